@@ -1,0 +1,75 @@
+//! The one error of this crate: which file, where in it, what is wrong, what to do.
+
+use std::path::PathBuf;
+
+/// Why a file could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum IoError {
+    /// The operating system refused.
+    #[error("{path}: {source}", path = path.display())]
+    Os {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The content breaks the rules of its format.
+    #[error("{format}: {place}: {problem}")]
+    Malformed {
+        /// Name of the format, e.g. `glTF`.
+        format: &'static str,
+        /// Line, byte, accessor, column ...
+        place: String,
+        /// What is wrong and, where there is something to do, what.
+        problem: String,
+    },
+    /// The content is valid but uses what is not read.
+    #[error("{format}: {feature} is not supported; {advice}")]
+    Unsupported {
+        /// Name of the format.
+        format: &'static str,
+        /// What the file uses.
+        feature: String,
+        /// What the user can do.
+        advice: String,
+    },
+    /// The content asks for more memory than a face can need.
+    #[error("{format}: {what} is {count}, more than the {limit} that are read; is the file damaged?")]
+    TooLarge {
+        /// Name of the format.
+        format: &'static str,
+        /// What is counted.
+        what: String,
+        /// The count in the file.
+        count: u64,
+        /// The most that is read.
+        limit: u64,
+    },
+    /// A clip or head motion that makes no sense.
+    #[error(transparent)]
+    Clip(#[from] risorius_rig::clip::ClipError),
+    /// The caller cancelled.
+    #[error(transparent)]
+    Cancelled(#[from] risorius_mesh::Cancelled),
+}
+
+impl IoError {
+    /// A [`IoError::Malformed`].
+    pub fn malformed(format: &'static str, place: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self::Malformed { format, place: place.into(), problem: problem.into() }
+    }
+}
+
+/// Most vertices of one part, and most faces: ten times the largest scans that people animate.
+pub const MAX_VERTICES: u64 = 50_000_000;
+
+/// Most shapes of a rig.
+pub const MAX_SHAPES: u64 = 4_000_000;
+
+/// Refuses `count` beyond `limit`.
+pub fn check_count(format: &'static str, what: &str, count: u64, limit: u64) -> Result<(), IoError> {
+    if count > limit {
+        return Err(IoError::TooLarge { format, what: what.into(), count, limit });
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! Output files that appear whole or not at all: written beside their place, then renamed into it.
+
+use crate::IoError;
+use std::io::{BufWriter, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// A file being written. Dropped before [`WholeFile::finish`], it leaves nothing behind.
+#[derive(Debug)]
+pub struct WholeFile {
+    path: PathBuf,
+    temp: BufWriter<tempfile::NamedTempFile>,
+}
+
+impl WholeFile {
+    /// Starts a file that will appear at `path`; missing folders are made.
+    pub fn create(path: &Path) -> Result<Self, IoError> {
+        let os = |source| IoError::Os { path: path.to_path_buf(), source };
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        std::fs::create_dir_all(folder).map_err(os)?;
+        let temp = tempfile::Builder::new().prefix(".risorius-").tempfile_in(folder).map_err(os)?;
+        Ok(Self { path: path.to_path_buf(), temp: BufWriter::with_capacity(1 << 20, temp) })
+    }
+
+    /// Makes the file appear under its name, replacing an older one.
+    pub fn finish(self) -> Result<(), IoError> {
+        let path = self.path;
+        let os = |source| IoError::Os { path: path.clone(), source };
+        let temp = self.temp.into_inner().map_err(|e| os(e.into_error()))?;
+        set_usual_permissions(temp.as_file()).map_err(os)?;
+        temp.persist(&path).map_err(|e| os(e.error))?;
+        Ok(())
+    }
+}
+
+/// Temporary files are private; the finished file gets the permissions that a plain `create` would give.
+#[cfg(unix)]
+fn set_usual_permissions(file: &std::fs::File) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(std::fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn set_usual_permissions(_file: &std::fs::File) -> std::io::Result<()> {
+    Ok(())
+}
+
+impl Write for WholeFile {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.temp.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.temp.flush()
+    }
+}
+
+impl Seek for WholeFile {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        self.temp.seek(to)
+    }
+}
+
+/// Writes `bytes` to `path`, whole or not at all.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), IoError> {
+    let mut file = WholeFile::create(path)?;
+    file.write_all(bytes).map_err(|source| IoError::Os { path: path.to_path_buf(), source })?;
+    file.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unfinished_files_leave_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sub/out.bin");
+        let mut file = WholeFile::create(&path).unwrap();
+        file.write_all(b"half").unwrap();
+        drop(file);
+        assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 0);
+        write_whole(&path, b"whole").unwrap();
+        write_whole(&path, b"again").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"again");
+        assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,11 @@
+//! Meshes without meaning: the crate knows vertices, faces and distances, and nothing of faces that smile.
+//!
+//! Positions are `[f32; 3]` in whatever unit the caller uses; functions take slices, so that a pose costs no copy.
+
+pub mod normals;
+pub mod polygons;
+pub mod progress;
+
+pub use normals::VertexNormals;
+pub use polygons::Polygons;
+pub use progress::{Cancelled, Flow, Progress};

@@ -1,0 +1,219 @@
+//! From what a file holds to a [`Rig`]: parts joined, split vertices welded, shapes given their roles.
+//!
+//! Two file vertices of one part are welded when their positions are equal and so are their displacements in every
+//! shape; vertices that coincide in the neutral but part in some shape (closed lips) stay apart. Un-welding on output
+//! is a gather by [`Part::rig_vertex`], so a value comes back exactly.
+//! Shapes of different parts with the same name are one shape. Nothing here looks at coordinates' meaning.
+
+use crate::model::{Deltas, FaceGroup, Material, Part, Rig, Shape, Slider, Space};
+use crate::roles::{self, RoleNotes, RoleTable};
+use risorius_mesh::Polygons;
+use std::collections::{BTreeMap, HashMap};
+
+/// What an importer hands over.
+#[derive(Debug, Clone, Default)]
+pub struct RawRig {
+    /// Name of the asset.
+    pub name: String,
+    /// Unit and axes of the coordinates.
+    pub space: Space,
+    /// Looks.
+    pub materials: Vec<Material>,
+    /// Objects of the file, in file order.
+    pub parts: Vec<RawPart>,
+}
+
+/// One object of the file, with its vertices as the file has them.
+#[derive(Debug, Clone, Default)]
+pub struct RawPart {
+    /// Name of the object.
+    pub name: String,
+    /// Rest positions per file vertex.
+    pub positions: Vec<[f32; 3]>,
+    /// Faces over file vertices; every corner must be below `positions.len()`.
+    pub faces: Polygons,
+    /// See [`Part::corner_uvs`].
+    pub corner_uvs: Option<Vec<[f32; 2]>>,
+    /// See [`Part::corner_normals`].
+    pub corner_normals: Option<Vec<[f32; 3]>>,
+    /// See [`Part::colors`].
+    pub colors: Option<Vec<[f32; 4]>>,
+    /// See [`Part::groups`].
+    pub groups: Vec<FaceGroup>,
+    /// Shapes of this part; other parts may have the same names.
+    pub shapes: Vec<RawShape>,
+    /// Named vertex sets (file vertices), e.g. the `g` groups of an OBJ.
+    pub regions: BTreeMap<String, Vec<u32>>,
+}
+
+/// One shape of one part.
+#[derive(Debug, Clone, Default)]
+pub struct RawShape {
+    /// Name in the file.
+    pub name: String,
+    /// Displacements over file vertices: ascending, each vertex once, zeros left out.
+    pub deltas: Deltas,
+}
+
+/// What assembling noticed; every entry is a sentence for the user.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AssembleNotes {
+    /// File vertices that were welded into another.
+    pub n_welded: usize,
+    /// What names or the sidecar made of shapes.
+    pub roles: RoleNotes,
+}
+
+/// Joins the parts of `raw` and gives shapes their roles, by `table` where it names them and by their names otherwise.
+pub fn assemble(raw: RawRig, table: &RoleTable) -> (Rig, AssembleNotes) {
+    let mut notes = AssembleNotes::default();
+    let mut rig = Rig { name: raw.name, space: raw.space, materials: raw.materials, ..Rig::default() };
+    let mut shape_of_name: HashMap<String, usize> = HashMap::new();
+    let mut shapes: Vec<(String, Deltas)> = Vec::new();
+    for part in raw.parts {
+        let first = rig.neutral.len();
+        let weld = weld(&part);
+        notes.n_welded += part.positions.len() - weld.kept.len();
+        rig.neutral.extend(weld.kept.iter().map(|&v| part.positions[v as usize]));
+        let mut seen_in_part: HashMap<String, usize> = HashMap::new();
+        for shape in part.shapes {
+            // A name that one part uses twice means two shapes, told apart by a number.
+            let count = seen_in_part.entry(shape.name.clone()).or_insert(0);
+            *count += 1;
+            let name = if *count > 1 { format!("{}.{}", shape.name, count) } else { shape.name };
+            let idx = *shape_of_name.entry(name).or_insert_with_key(|name| {
+                shapes.push((name.clone(), Deltas::default()));
+                shapes.len() - 1
+            });
+            append_welded(&mut shapes[idx].1, &shape.deltas, &weld, first as u32);
+        }
+        let rig_vertex: Vec<u32> = weld.new_of_old.iter().map(|&v| v + first as u32).collect();
+        for (name, vertices) in &part.regions {
+            let region = rig.regions.entry(name.clone()).or_default();
+            region.extend(vertices.iter().map(|&v| rig_vertex[v as usize]));
+            region.sort_unstable();
+            region.dedup();
+        }
+        rig.parts.push(Part {
+            name: part.name,
+            vertices: first..rig.neutral.len(),
+            rig_vertex,
+            faces: part.faces,
+            corner_uvs: part.corner_uvs,
+            corner_normals: part.corner_normals,
+            colors: part.colors,
+            groups: part.groups,
+        });
+    }
+    let names: Vec<&str> = shapes.iter().map(|(n, _)| n.as_str()).collect();
+    let (shape_roles, slider_shapes, role_notes) = roles::resolve(&names, table);
+    notes.roles = role_notes;
+    rig.sliders = slider_shapes
+        .iter()
+        .map(|&shape| Slider {
+            name: names[shape].to_string(),
+            shape,
+            range: table.limits.get(names[shape]).copied().unwrap_or([0.0, 1.0]),
+        })
+        .collect();
+    rig.shapes =
+        shapes.into_iter().zip(shape_roles).map(|((name, deltas), role)| Shape { name, role, deltas }).collect();
+    (rig, notes)
+}
+
+/// Which file vertices stay, and where each one went.
+struct Weld {
+    kept: Vec<u32>,
+    new_of_old: Vec<u32>,
+}
+
+fn weld(part: &RawPart) -> Weld {
+    let n = part.positions.len();
+    // Displacements of each vertex as (shape, bits), to compare whole vertices at once.
+    let mut first = vec![0usize; n + 1];
+    for shape in &part.shapes {
+        for &v in &shape.deltas.vertices {
+            first[v as usize + 1] += 1;
+        }
+    }
+    for v in 0..n {
+        first[v + 1] += first[v];
+    }
+    let mut next = first.clone();
+    let mut moves = vec![(0u32, [0u32; 3]); first[n]];
+    for (s, shape) in part.shapes.iter().enumerate() {
+        for (&v, &offset) in shape.deltas.vertices.iter().zip(&shape.deltas.offsets) {
+            moves[next[v as usize]] = (s as u32, bits(offset));
+            next[v as usize] += 1;
+        }
+    }
+    let mut of_key: HashMap<([u32; 3], &[(u32, [u32; 3])]), u32> = HashMap::with_capacity(n);
+    let mut weld = Weld { kept: Vec::with_capacity(n), new_of_old: Vec::with_capacity(n) };
+    for (v, &p) in part.positions.iter().enumerate() {
+        let key = (bits(p), &moves[first[v]..first[v + 1]]);
+        let new = *of_key.entry(key).or_insert_with(|| {
+            weld.kept.push(v as u32);
+            weld.kept.len() as u32 - 1
+        });
+        weld.new_of_old.push(new);
+    }
+    weld
+}
+
+/// Bits for exact comparison; the two zeros are one.
+fn bits(v: [f32; 3]) -> [u32; 3] {
+    v.map(|x| (x + 0.0).to_bits())
+}
+
+fn append_welded(into: &mut Deltas, from: &Deltas, weld: &Weld, first: u32) {
+    // Kept vertices are numbered in file order, so ascending file vertices stay ascending.
+    for (&v, &offset) in from.vertices.iter().zip(&from.offsets) {
+        let new = weld.new_of_old[v as usize];
+        if weld.kept[new as usize] == v && offset != [0.0; 3] {
+            into.vertices.push(new + first);
+            into.offsets.push(offset);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(positions: &[[f32; 3]], shapes: &[(&str, &[(u32, f32)])]) -> RawPart {
+        RawPart {
+            name: "skin".into(),
+            positions: positions.to_vec(),
+            shapes: shapes
+                .iter()
+                .map(|(name, moves)| RawShape {
+                    name: (*name).into(),
+                    deltas: Deltas {
+                        vertices: moves.iter().map(|m| m.0).collect(),
+                        offsets: moves.iter().map(|m| [0.0, m.1, 0.0]).collect(),
+                    },
+                })
+                .collect(),
+            ..RawPart::default()
+        }
+    }
+
+    #[test]
+    fn seams_weld_but_closed_lips_do_not() {
+        let part = raw(&[[0.0; 3], [1.0, 0.0, 0.0], [0.0; 3], [-0.0; 3]], &[("jawOpen", &[(0, -1.0), (3, -1.0)])]);
+        let (rig, notes) = assemble(RawRig { parts: vec![part], ..RawRig::default() }, &RoleTable::default());
+        assert_eq!(rig.parts[0].rig_vertex, [0, 1, 2, 0]);
+        assert_eq!(notes.n_welded, 1);
+        assert_eq!(rig.shapes[0].deltas.vertices, [0]);
+    }
+
+    #[test]
+    fn parts_share_shapes_by_name() {
+        let skin = raw(&[[0.0; 3], [1.0; 3]], &[("jawOpen", &[(1, -1.0)]), ("smile", &[(0, 1.0)])]);
+        let teeth = raw(&[[5.0; 3]], &[("jawOpen", &[(0, -2.0)])]);
+        let (rig, _) = assemble(RawRig { parts: vec![skin, teeth], ..RawRig::default() }, &RoleTable::default());
+        assert_eq!(rig.sliders.len(), 2);
+        assert_eq!(rig.shapes[0].deltas, Deltas { vertices: vec![1, 2], offsets: vec![[0., -1., 0.], [0., -2., 0.]] });
+        assert_eq!(rig.parts[1].vertices, 2..3);
+    }
+}

@@ -1,0 +1,21 @@
+//! Blendshape rigs: what they are, what they look like at given weights, and what their sliders do to one another.
+//!
+//! Reading order: [`model`] (the words), [`assemble`] (from an importer's raw parts to a [`Rig`]), [`roles`] and
+//! [`names`] (what shape names say), [`coefficients`] and [`evaluate`] (weights to vertices), [`clip`] and [`take`]
+//! (over time).
+//!
+//! A rig keeps the numbers of the artist's file: their unit, their axes. [`Space`] says how to get to metres, +Y up,
+//! +Z front. Physics converts displacements, never the artist's surface, which is how an untouched result stays the
+//! artist's to the bit.
+
+pub mod assemble;
+pub mod clip;
+pub mod model;
+pub mod names;
+pub mod roles;
+pub mod take;
+
+pub use assemble::{RawPart, RawRig, RawShape, assemble};
+pub use clip::{Clip, HeadMotion};
+pub use model::{Axis, Deltas, Driver, FaceGroup, Image, Material, Part, Rig, Role, Rule, Shape, Slider, Space};
+pub use take::Take;

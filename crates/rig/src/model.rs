@@ -1,0 +1,259 @@
+//! The words of a rig: parts, shapes, sliders, and the space that its numbers live in.
+
+use risorius_mesh::Polygons;
+use std::collections::BTreeMap;
+
+/// A blendshape face: a neutral, named shapes as sparse differences from it, and the sliders that drive them.
+///
+/// All parts share one list of vertices (`neutral`), welded: vertices that a file splits for texture seams or hard
+/// edges are one here. [`Part::rig_vertex`] leads from the file's numbering to this one.
+#[derive(Debug, Clone, Default)]
+pub struct Rig {
+    /// Name of the asset, for people.
+    pub name: String,
+    /// Unit and axes of every coordinate in the rig.
+    pub space: Space,
+    /// Skin, eyes, teeth ...; each owns a range of the vertices.
+    pub parts: Vec<Part>,
+    /// Surface looks, referred to by [`FaceGroup::material`].
+    pub materials: Vec<Material>,
+    /// Rest position of every vertex, in the file's unit.
+    pub neutral: Vec<[f32; 3]>,
+    /// Every sculpted difference: those of sliders, in-betweens and combinations.
+    pub shapes: Vec<Shape>,
+    /// What weights drive, in the order of weights.
+    pub sliders: Vec<Slider>,
+    /// Named sets of vertices (ascending), from the file's groups or a sidecar.
+    pub regions: BTreeMap<String, Vec<u32>>,
+}
+
+/// One object of the artist's file.
+#[derive(Debug, Clone, Default)]
+pub struct Part {
+    /// Name of the mesh or node in the file.
+    pub name: String,
+    /// The rig vertices that belong to this part.
+    pub vertices: std::ops::Range<usize>,
+    /// For each vertex of the file, its rig vertex (global number). Several may share one.
+    pub rig_vertex: Vec<u32>,
+    /// Faces over file vertices (0-based, local to the part).
+    pub faces: Polygons,
+    /// Texture coordinates per corner of `faces`, origin at the top left as in glTF.
+    pub corner_uvs: Option<Vec<[f32; 2]>>,
+    /// The artist's shading normals per corner of `faces`.
+    pub corner_normals: Option<Vec<[f32; 3]>>,
+    /// Colour per file vertex, linear RGBA.
+    pub colors: Option<Vec<[f32; 4]>>,
+    /// Runs of faces with one material, ascending by first face; empty when there are none.
+    pub groups: Vec<FaceGroup>,
+}
+
+/// The faces from `first_face` to the next group's first face (or the end).
+#[derive(Debug, Clone, PartialEq)]
+pub struct FaceGroup {
+    /// Name of the group or material in the file; may be empty.
+    pub name: String,
+    /// Number of the first face.
+    pub first_face: usize,
+    /// Index into [`Rig::materials`].
+    pub material: Option<usize>,
+}
+
+/// The look of a surface, as far as it is carried from file to file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Material {
+    /// Name in the file.
+    pub name: String,
+    /// Linear RGBA.
+    pub base_color: [f32; 4],
+    /// 0 dielectric, 1 metal.
+    pub metallic: f32,
+    /// 0 mirror, 1 matte.
+    pub roughness: f32,
+    /// Drawn from both sides.
+    pub double_sided: bool,
+    /// Base colour texture, in the file's own encoding.
+    pub image: Option<Image>,
+}
+
+/// An encoded picture (PNG or JPEG), carried without being opened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Image {
+    /// `image/png` or `image/jpeg`.
+    pub mime: String,
+    /// The encoded file.
+    pub bytes: std::sync::Arc<[u8]>,
+}
+
+/// One sculpted difference from the neutral.
+#[derive(Debug, Clone)]
+pub struct Shape {
+    /// Name in the file.
+    pub name: String,
+    /// What makes it appear.
+    pub role: Role,
+    /// The difference at full strength.
+    pub deltas: Deltas,
+}
+
+/// A sparse field of displacements: only the vertices that move.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Deltas {
+    /// Rig vertices, ascending, each once.
+    pub vertices: Vec<u32>,
+    /// Their displacements, in the file's unit.
+    pub offsets: Vec<[f32; 3]>,
+}
+
+/// What makes a shape appear.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Role {
+    /// The full shape of a slider.
+    Slider(usize),
+    /// What the slider's shape is at the value `at`, between 0 and 1; the full shape takes over towards 1.
+    Inbetween {
+        /// Index into [`Rig::sliders`].
+        slider: usize,
+        /// Slider value at which this shape is seen alone.
+        at: f32,
+    },
+    /// A correction added when several sliders are on together.
+    Combination {
+        /// The sliders, at least two.
+        drivers: Vec<Driver>,
+        /// How their values make the strength of the correction.
+        rule: Rule,
+    },
+}
+
+/// One slider of a combination.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Driver {
+    /// Index into [`Rig::sliders`].
+    pub slider: usize,
+    /// With a value: the slider counts most there, falling to nothing at 0 and 1 (a combination with an in-between).
+    pub at: Option<f32>,
+}
+
+/// How a combination's strength follows from its sliders. Values below 0 count as 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Rule {
+    /// The product of the sliders.
+    #[default]
+    Multiply,
+    /// The least of the sliders.
+    Lowest,
+}
+
+/// A dial that an animator moves; one entry of the weights.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Slider {
+    /// Name, equal to that of its full shape.
+    pub name: String,
+    /// Its full shape in [`Rig::shapes`].
+    pub shape: usize,
+    /// Lowest and highest value that the artist means it to have.
+    pub range: [f32; 2],
+}
+
+/// A signed coordinate axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Axis {
+    /// 0 x, 1 y, 2 z.
+    pub index: usize,
+    /// Towards the negative end.
+    pub negative: bool,
+}
+
+impl Axis {
+    /// The axis as a unit vector.
+    pub fn direction(self) -> glam::DVec3 {
+        let mut v = glam::DVec3::ZERO;
+        v[self.index] = if self.negative { -1.0 } else { 1.0 };
+        v
+    }
+}
+
+impl std::fmt::Display for Axis {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{}", if self.negative { '-' } else { '+' }, ['X', 'Y', 'Z'][self.index])
+    }
+}
+
+/// Unit and axes of a rig's numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Space {
+    /// Length of one unit of the file in metres.
+    pub meters_per_unit: f64,
+    /// The file axis that points to the top of the head.
+    pub up: Axis,
+    /// The file axis that the face looks along.
+    pub front: Axis,
+}
+
+impl Default for Space {
+    /// Metres, +Y up, +Z front.
+    fn default() -> Self {
+        Self { meters_per_unit: 1.0, up: Axis { index: 1, negative: false }, front: Axis { index: 2, negative: false } }
+    }
+}
+
+impl Space {
+    /// Rotation from file axes to +Y up, +Z front; the character's left becomes +X.
+    pub fn si_axes_from_file(&self) -> glam::DMat3 {
+        let (up, front) = (self.up.direction(), self.front.direction());
+        glam::DMat3::from_cols(up.cross(front), up, front).transpose()
+    }
+
+    /// A length of the file in millimetres, for reports.
+    pub fn millimeters(&self, length: f64) -> f64 {
+        length * self.meters_per_unit * 1000.0
+    }
+}
+
+impl Rig {
+    /// Number of (welded) vertices over all parts.
+    pub fn n_vertices(&self) -> usize {
+        self.neutral.len()
+    }
+
+    /// The slider called `name`, exactly.
+    pub fn slider_index(&self, name: &str) -> Option<usize> {
+        self.sliders.iter().position(|s| s.name == name)
+    }
+
+    /// All faces as triangles over rig vertices.
+    pub fn triangles(&self) -> Vec<[u32; 3]> {
+        self.parts.iter().flat_map(Part::rig_triangles).collect()
+    }
+
+    /// Whether every shape is driven by its own slider, so that the face is `f0 + D w`.
+    pub fn is_linear(&self) -> bool {
+        self.shapes.iter().all(|s| matches!(s.role, Role::Slider(_)))
+    }
+}
+
+impl Part {
+    /// Faces as triangles over rig vertices.
+    pub fn rig_triangles(&self) -> Vec<[u32; 3]> {
+        self.faces.triangulated().into_iter().map(|t| t.map(|v| self.rig_vertex[v as usize])).collect()
+    }
+
+    /// Number of vertices that the file has for this part.
+    pub fn n_file_vertices(&self) -> usize {
+        self.rig_vertex.len()
+    }
+
+    /// A per-rig-vertex quantity in the file's vertex order.
+    pub fn to_file_order<T: Copy>(&self, per_rig_vertex: &[T]) -> Vec<T> {
+        self.rig_vertex.iter().map(|&v| per_rig_vertex[v as usize]).collect()
+    }
+}
+
+impl Deltas {
+    /// Length of the largest displacement, in the file's unit.
+    pub fn max_length(&self) -> f32 {
+        self.offsets.iter().map(|&o| glam::Vec3::from(o).length()).fold(0.0, f32::max)
+    }
+}
