@@ -10,12 +10,16 @@
 
 pub mod assemble;
 pub mod clip;
+pub mod coefficients;
+pub mod evaluate;
 pub mod model;
 pub mod names;
 pub mod roles;
+pub mod synthetic;
 pub mod take;
 
 pub use assemble::{RawPart, RawRig, RawShape, assemble};
 pub use clip::{Clip, HeadMotion};
+pub use evaluate::Evaluator;
 pub use model::{Axis, Deltas, Driver, FaceGroup, Image, Material, Part, Rig, Role, Rule, Shape, Slider, Space};
 pub use take::Take;

@@ -153,10 +153,14 @@ fn plan_by_table(index: &HashMap<&str, usize>, table: &RoleTable, plans: &mut [P
 
 /// Turns plans that refer to themselves, to combinations or to too few sliders back into sliders, and says so.
 fn demote_unusable(names: &[&str], plans: &mut [Plan], notes: &mut RoleNotes) {
+    let mut taken: HashSet<(usize, u32)> = HashSet::new();
     for s in 0..plans.len() {
         let usable = match &plans[s] {
             Plan::Slider => true,
-            Plan::Inbetween { of, at } => plans[*of] == Plan::Slider && *of != s && *at > 0.0 && *at < 1.0,
+            Plan::Inbetween { of, at } => {
+                let between = *at > 0.0 && *at < 1.0;
+                between && *of != s && plans[*of] == Plan::Slider && taken.insert((*of, at.to_bits()))
+            }
             Plan::Combination { of, .. } => {
                 let mut bases: Vec<usize> = of
                     .iter()
@@ -172,7 +176,7 @@ fn demote_unusable(names: &[&str], plans: &mut [Plan], notes: &mut RoleNotes) {
         };
         if !usable {
             notes.problems.push(format!(
-                "'{}' is not a usable in-between or combination (an in-between needs a slider and a value between 0 and 1; \
+                "'{}' is not a usable in-between or combination (an in-between needs a slider and a value of its own between 0 and 1; \
                  a combination needs two or more different sliders); it is kept as a slider",
                 names[s]
             ));
