@@ -95,6 +95,17 @@ impl Matrix {
         out
     }
 
+    /// Adds `other`, entry by entry.
+    pub fn add(&mut self, other: &Matrix) {
+        assert_eq!((self.n_rows, self.n_columns), (other.n_rows, other.n_columns));
+        self.data.iter_mut().zip(&other.data).for_each(|(a, b)| *a += b);
+    }
+
+    /// Multiplies every entry.
+    pub fn scale(&mut self, factor: f64) {
+        self.data.iter_mut().for_each(|a| *a *= factor);
+    }
+
     /// Copies the lower half over the upper.
     pub fn mirror_lower(&mut self) {
         for j in 0..self.n_columns {

@@ -4,6 +4,7 @@
 //! finds. Between frames weights are linear, head positions linear, head rotations spherical-linear; outside the
 //! recorded span the first or last frame holds.
 
+use crate::names::{NameMap, match_names};
 use glam::{DQuat, DVec3};
 
 /// Named slider values over time.
@@ -159,6 +160,20 @@ impl Clip {
             });
         }
         self.head.as_ref().map_or(Ok(()), HeadMotion::check)
+    }
+
+    /// The values of every frame as weights of `rig` (frames x sliders), and which column drives which slider.
+    pub fn bind(&self, rig: &crate::Rig) -> (Vec<f32>, NameMap) {
+        let sliders: Vec<String> = rig.sliders.iter().map(|s| s.name.clone()).collect();
+        let map = match_names(&self.names, &sliders);
+        let mut weights = vec![0.0; self.n_frames() * sliders.len()];
+        if !sliders.is_empty() {
+            for (frame, row) in weights.chunks_mut(sliders.len()).enumerate() {
+                let values = self.frame(frame);
+                map.links.iter().for_each(|&(column, slider, factor)| row[slider] += factor * values[column]);
+            }
+        }
+        (weights, map)
     }
 
     /// Values at time `t`.

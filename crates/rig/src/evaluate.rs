@@ -7,7 +7,7 @@
 //! and without wide registers. f32 because memory bandwidth is the limit and the artist's numbers are f32.
 
 use crate::coefficients::Activation;
-use crate::model::Rig;
+use crate::model::{Rig, shapes_by_block};
 use rayon::prelude::*;
 use risorius_mesh::VertexNormals;
 
@@ -47,23 +47,11 @@ struct Run {
 impl Evaluator {
     /// Lays out the deltas of `rig`.
     pub fn prepare(rig: &Rig) -> Self {
-        let n_blocks = rig.n_vertices().div_ceil(BLOCK);
-        // Position in each shape's sorted list, moved on block by block; only shapes that touch a block cost anything.
-        let mut touching: Vec<Vec<(u32, u32)>> = vec![Vec::new(); n_blocks];
-        for (s, shape) in rig.shapes.iter().enumerate() {
-            let mut last = usize::MAX;
-            for (i, &v) in shape.deltas.vertices.iter().enumerate() {
-                let block = v as usize / BLOCK;
-                if block != last {
-                    touching[block].push((s as u32, i as u32));
-                    last = block;
-                }
-            }
-        }
+        let touching = shapes_by_block(rig.shapes.iter().map(|s| &s.deltas), rig.n_vertices(), BLOCK);
         let mut out = Self {
             activation: Activation::prepare(rig),
             neutral: rig.neutral.clone(),
-            blocks: Vec::with_capacity(n_blocks),
+            blocks: Vec::with_capacity(touching.len()),
             runs: Vec::new(),
             deltas: Vec::new(),
             normals: VertexNormals::prepare(rig.n_vertices(), &rig.triangles()),

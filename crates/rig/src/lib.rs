@@ -9,12 +9,18 @@
 //! artist's to the bit.
 
 pub mod assemble;
+pub mod attenuate;
+pub mod attenuate_clip;
 pub mod clip;
 pub mod coefficients;
+pub mod constrained;
 pub mod evaluate;
+pub mod gram;
 pub mod model;
 pub mod names;
+pub mod pins;
 pub mod roles;
+pub mod selection;
 pub mod synthetic;
 pub mod take;
 

@@ -1,0 +1,271 @@
+//! Attenuation of a linear rig: one selection prepared once, every slider event one small product.
+//!
+//! | letter | is |
+//! | --- | --- |
+//! | `w1`, `w2` | slider values asked for, and after attenuation; `e = w2 - w1` |
+//! | `S` | rows of `D` of the `s` pinned coordinates |
+//! | `G` | `D^T D` plus a tiny ridge on `e` |
+//! | `t` | where the pins are held, as displacements from the neutral |
+//! | `r` | strength of each pin, 0 (off) to 1 (on), for fading in time |
+//!
+//! The objective is that of [Lewis05, eq. 2], with each pin fading from an ordinary coordinate to a held one:
+//!
+//! ```text
+//! sum_pins  r a (S w2 - t)^2 + (1 - r) (S e)^2   +   |other rows of D e|^2   +   ridge |e|^2
+//! (G + S^T diag(r (a - 1)) S) e = -S^T diag(r a) (S w1 - t)                      equal to eq. 3 for r = 1, t = S w0
+//! ```
+//!
+//! Departure from the paper: solved for `e`, so that sliders that matter to nobody keep their values, and, when there are
+//! fewer pins than sliders, by the Woodbury identity on the factor of `G` that the rig keeps: with `Z = G^-1 S^T`,
+//! `K = S Z` and `R = diag(r)^1/2`, `e = -a Z R (I + (a - 1) R K R)^-1 R (S w1 - t)`. A new selection costs `s` solves
+//! instead of a factorisation, a new `a` an s x s factor, an event an s x m product. Many pins use the direct system.
+
+use crate::gram::{RigGram, add_panel_gram, factor_with_ridge};
+use crate::pins::Pin;
+use risorius_linalg::{Cholesky, Matrix, dense::dot};
+use std::borrow::Cow;
+
+/// Above this `a` pins are as hard as f64 can tell; `a` is dimensionless.
+pub const MAX_ALPHA: f64 = 1e12;
+
+/// The part of the rig's basis that belongs to pinned coordinates: one sparse row over shapes per coordinate.
+#[derive(Debug, Clone, Default)]
+pub struct Rows {
+    first: Vec<usize>,
+    entries: Vec<(u32, f64)>,
+}
+
+impl Rows {
+    /// The rows of the given coordinates (vertex, axis).
+    pub fn gather(gram: &RigGram, coordinates: &[(u32, usize)]) -> Self {
+        let mut by_row: Vec<Vec<(u32, f64)>> = vec![Vec::new(); coordinates.len()];
+        for (shape, deltas) in gram.deltas().iter().enumerate() {
+            for (row, &(vertex, axis)) in by_row.iter_mut().zip(coordinates) {
+                if let Ok(i) = deltas.vertices.binary_search(&vertex)
+                    && deltas.offsets[i][axis] != 0.0
+                {
+                    row.push((shape as u32, deltas.offsets[i][axis].into()));
+                }
+            }
+        }
+        let mut rows = Self { first: vec![0], entries: Vec::new() };
+        for row in by_row {
+            rows.entries.extend(row);
+            rows.first.push(rows.entries.len());
+        }
+        rows
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.first.len().saturating_sub(1)
+    }
+
+    /// No rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Shapes and values of one row.
+    pub fn row(&self, row: usize) -> &[(u32, f64)] {
+        &self.entries[self.first[row]..self.first[row + 1]]
+    }
+
+    /// `S c`: how far each coordinate moves at shape strengths `c`.
+    pub fn times(&self, c: &[f64]) -> Vec<f64> {
+        (0..self.len()).map(|i| self.row(i).iter().map(|&(s, x)| x * c[s as usize]).sum()).collect()
+    }
+
+    /// `S^T y`.
+    pub fn transposed_times(&self, y: &[f64], n_shapes: usize) -> Vec<f64> {
+        let mut out = vec![0.0; n_shapes];
+        for (i, &yi) in y.iter().enumerate() {
+            self.row(i).iter().for_each(|&(s, x)| out[s as usize] += x * yi);
+        }
+        out
+    }
+
+    /// `S^T diag(weight) S` for weights of 0 or more.
+    pub fn weighted_gram(&self, weights: &[f64], n_shapes: usize) -> Matrix {
+        const PANEL: usize = 512;
+        let mut sum = Matrix::zeros(n_shapes, n_shapes);
+        for start in (0..self.len()).step_by(PANEL) {
+            let rows = start..(start + PANEL).min(self.len());
+            let mut active: Vec<usize> = rows.clone().flat_map(|i| self.row(i)).map(|e| e.0 as usize).collect();
+            active.sort_unstable();
+            active.dedup();
+            let mut column_of = vec![0; n_shapes];
+            active.iter().enumerate().for_each(|(column, &shape)| column_of[shape] = column);
+            let mut panel = Matrix::zeros(rows.len(), active.len());
+            for (local, i) in rows.enumerate() {
+                let scale = weights[i].max(0.0).sqrt();
+                self.row(i).iter().for_each(|&(s, x)| panel[(local, column_of[s as usize])] = scale * x);
+            }
+            add_panel_gram(&mut sum, &active, &panel);
+        }
+        sum.mirror_lower();
+        sum
+    }
+}
+
+/// Pins on a rig, prepared for every `a`, every strength and every slider event.
+#[derive(Debug)]
+pub struct Selection<'a> {
+    gram: &'a RigGram,
+    rows: Rows,
+    /// Sliders that may change.
+    free: Vec<usize>,
+    /// `Z` (free sliders x pins) and `K`, when pins are few.
+    low_rank: Option<(Matrix, Matrix)>,
+}
+
+impl<'a> Selection<'a> {
+    /// Prepares `pins`; `locked` sliders (ascending) keep the values they are given.
+    pub fn prepare(gram: &'a RigGram, pins: &[Pin], locked: &[usize]) -> Self {
+        let coordinates: Vec<(u32, usize)> = pins.iter().map(|p| (p.vertex, p.axis)).collect();
+        let rows = Rows::gather(gram, &coordinates);
+        let free: Vec<usize> =
+            (0..gram.activation().n_sliders()).filter(|s| locked.binary_search(s).is_err()).collect();
+        // Solving for s columns costs s m^2, factoring m^3 / 3: beyond a quarter the direct way wins.
+        let low_rank = (gram.is_linear() && 4 * rows.len() <= free.len()).then(|| low_rank(gram, &rows, &free));
+        Self { gram, rows, free, low_rank }
+    }
+
+    /// The rig's inner products.
+    pub fn gram(&self) -> &'a RigGram {
+        self.gram
+    }
+
+    /// Rows of the pins.
+    pub fn rows(&self) -> &Rows {
+        &self.rows
+    }
+
+    /// Sliders that may change.
+    pub fn free(&self) -> &[usize] {
+        &self.free
+    }
+
+    /// The paper's default: untagged over tagged coordinates.
+    pub fn default_alpha(&self) -> f64 {
+        let pinned = self.rows.len().max(1);
+        (self.gram.n_coordinates() - self.rows.len()) as f64 / pinned as f64
+    }
+
+    /// Where pins are held by the pose `w`: displacements from the neutral.
+    pub fn held_at(&self, w: &[f64]) -> Vec<f64> {
+        self.rows.times(&self.gram.activation().coefficients(w))
+    }
+
+    /// `G + S^T diag(r (a - 1)) S` over all shapes, without the ridge.
+    pub fn system(&self, alpha: f64, strengths: &[f64]) -> Matrix {
+        let n = self.gram.matrix().n_rows();
+        let mut a = self.rows.weighted_gram(strengths, n);
+        a.scale(alpha - 1.0);
+        a.add(self.gram.matrix());
+        a
+    }
+
+    /// Factors the system for one `alpha` and the pins' `strengths` (0 to 1). Only for linear rigs.
+    pub fn attenuator(&'a self, alpha: f64, strengths: &[f64]) -> Attenuator<'a> {
+        assert!(self.gram.is_linear() && strengths.len() == self.rows.len());
+        let alpha = alpha.min(MAX_ALPHA);
+        let root: Vec<f64> = strengths.iter().map(|r| r.max(0.0).sqrt()).collect();
+        let factor = match &self.low_rank {
+            Some((_, k)) => {
+                let mut small = k.clone();
+                for j in 0..root.len() {
+                    for i in 0..root.len() {
+                        small[(i, j)] *= (alpha - 1.0) * root[i] * root[j];
+                    }
+                    small[(j, j)] += 1.0;
+                }
+                // For alpha below 1 the system is still positive: K has no eigenvalue above 1.
+                factor_with_ridge(small, f64::EPSILON)
+            }
+            None => factor_with_ridge(self.system(alpha, strengths).principal(&self.free), self.gram.ridge()),
+        };
+        Attenuator { selection: self, alpha, root, factor }
+    }
+}
+
+fn low_rank(gram: &RigGram, rows: &Rows, free: &[usize]) -> (Matrix, Matrix) {
+    let m = free.len();
+    let mut slot = vec![usize::MAX; gram.matrix().n_rows()];
+    free.iter().enumerate().for_each(|(i, &f)| slot[f] = i);
+    let mut s_transposed = Matrix::zeros(m, rows.len());
+    for i in 0..rows.len() {
+        for &(shape, x) in rows.row(i) {
+            if slot[shape as usize] != usize::MAX {
+                s_transposed[(slot[shape as usize], i)] = x;
+            }
+        }
+    }
+    let all_free = m == gram.matrix().n_rows();
+    let factor: Cow<Cholesky> = if all_free {
+        Cow::Borrowed(gram.factor())
+    } else {
+        Cow::Owned(factor_with_ridge(gram.matrix().principal(free), gram.ridge()))
+    };
+    let mut z = s_transposed.clone();
+    factor.solve_columns_in_place(&mut z);
+    let mut k = s_transposed.transposed_product(&z);
+    // Equal in exact arithmetic; made so, since only one half is read.
+    k.mirror_lower();
+    (z, k)
+}
+
+/// A selection with its `a` and strengths factored: slider events cost one product.
+#[derive(Debug)]
+pub struct Attenuator<'a> {
+    selection: &'a Selection<'a>,
+    alpha: f64,
+    root: Vec<f64>,
+    factor: Cholesky,
+}
+
+impl Attenuator<'_> {
+    /// The `a` in use.
+    pub fn alpha(&self) -> f64 {
+        self.alpha
+    }
+
+    /// Condition of the factored system, a lower bound.
+    pub fn condition_estimate(&self) -> f64 {
+        self.factor.condition_estimate()
+    }
+
+    /// New slider values for the values `w1` asked for, with pins held at `targets` (see [`Selection::held_at`]).
+    pub fn solve(&self, w1: &[f64], targets: &[f64]) -> Vec<f64> {
+        let Selection { gram, rows, free, low_rank } = self.selection;
+        let moved = rows.times(w1);
+        let pull = |i: usize| self.root[i] * (moved[i] - targets[i]);
+        let mut w2 = w1.to_vec();
+        match low_rank {
+            Some((z, _)) => {
+                let mut y: Vec<f64> = (0..rows.len()).map(pull).collect();
+                self.factor.solve_in_place(&mut y);
+                for (i, y) in y.iter().enumerate() {
+                    let step = self.alpha * self.root[i] * y;
+                    if step != 0.0 {
+                        free.iter().zip(z.column(i)).for_each(|(&f, z)| w2[f] -= step * z);
+                    }
+                }
+            }
+            None => {
+                let y: Vec<f64> = (0..rows.len()).map(|i| self.alpha * self.root[i] * pull(i)).collect();
+                let b = rows.transposed_times(&y, gram.matrix().n_rows());
+                let mut e: Vec<f64> = free.iter().map(|&f| b[f]).collect();
+                self.factor.solve_in_place(&mut e);
+                free.iter().zip(&e).for_each(|(&f, e)| w2[f] -= e);
+            }
+        }
+        w2
+    }
+}
+
+/// Sums over all pins of `r (S c - t)^2`; for objectives and reports.
+pub fn weighted_square(moved: &[f64], targets: &[f64], strengths: &[f64]) -> f64 {
+    let off: Vec<f64> = moved.iter().zip(targets).zip(strengths).map(|((m, t), r)| r.sqrt() * (m - t)).collect();
+    dot(&off, &off)
+}
