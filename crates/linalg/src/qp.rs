@@ -151,8 +151,7 @@ impl QuadraticProgram<'_> {
         let bounds = self.lower.iter().zip(self.upper).enumerate().map(|(i, (l, u))| (Constraint::Bound(i), *l, *u));
         let rows = self.rows.iter().enumerate().map(|(i, r)| (Constraint::Row(i), r.1, r.2));
         for (constraint, lower, upper) in bounds.chain(rows) {
-            // Written so that NaN fails too.
-            if !(lower <= upper) {
+            if lower > upper || lower.is_nan() || upper.is_nan() {
                 return Err(QpError::EmptyRange { constraint, lower, upper });
             }
         }

@@ -127,6 +127,9 @@ struct Weld {
     new_of_old: Vec<u32>,
 }
 
+/// All that makes a vertex itself: its position, and per shape that moves it, how.
+type VertexKey<'a> = ([u32; 3], &'a [(u32, [u32; 3])]);
+
 fn weld(part: &RawPart) -> Weld {
     let n = part.positions.len();
     // Displacements of each vertex as (shape, bits), to compare whole vertices at once.
@@ -147,7 +150,7 @@ fn weld(part: &RawPart) -> Weld {
             next[v as usize] += 1;
         }
     }
-    let mut of_key: HashMap<([u32; 3], &[(u32, [u32; 3])]), u32> = HashMap::with_capacity(n);
+    let mut of_key: HashMap<VertexKey, u32> = HashMap::with_capacity(n);
     let mut weld = Weld { kept: Vec::with_capacity(n), new_of_old: Vec::with_capacity(n) };
     for (v, &p) in part.positions.iter().enumerate() {
         let key = (bits(p), &moves[first[v]..first[v + 1]]);

@@ -130,7 +130,7 @@ impl<'a> PoseAttenuation<'a> {
         options: &AttenuateOptions,
     ) -> Result<Self, AttenuateError> {
         let alpha = options.alpha.unwrap_or_else(|| selection.default_alpha());
-        if !(alpha >= 0.0) {
+        if alpha.is_nan() || alpha < 0.0 {
             return Err(AttenuateError::BadAlpha(alpha));
         }
         let alpha = alpha.min(MAX_ALPHA);

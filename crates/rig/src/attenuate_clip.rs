@@ -1,10 +1,12 @@
 //! Attenuation of a whole clip: pins that are switched on and off in time, without a jump.
 //!
-//! Each frame is the pose problem of [`crate::attenuate`] with its own pin strengths `r(t)`. A pin with time ranges is
-//! fully on inside them and fades smoothly over `fade_secs` before and after; it holds the coordinate where the clip has
-//! it at the start of the range (or where the given base pose has it). Between two ranges, targets and strengths blend.
-//! The solution is a continuous function of slider values and strengths, so smooth input gives smooth output; frames
-//! do not depend on one another and run in parallel. Where limits switch on and off the result has kinks, which
+//! Each frame is the pose problem of [`crate::attenuate`]. A pin with time ranges is fully on inside them and fades over
+//! `fade_secs` before and after; it holds the coordinate where the clip has it at the start of the range (or where the
+//! given base pose has it). While pins fade with strengths `r` between 0 and 1, the change of weights is the mean over
+//! all thresholds `q` from 0 to 1 of the change with just the pins of `r >= q`: a handful of plain solves, continuous in
+//! `r`, and within all limits, since those are convex. (Scaling `a` by `r` instead would switch almost at once, because
+//! pins hold well long before `a` has its full size.) Smooth input gives smooth output; frames do not depend on one
+//! another and run in parallel. Where limits switch on and off the result has kinks, which
 //! `smooth_secs` rounds off by a Gaussian over the change of weights.
 
 use crate::attenuate::{AttenuateError, AttenuateOptions, PoseAttenuation, finite_weights, select, targets};
@@ -65,6 +67,13 @@ pub fn attenuate_clip(
     }
     let frames: Vec<Vec<f64>> =
         (0..times_secs.len()).map(|f| finite_weights(rig, frame(weights, f, n_sliders))).collect::<Result<_, _>>()?;
+    if frames.is_empty() {
+        return Ok(ClipAttenuated {
+            weights: Vec::new(),
+            alpha: options.pose.alpha.unwrap_or(0.0),
+            pinned_rms: Vec::new(),
+        });
+    }
     let selection = select(gram, set, &options.pose.locked);
     let pose = PoseAttenuation::prepare(rig, &selection, set, &options.pose)?;
     let schedule = Schedule::prepare(rig, &selection, set, times_secs, &frames, options)?;
@@ -74,7 +83,7 @@ pub fn attenuate_clip(
         .zip(times_secs)
         .map(|(w1, &t)| {
             let now = schedule.at(t, &selection, set, w1);
-            let w2 = pose.solve_weights(w1, &now.targets, &now.strengths)?;
+            let w2 = solve_faded(&pose, w1, &now)?;
             let so_far = done.fetch_add(1, Ordering::Relaxed) + 1;
             tick(progress, "attenuating frames", so_far as f32 / frames.len() as f32).map_err(GramError::from)?;
             Ok(w2)
@@ -98,6 +107,34 @@ pub fn attenuate_clip(
         alpha: options.pose.alpha.unwrap_or_else(|| selection.default_alpha()),
         pinned_rms,
     })
+}
+
+/// The mean of the solutions over all thresholds of strength; see the module's header.
+fn solve_faded(pose: &PoseAttenuation, w1: &[f64], now: &Now) -> Result<Vec<f64>, AttenuateError> {
+    let mut levels: Vec<f64> = now.strengths.iter().copied().filter(|&r| r > 0.0).collect();
+    levels.sort_by(|a, b| b.total_cmp(a));
+    levels.dedup();
+    let solve_at = |level: f64| {
+        let on: Vec<f64> = now.strengths.iter().map(|&r| if r >= level { 1.0 } else { 0.0 }).collect();
+        pose.solve_weights(w1, &now.targets, &on)
+    };
+    if levels == [1.0] {
+        return solve_at(1.0);
+    }
+    let mut mean = vec![0.0; w1.len()];
+    let mut above = 1.0;
+    // Thresholds above the largest strength leave no pin on; limits of sliders and vertices still hold there.
+    let steps = std::iter::once(f64::INFINITY).chain(levels.iter().copied());
+    let ends = levels.iter().copied().chain([0.0]);
+    for (level, below) in steps.zip(ends) {
+        let share = above - below;
+        if share > 0.0 {
+            let w2 = solve_at(level)?;
+            mean.iter_mut().zip(w2.iter().zip(w1)).for_each(|(m, (b, a))| *m += share * (b - a));
+        }
+        above = below;
+    }
+    Ok(w1.iter().zip(&mean).map(|(w, e)| w + e).collect())
 }
 
 fn frame(weights: &[f32], frame_idx: usize, n_sliders: usize) -> &[f32] {

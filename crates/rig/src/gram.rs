@@ -161,9 +161,11 @@ fn gram_of(deltas: &[Deltas], n_vertices: usize, progress: &Progress) -> Result<
         .into_par_iter()
         .map(|group| {
             let mut sum = Matrix::zeros(n, n);
-            for block in (group * n_blocks / n_groups)..((group + 1) * n_blocks / n_groups) {
-                let panel = block_panel(deltas, &touching[block], block);
-                let active: Vec<usize> = touching[block].iter().map(|t| t.0 as usize).collect();
+            let first = group * n_blocks / n_groups;
+            let end = (group + 1) * n_blocks / n_groups;
+            for (block, shapes) in touching[first..end].iter().enumerate() {
+                let panel = block_panel(deltas, shapes, first + block);
+                let active: Vec<usize> = shapes.iter().map(|t| t.0 as usize).collect();
                 add_panel_gram(&mut sum, &active, &panel);
                 let so_far = done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
                 tick(progress, "inner products of shapes", so_far as f32 / n_blocks as f32)?;

@@ -119,7 +119,7 @@ fn add_spec(
         }
         for (axis, &range) in within {
             let axis = parse_axes(axis)?.first().copied().ok_or("`within` needs an axis: x, y or z")?;
-            if !(range[0] <= range[1]) {
+            if range[0].is_nan() || range[1].is_nan() || range[0] > range[1] {
                 return Err(format!("`within` goes from {} to {}; the least comes first", range[0], range[1]));
             }
             for &vertex in &vertices {
@@ -131,7 +131,7 @@ fn add_spec(
     }
     let only = spec.only.iter().flatten().map(|name| find_slider(rig, name)).collect::<Result<Vec<_>, _>>()?;
     let times = spec.times.clone().unwrap_or_default();
-    if let Some(t) = times.iter().find(|t| !(t[0] <= t[1]) || t.iter().any(|x| !x.is_finite())) {
+    if let Some(t) = times.iter().find(|t| t[0] > t[1] || t.iter().any(|x| !x.is_finite())) {
         return Err(format!("the time range {} to {} does not run forward", t[0], t[1]));
     }
     for axis in parse_axes(spec.axes.as_deref().unwrap_or("xyz"))? {
