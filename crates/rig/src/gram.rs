@@ -150,7 +150,8 @@ pub(crate) fn factor_with_ridge(a: Matrix, ridge: f64) -> Cholesky {
     }
 }
 
-fn gram_of(deltas: &[Deltas], n_vertices: usize, progress: &Progress) -> Result<Matrix, Cancelled> {
+/// `D^T D` of any displacement fields over `n_vertices` vertices.
+pub(crate) fn gram_of(deltas: &[Deltas], n_vertices: usize, progress: &Progress) -> Result<Matrix, Cancelled> {
     let n = deltas.len();
     let touching = shapes_by_block(deltas, n_vertices, BLOCK);
     let n_blocks = touching.len();

@@ -16,6 +16,7 @@ pub mod coefficients;
 pub mod constrained;
 pub mod evaluate;
 pub mod gram;
+pub mod interference;
 pub mod model;
 pub mod names;
 pub mod pins;
