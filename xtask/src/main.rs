@@ -1,1 +1,96 @@
-fn main() {}
+//! The project's chores: `cargo xtask test [--full]`, `cargo xtask tidy`, `cargo xtask bench [NAME]`.
+//!
+//! `test` is what a newcomer and the continuous integration run: format, clippy with warnings as errors, every test,
+//! tidy. It installs what it needs and the machine lacks.
+
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+const USAGE: &str = "usage: cargo xtask test [--full] | tidy | bench [evaluate|attenuate]";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match words[..] {
+        ["test"] => test(false),
+        ["test", "--full"] => test(true),
+        ["tidy"] => tidy::check(&root()),
+        ["bench"] => bench("evaluate").and_then(|()| bench("attenuate")),
+        ["bench", name] => bench(name),
+        _ => Err(USAGE.into()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_path_buf)
+}
+
+fn test(full: bool) -> Result<(), String> {
+    need("c++", &["g++"])?;
+    need("npm", &["nodejs", "npm"])?;
+    if std::env::var_os("RISORIUS_DATA").is_none() {
+        eprintln!("xtask: RISORIUS_DATA is not set: tests on real heads will say that they are skipped");
+    }
+    cargo(&["fmt", "--all", "--", "--check"])?;
+    cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
+    tidy::check(&root())?;
+    let mut run = Command::new(env!("CARGO"));
+    run.args(["test", "--workspace", "--no-fail-fast"]);
+    if full {
+        run.env("RISORIUS_FULL", "1");
+    }
+    status(run.current_dir(root()))?;
+    if full {
+        bench("evaluate")?;
+        bench("attenuate")?;
+    }
+    Ok(())
+}
+
+/// Benchmarks print our figure beside a peer's; the peers need numpy, kept in an environment under `target`.
+fn bench(name: &str) -> Result<(), String> {
+    let python = root().join("target/bench-python");
+    if !python.join("bin/python").exists() {
+        need("python3", &["python3", "python3-venv"])?;
+        status(Command::new("python3").args(["-m", "venv"]).arg(&python))?;
+        status(Command::new(python.join("bin/pip")).args(["install", "--quiet", "numpy"]))?;
+    }
+    let mut run = Command::new(env!("CARGO"));
+    run.args(["run", "--release", "--quiet", "--package", "risorius-benches", "--bin", name]);
+    run.env("RISORIUS_BENCH_PYTHON", python.join("bin/python"));
+    status(run.current_dir(root()))
+}
+
+/// Makes sure that a program is there, by Debian's packages if it is not.
+fn need(program: &str, packages: &[&str]) -> Result<(), String> {
+    if Command::new(program).arg("--version").output().is_ok_and(|o| o.status.success()) {
+        return Ok(());
+    }
+    eprintln!("xtask: {program} is missing, installing {}", packages.join(" "));
+    status(Command::new("apt-get").args(["-qq", "update"]))?;
+    status(Command::new("apt-get").args(["-qq", "--yes", "install"]).args(packages))
+        .map_err(|e| format!("{e}; install {program} by hand"))
+}
+
+fn cargo(arguments: &[&str]) -> Result<(), String> {
+    status(Command::new(env!("CARGO")).args(arguments).current_dir(root()))
+}
+
+fn status(command: &mut Command) -> Result<(), String> {
+    let shown = format!("{command:?}");
+    eprintln!("xtask: {shown}");
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{shown}: {status}")),
+        Err(error) => Err(format!("{shown}: {error}")),
+    }
+}
