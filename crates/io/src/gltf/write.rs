@@ -7,8 +7,8 @@
 
 use super::build::Builder;
 use super::container;
-use super::split::{SplitPart, split};
 use super::malformed;
+use super::split::{SplitPart, split};
 use crate::IoError;
 use glam::{DMat3, DQuat, DVec3};
 use risorius_mesh::VertexNormals;
