@@ -1,0 +1,31 @@
+//! glTF in and out: handwritten files, real rigs, and the Khronos validator over everything that is written.
+
+mod damaged;
+mod read;
+mod synthetic;
+mod validator;
+mod write;
+
+use risorius_io::IoError;
+use risorius_io::gltf::{self, GltfContent};
+use risorius_mesh::progress::silent;
+use std::path::PathBuf;
+
+/// No files beside the one that is read.
+fn alone(path: &str) -> Result<Vec<u8>, IoError> {
+    Err(IoError::malformed("test", path, "there are no other files"))
+}
+
+fn read_alone(bytes: &[u8]) -> Result<GltfContent, IoError> {
+    gltf::read(bytes, &alone, &silent)
+}
+
+/// A file of the real data, or `None` (said on standard error) where there are none.
+fn data(path: &str) -> Option<Vec<u8>> {
+    let Some(folder) = std::env::var_os("RISORIUS_DATA") else {
+        eprintln!("skipped: RISORIUS_DATA is not set, {path} is not read");
+        return None;
+    };
+    let path = PathBuf::from(folder).join(path);
+    Some(std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
+}

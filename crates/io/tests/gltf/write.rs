@@ -1,0 +1,155 @@
+//! What is written comes back to the bit, and the validator has nothing to say about it.
+
+use super::synthetic::{deltas, rig};
+use super::{data, read_alone, validator};
+use risorius_io::IoError;
+use risorius_io::gltf::{GlbOptions, TakeOptions, WeightTrack, write_glb, write_take_glb};
+use risorius_rig::roles::RoleTable;
+use risorius_rig::{HeadMotion, Part, Rig, Take, assemble};
+
+fn bits<const N: usize>(values: &[[f32; N]]) -> Vec<u32> {
+    values.as_flattened().iter().map(|x| x.to_bits()).collect()
+}
+
+/// Texture coordinates per corner of the triangles.
+fn triangle_uvs(part: &Part) -> Option<Vec<u32>> {
+    let uvs = part.corner_uvs.as_ref()?;
+    let corners = part.faces.triangulated_corners();
+    Some(corners.as_flattened().iter().flat_map(|&c| uvs[c as usize].map(f32::to_bits)).collect())
+}
+
+/// Asserts that `back` is `rig` with its faces as triangles.
+fn assert_same(rig: &Rig, back: &Rig) {
+    assert_eq!(bits(&rig.neutral), bits(&back.neutral));
+    assert_eq!(rig.space, back.space);
+    assert_eq!(rig.materials[..], back.materials[..rig.materials.len()]);
+    assert_eq!(rig.shapes.len(), back.shapes.len());
+    for (a, b) in rig.shapes.iter().zip(&back.shapes) {
+        assert_eq!((&a.name, &a.deltas.vertices), (&b.name, &b.deltas.vertices));
+        assert_eq!(bits(&a.deltas.offsets), bits(&b.deltas.offsets), "{}", a.name);
+    }
+    assert_eq!(rig.parts.len(), back.parts.len());
+    for (a, b) in rig.parts.iter().zip(&back.parts) {
+        assert_eq!(a.name, b.name);
+        assert_eq!(a.rig_vertex, b.rig_vertex[..a.rig_vertex.len()], "{}", a.name);
+        assert_eq!(a.rig_triangles(), b.rig_triangles());
+        assert_eq!(triangle_uvs(a), triangle_uvs(b), "{}", a.name);
+        let n = a.n_file_vertices();
+        assert_eq!(a.colors.as_ref().map(|c| bits(c)), b.colors.as_ref().map(|c| bits(&c[..n])));
+    }
+}
+
+fn read_rig(bytes: &[u8]) -> Rig {
+    assemble(read_alone(bytes).unwrap().raw, &RoleTable::default()).0
+}
+
+#[test]
+fn a_rig_with_seams_comes_back_to_the_bit() {
+    let rig = rig();
+    let glb = write_glb(&rig, &GlbOptions::default()).unwrap();
+    validator::assert_clean("synthetic.glb", &glb);
+    let back = read_rig(&glb);
+    assert_same(&rig, &back);
+    assert_eq!(back.name, "synthetic");
+    // The strip's groups and their materials; the still part uses a twin of the skin without the picture.
+    let groups: Vec<_> = back.parts[0].groups.iter().map(|g| (g.first_face, g.material)).collect();
+    assert_eq!(groups, [(0, Some(0)), (4, Some(1))]);
+    assert!(back.parts[0].n_file_vertices() > 8 && back.parts[0].vertices.len() == 8);
+    let twin = &back.materials[back.parts[1].groups[0].material.unwrap()];
+    assert!(twin.name == "skin" && twin.image.is_none());
+    let text = write_glb(&rig, &GlbOptions { as_text: true, ..GlbOptions::default() }).unwrap();
+    validator::assert_clean("synthetic.gltf", &text);
+    assert_same(&rig, &read_rig(&text));
+    assert_eq!(glb, write_glb(&rig, &GlbOptions::default()).unwrap());
+}
+
+#[test]
+fn real_rigs_come_back_to_the_bit() {
+    for path in ["ict_facekit/ict_expressions.glb", "makehuman_male/makehuman_head_male.glb", "facecap/facecap.glb"] {
+        let Some(bytes) = data(path) else { return };
+        let rig = read_rig(&bytes);
+        for target_normals in [true, false] {
+            let glb = write_glb(&rig, &GlbOptions { target_normals, ..GlbOptions::default() }).unwrap();
+            validator::assert_clean(path, &glb);
+            assert_same(&rig, &read_rig(&glb));
+        }
+    }
+}
+
+#[test]
+fn animation_and_head_motion_come_back() {
+    let rig = rig();
+    let track = WeightTrack { times_secs: vec![0.0, 0.5, 1.0], coefficients: vec![0.0, 0.1, 0.7, 0.2, 1.0, 0.3] };
+    let head = HeadMotion {
+        times_secs: vec![0.0, 1.0],
+        positions_m: vec![[0.0; 3], [0.02, 0.0, 0.01]],
+        rotations_xyzw: vec![[0.0, 0.0, 0.0, 1.0], glam::DQuat::from_rotation_y(0.4).to_array()],
+    };
+    let weights = [0.25, 0.5];
+    let options = GlbOptions {
+        default_weights: Some(&weights),
+        animation: Some(&track),
+        head: Some(&head),
+        ..GlbOptions::default()
+    };
+    let glb = write_glb(&rig, &options).unwrap();
+    validator::assert_clean("animated.glb", &glb);
+    let content = read_alone(&glb).unwrap();
+    let clip = &content.clips[0].clip;
+    assert_eq!(clip.names, ["jawOpen", "smile_L"]);
+    assert_eq!((&clip.times_secs, &clip.values), (&track.times_secs, &track.coefficients));
+    let motion = &content.tracks[0];
+    assert_eq!(motion.is_ancestor_of_parts, [0, 1]);
+    // Centimetres in the file.
+    assert!(glam::DVec3::from(motion.positions[1]).distance(glam::DVec3::new(2.0, 0.0, 1.0)) < 1e-6);
+    assert!(glam::DQuat::from_array(motion.rotations[1]).angle_between(glam::DQuat::from_rotation_y(0.4)) < 1e-3);
+    assert_same(&rig, &assemble(content.raw, &RoleTable::default()).0);
+}
+
+#[test]
+fn takes_play_frame_after_frame() {
+    let rig = rig();
+    let n = rig.n_vertices();
+    let frames: Vec<Vec<[f32; 3]>> =
+        (0..3).map(|f| rig.neutral.iter().map(|p| [p[0], p[1] + 0.25 * f as f32, p[2]]).collect()).collect();
+    let take = Take { times_secs: vec![0.0, 0.1, 0.2], n_vertices: n, positions: frames.concat() };
+    let glb = write_take_glb(&rig, &take, &TakeOptions::default()).unwrap();
+    validator::assert_clean("take.glb", &glb);
+    let content = read_alone(&glb).unwrap();
+    let clip = content.clips[0].clip.clone();
+    let back = assemble(content.raw, &RoleTable::default()).0;
+    assert_eq!(clip.n_frames(), 3);
+    for (f, frame) in frames.iter().enumerate() {
+        let mut posed = back.neutral.clone();
+        for (shape, &w) in back.shapes.iter().zip(clip.frame(f)) {
+            for (&v, o) in shape.deltas.vertices.iter().zip(&shape.deltas.offsets) {
+                (0..3).for_each(|k| posed[v as usize][k] += w * o[k]);
+            }
+        }
+        assert!(posed.iter().zip(frame).all(|(a, b)| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-6)));
+    }
+    let long = Take { times_secs: (0..2001).map(f64::from).collect(), n_vertices: 0, positions: Vec::new() };
+    assert!(matches!(write_take_glb(&rig, &long, &TakeOptions::default()), Err(IoError::Unsupported { .. })));
+}
+
+#[test]
+fn what_gltf_cannot_hold_is_named() {
+    let mut broken = rig();
+    broken.neutral[4][1] = f32::NAN;
+    let error = write_glb(&broken, &GlbOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("'strip' vertex 4"), "{error}");
+    let mut broken = rig();
+    broken.shapes[1].deltas = deltas(&[(2, [f32::INFINITY, 0.0, 0.0])]);
+    let error = write_glb(&broken, &GlbOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("'smile_L'") && error.contains("vertex 2"), "{error}");
+    for (times_secs, coefficients) in [
+        (vec![-1.0], vec![0.0; 2]),
+        (vec![0.0, 0.0], vec![0.0; 4]),
+        (vec![1e9, 1e9 + 0.01], vec![0.0; 4]),
+        (vec![0.0], vec![0.0]),
+    ] {
+        let track = WeightTrack { times_secs, coefficients };
+        assert!(write_glb(&rig(), &GlbOptions { animation: Some(&track), ..GlbOptions::default() }).is_err());
+    }
+    assert!(write_glb(&Rig::default(), &GlbOptions::default()).is_err());
+}
