@@ -4,8 +4,25 @@
 //! count that the file states beyond what its bytes can back, and they say where a file is wrong. Writers give bytes or
 //! stream into a [`output::WholeFile`], which appears under its name only when it is complete.
 
+pub mod bvh;
+pub mod clip_csv;
+pub mod clip_json;
+mod color;
 pub mod error;
 pub mod gltf;
+pub mod head_csv;
+pub mod mdd;
+pub mod npz;
+pub mod obj;
+pub mod obj_folder;
 pub mod output;
+pub mod pc2;
+pub mod ply;
+pub mod sidecar;
+pub mod stl;
+pub mod surface;
+pub mod take_out;
+pub mod text;
+pub mod weights_json;
 
 pub use error::IoError;

@@ -1,0 +1,279 @@
+//! The rig sidecar: what a mesh file cannot say about its shapes, regions and units, as a small JSON file.
+//!
+//! ```json
+//! {"inbetweens": [{"shape": "jawOpen50", "slider": "jawOpen", "at": 0.5}],
+//!  "combinations": [{"shape": "fix", "sliders": ["smile_L", "jawOpen"], "rule": "lowest"}],
+//!  "sliders": ["brow50"], "limits": {"jawOpen": [0, 1]}, "ignore_names": false,
+//!  "regions": {"lips": [1, 2, 3], "teeth": {"part": "lower_teeth", "vertices": [7], "ranges": [[10, 20]]}},
+//!  "unit": "cm", "up": "+Y", "front": "+Z"}
+//! ```
+//! Every key is optional. `unit` is `m`, `dm`, `cm`, `mm`, `in`, `ft` or a number of metres. Ranges are half-open and
+//! stay ranges until the mesh is known ([`RegionSpec::resolve`]). Unknown keys are errors: a misspelled one would
+//! otherwise be silently without effect.
+
+use crate::IoError;
+use crate::weights_json::json_error;
+use risorius_rig::names::nearest;
+use risorius_rig::roles::RoleTable;
+use risorius_rig::{Axis, Rule};
+use serde_json::{Map, Value};
+use std::ops::Range;
+
+const FORMAT: &str = "sidecar";
+const KEYS: [&str; 9] =
+    ["inbetweens", "combinations", "sliders", "limits", "ignore_names", "regions", "unit", "up", "front"];
+
+/// What a sidecar says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Sidecar {
+    /// Roles of shapes and limits of sliders.
+    pub roles: RoleTable,
+    /// Named vertex sets, by name.
+    pub regions: Vec<RegionSpec>,
+    /// Length of one unit of the mesh file in metres.
+    pub meters_per_unit: Option<f64>,
+    /// The axis of the mesh file that points to the top of the head.
+    pub up: Option<Axis>,
+    /// The axis of the mesh file that the face looks along.
+    pub front: Option<Axis>,
+}
+
+/// A named set of vertices, before the mesh is known.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RegionSpec {
+    /// Name of the region.
+    pub name: String,
+    /// The part that the numbers count in; without it, all parts one after another.
+    pub part: Option<String>,
+    /// Single vertices, as the file has them.
+    pub vertices: Vec<u32>,
+    /// Runs of vertices, the end not included.
+    pub ranges: Vec<Range<u32>>,
+}
+
+impl RegionSpec {
+    /// The vertices of the region, ascending, in a mesh or part of `n_vertices`; an error when one is beyond it.
+    pub fn resolve(&self, n_vertices: usize) -> Result<Vec<u32>, IoError> {
+        let highest = self.vertices.iter().copied().chain(self.ranges.iter().map(|r| r.end - 1)).max();
+        if let Some(vertex) = highest.filter(|&v| v as usize >= n_vertices) {
+            let problem = format!("vertex {vertex} does not exist, there are {n_vertices} (counted from 0)");
+            return Err(IoError::malformed(FORMAT, format!("regions.{}", self.name), problem));
+        }
+        let mut is_in = vec![false; n_vertices];
+        let mut sorted = self.ranges.clone();
+        sorted.sort_by_key(|r| r.start);
+        let mut done = 0;
+        for range in sorted {
+            // Overlaps are passed over, so that many ranges cost no more than the mesh.
+            let start = range.start.max(done);
+            done = done.max(range.end);
+            (start..range.end).for_each(|v| is_in[v as usize] = true);
+        }
+        self.vertices.iter().for_each(|&v| is_in[v as usize] = true);
+        Ok((0..n_vertices as u32).filter(|&v| is_in[v as usize]).collect())
+    }
+}
+
+/// Where in the file, and how to complain about it.
+struct At<'a>(String, &'a Value);
+
+impl<'a> At<'a> {
+    fn err<T>(&self, problem: impl Into<String>) -> Result<T, IoError> {
+        Err(IoError::malformed(FORMAT, self.0.as_str(), problem))
+    }
+
+    fn object(&self) -> Result<&'a Map<String, Value>, IoError> {
+        self.1.as_object().map_or_else(|| self.err("an object in braces is expected"), Ok)
+    }
+
+    fn list(&self) -> Result<impl Iterator<Item = At<'a>>, IoError> {
+        let Some(list) = self.1.as_array() else { return self.err("a list in brackets is expected") };
+        let place = self.0.clone();
+        Ok(list.iter().enumerate().map(move |(i, v)| At(format!("{place}[{i}]"), v)))
+    }
+
+    fn text(&self) -> Result<&'a str, IoError> {
+        self.1.as_str().map_or_else(|| self.err("text in quotes is expected"), Ok)
+    }
+
+    fn texts(&self) -> Result<Vec<String>, IoError> {
+        self.list()?.map(|at| at.text().map(String::from)).collect()
+    }
+
+    fn number(&self) -> Result<f64, IoError> {
+        self.1.as_f64().filter(|x| x.is_finite()).map_or_else(|| self.err("a finite number is expected"), Ok)
+    }
+
+    fn vertex(&self) -> Result<u32, IoError> {
+        let vertex = self.1.as_u64().and_then(|v| u32::try_from(v).ok());
+        vertex.map_or_else(|| self.err("a vertex number, counted from 0, is expected"), Ok)
+    }
+
+    /// The entry `key`, which must be there.
+    fn get(&self, key: &str) -> Result<At<'a>, IoError> {
+        let found = self.optional(key)?;
+        found.map_or_else(|| self.err(format!("'{key}' is missing")), Ok)
+    }
+
+    fn optional(&self, key: &str) -> Result<Option<At<'a>>, IoError> {
+        let place = if self.0 == TOP { key.to_string() } else { format!("{}.{key}", self.0) };
+        Ok(self.object()?.get(key).map(|v| At(place, v)))
+    }
+
+    /// Refuses keys other than `known`.
+    fn only(&self, known: &[&str]) -> Result<(), IoError> {
+        let Some(unknown) = self.object()?.keys().find(|k| !known.contains(&k.as_str())) else { return Ok(()) };
+        let near = nearest(unknown, known.iter().copied());
+        let advice =
+            near.first().map_or_else(|| format!("known are {}", known.join(", ")), |n| format!("did you mean '{n}'?"));
+        self.err(format!("'{unknown}' is not a key that is understood; {advice}"))
+    }
+}
+
+const TOP: &str = "top level";
+
+fn parse(bytes: &[u8]) -> Result<Value, IoError> {
+    serde_json::from_slice(crate::text::without_bom(bytes)).map_err(|e| json_error(FORMAT, &e))
+}
+
+/// Reads a sidecar.
+pub fn read(bytes: &[u8]) -> Result<Sidecar, IoError> {
+    let value = parse(bytes)?;
+    let top = At(TOP.into(), &value);
+    top.only(&KEYS)?;
+    let mut sidecar = Sidecar { roles: roles(&top)?, ..Sidecar::default() };
+    if let Some(regions) = top.optional("regions")? {
+        for name in regions.object()?.keys() {
+            sidecar.regions.push(region(name, &regions.get(name)?)?);
+        }
+    }
+    sidecar.meters_per_unit = top.optional("unit")?.map(|at| unit(&at)).transpose()?;
+    sidecar.up = top.optional("up")?.map(|at| axis(&at)).transpose()?;
+    sidecar.front = top.optional("front")?.map(|at| axis(&at)).transpose()?;
+    if let (Some(up), Some(front)) = (sidecar.up, sidecar.front)
+        && up.index == front.index
+    {
+        return top.err(format!("up ({up}) and front ({front}) lie on one axis; the face cannot look at its own top"));
+    }
+    Ok(sidecar)
+}
+
+/// Reads named half-open vertex ranges: `{"face": [0, 9409]}`, text entries ignored.
+pub fn read_ranges(bytes: &[u8]) -> Result<Vec<RegionSpec>, IoError> {
+    let value = parse(bytes)?;
+    let top = At(TOP.into(), &value);
+    let mut regions = Vec::new();
+    for (name, value) in top.object()? {
+        if !value.is_string() {
+            let range = range(&At(name.clone(), value))?;
+            regions.push(RegionSpec { name: name.clone(), ranges: vec![range], ..RegionSpec::default() });
+        }
+    }
+    Ok(regions)
+}
+
+fn roles(top: &At) -> Result<RoleTable, IoError> {
+    let mut table = RoleTable::default();
+    if let Some(list) = top.optional("inbetweens")? {
+        for entry in list.list()? {
+            entry.only(&["shape", "slider", "at"])?;
+            let at = entry.get("at")?;
+            let value = at.number()? as f32;
+            if !(value > 0.0 && value < 1.0) {
+                return at.err(format!("{value} is not between 0 and 1"));
+            }
+            table.inbetweens.push((entry.get("shape")?.text()?.into(), entry.get("slider")?.text()?.into(), value));
+        }
+    }
+    if let Some(list) = top.optional("combinations")? {
+        for entry in list.list()? {
+            entry.only(&["shape", "sliders", "rule"])?;
+            let sliders = entry.get("sliders")?.texts()?;
+            if sliders.len() < 2 {
+                return entry.err("a combination needs two or more sliders");
+            }
+            let rule = entry.optional("rule")?.map(|at| rule(&at)).transpose()?.unwrap_or_default();
+            table.combinations.push((entry.get("shape")?.text()?.into(), sliders, rule));
+        }
+    }
+    if let Some(names) = top.optional("sliders")? {
+        table.sliders = names.texts()?.into_iter().collect();
+    }
+    if let Some(limits) = top.optional("limits")? {
+        for name in limits.object()?.keys() {
+            table.limits.insert(name.clone(), limit(&limits.get(name)?)?);
+        }
+    }
+    if let Some(ignore) = top.optional("ignore_names")? {
+        table.ignore_names = ignore.1.as_bool().map_or_else(|| ignore.err("true or false is expected"), Ok)?;
+    }
+    Ok(table)
+}
+
+fn rule(at: &At) -> Result<Rule, IoError> {
+    match at.text()? {
+        "multiply" => Ok(Rule::Multiply),
+        "lowest" => Ok(Rule::Lowest),
+        other => at.err(format!("'{other}' is not a rule; give multiply or lowest")),
+    }
+}
+
+fn limit(at: &At) -> Result<[f32; 2], IoError> {
+    let numbers: Vec<f32> = at.list()?.map(|n| n.number().map(|x| x as f32)).collect::<Result<_, _>>()?;
+    match numbers[..] {
+        [low, high] if low < high && low.is_finite() && high.is_finite() => Ok([low, high]),
+        _ => at.err("two finite numbers are expected, the lower first"),
+    }
+}
+
+fn range(at: &At) -> Result<Range<u32>, IoError> {
+    let ends: Vec<u32> = at.list()?.map(|n| n.vertex()).collect::<Result<_, _>>()?;
+    match ends[..] {
+        [first, end] if first < end => Ok(first..end),
+        _ => at.err("a range is two vertex numbers, the first vertex and the one after the last"),
+    }
+}
+
+fn region(name: &str, at: &At) -> Result<RegionSpec, IoError> {
+    let mut region = RegionSpec { name: name.into(), ..RegionSpec::default() };
+    if at.1.is_array() {
+        region.vertices = at.list()?.map(|v| v.vertex()).collect::<Result<_, _>>()?;
+        return Ok(region);
+    }
+    at.only(&["part", "vertices", "ranges"])?;
+    region.part = at.optional("part")?.map(|p| p.text().map(String::from)).transpose()?;
+    if let Some(list) = at.optional("vertices")? {
+        region.vertices = list.list()?.map(|v| v.vertex()).collect::<Result<_, _>>()?;
+    }
+    if let Some(list) = at.optional("ranges")? {
+        region.ranges = list.list()?.map(|r| range(&r)).collect::<Result<_, _>>()?;
+    }
+    Ok(region)
+}
+
+fn unit(at: &At) -> Result<f64, IoError> {
+    const UNITS: [(&str, f64); 6] =
+        [("m", 1.0), ("dm", 0.1), ("cm", 0.01), ("mm", 0.001), ("in", 0.0254), ("ft", 0.3048)];
+    if at.1.is_number() {
+        let meters = at.number()?;
+        return if meters > 0.0 { Ok(meters) } else { at.err("a unit is a positive number of metres") };
+    }
+    let name = at.text()?;
+    match UNITS.iter().find(|u| u.0 == name) {
+        Some(unit) => Ok(unit.1),
+        None => at.err(format!("'{name}' is not a unit; give m, dm, cm, mm, in, ft or a number of metres")),
+    }
+}
+
+fn axis(at: &At) -> Result<Axis, IoError> {
+    let name = at.text()?;
+    let (negative, letter) = match name.as_bytes() {
+        [b'-', letter] => (true, *letter),
+        [b'+', letter] | [letter] => (false, *letter),
+        _ => (false, 0),
+    };
+    match letter.to_ascii_lowercase() {
+        letter @ b'x'..=b'z' => Ok(Axis { index: (letter - b'x').into(), negative }),
+        _ => at.err(format!("'{name}' is not an axis; give +X, -X, +Y, -Y, +Z or -Z")),
+    }
+}
