@@ -13,6 +13,7 @@ pub mod clip;
 pub mod model;
 pub mod names;
 pub mod roles;
+pub mod space;
 pub mod take;
 
 pub use assemble::{RawPart, RawRig, RawShape, assemble};
