@@ -2,10 +2,19 @@
 //!
 //! Positions are `[f32; 3]` in whatever unit the caller uses; functions take slices, so that a pose costs no copy.
 
+pub mod bvh;
+pub mod components;
+pub mod defects;
+pub mod intersect;
 pub mod normals;
 pub mod polygons;
 pub mod progress;
+pub mod query;
+pub mod topology;
 
+pub use bvh::Bvh;
+pub use intersect::{IntersectOptions, SelfIntersections, self_intersections};
 pub use normals::VertexNormals;
 pub use polygons::Polygons;
 pub use progress::{Cancelled, Flow, Progress};
+pub use topology::Edges;

@@ -22,6 +22,7 @@ pub mod names;
 pub mod pins;
 pub mod roles;
 pub mod selection;
+pub mod space;
 pub mod synthetic;
 pub mod take;
 
