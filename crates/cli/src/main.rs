@@ -1,1 +1,102 @@
-fn main() {}
+//! The `risorius` command line: thin verbs over the library crates.
+//!
+//! Every verb prints a short report for people, or with `--json` one JSON object and nothing else on standard output.
+//! Progress goes to standard error when that is a terminal. Exit codes: 0 done, 1 could not, 2 wrong call.
+
+mod attenuate;
+mod convert;
+mod demo;
+mod inspect;
+mod interference;
+mod mask;
+mod pose;
+mod render;
+mod rig_args;
+mod session;
+mod takes;
+
+use clap::{Parser, Subcommand};
+use session::{Failure, Report, Session};
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Physics for face rigs: an artist's blendshape face gets flesh, bones and muscles.
+#[derive(Parser)]
+#[command(name = "risorius", version, about)]
+struct Cli {
+    /// Print one JSON object with what was done and its figures.
+    #[arg(long, global = true)]
+    json: bool,
+    /// Number of threads; all cores when left out. Results are the same for any number.
+    #[arg(long, global = true, value_name = "N")]
+    threads: Option<usize>,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Show what Risorius does, on a face made in code, ending in pictures and files.
+    Demo(demo::Arguments),
+    /// Tell what a file holds, and every problem found.
+    Inspect(inspect::Arguments),
+    /// Convert between formats: rigs, clips, head motion, takes.
+    Convert(convert::Arguments),
+    /// Evaluate a rig at slider values, or over a clip.
+    Pose(pose::Arguments),
+    /// Hold pinned points still while sliders move.
+    Attenuate(attenuate::Arguments),
+    /// Report which slider disturbs which.
+    Interference(interference::Arguments),
+    /// Draw a face.
+    Render(render::Arguments),
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are no errors; everything else is a wrong call.
+            let code = if error.use_stderr() { 2 } else { 0 };
+            return if error.print().is_ok() { ExitCode::from(code) } else { ExitCode::FAILURE };
+        }
+    };
+    if let Some(threads) = cli.threads {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.clamp(1, 1024)).build_global();
+        if let Err(error) = pool {
+            eprintln!("risorius: {error}");
+            return ExitCode::FAILURE;
+        }
+    }
+    let session = Session::start();
+    let result = match &cli.verb {
+        Verb::Demo(a) => demo::run(a, &session),
+        Verb::Inspect(a) => inspect::run(a, &session),
+        Verb::Convert(a) => convert::run(a, &session),
+        Verb::Pose(a) => pose::run(a, &session),
+        Verb::Attenuate(a) => attenuate::run(a, &session),
+        Verb::Interference(a) => interference::run(a, &session),
+        Verb::Render(a) => render::run(a, &session),
+    };
+    session.clear_progress();
+    finish(result, cli.json)
+}
+
+fn finish(result: Result<Report, Failure>, json: bool) -> ExitCode {
+    let mut out = std::io::stdout().lock();
+    match result {
+        Ok(report) => {
+            let text = if json { format!("{}\n", report.json) } else { report.text };
+            // A reader that has seen enough (`| head`) is no failure.
+            let _ = out.write_all(text.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(failure) => {
+            if json {
+                let _ = writeln!(out, "{}", serde_json::json!({ "error": failure.message }));
+            }
+            eprintln!("risorius: {}", failure.message);
+            ExitCode::from(failure.code)
+        }
+    }
+}

@@ -175,6 +175,32 @@ impl Axis {
     }
 }
 
+impl std::str::FromStr for Axis {
+    type Err = String;
+
+    /// `+Y`, `-x`, `z`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (negative, letter) = match text.as_bytes() {
+            [b'-', letter] => (true, *letter),
+            [b'+', letter] | [letter] => (false, *letter),
+            _ => (false, 0),
+        };
+        match letter.to_ascii_lowercase() {
+            letter @ b'x'..=b'z' => Ok(Self { index: (letter - b'x').into(), negative }),
+            _ => Err(format!("'{text}' is not an axis; give +X, -X, +Y, -Y, +Z or -Z")),
+        }
+    }
+}
+
+/// Metres per unit from `m`, `dm`, `cm`, `mm`, `in`, `ft` or a number of metres.
+pub fn parse_unit(text: &str) -> Result<f64, String> {
+    const UNITS: [(&str, f64); 6] =
+        [("m", 1.0), ("dm", 0.1), ("cm", 0.01), ("mm", 0.001), ("in", 0.0254), ("ft", 0.3048)];
+    let known = UNITS.iter().find(|u| u.0 == text).map(|u| u.1);
+    let meters = known.or_else(|| text.parse().ok()).filter(|m: &f64| m.is_finite() && *m > 0.0);
+    meters.ok_or_else(|| format!("'{text}' is not a unit; give m, dm, cm, mm, in, ft or a positive number of metres"))
+}
+
 impl std::fmt::Display for Axis {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}{}", if self.negative { '-' } else { '+' }, ['X', 'Y', 'Z'][self.index])

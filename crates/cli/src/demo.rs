@@ -1,0 +1,149 @@
+//! `demo`: the journey so far on a face made in code, ending in pictures and files that can be opened.
+
+use crate::mask::mask;
+use crate::session::{Failure, Report, Session};
+use clap::Args;
+use risorius_io::gltf::{GlbOptions, write_glb};
+use risorius_io::output::write_whole;
+use risorius_mesh::progress::tick;
+use risorius_rig::attenuate::{AttenuateOptions, Attenuated, PoseAttenuation, select};
+use risorius_rig::gram::RigGram;
+use risorius_rig::interference::Interference;
+use risorius_rig::pins::{PinSet, PinSpec};
+use risorius_rig::{Evaluator, Rig};
+use risorius_view::{Canvas, DrawOptions, FaceLook, Marker, MatrixOptions, ScalarField, draw, matrix, sheet};
+use serde_json::json;
+use std::path::PathBuf;
+
+/// See [`crate`].
+#[derive(Args)]
+pub struct Arguments {
+    /// Folder for the pictures and files.
+    #[arg(long, default_value = "demo-out")]
+    out: PathBuf,
+}
+
+/// Runs the verb.
+pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> {
+    let rig = mask();
+    let gram = RigGram::prepare(&rig, &session.progress())?;
+    let mut text = format!("A mask with {} vertices and {} sliders.\n", rig.n_vertices(), rig.sliders.len());
+    tick(&session.progress(), "attenuating", 0.2)?;
+    let story = brow_story(&rig, &gram)?;
+    let mm = |x: f64| rig.space.millimeters(x);
+    text += &format!(
+        "Furrow the brow, pin it, then smile and sneer: without pins the brow moves {:.1} mm, with pins {:.1} mm.\n",
+        mm(story.result.pinned_before.max),
+        mm(story.result.pinned_after.max)
+    );
+    tick(&session.progress(), "drawing", 0.4)?;
+    let pictures = [
+        ("shapes.png", shape_sheet(&rig)?),
+        ("attenuation.png", story.picture(&rig)?),
+        ("interference.png", interference_picture(&rig, session)?),
+    ];
+    let glb = write_glb(&rig, &GlbOptions::default())?;
+    let mut files = Vec::new();
+    for (name, canvas) in &pictures {
+        tick(&session.progress(), "writing", 0.9)?;
+        let path = arguments.out.join(name);
+        write_whole(&path, &canvas.encode_png())?;
+        files.push(path.display().to_string());
+    }
+    let path = arguments.out.join("mask.glb");
+    write_whole(&path, &glb)?;
+    files.push(path.display().to_string());
+    text += &format!("Look at:\n  {}\n", files.join("\n  "));
+    let json = json!({
+        "files": files,
+        "alpha": story.result.alpha,
+        "pinned_before_mm": mm(story.result.pinned_before.max),
+        "pinned_after_mm": mm(story.result.pinned_after.max),
+    });
+    Ok(Report { json, text })
+}
+
+/// The story of the paper's figures 2 and 3 [Lewis05].
+struct BrowStory {
+    set: PinSet,
+    w0: Vec<f32>,
+    w1: Vec<f32>,
+    result: Attenuated,
+}
+
+fn brow_story(rig: &Rig, gram: &RigGram) -> Result<BrowStory, Failure> {
+    let values = |pairs: &[(&str, f32)]| {
+        let mut w = vec![0.0; rig.sliders.len()];
+        pairs.iter().for_each(|(name, value)| w[rig.slider_index(name).unwrap_or(0)] = *value);
+        w
+    };
+    let w0 = values(&[("browFurrow", 0.6)]);
+    let w1 = values(&[("browFurrow", 0.6), ("sneer", 0.9), ("wince", 0.5), ("smileLeft", 0.8), ("jawOpen", 0.4)]);
+    let pin = |x: f32| PinSpec { near: Some([x, 4.3, 8.0]), ..PinSpec::default() };
+    let set = PinSet::resolve(rig, &[pin(-1.4), pin(1.4), pin(0.0)])
+        .map_err(|p| Failure::could_not(p.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")))?;
+    let selection = select(gram, &set, &[]);
+    let options = AttenuateOptions { bounds: true, ..AttenuateOptions::default() };
+    let result = PoseAttenuation::prepare(rig, &selection, &set, &options)?.solve(&w1, &w0)?;
+    Ok(BrowStory { w0, w1, result, set })
+}
+
+impl BrowStory {
+    fn picture(&self, rig: &Rig) -> Result<Canvas, Failure> {
+        let look = FaceLook::prepare(rig);
+        let evaluator = Evaluator::prepare(rig);
+        let base = evaluator.positions(&self.w0);
+        let mut pinned: Vec<u32> = self.set.pins.iter().map(|p| p.vertex).collect();
+        pinned.dedup();
+        let markers: Vec<Marker> = pinned.iter().map(|&v| Marker::new(v, [230, 40, 40, 255])).collect();
+        let mut cells = vec![(
+            draw(&look, &base, &DrawOptions { markers: markers.clone(), ..DrawOptions::default() })?,
+            "the brow is placed and pinned".to_string(),
+        )];
+        let to_mm = rig.space.millimeters(1.0) as f32;
+        let mut maps = Vec::new();
+        for (weights, name) in [(&self.w1, "more sliders, no pins"), (&self.result.weights, "more sliders, with pins")] {
+            let positions = evaluator.positions(weights);
+            let values: Vec<f32> = positions
+                .iter()
+                .zip(&base)
+                .map(|(a, b)| to_mm * (0..3).map(|k| (a[k] - b[k]).powi(2)).sum::<f32>().sqrt())
+                .collect();
+            cells.push((draw(&look, &positions, &DrawOptions { markers: markers.clone(), ..DrawOptions::default() })?, name.into()));
+            let mut field = ScalarField::spanning(values, "mm moved");
+            field.range = [0.0, 12.0];
+            maps.push((draw(&look, &positions, &DrawOptions { field: Some(field), markers: markers.clone(), ..DrawOptions::default() })?, format!("{name}: motion")));
+        }
+        let furrowed = draw(&look, &rig.neutral, &DrawOptions::default())?;
+        cells.push((furrowed, "neutral".into()));
+        cells.extend(maps);
+        Ok(sheet(&cells, 3, "Selected motion attenuation")?)
+    }
+}
+
+fn shape_sheet(rig: &Rig) -> Result<Canvas, Failure> {
+    let look = FaceLook::prepare(rig);
+    let evaluator = Evaluator::prepare(rig);
+    let options = DrawOptions { width: 360, height: 420, yaw_degrees: 20.0, ..DrawOptions::default() };
+    let mut cells = vec![(draw(&look, &rig.neutral, &options)?, "neutral".to_string())];
+    for (s, slider) in rig.sliders.iter().enumerate() {
+        let mut w = vec![0.0; rig.sliders.len()];
+        w[s] = 1.0;
+        cells.push((draw(&look, &evaluator.positions(&w), &options)?, slider.name.clone()));
+    }
+    Ok(sheet(&cells, 4, "Sliders of the mask")?)
+}
+
+fn interference_picture(rig: &Rig, session: &Session) -> Result<Canvas, Failure> {
+    let report = Interference::measure(rig, &session.progress())?;
+    let names: Vec<String> = report.order.iter().map(|&s| rig.sliders[s].name.clone()).collect();
+    let values: Vec<f64> =
+        report.order.iter().flat_map(|&i| report.order.iter().map(move |&j| (i, j))).map(|(i, j)| if i == j { f64::NAN } else { report.disturbs[(i, j)] }).collect();
+    let options = MatrixOptions {
+        title: "How far a column's slider moves what a row's slider moves".into(),
+        unit: "of own motion".into(),
+        range: Some([0.0, 1.0]),
+        ..MatrixOptions::default()
+    };
+    Ok(matrix(&names, &names, &values, &options)?)
+}

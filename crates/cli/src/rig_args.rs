@@ -1,0 +1,153 @@
+//! Arguments that several verbs take: a rig with what the user knows of it, slider values, views.
+
+use crate::session::{Failure, Session};
+use clap::Args;
+use risorius_io::open::{OpenOptions, RigFile, open_rig, read_file};
+use risorius_io::weights_json;
+use risorius_rig::model::parse_unit;
+use risorius_rig::names::{NameMap, match_names};
+use risorius_rig::pins::unknown;
+use risorius_rig::{Axis, Rig};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// A rig file and what the user knows better than it.
+#[derive(Args, Debug, Clone)]
+pub struct RigArgs {
+    /// The rig: .glb, .gltf, .fbx, .obj, .ply, .stl, or a folder of OBJs with a neutral.
+    pub rig: PathBuf,
+    #[command(flatten)]
+    pub about: AboutRig,
+}
+
+/// What the user knows of a rig.
+#[derive(Args, Debug, Clone, Default)]
+pub struct AboutRig {
+    /// Roles, regions and units of the rig as JSON; by default FILE.rig.json beside it.
+    #[arg(long, value_name = "JSON")]
+    sidecar: Option<PathBuf>,
+    /// Named vertex ranges as JSON, e.g. {"lips": [10, 20]}, end not included.
+    #[arg(long, value_name = "JSON")]
+    regions: Option<PathBuf>,
+    /// Unit of the file: m, dm, cm, mm, in, ft or a number of metres; guessed when left out.
+    #[arg(long, value_parser = parse_unit)]
+    unit: Option<f64>,
+    /// Axis to the top of the head, e.g. +Y; guessed when left out.
+    #[arg(long, allow_hyphen_values = true)]
+    up: Option<Axis>,
+    /// Axis that the face looks along, e.g. +Z; guessed when left out.
+    #[arg(long, allow_hyphen_values = true)]
+    front: Option<Axis>,
+}
+
+impl RigArgs {
+    /// Reads the rig.
+    pub fn open(&self, session: &Session) -> Result<RigFile, Failure> {
+        self.about.open(&self.rig, session)
+    }
+}
+
+impl AboutRig {
+    /// Reads the rig at `path`.
+    pub fn open(&self, path: &Path, session: &Session) -> Result<RigFile, Failure> {
+        let options = OpenOptions {
+            sidecar: self.sidecar.clone(),
+            regions: self.regions.clone(),
+            meters_per_unit: self.unit,
+            up: self.up,
+            front: self.front,
+        };
+        Ok(open_rig(path, &options, &session.progress())?)
+    }
+}
+
+/// Slider values from a JSON file, inline JSON, or `jawOpen=0.6,smile=1`.
+pub fn weights(rig: &Rig, given: &str) -> Result<Vec<f32>, Failure> {
+    let pairs = named_weights(given)?;
+    let columns: Vec<String> = pairs.iter().map(|p| p.0.clone()).collect();
+    let map = match_names(&columns, &slider_names(rig));
+    if !map.unmatched_columns.is_empty() {
+        let problems: Vec<String> = map
+            .unmatched_columns
+            .iter()
+            .map(|&c| unknown("slider", &columns[c], rig.sliders.iter().map(|s| s.name.as_str())))
+            .collect();
+        return Err(Failure::could_not(problems.join("; ")));
+    }
+    let mut weights = vec![0.0; rig.sliders.len()];
+    map.links.iter().for_each(|&(column, slider, factor)| weights[slider] += factor * pairs[column].1);
+    Ok(weights)
+}
+
+fn named_weights(given: &str) -> Result<Vec<(String, f32)>, Failure> {
+    if given.trim_start().starts_with('{') {
+        return Ok(weights_json::read(given.as_bytes())?);
+    }
+    if !given.contains('=') || Path::new(given).is_file() {
+        return Ok(weights_json::read(&read_file(Path::new(given))?)?);
+    }
+    given
+        .split(',')
+        .filter(|piece| !piece.trim().is_empty())
+        .map(|piece| {
+            let (name, value) = piece
+                .split_once('=')
+                .ok_or_else(|| Failure::wrong_call(format!("'{piece}' is not NAME=VALUE")))?;
+            match value.trim().parse::<f32>() {
+                Ok(v) if v.is_finite() => Ok((name.trim().to_string(), v)),
+                _ => Err(Failure::could_not(format!("slider '{name}' is {value}; give a finite number"))),
+            }
+        })
+        .collect()
+}
+
+/// Numbers of the sliders named in a comma-separated list.
+pub fn sliders(rig: &Rig, names: &str) -> Result<Vec<usize>, Failure> {
+    names.split(',').map(str::trim).filter(|n| !n.is_empty()).map(|n| slider(rig, n)).collect()
+}
+
+/// Number of the slider called `name`, in any spelling.
+pub fn slider(rig: &Rig, name: &str) -> Result<usize, Failure> {
+    let wanted = risorius_rig::names::key(name);
+    rig.slider_index(name)
+        .or_else(|| rig.sliders.iter().position(|s| risorius_rig::names::key(&s.name) == wanted))
+        .ok_or_else(|| Failure::could_not(unknown("slider", name, rig.sliders.iter().map(|s| s.name.as_str()))))
+}
+
+/// Names of all sliders, in the order of weights.
+pub fn slider_names(rig: &Rig) -> Vec<String> {
+    rig.sliders.iter().map(|s| s.name.clone()).collect()
+}
+
+/// Weights by name, those that are not zero, for JSON.
+pub fn weights_to_json(rig: &Rig, weights: &[f32]) -> serde_json::Value {
+    rig.sliders.iter().zip(weights).filter(|(_, w)| **w != 0.0).map(|(s, &w)| (s.name.clone(), f64::from(w).into())).collect::<serde_json::Map<_, _>>().into()
+}
+
+/// What drives what, for JSON.
+pub fn mapping_to_json(map: &NameMap, columns: &[String], rig: &Rig) -> serde_json::Value {
+    json!({
+        "matched": map.links.iter().map(|&(c, s, factor)| json!({
+            "column": columns[c], "slider": rig.sliders[s].name, "factor": factor,
+        })).collect::<Vec<_>>(),
+        "unmatched_columns": map.unmatched_columns.iter().map(|&c| &columns[c]).collect::<Vec<_>>(),
+        "undriven_sliders": map.unmatched_sliders.iter().map(|&s| &rig.sliders[s].name).collect::<Vec<_>>(),
+    })
+}
+
+/// The same in a sentence or two.
+pub fn mapping_to_text(map: &NameMap, columns: &[String], rig: &Rig) -> String {
+    let driven = rig.sliders.len() - map.unmatched_sliders.len();
+    let mut text = format!("{driven} of {} sliders are driven by the clip", rig.sliders.len());
+    let list = |names: Vec<&str>| {
+        let shown = names.iter().take(8).copied().collect::<Vec<_>>().join(", ");
+        if names.len() > 8 { format!("{shown} and {} more", names.len() - 8) } else { shown }
+    };
+    if !map.unmatched_columns.is_empty() {
+        text += &format!("; columns without a slider: {}", list(map.unmatched_columns.iter().map(|&c| columns[c].as_str()).collect()));
+    }
+    if !map.unmatched_sliders.is_empty() {
+        text += &format!("; sliders at rest: {}", list(map.unmatched_sliders.iter().map(|&s| rig.sliders[s].name.as_str()).collect()));
+    }
+    text + "\n"
+}

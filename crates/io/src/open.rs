@@ -1,0 +1,294 @@
+//! Opening files by what they are: rigs, clips, head motion, takes, weights, pins.
+//!
+//! The ending of the name decides the format (a folder is a folder of OBJs). A rig's sidecar is found beside it:
+//! `face.glb` looks for `face.rig.json`, a folder for `rig.json` inside. What the file does not say of unit and axes is
+//! guessed ([`risorius_rig::space`]); the sidecar and the caller come first.
+
+use crate::clip_csv::{ClipContent, ClipOptions};
+use crate::gltf::{GltfContent, NamedClip, NodeTrack};
+use crate::sidecar::{self, RegionSpec, Sidecar};
+use crate::weights_json::json_error;
+use crate::{IoError, bvh, clip_csv, clip_json, fbx, gltf, head_csv, mdd, npz, obj, obj_folder, pc2, ply, stl};
+use risorius_mesh::Progress;
+use risorius_rig::assemble::AssembleNotes;
+use risorius_rig::pins::{PinSpec, unknown};
+use risorius_rig::space::{SpaceGuess, guess_space};
+use risorius_rig::{Axis, HeadMotion, RawPart, RawRig, Rig, Take, assemble};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Largest file that is read into memory.
+const MAX_FILE_BYTES: u64 = 8 << 30;
+
+/// What the caller knows better than the file.
+#[derive(Debug, Clone, Default)]
+pub struct OpenOptions {
+    /// Sidecar to use instead of the one found beside the file.
+    pub sidecar: Option<PathBuf>,
+    /// A file of named vertex ranges (`{"lips": [10, 20]}`, end not included), added to the sidecar's regions.
+    pub regions: Option<PathBuf>,
+    /// Length of one unit in metres.
+    pub meters_per_unit: Option<f64>,
+    /// Axis to the top of the head.
+    pub up: Option<Axis>,
+    /// Axis that the face looks along.
+    pub front: Option<Axis>,
+}
+
+/// A rig and all that its file said.
+#[derive(Debug, Clone)]
+pub struct RigFile {
+    /// The rig.
+    pub rig: Rig,
+    /// Name of the format, for people.
+    pub format: &'static str,
+    /// Clips in the file; the first carries the head motion if the file has one.
+    pub clips: Vec<NamedClip>,
+    /// Animated nodes of the file.
+    pub tracks: Vec<NodeTrack>,
+    /// What was left out or assumed.
+    pub notes: Vec<String>,
+    /// Welding, in-betweens, combinations.
+    pub assembled: AssembleNotes,
+    /// What unit and axes look like, whatever was used in the end.
+    pub guess: SpaceGuess,
+}
+
+/// Reads a rig, or a surface as a rig without shapes.
+pub fn open_rig(path: &Path, options: &OpenOptions, progress: &Progress) -> Result<RigFile, IoError> {
+    let raw = read_raw(path, progress)?;
+    let sidecar = read_sidecar(path, options)?;
+    let (mut rig, assembled) = assemble(raw.rig, &sidecar.roles);
+    let mut regions = sidecar.regions;
+    if let Some(file) = &options.regions {
+        regions.extend(sidecar::read_ranges(&read_file(file)?)?);
+    }
+    regions.iter().try_for_each(|r| add_region(&mut rig, r))?;
+    let guess = guess_space(&rig);
+    if !raw.says_space {
+        // glTF promises +Y up and +Z front, other formats mostly do so: only good evidence says otherwise.
+        let declared = rig.space;
+        rig.space = guess.space;
+        if guess.axes_confidence < 0.5 {
+            (rig.space.up, rig.space.front) = (declared.up, declared.front);
+        }
+    }
+    let space = &mut rig.space;
+    space.meters_per_unit = options.meters_per_unit.or(sidecar.meters_per_unit).unwrap_or(space.meters_per_unit);
+    space.up = options.up.or(sidecar.up).unwrap_or(space.up);
+    space.front = options.front.or(sidecar.front).unwrap_or(space.front);
+    if space.up.index == space.front.index {
+        let problem = format!("up ({}) and front ({}) are one axis; give two different ones", space.up, space.front);
+        return Err(IoError::malformed(raw.format, "axes", problem));
+    }
+    let mut file =
+        RigFile { rig, format: raw.format, clips: raw.clips, tracks: raw.tracks, notes: raw.notes, assembled, guess };
+    attach_head_motion(&mut file);
+    Ok(file)
+}
+
+/// What a format's reader gives, before it is assembled.
+struct Raw {
+    rig: RawRig,
+    format: &'static str,
+    clips: Vec<NamedClip>,
+    tracks: Vec<NodeTrack>,
+    notes: Vec<String>,
+    /// Whether the file itself states unit and axes.
+    says_space: bool,
+}
+
+impl Raw {
+    fn surface(format: &'static str, name: &str, parts: Vec<RawPart>, notes: Vec<String>) -> Self {
+        let rig = RawRig { name: name.into(), parts, ..RawRig::default() };
+        Self { rig, format, clips: Vec::new(), tracks: Vec::new(), notes, says_space: false }
+    }
+}
+
+fn read_raw(path: &Path, progress: &Progress) -> Result<Raw, IoError> {
+    if path.is_dir() {
+        let content = obj_folder::read(path, progress)?;
+        let notes = content.left_out.into_iter().chain(content.notes).collect();
+        let raw = Raw::surface("folder of OBJs", "", Vec::new(), notes);
+        return Ok(Raw { rig: content.raw, ..raw });
+    }
+    let name = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+    let bytes = read_file(path)?;
+    match extension(path).as_str() {
+        "glb" | "gltf" => {
+            let GltfContent { mut raw, clips, tracks, notes } = gltf::read(&bytes, &beside(path), progress)?;
+            if raw.name.is_empty() {
+                raw.name = name;
+            }
+            Ok(Raw { rig: raw, format: "glTF", clips, tracks, notes, says_space: false })
+        }
+        "fbx" => {
+            let content = fbx::read(&bytes, progress)?;
+            let clips = content.clip.into_iter().map(|clip| NamedClip { name: name.clone(), clip }).collect();
+            let mut rig = content.raw;
+            rig.name = name;
+            Ok(Raw { rig, format: "FBX", clips, tracks: Vec::new(), notes: content.notes, says_space: true })
+        }
+        "obj" => {
+            let content = obj::read(&bytes, &name, progress)?;
+            let mut raw = Raw::surface("OBJ", &name, content.parts, content.notes);
+            raw.rig.materials = content.materials;
+            Ok(raw)
+        }
+        "ply" => {
+            let surface = ply::read(&bytes, &name)?;
+            Ok(Raw::surface("PLY", &name, vec![surface.part], surface.notes))
+        }
+        "stl" => {
+            let surface = stl::read(&bytes, &name)?;
+            Ok(Raw::surface("STL", &name, vec![surface.part], surface.notes))
+        }
+        other => Err(unknown_format(other, "a rig", "a .glb, .gltf, .fbx, .obj, .ply, .stl or a folder of OBJs")),
+    }
+}
+
+fn read_sidecar(path: &Path, options: &OpenOptions) -> Result<Sidecar, IoError> {
+    let found = if path.is_dir() { path.join("rig.json") } else { path.with_extension("rig.json") };
+    match &options.sidecar {
+        Some(file) => sidecar::read(&read_file(file)?),
+        None if found.is_file() => sidecar::read(&read_file(&found)?),
+        None => Ok(Sidecar::default()),
+    }
+}
+
+fn add_region(rig: &mut Rig, spec: &RegionSpec) -> Result<(), IoError> {
+    let all: Vec<u32> = match &spec.part {
+        Some(name) => {
+            let part = rig.parts.iter().find(|p| &p.name == name).ok_or_else(|| {
+                let problem = unknown("part", name, rig.parts.iter().map(|p| p.name.as_str()));
+                IoError::malformed("sidecar", format!("region '{}'", spec.name), problem)
+            })?;
+            part.rig_vertex.clone()
+        }
+        None => rig.parts.iter().flat_map(|p| p.rig_vertex.iter().copied()).collect(),
+    };
+    let mut vertices: Vec<u32> = spec.resolve(all.len())?.into_iter().map(|v| all[v as usize]).collect();
+    vertices.sort_unstable();
+    vertices.dedup();
+    rig.regions.insert(spec.name.clone(), vertices);
+    Ok(())
+}
+
+/// Gives the clips the motion of the node that carries most of the rig.
+fn attach_head_motion(file: &mut RigFile) {
+    // A node that carries one part of several (an eye) is not the head.
+    let n_parts = file.rig.parts.len();
+    let head = file.tracks.iter().filter(|t| 2 * t.is_ancestor_of_parts.len() > n_parts);
+    let Some(track) = head.max_by_key(|t| t.is_ancestor_of_parts.len()) else { return };
+    let motion = HeadMotion {
+        times_secs: track.times_secs.clone(),
+        positions_m: track.positions.iter().map(|p| p.map(|x| x * file.rig.space.meters_per_unit)).collect(),
+        rotations_xyzw: track.rotations.clone(),
+    };
+    if motion.check().is_ok() {
+        file.clips.iter_mut().for_each(|c| c.clip.head = Some(motion.clone()));
+    }
+}
+
+/// Reads a clip: Live Link Face or generic CSV, JSON, or the first animation of a glTF or FBX.
+pub fn open_clip(path: &Path, options: &ClipOptions, progress: &Progress) -> Result<ClipContent, IoError> {
+    match extension(path).as_str() {
+        "csv" | "tsv" | "txt" => clip_csv::read(&read_file(path)?, options),
+        "json" => clip_json::read(&read_file(path)?, options.fps),
+        "glb" | "gltf" | "fbx" => {
+            let mut file = open_rig(path, &OpenOptions::default(), progress)?;
+            if file.clips.is_empty() {
+                let problem = "the file has no animation of shape weights; give a CSV or JSON clip".to_string();
+                return Err(IoError::malformed(file.format, "animations", problem));
+            }
+            let mut notes = file.notes;
+            if file.clips.len() > 1 {
+                notes.push(format!("of {} animations the first, '{}', is used", file.clips.len(), file.clips[0].name));
+            }
+            let clip = file.clips.swap_remove(0).clip;
+            clip.check()?;
+            Ok(ClipContent { fps: clip_csv::detect_fps(&clip.times_secs), clip, timecode_start: None, notes })
+        }
+        other => Err(unknown_format(other, "a clip", "a .csv, .json, .glb, .gltf or .fbx")),
+    }
+}
+
+/// Reads head motion: CSV, BVH (`joint` by name, `bvh_meters_per_unit`), or what comes with a clip.
+pub fn open_head(
+    path: &Path,
+    joint: Option<&str>,
+    bvh_meters_per_unit: f64,
+    options: &ClipOptions,
+    progress: &Progress,
+) -> Result<HeadMotion, IoError> {
+    match extension(path).as_str() {
+        "bvh" => bvh::read(&read_file(path)?, joint, bvh_meters_per_unit),
+        "csv" | "tsv" | "txt" => head_csv::read(&read_file(path)?, options),
+        _ => open_clip(path, options, progress)?.clip.head.ok_or_else(|| {
+            IoError::malformed("head motion", path.display().to_string(), "the file has no head motion in it")
+        }),
+    }
+}
+
+/// Reads a take of per-frame vertices; `fps` is for PC2 files, which count frames.
+pub fn open_take(path: &Path, fps: f64) -> Result<Take, IoError> {
+    match extension(path).as_str() {
+        "mdd" => mdd::read(&read_file(path)?),
+        "pc2" => pc2::read(&read_file(path)?, fps),
+        "npz" => npz::read(&read_file(path)?),
+        other => Err(unknown_format(other, "a take", "a .mdd, .pc2 or .npz")),
+    }
+}
+
+/// Reads a pins file: a list of [`PinSpec`], or an object with that list under `pins`.
+pub fn read_pins(bytes: &[u8]) -> Result<Vec<PinSpec>, IoError> {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Wrapped {
+        pins: Vec<PinSpec>,
+    }
+    let bytes = crate::text::without_bom(bytes);
+    let starts_with_object = bytes.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'{');
+    if starts_with_object {
+        serde_json::from_slice::<Wrapped>(bytes).map(|w| w.pins)
+    } else {
+        serde_json::from_slice(bytes)
+    }
+    .map_err(|e| json_error("pins JSON", &e))
+}
+
+/// The whole file, up to a size that no face has.
+pub fn read_file(path: &Path) -> Result<Vec<u8>, IoError> {
+    let os = |source| IoError::Os { path: path.to_path_buf(), source };
+    let file = std::fs::File::open(path).map_err(os)?;
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(os)?;
+    crate::error::check_count("file", "its size in bytes", bytes.len() as u64, MAX_FILE_BYTES)?;
+    Ok(bytes)
+}
+
+/// Reads files that a glTF refers to, from its own folder and below only.
+fn beside(path: &Path) -> impl Fn(&str) -> Result<Vec<u8>, IoError> {
+    let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+    move |uri: &str| {
+        let relative = Path::new(uri);
+        let stays_inside = relative.components().all(|c| matches!(c, std::path::Component::Normal(_)));
+        if !stays_inside {
+            let problem = "it leads out of the file's folder; put the file beside the glTF";
+            return Err(IoError::malformed("glTF", format!("uri '{uri}'"), problem));
+        }
+        read_file(&folder.join(relative))
+    }
+}
+
+fn extension(path: &Path) -> String {
+    path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default()
+}
+
+fn unknown_format(extension: &str, what: &str, known: &str) -> IoError {
+    IoError::Malformed {
+        format: "file",
+        place: format!("ending '.{extension}'"),
+        problem: format!("it is not known as {what}; give {known}"),
+    }
+}
