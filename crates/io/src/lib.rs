@@ -5,6 +5,7 @@
 //! stream into a [`output::WholeFile`], which appears under its name only when it is complete.
 
 pub mod error;
+pub mod fbx;
 pub mod gltf;
 pub mod output;
 

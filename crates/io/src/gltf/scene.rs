@@ -95,7 +95,7 @@ impl Tree {
 }
 
 /// How a part's numbers become world numbers.
-pub(super) struct Placement {
+pub(crate) struct Placement {
     affine: DAffine3,
     /// Inverse transpose up to a positive factor.
     normal: DMat3,
