@@ -11,7 +11,7 @@ use crate::IoError;
 use crate::error::{MAX_SHAPES, MAX_VERTICES, check_count};
 use crate::gltf::{NamedClip, Placement, unique};
 use glam::{DAffine3, DMat3, DVec3};
-use risorius_mesh::{Cancelled, Progress, progress};
+use risorius_mesh::{Cancelled, Polygons, Progress, progress};
 use risorius_rig::clip::MAX_FRAMES;
 use risorius_rig::{Axis, Clip, Deltas, FaceGroup, Material, RawPart, RawRig, RawShape, Space};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -47,12 +47,12 @@ pub fn read(bytes: &[u8], progress: &Progress) -> Result<FbxContent, IoError> {
         let Some(mesh) = &node.mesh else { continue };
         let name = [&node.element.name, &mesh.element.name].into_iter().find(|n| !n.is_empty());
         let name = unique(name.map_or_else(|| "mesh".to_string(), |n| n.to_string()), &mut taken);
-        if mesh.skin_deformers.len() > 0 {
+        if !mesh.skin_deformers.is_empty() {
             content.notes.push(format!("'{name}': skinning is not carried; the bind pose is used"));
         }
         content.raw.parts.push(reader.part(name, node, mesh)?);
     }
-    if scene.textures.len() > 0 {
+    if !scene.textures.is_empty() {
         content.notes.push("pictures of materials are not carried from FBX".into());
     }
     for stack in &scene.anim_stacks {
@@ -106,7 +106,7 @@ fn failed(error: ufbx::Error) -> IoError {
 /// Unit and axes by the file's settings.
 fn space(settings: &ufbx::SceneSettings, notes: &mut Vec<String>) -> Space {
     let axis = |a: ufbx::CoordinateAxis| {
-        (a != ufbx::CoordinateAxis::Unknown).then(|| Axis { index: a as usize / 2, negative: a as usize % 2 == 1 })
+        (a != ufbx::CoordinateAxis::Unknown).then_some(Axis { index: a as usize / 2, negative: a as usize % 2 == 1 })
     };
     let mut space = Space::default();
     if settings.unit_meters > 0.0 && settings.unit_meters.is_finite() {
@@ -166,13 +166,10 @@ impl Reader {
         let (faces, groups) = ordered_faces(node, mesh);
         let corners = corners(mesh, &faces, placement.mirrored);
         part.groups = groups;
-        for face in &corners {
-            let vertices: Vec<u32> = face.iter().map(|&c| mesh.vertex_indices[c]).collect();
-            if let Some(v) = vertices.iter().find(|&&v| v as usize >= part.positions.len()) {
-                return Err(IoError::malformed(FORMAT, format!("mesh '{name}'"), format!("vertex {v} does not exist")));
-            }
-            part.faces.push(&vertices);
+        if let Some(v) = mesh.vertex_indices.iter().find(|&&v| v as usize >= part.positions.len()) {
+            return Err(IoError::malformed(FORMAT, format!("mesh '{name}'"), format!("vertex {v} does not exist")));
         }
+        part.faces = corners.map_vertices(|c| mesh.vertex_indices[c as usize]);
         if mesh.vertex_uv.exists {
             let flip = |uv: &ufbx::Vec2| [uv.x as f32, (1.0 - uv.y) as f32];
             part.corner_uvs = Some(gather(&corners, &mesh.vertex_uv.indices, &mesh.vertex_uv.values, flip));
@@ -196,7 +193,7 @@ impl Reader {
             for key in &channel.keyframes {
                 let at = key.target_weight / full;
                 let is_full = key.target_weight == full;
-                if !is_full && !(at > 0.0 && at < 1.0) {
+                if !(is_full || at > 0.0 && at < 1.0) {
                     continue;
                 }
                 self.keep(128 + 16 * key.shape.offset_vertices.len() as u64, part)?;
@@ -282,7 +279,7 @@ fn ordered_faces(node: &ufbx::Node, mesh: &ufbx::Mesh) -> (Vec<usize>, Vec<FaceG
         order_of_slot.entry(slot(f)).or_insert(next);
     }
     faces.sort_by_key(|&f| order_of_slot[&slot(f)]);
-    let materials = if node.materials.len() > 0 { &node.materials } else { &mesh.materials };
+    let materials = if !node.materials.is_empty() { &node.materials } else { &mesh.materials };
     let mut groups: Vec<FaceGroup> = Vec::new();
     for (i, &f) in faces.iter().enumerate() {
         if i > 0 && slot(faces[i - 1]) == slot(f) {
@@ -299,24 +296,26 @@ fn ordered_faces(node: &ufbx::Node, mesh: &ufbx::Mesh) -> (Vec<usize>, Vec<FaceG
 }
 
 /// The corners of each face as places in the mesh's index lists; from the first corner backwards when mirrored.
-fn corners(mesh: &ufbx::Mesh, faces: &[usize], mirrored: bool) -> Vec<Vec<usize>> {
-    let n = mesh.vertex_indices.len();
-    let of_face = |&f: &usize| {
-        let first = mesh.faces[f].index_begin as usize;
-        let end = (first + mesh.faces[f].num_indices as usize).min(n);
-        let mut corners: Vec<usize> = (first.min(end)..end).collect();
-        if mirrored && corners.len() > 1 {
-            corners[1..].reverse();
+fn corners(mesh: &ufbx::Mesh, faces: &[usize], mirrored: bool) -> Polygons {
+    let n = mesh.vertex_indices.len() as u32;
+    let mut corners = Polygons::default();
+    let mut face = Vec::new();
+    for &f in faces {
+        let first = mesh.faces[f].index_begin;
+        face.clear();
+        face.extend(first..first.saturating_add(mesh.faces[f].num_indices).min(n));
+        if mirrored && face.len() > 1 {
+            face[1..].reverse();
         }
-        corners
-    };
-    faces.iter().map(of_face).collect()
+        corners.push(&face);
+    }
+    corners
 }
 
 /// A per-corner attribute in the order of `corners`.
-fn gather<T, U: Default>(corners: &[Vec<usize>], indices: &[u32], values: &[T], f: impl Fn(&T) -> U) -> Vec<U> {
-    let value = |&c: &usize| indices.get(c).and_then(|&i| values.get(i as usize)).map(&f).unwrap_or_default();
-    corners.iter().flatten().map(value).collect()
+fn gather<T, U: Default>(corners: &Polygons, indices: &[u32], values: &[T], f: impl Fn(&T) -> U) -> Vec<U> {
+    let value = |&c: &u32| indices.get(c as usize).and_then(|&i| values.get(i as usize)).map(&f).unwrap_or_default();
+    corners.corners().iter().map(value).collect()
 }
 
 fn deltas(shape: &ufbx::BlendShape, n_vertices: usize, placement: &Placement) -> Deltas {
