@@ -91,7 +91,7 @@ fn weight_clip(
     let (n_frames, n_columns) = (clip.times_secs.len(), clip.names.len());
     doc.keep((4 * n_frames).saturating_mul(n_columns) as u64, place)?;
     clip.values = vec![0.0; n_frames * n_columns];
-    let mut filled = vec![false; n_columns];
+    let (mut filled, mut differs) = (vec![false; n_columns], vec![false; n_columns]);
     for (curve, part) in &curves {
         doc.look_at((n_frames * curve.width) as u64, place)?;
         let columns: Vec<usize> = part.shapes.iter().map(|s| column_of[s.name.as_str()]).collect();
@@ -100,13 +100,15 @@ fn weight_clip(
                 let (value, slot) = (value as f32, &mut clip.values[f * n_columns + column]);
                 if !filled[column] {
                     *slot = value;
-                } else if *slot != value && value.is_finite() {
-                    let name = &clip.names[column];
-                    doc.note(format!("{place} gives '{name}' different values on different meshes; the first is used"));
+                } else if *slot != value {
+                    differs[column] = true;
                 }
             }
         }
         columns.into_iter().for_each(|c| filled[c] = true);
+    }
+    for name in clip.names.iter().zip(differs).filter_map(|(name, differs)| differs.then_some(name)) {
+        doc.note(format!("{place} gives '{name}' different values on different meshes; the first is used"));
     }
     clip.check()?;
     Ok(Some(clip))
@@ -215,7 +217,7 @@ fn frame_times<'c>(curves: impl Iterator<Item = &'c Curve>, place: &str) -> Resu
         }
         for w in curve.times.windows(2) {
             let n = ((w[1] - w[0]) * CURVE_FPS - 1e-6).ceil();
-            check_count(FORMAT, &what, times.len() as u64 + n as u64, MAX_FRAMES as u64)?;
+            check_count(FORMAT, &what, (times.len() as u64).saturating_add(n as u64), MAX_FRAMES as u64)?;
             times.extend((1..n as u64).map(|i| w[0] + (w[1] - w[0]) * i as f64 / n));
         }
     }

@@ -48,7 +48,8 @@ pub(super) struct Node {
     pub children: Vec<usize>,
     pub mesh: Option<usize>,
     pub skin: Option<usize>,
-    pub matrix: Option<[f64; 16]>,
+    /// Boxed, as most nodes have none and a file may have a million nodes.
+    pub matrix: Option<Box<[f64; 16]>>,
     pub translation: Option<[f64; 3]>,
     pub rotation: Option<[f64; 4]>,
     pub scale: Option<[f64; 3]>,

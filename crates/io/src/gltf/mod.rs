@@ -22,6 +22,7 @@ mod take;
 mod unpack;
 mod write;
 
+pub(crate) use scene::Placement;
 pub use take::{MAX_TAKE_FRAMES, TakeOptions, write_take_glb};
 pub use write::{GlbOptions, WeightTrack, write_glb};
 

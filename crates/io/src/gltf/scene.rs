@@ -56,8 +56,8 @@ pub(super) fn tree(root: &Root) -> Result<Tree, IoError> {
 
 /// The transform of a node in its parent. Rotations are normalized; a zero quaternion turns nothing.
 pub(super) fn local_transform(node: &Node) -> DAffine3 {
-    if let Some(m) = node.matrix {
-        return DAffine3::from_mat4(DMat4::from_cols_array(&m));
+    if let Some(m) = &node.matrix {
+        return DAffine3::from_mat4(DMat4::from_cols_array(m));
     }
     let scale = node.scale.map_or(DVec3::ONE, DVec3::from);
     let translation = node.translation.map_or(DVec3::ZERO, DVec3::from);
@@ -95,7 +95,7 @@ impl Tree {
 }
 
 /// How a part's numbers become world numbers.
-pub(super) struct Placement {
+pub(crate) struct Placement {
     affine: DAffine3,
     /// Inverse transpose up to a positive factor.
     normal: DMat3,

@@ -83,8 +83,7 @@ pub(super) fn write(rig: &Rig, targets: &Targets, options: &GlbOptions) -> Resul
             primitive["targets"] = targets.clone().into();
         }
     }
-    let root = document(rig, &parts, primitives, targets, options, builder, looks)?;
-    let (json, bin) = root;
+    let (json, bin) = document(rig, &parts, primitives, targets, options, builder, looks)?;
     if options.as_text { Ok(json.to_string().into_bytes()) } else { container::join_glb(&json.to_string(), &bin) }
 }
 
@@ -280,15 +279,8 @@ fn document(
         nodes.push(json!({"name": "head_motion", "children": roots}));
         roots = vec![parts.len()];
     }
-    let space = &rig.space;
     let mut root = json!({
-        "asset": {
-            "version": "2.0",
-            "generator": concat!("risorius ", env!("CARGO_PKG_VERSION")),
-            "extras": {"space": {
-                "metersPerUnit": space.meters_per_unit, "up": space.up.to_string(), "front": space.front.to_string(),
-            }},
-        },
+        "asset": asset(rig),
         "scene": 0,
         "scenes": [{"nodes": roots}],
         "nodes": nodes,
@@ -316,6 +308,16 @@ fn document(
         root[name] = list.into();
     }
     Ok((root, builder.bin))
+}
+
+/// Who wrote the file, and the unit and axes of its numbers.
+fn asset(rig: &Rig) -> Value {
+    let risorius_rig::Space { meters_per_unit, up, front } = &rig.space;
+    json!({
+        "version": "2.0",
+        "generator": concat!("risorius ", env!("CARGO_PKG_VERSION")),
+        "extras": {"space": {"metersPerUnit": meters_per_unit, "up": up.to_string(), "front": front.to_string()}},
+    })
 }
 
 fn checked_weights(what: &str, weights: &[f32], n: usize) -> Result<Vec<f64>, IoError> {

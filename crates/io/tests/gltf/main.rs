@@ -1,6 +1,7 @@
 //! glTF in and out: handwritten files, real rigs, and the Khronos validator over everything that is written.
 
 mod damaged;
+mod packed;
 mod read;
 mod synthetic;
 mod validator;
