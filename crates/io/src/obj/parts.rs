@@ -2,7 +2,7 @@
 
 use super::ObjContent;
 use super::mtl::grey;
-use super::parse::{NONE, ObjFile};
+use super::parse::{NO_COLOR, NONE, ObjFile};
 use risorius_mesh::Polygons;
 use risorius_rig::{FaceGroup, RawPart};
 use std::collections::BTreeMap;
@@ -119,11 +119,18 @@ fn build_part(file: &mut ObjFile, cut: &Cut) -> RawPart {
         faces,
         corner_uvs,
         corner_normals,
-        colors: file.colors.get(cut.vertices.clone()).map(<[_]>::to_vec),
+        colors: colors_of(file, cut),
         groups: face_groups(file, cut),
         shapes: Vec::new(),
         regions: group_regions(file, cut, first),
     }
+}
+
+/// The colors of a part, white where a line has none; `None` when no line has any.
+fn colors_of(file: &ObjFile, cut: &Cut) -> Option<Vec<[f32; 4]>> {
+    let colors = file.colors.get(cut.vertices.clone())?;
+    let has_any = colors.iter().any(|c| *c != NO_COLOR);
+    has_any.then(|| colors.iter().map(|&c| if c == NO_COLOR { [1.0; 4] } else { c }).collect())
 }
 
 fn face_groups(file: &ObjFile, cut: &Cut) -> Vec<FaceGroup> {
