@@ -5,7 +5,7 @@
 //! [`timecode`] module. A row of lost tracking (count 0, or fewer cells than the header) holds the frame before it; a
 //! timecode that repeats is dropped. Both are noted.
 //! **Other tables**: `time_s`, `time`, `t` (seconds) or `frame` (with [`ClipOptions::fps`]), then sliders; the head as
-//! `head_tx .. head_tz, head_qx .. head_qw`, as `px_m py_m pz_m qx qy qz qw` (metres), or as the angles above.
+//! `head_tx .. head_tz, head_qx .. head_qw`, as `px_m py_m pz_m qx qy qz qw` (meters), or as the angles above.
 //!
 //! Head angles become the rotation `Ry(yaw) Rx(pitch) Rz(roll)` about axes with +Y up and +Z front:
 //! positive yaw turns the face to the character's left, positive pitch lowers the nose, positive roll lowers the right
@@ -30,7 +30,7 @@ const FORMAT: &str = "clip CSV";
 pub struct ClipOptions {
     /// Frames per second of a `frame` column or of timecodes; by default timecodes show it and `frame` is refused.
     pub fps: Option<f64>,
-    /// Length of one unit of `head_tx ..` in metres, above 0; metres by default, as our own files have it.
+    /// Length of one unit of `head_tx ..` in meters, above 0; meters by default, as our own files have it.
     pub head_meters_per_unit: f64,
     /// Factors, 1 or -1, on yaw, pitch and roll of the head; 1 by default.
     pub head_angle_signs: [f64; 3],

@@ -94,6 +94,7 @@ fn tables_with_any_separator() {
     let tabs = read("# exported\ntime\tpx_m\tpy_m\tpz_m\tqx\tqy\tqz\tqw\n0\t1\t2\t3\t0\t0\t0\t1\n");
     assert_eq!(tabs.clip.head.unwrap().positions_m, [[1.0, 2.0, 3.0]]);
     assert!(tabs.notes[0].contains("no slider columns"));
+    assert_eq!(read("frame,time,a\n7,0,1\n").clip.names, ["a"], "an unused frame number is no slider");
     let frames = b"frame,a\n10,0\n12,1\n";
     let options = ClipOptions { fps: Some(10.0), ..ClipOptions::default() };
     assert_eq!(clip_csv::read(frames, &options).unwrap().clip.times_secs, [1.0, 1.2]);

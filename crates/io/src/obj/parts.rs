@@ -1,7 +1,7 @@
 //! From the flat lists of an OBJ file to parts: one per `o`, or one for all where objects share vertices.
 
 use super::ObjContent;
-use super::mtl::grey;
+use super::mtl::gray;
 use super::parse::{NO_COLOR, NONE, ObjFile};
 use risorius_mesh::Polygons;
 use risorius_rig::{FaceGroup, RawPart};
@@ -39,7 +39,7 @@ pub(super) fn build(mut file: ObjFile) -> ObjContent {
     }
     ObjContent {
         parts,
-        materials: file.materials.iter().map(|name| grey(name)).collect(),
+        materials: file.materials.iter().map(|name| gray(name)).collect(),
         material_libs: file.material_libs,
         notes: file.notes,
     }
