@@ -20,7 +20,7 @@ pub const CMU_METERS_PER_UNIT: f64 = 0.0254 / 0.45;
 /// Reads the motion of `joint`, by default `Head` or else the first joint with "head" in its name.
 pub fn read(bytes: &[u8], joint: Option<&str>, meters_per_unit: f64) -> Result<HeadMotion, IoError> {
     if !(meters_per_unit > 0.0 && meters_per_unit.is_finite()) {
-        let problem = format!("a unit of {meters_per_unit} metres is not possible; give a positive number");
+        let problem = format!("a unit of {meters_per_unit} meters is not possible; give a positive number");
         return Err(IoError::malformed(FORMAT, "unit", problem));
     }
     let mut lines = lines(bytes);
@@ -96,13 +96,7 @@ fn read_hierarchy(lines: &mut Lines) -> Result<Skeleton, IoError> {
             }
             Some(b"CHANNELS") => {
                 let joint = open.last().copied().flatten();
-                let joint = joint.ok_or_else(|| malformed(line, "CHANNELS outside of a joint"))?;
-                let channels = channels(line, words)?;
-                skeleton.joints[joint].first_channel = skeleton.n_channels;
-                skeleton.n_channels += channels.len();
-                if !std::mem::replace(&mut skeleton.joints[joint].channels, channels).is_empty() {
-                    return Err(malformed(line, "this joint has CHANNELS already"));
-                }
+                set_channels(&mut skeleton, joint, line, channels(line, words)?)?;
             }
             Some(b"MOTION") if !open.is_empty() => {
                 return Err(malformed(line, format!("{} joints are not closed by '}}'", open.len())));
@@ -112,6 +106,21 @@ fn read_hierarchy(lines: &mut Lines) -> Result<Skeleton, IoError> {
         }
     }
     Err(IoError::malformed(FORMAT, "end of file", "there is no MOTION section"))
+}
+
+fn set_channels(
+    skeleton: &mut Skeleton,
+    joint: Option<usize>,
+    line: usize,
+    channels: Vec<Channel>,
+) -> Result<(), IoError> {
+    let joint = joint.ok_or_else(|| malformed(line, "CHANNELS outside of a joint"))?;
+    skeleton.joints[joint].first_channel = skeleton.n_channels;
+    skeleton.n_channels += channels.len();
+    if !std::mem::replace(&mut skeleton.joints[joint].channels, channels).is_empty() {
+        return Err(malformed(line, "this joint has CHANNELS already"));
+    }
+    Ok(())
 }
 
 /// A `ROOT`, `JOINT` or `End Site` line: the new joint, `None` for an end site.

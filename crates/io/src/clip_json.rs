@@ -4,7 +4,7 @@
 //!   besides `"fps"`; `times` wins.
 //! - Named: `{"frames": [{"time": 0.0, "weights": {"jawOpen": 0.2}}]}`. A name that a frame leaves out is 0 there.
 //!
-//! [`write`] gives the first form with times, and the head and the eyes if the clip has them; it reads back exactly.
+//! [`write()`] gives the first form with times, and the head and the eyes if the clip has them; it reads back exactly.
 //! Other keys are ignored. The table of the second form may not be more than 64 times larger than the file.
 
 use crate::IoError;

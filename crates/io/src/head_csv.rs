@@ -1,4 +1,4 @@
-//! Head motion as CSV: `time_s,px_m,py_m,pz_m,qx,qy,qz,qw`, in seconds, metres and a unit quaternion.
+//! Head motion as CSV: `time_s,px_m,py_m,pz_m,qx,qy,qz,qw`, in seconds, meters and a unit quaternion.
 //!
 //! The table may have other columns, and the head may be named in any way that [`crate::clip_csv`] knows: a clip
 //! recorded with its head is a head motion too.

@@ -1,4 +1,4 @@
-//! NPZ, the archive of numpy: `positions` [frames, vertices, 3] f32, `times` [frames] f64, `faces` [triangles, 3] u32.
+//! NPZ, the archive of numpy: `positions` (frames, vertices, 3) f32, `times` (frames) f64, `faces` (triangles, 3) u32.
 //!
 //! Written uncompressed (as `numpy.savez` does), with the same bytes for the same take. Read: the arrays `positions`
 //! (4- or 8-byte floats) and `times`, uncompressed, little-endian and in C order; compressed archives are refused with

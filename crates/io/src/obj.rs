@@ -28,7 +28,7 @@ const FORMAT: &str = "OBJ";
 pub struct ObjContent {
     /// Objects in file order.
     pub parts: Vec<RawPart>,
-    /// The names of `usemtl` in order of first use, grey until [`apply_mtl`] colors them.
+    /// The names of `usemtl` in order of first use, gray until [`apply_mtl`] colors them.
     pub materials: Vec<Material>,
     /// File names of `mtllib` lines.
     pub material_libs: Vec<String>,

@@ -7,7 +7,7 @@
 //!  "regions": {"lips": [1, 2, 3], "teeth": {"part": "lower_teeth", "vertices": [7], "ranges": [[10, 20]]}},
 //!  "unit": "cm", "up": "+Y", "front": "+Z"}
 //! ```
-//! Every key is optional. `unit` is `m`, `dm`, `cm`, `mm`, `in`, `ft` or a number of metres. Ranges are half-open and
+//! Every key is optional. `unit` is `m`, `dm`, `cm`, `mm`, `in`, `ft` or a number of meters. Ranges are half-open and
 //! stay ranges until the mesh is known ([`RegionSpec::resolve`]). Unknown keys are errors: a misspelled one would
 //! otherwise be silently without effect.
 
@@ -30,7 +30,7 @@ pub struct Sidecar {
     pub roles: RoleTable,
     /// Named vertex sets, by name.
     pub regions: Vec<RegionSpec>,
-    /// Length of one unit of the mesh file in metres.
+    /// Length of one unit of the mesh file in meters.
     pub meters_per_unit: Option<f64>,
     /// The axis of the mesh file that points to the top of the head.
     pub up: Option<Axis>,
@@ -256,12 +256,12 @@ fn unit(at: &At) -> Result<f64, IoError> {
         [("m", 1.0), ("dm", 0.1), ("cm", 0.01), ("mm", 0.001), ("in", 0.0254), ("ft", 0.3048)];
     if at.1.is_number() {
         let meters = at.number()?;
-        return if meters > 0.0 { Ok(meters) } else { at.err("a unit is a positive number of metres") };
+        return if meters > 0.0 { Ok(meters) } else { at.err("a unit is a positive number of meters") };
     }
     let name = at.text()?;
     match UNITS.iter().find(|u| u.0 == name) {
         Some(unit) => Ok(unit.1),
-        None => at.err(format!("'{name}' is not a unit; give m, dm, cm, mm, in, ft or a number of metres")),
+        None => at.err(format!("'{name}' is not a unit; give m, dm, cm, mm, in, ft or a number of meters")),
     }
 }
 

@@ -77,13 +77,13 @@ fn text_corners(bytes: &[u8]) -> Result<Vec<[f32; 3]>, IoError> {
                 }
                 corners.push(position);
             }
-            Some(b"endfacet") if corners.len() % 3 != 0 => {
+            Some(b"endfacet") if !corners.len().is_multiple_of(3) => {
                 return Err(malformed("a facet has other than three vertices; only triangles are read".into()));
             }
             _ => {}
         }
     }
-    if corners.len() % 3 != 0 {
+    if !corners.len().is_multiple_of(3) {
         return Err(IoError::malformed(FORMAT, "end of file", "the last facet is incomplete; the file is cut off"));
     }
     Ok(corners)

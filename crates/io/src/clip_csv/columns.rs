@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 /// Head motion as we write it.
 pub(super) const HEAD_MOVE: [&str; 7] = ["head_tx", "head_ty", "head_tz", "head_qx", "head_qy", "head_qz", "head_qw"];
-/// Head motion in metres, as head files have it.
+/// Head motion in meters, as head files have it.
 pub(super) const HEAD_METERS: [&str; 7] = ["px_m", "py_m", "pz_m", "qx", "qy", "qz", "qw"];
 const HEAD_ANGLES: [&str; 3] = ["HeadYaw", "HeadPitch", "HeadRoll"];
 /// Eye angles, left then right.
@@ -20,7 +20,7 @@ pub(super) const EYES: [&str; 6] =
 pub(super) enum Use {
     /// The next slider.
     Shape,
-    /// Component 0-2 of the position or 3-6 of the quaternion, and its factor to metres.
+    /// Component 0-2 of the position or 3-6 of the quaternion, and its factor to meters.
     HeadMove(usize, f64),
     /// Yaw, pitch or roll.
     HeadAngle(usize),
@@ -94,9 +94,11 @@ pub(super) fn classify(line: usize, cells: &[Cow<[u8]>], options: &ClipOptions) 
         header,
     };
     columns.uses[time] = Use::Nothing;
-    let replaced = columns.header.iter().position(|h| h.eq_ignore_ascii_case("frame"));
-    for i in [columns.count, replaced].into_iter().flatten() {
-        columns.uses[i] = Use::Nothing;
+    // A table may give time in several ways; those that are not used are no sliders either.
+    for name in ["timecode", "time_s", "time", "frame", "BlendShapeCount"] {
+        if let Some(i) = columns.header.iter().position(|h| h.eq_ignore_ascii_case(name)) {
+            columns.uses[i] = Use::Nothing;
+        }
     }
     mark_head(&mut columns, options).map_err(malformed)?;
     columns.has_eyes = columns.mark(&EYES, |i| Use::Eye(i / 3, i % 3)).map_err(malformed)?;
@@ -138,7 +140,7 @@ fn check_options(line: usize, is_frame: bool, options: &ClipOptions) -> Result<(
         return Err(risorius_rig::clip::ClipError::BadRate { fps }.into());
     }
     if !(options.head_meters_per_unit > 0.0 && options.head_meters_per_unit.is_finite()) {
-        let problem = format!("a head unit of {} metres is not possible", options.head_meters_per_unit);
+        let problem = format!("a head unit of {} meters is not possible", options.head_meters_per_unit);
         return Err(IoError::malformed(FORMAT, place, problem));
     }
     Ok(())

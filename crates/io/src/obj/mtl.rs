@@ -8,7 +8,7 @@ use risorius_rig::Material;
 const FORMAT: &str = "MTL";
 
 /// A material of which only the name is known.
-pub(super) fn grey(name: &str) -> Material {
+pub(super) fn gray(name: &str) -> Material {
     Material {
         name: name.into(),
         base_color: [0.8, 0.8, 0.8, 1.0],

@@ -12,6 +12,9 @@ use std::collections::HashMap;
 /// "No number given", for texture coordinates, normals, materials and groups.
 pub(super) const NONE: u32 = u32::MAX;
 
+/// The color of a vertex whose line has none, told apart by an opacity that does not exist.
+pub(super) const NO_COLOR: [f32; 4] = [1.0, 1.0, 1.0, -1.0];
+
 /// More names than this on one `g` line are a damaged file.
 const MAX_NAMES: usize = 64;
 
@@ -44,7 +47,7 @@ pub(super) struct Object {
 #[derive(Debug, Default)]
 pub(super) struct ObjFile {
     pub positions: Vec<[f32; 3]>,
-    /// As long as `positions` or empty; linear.
+    /// As long as `positions` or empty; linear, [`NO_COLOR`] where a line has none.
     pub colors: Vec<[f32; 4]>,
     pub uvs: Vec<[f32; 2]>,
     pub normals: Vec<[f32; 3]>,
@@ -180,13 +183,15 @@ impl ObjFile {
             _ => None,
         };
         if color.is_some() && self.colors.is_empty() {
-            self.colors = vec![[1.0; 4]; self.positions.len()];
+            self.colors = vec![NO_COLOR; self.positions.len()];
         }
         self.positions.push([x, y, z]);
-        if color.is_some() || !self.colors.is_empty() {
+        if let Some(color) = color {
             let linear = |stored: f32| linear_from_srgb(f64::from(stored)) as f32;
-            let [r, g, b] = color.unwrap_or([1.0; 3]).map(|c| if c.is_finite() { linear(c) } else { 1.0 });
+            let [r, g, b] = color.map(|c| if c.is_finite() { linear(c) } else { 1.0 });
             self.colors.push([r, g, b, 1.0]);
+        } else if !self.colors.is_empty() {
+            self.colors.push(NO_COLOR);
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! From the flat lists of an OBJ file to parts: one per `o`, or one for all where objects share vertices.
 
 use super::ObjContent;
-use super::mtl::grey;
-use super::parse::{NONE, ObjFile};
+use super::mtl::gray;
+use super::parse::{NO_COLOR, NONE, ObjFile};
 use risorius_mesh::Polygons;
 use risorius_rig::{FaceGroup, RawPart};
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ pub(super) fn build(mut file: ObjFile) -> ObjContent {
     }
     ObjContent {
         parts,
-        materials: file.materials.iter().map(|name| grey(name)).collect(),
+        materials: file.materials.iter().map(|name| gray(name)).collect(),
         material_libs: file.material_libs,
         notes: file.notes,
     }
@@ -119,11 +119,18 @@ fn build_part(file: &mut ObjFile, cut: &Cut) -> RawPart {
         faces,
         corner_uvs,
         corner_normals,
-        colors: file.colors.get(cut.vertices.clone()).map(<[_]>::to_vec),
+        colors: colors_of(file, cut),
         groups: face_groups(file, cut),
         shapes: Vec::new(),
         regions: group_regions(file, cut, first),
     }
+}
+
+/// The colors of a part, white where a line has none; `None` when no line has any.
+fn colors_of(file: &ObjFile, cut: &Cut) -> Option<Vec<[f32; 4]>> {
+    let colors = file.colors.get(cut.vertices.clone())?;
+    let has_any = colors.iter().any(|c| *c != NO_COLOR);
+    has_any.then(|| colors.iter().map(|&c| if c == NO_COLOR { [1.0; 4] } else { c }).collect())
 }
 
 fn face_groups(file: &ObjFile, cut: &Cut) -> Vec<FaceGroup> {

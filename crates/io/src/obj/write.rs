@@ -1,7 +1,7 @@
 //! A posed rig as OBJ text.
 
 use crate::color::{linear_from_srgb, srgb_from_linear};
-use crate::text::{number, push_f32, push_f64};
+use crate::text::{push_f32, push_f64};
 use risorius_rig::{Part, Rig};
 use std::collections::HashMap;
 
@@ -59,11 +59,10 @@ fn regions_of_vertices(rig: &Rig) -> Vec<Vec<u32>> {
     of_vertex
 }
 
-/// A keyword and a name; names cannot hold line breaks.
+/// A keyword and a name, which may be empty; names cannot hold line breaks.
 fn push_line(out: &mut Vec<u8>, keyword: &str, name: &str) {
-    out.extend_from_slice(keyword.as_bytes());
-    out.push(b' ');
-    out.extend_from_slice(name.replace(['\n', '\r'], " ").as_bytes());
+    let line = format!("{keyword} {}", name.replace(['\n', '\r'], " "));
+    out.extend_from_slice(line.trim_end().as_bytes());
     out.push(b'\n');
 }
 
@@ -88,15 +87,18 @@ fn push_vertices(out: &mut Vec<u8>, part: &Part, positions: &[[f32; 3]]) {
     }
 }
 
-/// Writes `stored` so that `linear` comes back from it: as a short f32 where that is enough.
+/// Writes `stored` with the fewest digits from which `read` makes `wanted` again.
 fn push_inverse(out: &mut Vec<u8>, wanted: f32, stored: f64, read: impl Fn(f64) -> f64) {
-    let start = out.len();
-    push_f32(out, stored as f32);
-    let back = number::<f64>(&out[start..]).map(|s| read(s) as f32);
-    if back.map(f32::to_bits) != Some(wanted.to_bits()) {
-        out.truncate(start);
-        push_f64(out, stored);
+    // Six decimals are what most files have; beyond nine a short form would save nothing.
+    for decimals in [6, 7, 8, 9] {
+        let text = format!("{stored:.decimals$}");
+        let short = text.trim_end_matches('0').trim_end_matches('.');
+        if short.parse().is_ok_and(|s: f64| (read(s) as f32).to_bits() == wanted.to_bits()) {
+            out.extend_from_slice(short.as_bytes());
+            return;
+        }
     }
+    push_f64(out, stored);
 }
 
 fn push_uv(out: &mut Vec<u8>, uv: &[f32; 2]) {
