@@ -9,6 +9,7 @@
 //! artist's to the bit.
 
 pub mod assemble;
+pub mod check;
 pub mod clip;
 pub mod model;
 pub mod names;

@@ -3,24 +3,9 @@
 mod head;
 
 use glam::Vec3;
-use head::{mapped, raw_head};
+use head::{NAMES, mapped, raw_head};
 use risorius_rig::space::{SpaceGuess, guess_space};
 use risorius_rig::{Axis, RawRig, Rig};
-
-const NAMES: [&str; 12] = [
-    "eyeBlinkLeft",
-    "eyeBlinkRight",
-    "browDownLeft",
-    "browDownRight",
-    "browInnerUp",
-    "jawOpen",
-    "jawLeft",
-    "jawRight",
-    "mouthPucker",
-    "mouthFunnel",
-    "mouthSmileLeft",
-    "mouthSmileRight",
-];
 
 /// Every pair of axes that can be up and front.
 fn orientations() -> Vec<(Axis, Axis)> {
