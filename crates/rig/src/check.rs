@@ -170,7 +170,7 @@ fn check_space(rig: &Rig, guess: &SpaceGuess, list: &mut List) {
 const UNIT_UNSURE: Kind = Kind {
     severity: Severity::Note,
     code: "unit-unsure",
-    one: "the size of the rig does not tell its unit",
+    one: "the size of the rig does not say clearly what its unit is",
     many: "",
     advice: "give the unit; forces and materials depend on it",
 };
@@ -184,7 +184,7 @@ const UNIT_DIFFERS: Kind = Kind {
 const AXES_UNSURE: Kind = Kind {
     severity: Severity::Note,
     code: "axes-unsure",
-    one: "neither mesh nor shapes tell where up and front are",
+    one: "mesh and shapes do not say clearly where up and front are",
     many: "",
     advice: "give the up and front axes; gravity and the jaw depend on them",
 };
@@ -223,7 +223,11 @@ impl Places {
     fn add(&mut self, place: impl FnOnce() -> Place) {
         self.count += 1;
         if self.examples.len() < MAX_EXAMPLES {
-            self.examples.push(place());
+            let place = place();
+            // One face that crosses many others is one place to look at.
+            if self.examples.last() != Some(&place) {
+                self.examples.push(place);
+            }
         }
     }
 }

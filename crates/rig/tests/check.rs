@@ -3,8 +3,8 @@
 mod head;
 
 use head::{NAMES, mapped, raw_head};
-use risorius_mesh::Polygons;
 use risorius_mesh::progress::silent;
+use risorius_mesh::{IntersectOptions, Polygons};
 use risorius_rig::check::{CheckOptions, Place, Problem, RigReport, Severity, check_rig};
 use risorius_rig::roles::RoleTable;
 use risorius_rig::{Axis, Deltas, RawPart, RawRig, RawShape, Rig, Space, assemble};
@@ -267,6 +267,28 @@ fn unit_and_axes_that_disagree_are_told() {
     let speck = Rig { neutral: vec![[0.0; 3]], ..Rig::default() };
     assert_eq!(find(&speck, "unit-unsure").severity, Note);
     assert_eq!(find(&speck, "axes-unsure").severity, Note);
+}
+
+#[test]
+fn hostile_numbers_do_no_harm() {
+    fn serializes(_: &impl serde::Serialize) {}
+    let n_shapes = NAMES.len();
+    for value in [f32::MAX, f32::MIN, f32::MIN_POSITIVE, f32::NAN, f32::INFINITY] {
+        let rig = head(|p| {
+            p.positions.iter_mut().step_by(3).for_each(|q| *q = [value; 3]);
+            p.shapes.iter_mut().for_each(|s| s.deltas.offsets[0] = [value; 3]);
+        });
+        let intersect = IntersectOptions { max_steps: 2_000_000, ..IntersectOptions::default() };
+        let options = CheckOptions { self_intersections_of_shapes: true, intersect, ..CheckOptions::default() };
+        let report = check_rig(&rig, &options, &silent).unwrap();
+        assert!(report.problems.len() > 1);
+        serializes(&report);
+        let broken = report.problem("nan-delta").or(report.problem("huge-delta"));
+        assert_eq!(broken.map_or(n_shapes, |p| p.count), n_shapes, "{broken:?}");
+    }
+    // All vertices in one place: no size, no axes, every face flat.
+    let point = mapped(raw_head(&NAMES), |_| [1.0; 3]);
+    assert_eq!(find(&point, "degenerate-face").count, point.parts[0].faces.len());
 }
 
 #[test]

@@ -111,4 +111,10 @@ fn broken_numbers_are_passed_over() {
     }
     let guess = guess_space(&mapped(raw, |p| p));
     assert_eq!((guess.unit_name, guess.space.up.to_string().as_str()), ("cm", "+Y"));
+    let mut raw = raw_head(&NAMES);
+    raw.parts[0].positions[100] = [f32::MAX, 0.0, f32::MAX];
+    raw.parts[0].positions[101] = [f32::MIN, 0.0, f32::MIN];
+    let guess = guess_space(&mapped(raw, |p| p));
+    assert_eq!((guess.space.up.to_string().as_str(), guess.space.front.to_string().as_str()), ("+Y", "+Z"));
+    assert!(guess.axes_confidence.is_finite() && guess.unit_confidence.is_finite());
 }
