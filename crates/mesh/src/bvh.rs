@@ -132,6 +132,16 @@ impl Bvh {
         })
     }
 
+    /// Calls `visit` with every triangle of this mesh and of `other` whose boxes overlap, until it breaks.
+    pub fn overlapping_pairs(
+        &self,
+        other: &Self,
+        mut visit: impl FnMut(u32, u32) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut own = self.corners.iter().zip(&self.triangles);
+        own.try_for_each(|(&corners, &(t, _))| other.overlapping(&Aabb::of(corners), |u| visit(t, u)))
+    }
+
     /// As [`Self::overlapping`] by position in the leaves, telling of every box that is looked at.
     pub(crate) fn slots_overlapping(
         &self,

@@ -151,6 +151,25 @@ fn boxes_find_every_overlap() {
 }
 
 #[test]
+fn pairs_of_two_meshes_are_those_whose_boxes_overlap() {
+    let (a, ta) = soup(150, 0.2, 10);
+    let (b, tb) = soup(120, 0.2, 11);
+    let boxes = |p: &[[f32; 3]], t: &[[u32; 3]]| -> Vec<Aabb> {
+        t.iter().map(|t| Aabb::of(t.map(|v| Vec3::from(p[v as usize])))).collect()
+    };
+    let (boxes_a, boxes_b) = (boxes(&a, &ta), boxes(&b, &tb));
+    let all = (0..150u32).flat_map(|i| (0..120u32).map(move |j| (i, j)));
+    let brute: Vec<_> = all.filter(|&(i, j)| boxes_a[i as usize].overlaps(&boxes_b[j as usize])).collect();
+    let mut found = Vec::new();
+    let flow = Bvh::build(&a, &ta).overlapping_pairs(&Bvh::build(&b, &tb), |i, j| {
+        found.push((i, j));
+        ControlFlow::Continue(())
+    });
+    found.sort_unstable();
+    assert!(flow.is_continue() && found == brute && !brute.is_empty());
+}
+
+#[test]
 fn numbers_that_are_none_are_left_out() {
     let (mut positions, triangles) = soup(300, 0.2, 8);
     for v in (0..positions.len()).step_by(7) {

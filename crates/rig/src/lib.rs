@@ -11,6 +11,7 @@
 pub mod assemble;
 pub mod attenuate;
 pub mod attenuate_clip;
+pub mod check;
 pub mod clip;
 pub mod coefficients;
 pub mod constrained;

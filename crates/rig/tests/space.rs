@@ -3,24 +3,9 @@
 mod head;
 
 use glam::Vec3;
-use head::{mapped, raw_head};
+use head::{NAMES, mapped, raw_head};
 use risorius_rig::space::{SpaceGuess, guess_space};
 use risorius_rig::{Axis, RawRig, Rig};
-
-const NAMES: [&str; 12] = [
-    "eyeBlinkLeft",
-    "eyeBlinkRight",
-    "browDownLeft",
-    "browDownRight",
-    "browInnerUp",
-    "jawOpen",
-    "jawLeft",
-    "jawRight",
-    "mouthPucker",
-    "mouthFunnel",
-    "mouthSmileLeft",
-    "mouthSmileRight",
-];
 
 /// Every pair of axes that can be up and front.
 fn orientations() -> Vec<(Axis, Axis)> {
@@ -126,4 +111,10 @@ fn broken_numbers_are_passed_over() {
     }
     let guess = guess_space(&mapped(raw, |p| p));
     assert_eq!((guess.unit_name, guess.space.up.to_string().as_str()), ("cm", "+Y"));
+    let mut raw = raw_head(&NAMES);
+    raw.parts[0].positions[100] = [f32::MAX, 0.0, f32::MAX];
+    raw.parts[0].positions[101] = [f32::MIN, 0.0, f32::MIN];
+    let guess = guess_space(&mapped(raw, |p| p));
+    assert_eq!((guess.space.up.to_string().as_str(), guess.space.front.to_string().as_str()), ("+Y", "+Z"));
+    assert!(guess.axes_confidence.is_finite() && guess.unit_confidence.is_finite());
 }

@@ -59,6 +59,8 @@ pub fn gather(rig: &Rig) -> Evidence {
             votes.extend(density_vote(rig, bounds));
         }
     }
+    // Coordinates near the end of the range of f32 make infinite sizes.
+    votes.retain(|v| v.vector.is_finite());
     Evidence { votes, bounds, motions }
 }
 
@@ -84,7 +86,7 @@ impl Evidence {
             let usual = if has_shoulders { 0.42 } else { 0.30 };
             found.push(Measure { what: "the height", length: height, usual, spread });
             if has_shoulders {
-                found.push(Measure { what: "the width across the shoulders", length: width, usual, spread });
+                found.push(Measure { what: "the width", length: width, usual, spread });
             }
         }
         // Flat or pointlike meshes measure nothing.

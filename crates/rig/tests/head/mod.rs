@@ -4,6 +4,22 @@
 use risorius_mesh::Polygons;
 use risorius_rig::{Deltas, RawPart, RawRig, RawShape, Rig, assemble};
 
+/// Shapes that tell unit and axes, with both sides of each.
+pub const NAMES: [&str; 12] = [
+    "eyeBlinkLeft",
+    "eyeBlinkRight",
+    "browDownLeft",
+    "browDownRight",
+    "browInnerUp",
+    "jawOpen",
+    "jawLeft",
+    "jawRight",
+    "mouthPucker",
+    "mouthFunnel",
+    "mouthSmileLeft",
+    "mouthSmileRight",
+];
+
 const RINGS: u32 = 48;
 const AROUND: u32 = 64;
 
@@ -59,7 +75,8 @@ pub fn raw_head(names: &[&str]) -> RawRig {
             "browInnerUp" => ([0.0, 5.0], 2.5, [0.0, 0.7, 0.0]),
             "jawOpen" => ([0.0, -7.5], 3.5, [0.0, -2.5, -0.8]),
             "jawLeft" | "jawRight" => ([0.0, -7.5], 3.0, [1.0 * side, 0.0, 0.0]),
-            "mouthPucker" | "mouthFunnel" => ([0.0, -5.0], 2.2, [0.0, 0.0, 0.8]),
+            "mouthPucker" => ([0.0, -5.0], 2.0, [0.0, 0.0, 0.9]),
+            "mouthFunnel" => ([0.0, -5.0], 2.4, [0.0, 0.0, 0.7]),
             n if n.starts_with("mouthSmile") => ([2.5 * side, -5.0], 1.8, [0.7 * side, 0.8, -0.3]),
             _ => ([0.0, 0.0], 3.0, [0.0, 0.3, 0.3]),
         };
