@@ -11,7 +11,7 @@ use glam::{Mat3, Vec2, Vec3};
 /// Half the height of the frame over the distance, for 85 mm: 18 / 85.
 const TAN_HALF_VIEW: f32 = 18.0 / 85.0;
 /// Free space around the framed vertices, as a factor.
-const MARGIN: f32 = 1.14;
+const MARGIN: f32 = 1.10;
 
 /// What the picture shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -124,20 +124,19 @@ struct Box {
 
 impl Box {
     fn of(look: &FaceLook, framing: &Framing, rotation: Mat3) -> Self {
+        let rest = |v: u32| look.rest.get(v as usize).copied();
         match framing {
-            Framing::Face => Self::around(look, look.face.iter().copied(), rotation, 0.01),
-            Framing::Whole => Self::around(look, look.triangles.iter().flat_map(|t| t.vertices), rotation, 0.0),
-            Framing::Vertices(vertices) => Self::around(look, vertices.iter().copied(), rotation, 0.0),
+            Framing::Face => Self::around(look.face.iter().copied(), rotation, 0.01),
+            Framing::Whole => {
+                Self::around(look.triangles.iter().flat_map(|t| t.vertices).filter_map(rest), rotation, 0.0)
+            }
+            Framing::Vertices(vertices) => Self::around(vertices.iter().copied().filter_map(rest), rotation, 0.0),
         }
     }
 
-    /// Bounds of `vertices` without the outermost `outer` fraction on each side.
-    fn around(look: &FaceLook, vertices: impl Iterator<Item = u32>, rotation: Mat3, outer: f32) -> Self {
-        let points: Vec<Vec3> = vertices
-            .filter_map(|v| look.rest.get(v as usize))
-            .filter(|p| p.is_finite())
-            .map(|&p| rotation * p)
-            .collect();
+    /// Bounds of `points` without the outermost `outer` fraction on each side.
+    fn around(points: impl Iterator<Item = Vec3>, rotation: Mat3, outer: f32) -> Self {
+        let points: Vec<Vec3> = points.filter(|p| p.is_finite()).map(|p| rotation * p).collect();
         let (mut lo, mut hi) = (Vec3::splat(-1.0), Vec3::splat(1.0));
         let skipped = (outer * points.len() as f32) as usize;
         for axis in 0..3 {

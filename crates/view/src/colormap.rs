@@ -105,6 +105,22 @@ pub(crate) fn srgb_byte(linear: f32) -> u8 {
     (encoded * 255.0 + 0.5) as u8
 }
 
+/// [`srgb_byte`] by lookup, for every pixel of a picture.
+pub(crate) struct SrgbTable(Vec<u8>);
+
+impl SrgbTable {
+    /// Fine enough that the steepest part, near black, moves by a fifth of a byte per entry.
+    const LAST: f32 = 16383.0;
+
+    pub fn new() -> Self {
+        Self((0..=Self::LAST as usize).map(|i| srgb_byte(i as f32 / Self::LAST)).collect())
+    }
+
+    pub fn byte(&self, linear: f32) -> u8 {
+        self.0[(linear.clamp(0.0, 1.0) * Self::LAST + 0.5) as usize]
+    }
+}
+
 /// An sRGB byte as a linear-light value.
 pub(crate) fn linear_of_byte(byte: u8) -> f32 {
     let c = byte as f32 / 255.0;

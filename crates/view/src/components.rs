@@ -1,7 +1,7 @@
 //! What a face is made of when nobody named it: separate pieces, eyeballs, shells in front of them, teeth.
 //!
 //! Pieces are found over the *file's* vertices: welding joins an eyelash card to the lid that it touches. Splits at
-//! texture seams are closed again where exactly two open edges meet on one welded edge. An eyeball is a piece that a
+//! texture seams are closed again where two open edges, and no others, meet on one welded edge. An eyeball is a piece that a
 //! sphere fits; a shell is an open piece whose vertices all lie just above an eyeball; lashes reach further out; a row
 //! of small pieces below the eyes is teeth, and what overlaps them and is not the skin is gums and tongue.
 //! Lengths are in units of half a face (see `look`), so the limits hold for every rig.
@@ -36,10 +36,7 @@ pub(crate) struct Eye {
 /// Splits triangles into connected pieces, in order of their first triangle.
 pub(crate) fn pieces(n_file_vertices: usize, triangles: &[Corners]) -> Vec<Piece> {
     let mut parent: Vec<u32> = (0..n_file_vertices as u32).collect();
-    for t in triangles {
-        join(&mut parent, t.file[0], t.file[1]);
-        join(&mut parent, t.file[0], t.file[2]);
-    }
+    join_triangles(&mut parent, triangles);
     // (welded edge, file edge, a file vertex): equal file edges are inner edges, single ones are open.
     let mut edges: Vec<([u32; 2], [u32; 2], u32)> = Vec::with_capacity(3 * triangles.len());
     for t in triangles {
@@ -49,22 +46,41 @@ pub(crate) fn pieces(n_file_vertices: usize, triangles: &[Corners]) -> Vec<Piece
         }
     }
     edges.sort_unstable();
+    // More than two triangles at an edge: a card or a shell stands on the skin there and is a piece of its own.
     for group in edges.chunk_by(|a, b| a.0 == b.0) {
-        let mut open = group.chunk_by(|a, b| a.1 == b.1).filter(|same| same.len() == 1).map(|same| same[0].2);
-        if let (Some(a), Some(b), None) = (open.next(), open.next(), open.next()) {
-            join(&mut parent, a, b);
+        if let [a, b] = group {
+            join(&mut parent, a.2, b.2);
         }
     }
-    let mut piece_of_root = vec![u32::MAX; n_file_vertices];
+    collect(&mut parent, triangles, 0..triangles.len() as u32)
+}
+
+/// Splits one piece further, at every seam of the file.
+fn islands(n_file_vertices: usize, triangles: &[Corners], piece: &Piece) -> Vec<Piece> {
+    let mut parent: Vec<u32> = (0..n_file_vertices as u32).collect();
+    join_triangles(&mut parent, triangles);
+    collect(&mut parent, triangles, piece.triangles.iter().copied())
+}
+
+fn join_triangles(parent: &mut [u32], triangles: &[Corners]) {
+    for t in triangles {
+        join(parent, t.file[0], t.file[1]);
+        join(parent, t.file[0], t.file[2]);
+    }
+}
+
+fn collect(parent: &mut [u32], triangles: &[Corners], chosen: impl Iterator<Item = u32>) -> Vec<Piece> {
+    let mut piece_of_root = vec![u32::MAX; parent.len()];
     let mut pieces: Vec<Piece> = Vec::new();
-    for (i, t) in triangles.iter().enumerate() {
-        let slot = &mut piece_of_root[root(&mut parent, t.file[0]) as usize];
+    for i in chosen {
+        let t = &triangles[i as usize];
+        let slot = &mut piece_of_root[root(parent, t.file[0]) as usize];
         if *slot == u32::MAX {
             *slot = pieces.len() as u32;
             pieces.push(Piece::default());
         }
         let piece = &mut pieces[*slot as usize];
-        piece.triangles.push(i as u32);
+        piece.triangles.push(i);
         piece.vertices.extend(t.rig);
     }
     for piece in &mut pieces {
@@ -145,39 +161,82 @@ pub(crate) fn bounds(points: &[Vec3]) -> Option<(Vec3, Vec3)> {
     Some(points.iter().fold((first, first), |(lo, hi), p| (lo.min(*p), hi.max(*p))))
 }
 
-/// Kinds of pieces that no name decided (`None` in `named`); entries are as in `pieces`.
-pub(crate) fn classify(pieces: &[Piece], named: &[Option<Kind>], rest: &[Vec3], eyes: &mut Vec<Eye>) -> Vec<PieceLook> {
-    let points: Vec<Vec<Vec3>> = pieces
-        .iter()
-        .map(|p| p.vertices.iter().map(|&v| rest[v as usize]).filter(|p| p.is_finite()).collect())
-        .collect();
+/// What pieces are; eyeballs are added to `eyes`. `named` is what names say of each triangle.
+///
+/// Shells and lashes that touch each other come as one piece; these are taken apart, so pieces are returned too.
+pub(crate) fn classify(
+    n_file_vertices: usize,
+    triangles: &[Corners],
+    named: &[Option<Kind>],
+    rest: &[Vec3],
+    eyes: &mut Vec<Eye>,
+) -> Vec<(Piece, PieceLook)> {
+    let pieces = pieces(n_file_vertices, triangles);
+    let points_of = |piece: &Piece| -> Vec<Vec3> {
+        piece.vertices.iter().map(|&v| rest[v as usize]).filter(|p| p.is_finite()).collect()
+    };
     let largest = (0..pieces.len()).max_by_key(|&i| (pieces[i].triangles.len(), usize::MAX - i));
-    let mut looks: Vec<PieceLook> = Vec::with_capacity(pieces.len());
-    for i in 0..pieces.len() {
-        let tolerance = if named[i] == Some(Kind::Eye) { 0.2 } else { 0.08 };
-        let may_be_eye = matches!(named[i], None | Some(Kind::Eye)) && (Some(i) != largest || named[i].is_some());
-        let eye = may_be_eye.then(|| fit_eye(&points[i], tolerance)).flatten();
-        let eye = eye.filter(|e| named[i].is_some() || (0.08..0.4).contains(&e.radius));
-        let kind = if eye.is_some() { Some(Kind::Eye) } else { named[i] };
-        looks.push(PieceLook { kind: kind.unwrap_or(Kind::Skin), eye: eye.map(|_| eyes.len()) });
-        eyes.extend(eye);
-    }
-    let open = |i: usize| named[i].is_none() && Some(i) != largest && looks[i].eye.is_none();
-    let undecided: Vec<usize> = (0..pieces.len()).filter(|&i| open(i)).collect();
-    for &i in &undecided {
-        if let Some(kind) = near_eye(&points[i], eyes) {
-            looks[i].kind = kind;
+    let (mut done, mut open) = (Vec::new(), Vec::new());
+    for (i, piece) in pieces.into_iter().enumerate() {
+        let name = majority(&piece, named);
+        let may_be_eye = name == Some(Kind::Eye) || name.is_none() && Some(i) != largest;
+        let tolerance = if name.is_some() { 0.2 } else { 0.08 };
+        let eye = may_be_eye.then(|| fit_eye(&points_of(&piece), tolerance)).flatten();
+        if let Some(eye) = eye.filter(|e| name.is_some() || (0.08..0.4).contains(&e.radius)) {
+            done.push((piece, PieceLook { kind: Kind::Eye, eye: Some(eyes.len()), span: [0.0, 1.0] }));
+            eyes.push(eye);
+        } else if name.is_some() || Some(i) == largest {
+            done.push((piece, PieceLook::plain(name.unwrap_or(Kind::Skin))));
+        } else {
+            open.push(piece);
         }
     }
-    mouth_parts(&undecided, &points, &mut looks, eyes);
-    looks
+    let (at_eye, elsewhere): (Vec<Piece>, Vec<Piece>) =
+        open.into_iter().partition(|piece| near_eye(&points_of(piece), eyes).is_some());
+    for island in at_eye.iter().flat_map(|piece| islands(n_file_vertices, triangles, piece)) {
+        let kind = near_eye(&points_of(&island), eyes).unwrap_or(Kind::Hidden);
+        done.push((island, PieceLook::plain(kind)));
+    }
+    let points: Vec<Vec<Vec3>> = elsewhere.iter().map(points_of).collect();
+    done.extend(elsewhere.into_iter().zip(mouth_parts(&points, eyes).into_iter().map(PieceLook::plain)));
+    for (piece, look) in done.iter_mut().filter(|(_, look)| look.kind == Kind::Lash) {
+        (look.eye, look.span) = lash_span(&points_of(piece), eyes);
+    }
+    done
+}
+
+/// What more than half of a piece is named after.
+fn majority(piece: &Piece, named: &[Option<Kind>]) -> Option<Kind> {
+    let count = |k: Kind| piece.triangles.iter().filter(|&&t| named[t as usize] == Some(k)).count();
+    Kind::NAMED.into_iter().find(|&k| 2 * count(k) > piece.triangles.len())
+}
+
+/// The eye that lashes stand around, and the distances of their roots and tips.
+fn lash_span(points: &[Vec3], eyes: &[Eye]) -> (Option<usize>, [f32; 2]) {
+    let Some(&first) = points.first() else { return (None, [0.0, 1.0]) };
+    let near = |e: &Eye| e.center.distance_squared(first);
+    let nearest = (0..eyes.len()).min_by(|&a, &b| near(&eyes[a]).total_cmp(&near(&eyes[b])));
+    let Some(eye) = nearest.map(|e| eyes[e]) else { return (None, [0.0, 1.0]) };
+    let mut distances: Vec<f32> = points.iter().map(|p| p.distance(eye.center) / eye.radius).collect();
+    distances.sort_unstable_by(f32::total_cmp);
+    let at = |part: f32| distances[(part * (distances.len() - 1) as f32) as usize];
+    (nearest, [at(0.05), at(0.95)])
 }
 
 /// What a piece is, and the eyeball it belongs to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PieceLook {
     pub kind: Kind,
+    /// The eyeball that it is, or that its lashes stand around.
     pub eye: Option<usize>,
+    /// For lashes: where roots and tips lie, as distances from the eye's center in radii.
+    pub span: [f32; 2],
+}
+
+impl PieceLook {
+    fn plain(kind: Kind) -> Self {
+        Self { kind, eye: None, span: [0.0, 1.0] }
+    }
 }
 
 /// A piece that hugs an eyeball from outside is a shell; one that starts there and reaches out is lashes.
@@ -195,25 +254,25 @@ fn near_eye(points: &[Vec3], eyes: &[Eye]) -> Option<Kind> {
 }
 
 /// At least six small pieces below the eyes are teeth; other pieces that overlap their row are gums and tongue.
-fn mouth_parts(undecided: &[usize], points: &[Vec<Vec3>], looks: &mut [PieceLook], eyes: &[Eye]) {
+fn mouth_parts(pieces: &[Vec<Vec3>], eyes: &[Eye]) -> Vec<Kind> {
     let eye_line = eyes.iter().map(|e| e.center.y - e.radius).fold(f32::MAX, f32::min);
-    let skin_like: Vec<(usize, Vec3, Vec3)> = undecided
-        .iter()
-        .filter(|&&i| looks[i].kind == Kind::Skin)
-        .filter_map(|&i| bounds(&points[i]).map(|(lo, hi)| (i, lo, hi)))
+    let below_eyes: Vec<(usize, Vec3, Vec3)> = (pieces.iter().enumerate())
+        .filter_map(|(i, points)| bounds(points).map(|(lo, hi)| (i, lo, hi)))
         .filter(|(_, _, hi)| hi.y < eye_line)
         .collect();
     let small = |lo: Vec3, hi: Vec3| (hi - lo).max_element() < 0.35 && (hi - lo).min_element() > 0.02;
-    let teeth: Vec<_> = skin_like.iter().filter(|(_, lo, hi)| small(*lo, *hi)).collect();
+    let teeth: Vec<_> = below_eyes.iter().filter(|(_, lo, hi)| small(*lo, *hi)).collect();
+    let mut kinds = vec![Kind::Skin; pieces.len()];
     if teeth.len() < 6 {
-        return;
+        return kinds;
     }
     let row = teeth.iter().fold((Vec3::MAX, Vec3::MIN), |(lo, hi), t| (lo.min(t.1), hi.max(t.2)));
-    for &(i, lo, hi) in &skin_like {
+    for &(i, lo, hi) in &below_eyes {
         if small(lo, hi) {
-            looks[i].kind = Kind::Teeth;
+            kinds[i] = Kind::Teeth;
         } else if lo.cmplt(row.1).all() && hi.cmpgt(row.0).all() && (hi - lo).max_element() < 1.5 {
-            looks[i].kind = Kind::Mouth;
+            kinds[i] = Kind::Mouth;
         }
     }
+    kinds
 }

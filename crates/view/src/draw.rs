@@ -7,11 +7,11 @@
 use crate::ViewError;
 use crate::camera::{Camera, Framing};
 use crate::canvas::{Canvas, Color};
-use crate::colormap::{fraction, linear_of_byte, srgb_byte};
+use crate::colormap::{SrgbTable, fraction, linear_of_byte};
 use crate::look::FaceLook;
 use crate::overlay::{self, Marker, ScalarField};
-use crate::raster::{NONE, Screen, TILE, Tile, sample_positions};
-use crate::shade::{Material, Scene, Studio, key_direction, tone};
+use crate::raster::{Cutout, NONE, Screen, TILE, Tile, sample_positions};
+use crate::shade::{Material, Scene, Studio, light_directions, tone};
 use crate::visibility::Visibility;
 use glam::{Vec2, Vec3, Vec4};
 
@@ -80,12 +80,21 @@ pub fn draw(look: &FaceLook, positions: &[[f32; 3]], options: &DrawOptions) -> R
     let (yaw, pitch) = (options.yaw_degrees.to_radians(), options.pitch_degrees.to_radians());
     let camera = Camera::new(look, &options.framing, yaw, pitch, options.zoom, options.width, options.height);
     let scene = Scene::new(look, positions, camera);
-    let visibility = Visibility::compute(&scene, options.width, options.height, key_direction());
+    let visibility = Visibility::compute(&scene, options.width, options.height, light_directions());
     let corners = scene.corners(&camera);
-    let screen = Screen::new(options.width, options.height, &corners, &scene.triangles, &scene.sparse);
+    let strand = |t: u32, shares: [f32; 3]| scene.is_strand(t, shares);
+    let cutout = Cutout { has_holes: &scene.lashes, solid: &strand };
+    let screen = Screen::new(options.width, options.height, &corners, &scene.triangles, Some(cutout));
     let table = options.field.as_ref().map(|f| f.colormap.linear_table()).unwrap_or_default();
-    let painter =
-        Painter { scene: &scene, screen: &screen, visibility: &visibility, studio: Studio::new(), options, table };
+    let painter = Painter {
+        scene: &scene,
+        screen: &screen,
+        visibility: &visibility,
+        studio: Studio::new(),
+        srgb: SrgbTable::new(),
+        options,
+        table,
+    };
     for (x, y, pixels) in screen.map_tiles::<4, _>(|tile| (tile.x, tile.y, painter.paint(tile))) {
         let columns = TILE.min(options.width - x);
         for (row, colors) in pixels.chunks(TILE).enumerate().take(options.height - y) {
@@ -143,6 +152,7 @@ struct Painter<'a> {
     screen: &'a Screen<'a>,
     visibility: &'a Visibility,
     studio: Studio,
+    srgb: SrgbTable,
     options: &'a DrawOptions,
     /// Linear-light colors of the field, 256 of them.
     table: Vec<[f32; 3]>,
@@ -179,10 +189,10 @@ impl Painter<'_> {
             light += shaded.extend(1.0) * count as f32;
         }
         let covered = light.w / 4.0;
-        let behind = self.background(x, y);
+        let behind = if covered < 1.0 { self.background(x, y) } else { Vec4::ZERO };
         let color = light.truncate() / 4.0 + behind.truncate() * (behind.w * (1.0 - covered));
         let alpha = covered + behind.w * (1.0 - covered);
-        let [r, g, b] = (color / alpha.max(1e-6)).to_array().map(srgb_byte);
+        let [r, g, b] = (color / alpha.max(1e-6)).to_array().map(|c| self.srgb.byte(c));
         [r, g, b, (alpha * 255.0 + 0.5) as u8]
     }
 
@@ -212,8 +222,10 @@ impl Painter<'_> {
         let normal = if front { mix(&scene.normals) } else { -mix(&scene.normals) }.normalize_or(Vec3::Z);
         let towards = scene.camera.towards(point);
         let normal = turned_to(normal, towards);
-        let open = self.visibility.at(Vec2::new(x as f32, y as f32), nearness);
         let look = scene.look;
+        let inside: f32 = (0..3).map(|k| look.inside[corners[k] as usize] * shares[k]).sum();
+        let surface = &look.surfaces[look.triangles[t as usize].surface as usize];
+        let open = self.visibility.at(Vec2::new(x as f32, y as f32), nearness).deeper(inside * surface.hollow());
         let mut light = match &self.options.field {
             Some(field) => {
                 let value: f32 = (0..3).map(|k| field.values[corners[k] as usize] * shares[k]).sum();
@@ -222,8 +234,7 @@ impl Painter<'_> {
                 self.studio.shade_flat(color.into(), normal, towards, open)
             }
             None => {
-                let surface = &look.surfaces[look.triangles[t as usize].surface as usize];
-                let material = Material::of(surface, &look.eyes, mix(&look.rest));
+                let material = Material::of(surface, &look.eyes, mix(&look.rest), inside);
                 self.studio.shade(&material, normal, towards, open)
             }
         };

@@ -10,6 +10,7 @@ mod canvas;
 mod colormap;
 mod components;
 mod draw;
+mod exposure;
 mod look;
 mod matrix;
 mod names;

@@ -6,6 +6,7 @@
 //! the nose, the front-most point of the head.
 
 use crate::components::{self, Corners, Eye, Piece, PieceLook};
+use crate::exposure;
 use crate::names::{Kind, kind_of};
 use glam::{DMat3, DVec3, Vec3};
 use risorius_mesh::VertexNormals;
@@ -17,8 +18,22 @@ pub(crate) struct Surface {
     pub kind: Kind,
     /// Linear-light color.
     pub color: [f32; 3],
-    /// Index into [`FaceLook::eyes`] for eyeballs.
+    /// Index into [`FaceLook::eyes`] for eyeballs and lashes.
     pub eye: Option<usize>,
+    /// Roots and tips of lashes, see [`PieceLook::span`].
+    pub span: [f32; 2],
+}
+
+impl Surface {
+    /// How much darker it is where it is hidden at rest: eyes and teeth stay bright when they come to light.
+    pub fn hollow(&self) -> f32 {
+        match self.kind {
+            Kind::Skin => 1.0,
+            Kind::Mouth | Kind::Tongue => 0.6,
+            Kind::Teeth => 0.15,
+            Kind::Eye | Kind::Lash | Kind::Hair | Kind::Hidden => 0.0,
+        }
+    }
 }
 
 /// A triangle that may be drawn.
@@ -42,8 +57,10 @@ pub struct FaceLook {
     pub(crate) frame: Frame,
     /// The neutral in face space; not finite where the rig's is not.
     pub(crate) rest: Vec<Vec3>,
-    /// Vertices of the face, which [`crate::Framing::Face`] looks at.
-    pub(crate) face: Vec<u32>,
+    /// 0 for skin that can be seen at rest, 1 for the lining of mouth, nostrils and lids.
+    pub(crate) inside: Vec<f32>,
+    /// Points of the face, at rest and where shapes move them furthest, which [`crate::Framing::Face`] looks at.
+    pub(crate) face: Vec<Vec3>,
 }
 
 /// From file coordinates to face space.
@@ -70,27 +87,20 @@ impl FaceLook {
         let per_unit = if half > 0.0 && (1.0 / half).is_finite() { 1.0 / half } else { 1.0 };
         let frame = Frame { rotation, center: 0.5 * (lo + hi), per_unit };
         let rest: Vec<Vec3> = rig.neutral.iter().map(|&p| frame.point(p)).collect();
+        let face = reach_of(rig, &face, &frame);
 
         let (corners, sources, n_file_vertices) = gather(rig);
-        let pieces = components::pieces(n_file_vertices, &corners);
-        let by_region = kinds_by_region(rig, &pieces);
-        let named: Vec<Vec<Option<Kind>>> = pieces
-            .iter()
-            .map(|p| {
-                p.triangles
-                    .iter()
-                    .map(|&t| named_kind(rig, &corners[t as usize], &sources[t as usize], &by_region))
-                    .collect()
-            })
-            .collect();
-        // A piece counts as named when most of it is; parts of the skin keep their own names below.
-        let decided: Vec<Option<Kind>> = named.iter().map(|kinds| majority(kinds)).collect();
+        let by_region = kinds_by_region(rig, n_file_vertices, &corners);
+        let named: Vec<Option<Kind>> =
+            corners.iter().zip(&sources).map(|(c, s)| named_kind(rig, c, s, &by_region)).collect();
         let mut eyes = Vec::new();
-        let looks = components::classify(&pieces, &decided, &rest, &mut eyes);
-        let (triangles, surfaces) = color(rig, &corners, &sources, &pieces, &named, &looks);
+        let pieces = components::classify(n_file_vertices, &corners, &named, &rest, &mut eyes);
+        let (triangles, surfaces) = color(rig, &corners, &sources, &named, &pieces);
         let indices: Vec<[u32; 3]> = triangles.iter().map(|t| t.vertices).collect();
         let normals = VertexNormals::prepare(rig.n_vertices(), &indices);
-        Self { n_vertices: rig.n_vertices(), triangles, surfaces, eyes, normals, frame, rest, face }
+        let flat: Vec<[f32; 3]> = rest.iter().map(|p| p.to_array()).collect();
+        let inside = exposure::inside(&rest, &normals.compute(&flat), &indices);
+        Self { n_vertices: rig.n_vertices(), triangles, surfaces, eyes, normals, frame, rest, inside, face }
     }
 
     /// Number of rig vertices; [`crate::draw`] takes as many positions.
@@ -132,8 +142,12 @@ fn gather(rig: &Rig) -> (Vec<Corners>, Vec<Source>, usize) {
 }
 
 /// For each vertex, what the smallest region that holds it is called after.
-fn kinds_by_region(rig: &Rig, pieces: &[Piece]) -> Vec<Option<Kind>> {
+fn kinds_by_region(rig: &Rig, n_file_vertices: usize, corners: &[Corners]) -> Vec<Option<Kind>> {
     let mut kinds = vec![None; rig.n_vertices()];
+    if rig.regions.is_empty() {
+        return kinds;
+    }
+    let pieces = components::pieces(n_file_vertices, corners);
     let mut regions: Vec<(&String, &Vec<u32>)> = rig.regions.iter().collect();
     regions.sort_by_key(|(_, vertices)| std::cmp::Reverse(vertices.len()));
     for (name, vertices) in regions {
@@ -165,29 +179,24 @@ fn named_kind(rig: &Rig, corners: &Corners, source: &Source, by_region: &[Option
         .or_else(|| kind_of(&part.name))
 }
 
-/// The kind of more than half of `kinds`.
-fn majority(kinds: &[Option<Kind>]) -> Option<Kind> {
-    Kind::NAMED.into_iter().find(|&k| 2 * kinds.iter().filter(|x| **x == Some(k)).count() > kinds.len())
-}
-
 /// Triangles with their surfaces; hidden ones are left out.
 fn color(
     rig: &Rig,
     corners: &[Corners],
     sources: &[Source],
-    pieces: &[Piece],
-    named: &[Vec<Option<Kind>>],
-    looks: &[PieceLook],
+    named: &[Option<Kind>],
+    pieces: &[(Piece, PieceLook)],
 ) -> (Vec<Triangle>, Vec<Surface>) {
     let mut surface_of = vec![None; corners.len()];
     let mut surfaces: Vec<Surface> = Vec::new();
-    for ((piece, kinds), look) in pieces.iter().zip(named).zip(looks) {
-        for (&t, own) in piece.triangles.iter().zip(kinds) {
-            let kind = if look.eye.is_some() { Kind::Eye } else { own.unwrap_or(look.kind) };
+    for (piece, look) in pieces {
+        for &t in &piece.triangles {
+            let kind = if look.kind == Kind::Eye { Kind::Eye } else { named[t as usize].unwrap_or(look.kind) };
             if kind == Kind::Hidden {
                 continue;
             }
-            let surface = Surface { kind, color: base_color(rig, &sources[t as usize], kind), eye: look.eye };
+            let color = base_color(rig, &sources[t as usize], kind);
+            let surface = Surface { kind, color, eye: look.eye, span: look.span };
             let idx = surfaces.iter().rposition(|s| *s == surface).unwrap_or_else(|| {
                 surfaces.push(surface);
                 surfaces.len() - 1
@@ -245,6 +254,20 @@ fn find_face(rig: &Rig, turned: &[DVec3]) -> (Vec<u32>, DVec3, DVec3) {
     }
     let (lo, hi) = middle_bounds(&face, turned, 0.01);
     (face, lo, hi)
+}
+
+/// `face` at rest and moved as far as any one shape moves each vertex, in face space.
+fn reach_of(rig: &Rig, face: &[u32], frame: &Frame) -> Vec<Vec3> {
+    let mut furthest = vec![Vec3::ZERO; rig.n_vertices()];
+    for shape in &rig.shapes {
+        for (&v, &o) in shape.deltas.vertices.iter().zip(&shape.deltas.offsets) {
+            if let Some(f) = furthest.get_mut(v as usize).filter(|f| Vec3::from(o).length() > f.length()) {
+                *f = o.into();
+            }
+        }
+    }
+    let moved = |v: u32| frame.point((Vec3::from(rig.neutral[v as usize]) + furthest[v as usize]).into());
+    face.iter().flat_map(|&v| [frame.point(rig.neutral[v as usize]), moved(v)]).filter(|p| p.is_finite()).collect()
 }
 
 /// Vertices around the front-most point of the head, as far down as the top of the head is up.

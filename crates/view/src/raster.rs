@@ -41,11 +41,18 @@ pub(crate) struct Screen<'a> {
     pub height: usize,
     corners: &'a [Corner],
     triangles: &'a [[u32; 3]],
-    /// Drawn only on every other sample, like a half-transparent surface.
-    sparse: &'a [bool],
+    /// Triangles with holes, and which of their points (shares of the corners) are solid.
+    cutout: Option<Cutout<'a>>,
     columns: usize,
     bins: Vec<Vec<u32>>,
     everywhere: Vec<u32>,
+}
+
+/// A triangle that is not solid everywhere.
+#[derive(Clone, Copy)]
+pub(crate) struct Cutout<'a> {
+    pub has_holes: &'a [bool],
+    pub solid: &'a (dyn Fn(u32, [f32; 3]) -> bool + Sync),
 }
 
 /// The nearest triangle at each sample of a tile; sample `s` of pixel (x, y) is at `(y * TILE + x) * S + s`.
@@ -71,7 +78,7 @@ impl<'a> Screen<'a> {
         height: usize,
         corners: &'a [Corner],
         triangles: &'a [[u32; 3]],
-        sparse: &'a [bool],
+        cutout: Option<Cutout<'a>>,
     ) -> Self {
         let (columns, rows) = (width.div_ceil(TILE), height.div_ceil(TILE));
         let mut screen = Self {
@@ -79,7 +86,7 @@ impl<'a> Screen<'a> {
             height,
             corners,
             triangles,
-            sparse,
+            cutout,
             columns,
             bins: vec![Vec::new(); columns * rows],
             everywhere: Vec::new(),
@@ -142,17 +149,18 @@ impl<'a> Screen<'a> {
             return;
         }
         let Some(sides) = Sides::new(&c) else { return };
-        let sparse = self.sparse.get(t as usize).copied().unwrap_or(false);
+        let cutout = self.cutout.filter(|c| c.has_holes[t as usize]);
         let positions = sample_positions::<S>();
         for y in y0..=y1 {
             for (s, position) in positions.iter().enumerate() {
                 let mut side = sides.at(x0 as f64 + position[0], y as f64 + position[1]);
                 let first = ((y - tile.y) * TILE + (x0 - tile.x)) * S + s;
-                for (i, x) in (x0..=x1).enumerate() {
+                for i in 0..=x1 - x0 {
                     if side[0] >= sides.least[0] && side[1] >= sides.least[1] && side[2] >= sides.least[2] {
                         let at = first + i * S;
                         let nearness = sides.nearness(&side);
-                        if nearness > tile.nearness[at] && !(sparse && (x + y + s) % 2 == 1) {
+                        let solid = || cutout.is_none_or(|c| (c.solid)(t, sides.shares(&side)));
+                        if nearness > tile.nearness[at] && solid() {
                             tile.nearness[at] = nearness;
                             tile.triangle[at] = t;
                         }
@@ -171,10 +179,7 @@ impl<'a> Screen<'a> {
     /// Shares of the corners of triangle `t` at a point of the screen: screen-linear, adding up to 1.
     pub fn shares(&self, t: u32, x: f64, y: f64) -> [f32; 3] {
         let c = self.triangles[t as usize].map(|v| self.corners[v as usize]);
-        Sides::new(&c).map_or([1.0, 0.0, 0.0], |sides| {
-            let side = sides.at(x, y);
-            std::array::from_fn(|k| (side[k] * sides.per_area) as f32)
-        })
+        Sides::new(&c).map_or([1.0, 0.0, 0.0], |sides| sides.shares(&sides.at(x, y)))
     }
 
     /// Nearness of vertex `v`.
@@ -249,6 +254,10 @@ impl Sides {
 
     fn at(&self, x: f64, y: f64) -> [f64; 3] {
         std::array::from_fn(|k| (x - self.origin[k][0]) * self.step[k] + (y - self.origin[k][1]) * self.down[k])
+    }
+
+    fn shares(&self, side: &[f64; 3]) -> [f32; 3] {
+        side.map(|s| (s * self.per_area) as f32)
     }
 
     fn nearness(&self, side: &[f64; 3]) -> f32 {

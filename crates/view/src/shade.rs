@@ -13,6 +13,12 @@ use crate::visibility::Openness;
 use glam::Vec3;
 use rayon::prelude::*;
 
+/// Lashes in a full circle around an eye.
+const LASHES_AROUND: f32 = 110.0;
+
+/// What the lining of the mouth leaves of the skin's color.
+const LINING: Vec3 = Vec3::new(0.72, 0.36, 0.36);
+
 /// A pose in view space, ready to be drawn.
 pub(crate) struct Scene<'a> {
     pub look: &'a FaceLook,
@@ -20,8 +26,10 @@ pub(crate) struct Scene<'a> {
     pub points: Vec<Vec3>,
     pub normals: Vec<Vec3>,
     pub triangles: Vec<[u32; 3]>,
-    pub kinds: Vec<Kind>,
-    pub sparse: Vec<bool>,
+    /// Triangles that are lashes.
+    pub lashes: Vec<bool>,
+    /// All triangles but lashes, which neither shade nor hide what is behind them.
+    pub solid: Vec<[u32; 3]>,
 }
 
 impl<'a> Scene<'a> {
@@ -30,16 +38,36 @@ impl<'a> Scene<'a> {
         let placed: Vec<Vec3> = positions.par_iter().map(|&p| look.frame.point(p)).collect();
         let flat: Vec<[f32; 3]> = placed.iter().map(|p| p.to_array()).collect();
         let normals = look.normals.compute(&flat);
-        let kinds: Vec<Kind> = look.triangles.iter().map(|t| look.surfaces[t.surface as usize].kind).collect();
+        let lashes: Vec<bool> =
+            look.triangles.iter().map(|t| look.surfaces[t.surface as usize].kind == Kind::Lash).collect();
+        let triangles: Vec<[u32; 3]> = look.triangles.iter().map(|t| t.vertices).collect();
         Self {
             look,
             camera,
             points: placed.par_iter().map(|&p| camera.view_point(p)).collect(),
             normals: normals.par_iter().map(|&n| camera.view_direction(n.into())).collect(),
-            triangles: look.triangles.iter().map(|t| t.vertices).collect(),
-            sparse: kinds.iter().map(|k| *k == Kind::Lash).collect(),
-            kinds,
+            solid: triangles.iter().zip(&lashes).filter(|(_, lash)| !**lash).map(|(t, _)| *t).collect(),
+            triangles,
+            lashes,
         }
+    }
+
+    /// Whether a point of lash triangle `t` is hair: strands that stand around the eye and taper to their tips.
+    pub fn is_strand(&self, t: u32, shares: [f32; 3]) -> bool {
+        let triangle = &self.look.triangles[t as usize];
+        let surface = &self.look.surfaces[triangle.surface as usize];
+        let rest: Vec3 = (0..3).map(|k| self.look.rest[triangle.vertices[k] as usize] * shares[k]).sum();
+        // Without an eye there is no saying which way they grow: a thin veil.
+        let Some(eye) = surface.eye.and_then(|e| self.look.eyes.get(e)) else {
+            return (rest.x * 90.0).fract().abs() < 0.3;
+        };
+        let d = (rest - eye.center) / eye.radius;
+        let along = ((d.length() - surface.span[0]) / (surface.span[1] - surface.span[0]).max(1e-3)).clamp(0.0, 1.0);
+        let place = (d.y.atan2(d.x) + 0.12 * along) * LASHES_AROUND / std::f32::consts::TAU;
+        let strand = place.floor();
+        // Neighbors differ in length, by a fixed but irregular sequence.
+        let length = 0.65 + 0.35 * (strand * 0.618_034 - (strand * 0.618_034).floor());
+        (place - strand - 0.5).abs() < 0.26 * (1.0 - along / length)
     }
 
     /// All vertices on the screen of `camera`.
@@ -54,9 +82,9 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// Direction to the key light, view space.
-pub(crate) fn key_direction() -> Vec3 {
-    Vec3::new(-0.50, 0.62, 0.78).normalize()
+/// Directions to the key and the fill light, view space.
+pub(crate) fn light_directions() -> [Vec3; 2] {
+    [Vec3::new(-0.50, 0.62, 0.78).normalize(), Vec3::new(0.85, 0.08, 0.60).normalize()]
 }
 
 struct Light {
@@ -73,41 +101,43 @@ pub(crate) struct Studio {
 
 impl Studio {
     pub fn new() -> Self {
+        let [key, fill] = light_directions();
         let light = |d: Vec3, color: Vec3| Light { direction: d.normalize(), color };
         Self {
-            key: light(key_direction(), Vec3::new(1.10, 1.00, 0.90) * 1.05),
-            fill: light(Vec3::new(0.85, 0.05, 0.55), Vec3::new(0.82, 0.92, 1.10) * 0.26),
+            key: light(key, Vec3::new(1.10, 1.00, 0.90) * 1.12),
+            fill: light(fill, Vec3::new(0.82, 0.92, 1.10) * 0.30),
             rims: [
-                light(Vec3::new(0.75, 0.45, -0.55), Vec3::new(0.95, 1.0, 1.1) * 0.50),
-                light(Vec3::new(-0.85, 0.25, -0.55), Vec3::new(1.0, 1.0, 1.0) * 0.22),
+                light(Vec3::new(0.75, 0.45, -0.55), Vec3::new(0.95, 1.0, 1.1) * 1.1),
+                light(Vec3::new(-0.85, 0.25, -0.55), Vec3::new(1.0, 1.0, 1.0) * 0.5),
             ],
         }
     }
 
     /// Light sent to the camera by a point with unit normal `n`, unit direction `v` to the camera.
     pub fn shade(&self, material: &Material, n: Vec3, v: Vec3, open: Openness) -> Vec3 {
+        let wrap = material.wrap;
         let wrapped = |light: &Light| {
-            let c = n.dot(light.direction);
-            material.wrap.map(|w| ((c + w) / (1.0 + w)).max(0.0).powi(2) * (1.0 + 0.5 * w)) * light.color
+            let lit = ((wrap + n.dot(light.direction)) / (1.0 + wrap)).max(Vec3::ZERO);
+            lit * lit * (1.0 + 0.5 * wrap) * light.color
         };
         let highlight = |light: &Light| {
             let half = (light.direction + v).normalize_or(Vec3::Z);
-            let c = n.dot(half).max(0.0);
             let fresnel = 0.04 + 0.96 * (1.0 - half.dot(v).clamp(0.0, 1.0)).powi(5);
             let facing = (n.dot(light.direction) * 4.0).clamp(0.0, 1.0);
-            light.color * (c.powf(material.shine) * (material.shine + 8.0) * 0.04 * fresnel * facing * material.gloss)
+            let lobe = n.dot(half).max(0.0).powi(material.shine) * (material.shine as f32 + 8.0) * 0.04;
+            light.color * (lobe * fresnel * facing * material.gloss)
         };
-        let sky_share = 0.5 + 0.5 * n.y;
-        let sky = Vec3::new(0.30, 0.32, 0.35).lerp(Vec3::new(0.17, 0.145, 0.13), 1.0 - sky_share);
+        let sky = Vec3::new(0.135, 0.115, 0.10).lerp(Vec3::new(0.27, 0.29, 0.32), 0.5 + 0.5 * n.y);
         // Cavities in flesh glow a little: light that enters leaves red.
-        let hollow = material.wrap.map(|w| open.sky.powf(1.0 - 0.45 * w));
-        let shadow = Vec3::splat(open.key) * 0.86 + 0.14 * open.key.sqrt();
-        let mut diffuse =
-            wrapped(&self.key) * shadow * (0.35 + 0.65 * open.sky) + wrapped(&self.fill) * hollow + sky * hollow;
-        let mut glint = highlight(&self.key) * open.key + highlight(&self.fill) * open.sky;
+        let hollow = open.sky * (1.0 - wrap) + open.sky.sqrt() * wrap;
+        let mut diffuse = wrapped(&self.key) * (open.key * (0.35 + 0.65 * open.sky));
+        diffuse += (wrapped(&self.fill) * open.fill + sky) * hollow;
+        let mut glint = highlight(&self.key) * open.key * open.sky + highlight(&self.fill) * open.fill * open.sky;
+        // Rims light only what is seen at a slant; deeper in they would shine through from behind.
+        let slant = (1.0 - n.dot(v).max(0.0)).powi(2) * open.sky * open.sky;
         for rim in &self.rims {
-            diffuse += wrapped(rim) * open.sky * 0.5;
-            glint += highlight(rim) * open.sky * open.sky;
+            diffuse += wrapped(rim) * slant;
+            glint += highlight(rim) * slant;
         }
         material.color * diffuse + glint
     }
@@ -126,22 +156,28 @@ pub(crate) struct Material {
     /// How far light wraps around, per channel.
     pub wrap: Vec3,
     pub gloss: f32,
-    pub shine: f32,
+    /// Exponent of the highlight.
+    pub shine: i32,
 }
 
 impl Material {
-    /// The material of `surface` at a point whose place in the neutral is `rest` (face space).
-    pub fn of(surface: &Surface, eyes: &[Eye], rest: Vec3) -> Self {
+    /// The material of `surface` at a point whose place in the neutral is `rest` (face space), `inside` the face or not.
+    pub fn of(surface: &Surface, eyes: &[Eye], rest: Vec3, inside: f32) -> Self {
         let color = Vec3::from(surface.color);
-        let plain = |wrap: f32, gloss: f32, shine: f32| Self { color, wrap: Vec3::splat(wrap), gloss, shine };
+        let plain = |wrap: f32, gloss: f32, shine: i32| Self { color, wrap: Vec3::splat(wrap), gloss, shine };
         match surface.kind {
-            Kind::Skin => Self { color, wrap: Vec3::new(0.42, 0.24, 0.18), gloss: 1.0, shine: 18.0 },
-            Kind::Mouth | Kind::Tongue => Self { wrap: Vec3::new(0.35, 0.1, 0.1), ..plain(0.2, 2.0, 50.0) },
-            Kind::Teeth => plain(0.3, 2.2, 70.0),
-            Kind::Lash | Kind::Hair | Kind::Hidden => plain(0.3, 0.4, 12.0),
+            Kind::Skin => Self {
+                color: color.lerp(color * LINING, inside),
+                wrap: Vec3::new(0.42, 0.24, 0.18),
+                gloss: 1.0,
+                shine: 20,
+            },
+            Kind::Mouth | Kind::Tongue => Self { wrap: Vec3::new(0.35, 0.1, 0.1), ..plain(0.2, 1.6, 50) },
+            Kind::Teeth => plain(0.3, 2.0, 70),
+            Kind::Lash | Kind::Hair | Kind::Hidden => plain(0.3, 0.4, 12),
             Kind::Eye => match surface.eye.and_then(|e| eyes.get(e)) {
-                Some(eye) => Self { color: color * iris(eye, rest), ..plain(0.35, 5.0, 420.0) },
-                None => plain(0.35, 3.0, 200.0),
+                Some(eye) => Self { color: color * iris(eye, rest), ..plain(0.35, 5.0, 420) },
+                None => plain(0.35, 3.0, 200),
             },
         }
     }
@@ -150,7 +186,9 @@ impl Material {
 /// What the white of the eye is multiplied by at `rest`: veins of warmth at the edge, iris, dark ring, pupil.
 fn iris(eye: &Eye, rest: Vec3) -> Vec3 {
     let d = (rest - eye.center).normalize_or(eye.gaze);
-    let angle = d.dot(eye.gaze).clamp(-1.0, 1.0).acos().to_degrees();
+    // By the distance from the axis, so that the iris is round on coarse meshes and under a bulging cornea too.
+    let away = (rest - eye.center).reject_from_normalized(eye.gaze).length() / eye.radius;
+    let angle = if d.dot(eye.gaze) > 0.0 { away.min(1.0).asin().to_degrees() } else { 90.0 };
     let step = |edge: f32, soft: f32| ((angle - edge) / soft + 0.5).clamp(0.0, 1.0);
     let white = Vec3::new(1.0, 0.97, 0.95).lerp(Vec3::new(1.0, 0.80, 0.76), ((angle - 38.0) / 50.0).clamp(0.0, 1.0));
     let ring = Vec3::new(0.06, 0.05, 0.045);

@@ -7,7 +7,7 @@
 //! Shadows: a depth map from the light, compared at points of a disc so that edges are soft.
 
 use crate::camera::Camera;
-use crate::names::Kind;
+use crate::exposure::depth_map;
 use crate::raster::{Corner, NONE, Screen, TILE};
 use crate::shade::Scene;
 use glam::{Vec2, Vec3};
@@ -17,10 +17,10 @@ use rayon::prelude::*;
 const MAX_PIXELS: usize = 600_000;
 /// Reach of cavities (units of half a face) and number of points looked at.
 const FINE: (f32, usize) = (0.07, 8);
-const WIDE: (f32, usize) = (0.42, 14);
-/// Shadow map: pixels on a side, radius of the soft edge, and the gap below which nothing shadows itself.
-const MAP_SIDE: usize = 1024;
-const SOFT: f32 = 0.06;
+const WIDE: (f32, usize) = (0.55, 16);
+/// Shadow maps of key and fill: pixels on a side, radius of the soft edge; and the gap below which nothing shadows itself.
+const MAP_SIDE: [usize; 2] = [1024, 512];
+const SOFT: [f32; 2] = [0.06, 0.14];
 const SHADOW_POINTS: usize = 16;
 const GAP: f32 = 0.016;
 /// Keeps depths along the light positive.
@@ -34,8 +34,8 @@ pub(crate) struct Visibility {
     factor: f32,
     /// 0 where there is no surface.
     nearness: Vec<f32>,
-    /// Openness to the sky and to the key light, 0 to 1.
-    light: Vec<[f32; 2]>,
+    /// Openness to the sky, the key and the fill light, 0 to 1.
+    light: Vec<Vec3>,
 }
 
 /// Openness at a point.
@@ -43,11 +43,20 @@ pub(crate) struct Visibility {
 pub(crate) struct Openness {
     pub sky: f32,
     pub key: f32,
+    pub fill: f32,
+}
+
+impl Openness {
+    /// Less of every light, for surfaces that lie `inside` (0 to 1) the face.
+    pub fn deeper(self, inside: f32) -> Self {
+        let left = 1.0 - 0.55 * inside;
+        Self { sky: self.sky * left, key: self.key * left, fill: self.fill * left }
+    }
 }
 
 impl Visibility {
-    /// Maps for `scene` on a canvas of `width` x `height`, with the key light in direction `key` (view space).
-    pub fn compute(scene: &Scene, width: usize, height: usize, key: Vec3) -> Self {
+    /// Maps for `scene` on a canvas of `width` x `height`, with key and fill light in `directions` (view space).
+    pub fn compute(scene: &Scene, width: usize, height: usize, directions: [Vec3; 2]) -> Self {
         let mut shrink = 1;
         while (width / shrink) * (height / shrink) > MAX_PIXELS {
             shrink += 1;
@@ -56,9 +65,9 @@ impl Visibility {
         let factor = 1.0 / shrink as f32;
         let camera = scene.camera.scaled(factor);
         let (nearness, normals) = surface(scene, &camera, w, h);
-        let shadows = ShadowMap::new(scene, key);
+        let [key, fill] = [0, 1].map(|i| ShadowMap::new(scene, directions[i], MAP_SIDE[i], SOFT[i]));
         let spiral = [spiral(FINE.1), spiral(WIDE.1)];
-        let mut light = vec![[1.0f32; 2]; w * h];
+        let mut light = vec![Vec3::ONE; w * h];
         light.par_chunks_mut(w).enumerate().for_each(|(y, row)| {
             for (x, out) in row.iter_mut().enumerate() {
                 let near = nearness[y * w + x];
@@ -69,7 +78,7 @@ impl Visibility {
                     let turn = ((x % 4) * 4 + (y % 4)) as f32 / 16.0;
                     let sky = seen.openness(pixel, p, n, near, FINE.0, &spiral[0], turn)
                         * seen.openness(pixel, p, n, near, WIDE.0, &spiral[1], turn);
-                    *out = [sky, shadows.lit(p, n, turn)];
+                    *out = Vec3::new(sky, key.lit(p, n, turn), fill.lit(p, n, turn));
                 }
             }
         });
@@ -83,7 +92,7 @@ impl Visibility {
         let place = pixel * self.factor - 0.5;
         let base = place.floor();
         let part = place - base;
-        let (mut sum, mut total) = ([0.0f32; 2], 0.0f32);
+        let (mut sum, mut total) = (Vec3::ZERO, 0.0f32);
         for (dx, dy) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
             let x = (base.x as i64 + dx).clamp(0, self.width as i64 - 1) as usize;
             let y = (base.y as i64 + dy).clamp(0, self.height as i64 - 1) as usize;
@@ -92,14 +101,10 @@ impl Visibility {
                 (if dx == 0 { 1.0 - part.x } else { part.x }) * (if dy == 0 { 1.0 - part.y } else { part.y });
             let weight = (bilinear + 0.01) * likeness(self.nearness[i], nearness);
             total += weight;
-            sum[0] += weight * self.light[i][0];
-            sum[1] += weight * self.light[i][1];
+            sum += weight * self.light[i];
         }
-        if total < 1e-6 {
-            Openness { sky: 0.8, key: 0.8 }
-        } else {
-            Openness { sky: sum[0] / total, key: sum[1] / total }
-        }
+        let open = if total < 1e-6 { Vec3::splat(0.8) } else { sum / total };
+        Openness { sky: open.x, key: open.y, fill: open.z }
     }
 
     /// Whether a point at `pixel` and `nearness` lies on the visible surface, give or take `slack` of its distance.
@@ -126,17 +131,16 @@ impl Visibility {
                 if near == 0.0 {
                     continue;
                 }
-                let (mut sum, mut total) = ([0.0f32; 2], 0.0f32);
+                let (mut sum, mut total) = (Vec3::ZERO, 0.0f32);
                 for v in y.saturating_sub(2)..(y + 2).min(h) {
                     for u in x.saturating_sub(2)..(x + 2).min(w) {
                         let i = v * w + u;
                         let weight = likeness(self.nearness[i], near);
                         total += weight;
-                        sum[0] += weight * self.light[i][0];
-                        sum[1] += weight * self.light[i][1];
+                        sum += weight * self.light[i];
                     }
                 }
-                *out = sum.map(|s| s / total.max(1e-6));
+                *out = sum / total.max(1e-6);
             }
         });
         self.light = out;
@@ -151,7 +155,7 @@ fn likeness(a: f32, b: f32) -> f32 {
 /// Nearness and view-space normal (turned to the camera) of the nearest surface at each pixel.
 fn surface(scene: &Scene, camera: &Camera, width: usize, height: usize) -> (Vec<f32>, Vec<Vec3>) {
     let corners: Vec<Corner> = scene.corners(camera);
-    let screen = Screen::new(width, height, &corners, &scene.triangles, &scene.sparse);
+    let screen = Screen::new(width, height, &corners, &scene.solid, None);
     let tiles = screen.map_tiles::<1, _>(|tile| {
         let mut out = Vec::with_capacity(TILE * TILE);
         for (i, (&t, &near)) in tile.triangle.iter().zip(&tile.nearness).enumerate() {
@@ -161,7 +165,7 @@ fn surface(scene: &Scene, camera: &Camera, width: usize, height: usize) -> (Vec<
             }
             let (x, y) = ((tile.x + i % TILE) as f64 + 0.5, (tile.y + i / TILE) as f64 + 0.5);
             let shares = screen.shares(t, x, y);
-            let n: Vec3 = (0..3).map(|k| scene.normals[scene.triangles[t as usize][k] as usize] * shares[k]).sum();
+            let n: Vec3 = (0..3).map(|k| scene.normals[scene.solid[t as usize][k] as usize] * shares[k]).sum();
             out.push((near, if screen.faces_viewer(t) { n } else { -n }.normalize_or(Vec3::Z)));
         }
         (tile.x, tile.y, out)
@@ -230,18 +234,22 @@ struct ShadowMap {
     right: Vec3,
     up: Vec3,
     towards: Vec3,
+    /// Pixels on a side.
+    side: usize,
+    soft: f32,
     per_unit: f32,
     depths: Vec<f32>,
     disc: Vec<Vec2>,
 }
 
 impl ShadowMap {
-    fn new(scene: &Scene, towards: Vec3) -> Self {
+    fn new(scene: &Scene, towards: Vec3, side: usize, soft: f32) -> Self {
         let right = Vec3::Y.cross(towards).normalize_or(Vec3::X);
         let up = towards.cross(right);
         let reach = (1.8 * scene.camera.half_height()).clamp(1.6, 30.0);
-        let per_unit = MAP_SIDE as f32 / (2.0 * reach);
-        let mut map = Self { right, up, towards, per_unit, depths: Vec::new(), disc: spiral(SHADOW_POINTS) };
+        let per_unit = side as f32 / (2.0 * reach);
+        let mut map =
+            Self { right, up, towards, side, soft, per_unit, depths: Vec::new(), disc: spiral(SHADOW_POINTS) };
         let corners: Vec<Corner> = scene
             .points
             .par_iter()
@@ -250,26 +258,12 @@ impl ShadowMap {
                 Corner::new(pixel, depth)
             })
             .collect();
-        // Lashes are drawn as if half open; their shadow would be a solid bar.
-        let solid: Vec<[u32; 3]> = (scene.triangles.iter().zip(&scene.kinds))
-            .filter(|(_, kind)| !matches!(kind, Kind::Lash))
-            .map(|(t, _)| *t)
-            .collect();
-        let screen = Screen::new(MAP_SIDE, MAP_SIDE, &corners, &solid, &[]);
-        let tiles = screen.map_tiles::<1, _>(|tile| (tile.x, tile.y, tile.nearness.clone()));
-        let mut depths = vec![0.0; MAP_SIDE * MAP_SIDE];
-        for (x, y, tile) in tiles {
-            for (row, values) in tile.chunks(TILE).enumerate() {
-                let first = (y + row) * MAP_SIDE + x;
-                depths[first..first + TILE].copy_from_slice(values);
-            }
-        }
-        map.depths = depths;
+        map.depths = depth_map(&corners, &scene.solid, side);
         map
     }
 
     fn place(&self, p: Vec3) -> (Vec2, f32) {
-        let middle = 0.5 * MAP_SIDE as f32;
+        let middle = 0.5 * self.side as f32;
         let pixel = Vec2::new(p.dot(self.right), p.dot(self.up)) * self.per_unit + middle;
         (pixel, p.dot(self.towards) + LIGHT_FAR)
     }
@@ -280,15 +274,15 @@ impl ShadowMap {
         let grazing = 1.0 - n.dot(self.towards).clamp(0.0, 1.0);
         let (pixel, depth) = self.place(p + n * GAP * (0.5 + 1.5 * grazing));
         let rotation = Vec2::from_angle(turn * std::f32::consts::TAU);
-        let side = MAP_SIDE as f32;
+        let side = self.side as f32;
         let mut lit = 0.0;
         for offset in &self.disc {
-            let at = pixel + rotation.rotate(*offset) * (SOFT * self.per_unit);
+            let at = pixel + rotation.rotate(*offset) * (self.soft * self.per_unit);
             let inside = at.x >= 0.0 && at.y >= 0.0 && at.x < side && at.y < side;
-            let blocker = if inside { self.depths[at.y as usize * MAP_SIDE + at.x as usize] } else { 0.0 };
+            let blocker = if inside { self.depths[at.y as usize * self.side + at.x as usize] } else { 0.0 };
             // The further off the disc, the more a slanted surface rises by itself.
-            let allowed = GAP + 0.6 * SOFT * offset.length() * grazing;
-            lit += 1.0 - ((blocker - depth - allowed) / (0.5 * SOFT)).clamp(0.0, 1.0);
+            let allowed = GAP + 0.6 * self.soft * offset.length() * grazing;
+            lit += 1.0 - ((blocker - depth - allowed) / (0.5 * self.soft)).clamp(0.0, 1.0);
         }
         lit / self.disc.len() as f32
     }
