@@ -1,1 +1,99 @@
-//! placeholder
+//! Headless pictures of faces, and the plots that go with them.
+//!
+//! A software rasteriser: no window, no driver, the same bytes on every machine with the same arithmetic and for any
+//! number of threads. [`FaceLook::prepare`] gathers what does not change with the pose (surfaces, colors, the camera's
+//! frame); [`draw`] turns positions into a [`Canvas`]. [`sheet`], [`matrix`] and [`lines`] arrange and plot.
+//! Nothing here touches files: [`Canvas::encode_png`] gives bytes and the caller writes them.
+
+mod camera;
+mod canvas;
+mod colormap;
+mod components;
+mod draw;
+mod exposure;
+mod look;
+mod matrix;
+mod names;
+mod overlay;
+mod plot;
+mod raster;
+mod scale;
+mod shade;
+mod sheet;
+mod text;
+mod visibility;
+
+pub use camera::Framing;
+pub use canvas::{Canvas, Color};
+pub use colormap::Colormap;
+pub use draw::{Background, DrawOptions, draw};
+pub use look::FaceLook;
+pub use matrix::{MatrixOptions, matrix};
+pub use overlay::{Marker, ScalarField};
+pub use plot::{Series, lines};
+pub use sheet::sheet;
+pub use text::{text_height, text_width};
+
+/// Longest side of a canvas in pixels.
+pub const MAX_SIDE: usize = 16384;
+
+/// Why a picture could not be made.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ViewError {
+    /// A canvas with more pixels on a side than [`MAX_SIDE`], or none.
+    #[error("a canvas of {width} x {height} pixels cannot be made: each side must be 1 to {MAX_SIDE}")]
+    CanvasSize {
+        /// Asked width.
+        width: usize,
+        /// Asked height.
+        height: usize,
+    },
+    /// Positions that do not belong to the prepared rig.
+    #[error("{found} positions for a face of {expected} vertices; pass one position per rig vertex")]
+    PositionCount {
+        /// Vertices of the prepared rig.
+        expected: usize,
+        /// Positions passed.
+        found: usize,
+    },
+    /// A scalar field that does not belong to the prepared rig.
+    #[error("the field \"{label}\" has {found} values for a face of {expected} vertices; pass one per rig vertex")]
+    FieldCount {
+        /// Label of the field.
+        label: String,
+        /// Vertices of the prepared rig.
+        expected: usize,
+        /// Values passed.
+        found: usize,
+    },
+    /// A marker or a framed vertex that the rig does not have.
+    #[error("{what} names vertex {vertex}, but the face has {n_vertices}")]
+    Vertex {
+        /// "a marker" or "the framing".
+        what: &'static str,
+        /// The vertex asked for.
+        vertex: u32,
+        /// Vertices of the prepared rig.
+        n_vertices: usize,
+    },
+    /// An angle or zoom that is not a usable number.
+    #[error("{name} is {value}; give a finite number{hint}")]
+    Number {
+        /// The option.
+        name: &'static str,
+        /// Its value.
+        value: f32,
+        /// Further condition, starting with a space, or empty.
+        hint: &'static str,
+    },
+    /// A matrix whose values do not fill its rows and columns.
+    #[error("a matrix of {rows} rows and {columns} columns needs {} values, found {found}", rows * columns)]
+    MatrixShape {
+        /// Row labels.
+        rows: usize,
+        /// Column labels.
+        columns: usize,
+        /// Values passed.
+        found: usize,
+    },
+}

@@ -1,0 +1,153 @@
+//! Where the camera stands: a portrait lens, at the same place for every pose.
+//!
+//! The camera looks at the middle of what is framed in the *neutral*, from a distance at which the face fills the
+//! height of a 36 mm tall frame through an 85 mm lens. Close-ups keep that distance and take a longer lens, so the
+//! perspective of a nose does not change with the framing.
+//! View space: x right, y up, z towards the camera, origin at the point looked at; units of face space.
+
+use crate::look::FaceLook;
+use glam::{Mat3, Vec2, Vec3};
+
+/// Half the height of the frame over the distance, for 85 mm: 18 / 85.
+const TAN_HALF_VIEW: f32 = 18.0 / 85.0;
+/// Free space around the framed vertices, as a factor.
+const MARGIN: f32 = 1.10;
+
+/// What the picture shows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Framing {
+    /// The face: where shapes move the skin, or the front of the head.
+    #[default]
+    Face,
+    /// Everything in the rig.
+    Whole,
+    /// These rig vertices, for close-ups.
+    Vertices(Vec<u32>),
+}
+
+/// A camera for one size of canvas.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Camera {
+    /// View space from face space: turn, then move.
+    rotation: Mat3,
+    target: Vec3,
+    distance: f32,
+    /// Pixels per unit at a distance of 1.
+    focal: f32,
+    middle: Vec2,
+}
+
+/// A vertex on its way to the screen.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Projected {
+    pub pixel: Vec2,
+    /// One over the distance from the camera plane; 0 for vertices that cannot be drawn.
+    pub nearness: f32,
+}
+
+impl Camera {
+    /// A camera for a `width` x `height` canvas, turned by `yaw` and `pitch` (radians).
+    pub fn new(
+        look: &FaceLook,
+        framing: &Framing,
+        yaw: f32,
+        pitch: f32,
+        zoom: f32,
+        width: usize,
+        height: usize,
+    ) -> Self {
+        let rotation = Mat3::from_rotation_x(pitch) * Mat3::from_rotation_y(-yaw);
+        let aspect = width as f32 / height as f32;
+        // The scale is the one that fits the front view, so that a row of views of one head is one size.
+        let fits = |half: Vec3| half.y.max(half.x / aspect).max(1e-6);
+        let turned = Box::of(look, framing, rotation);
+        let half = fits(Box::of(look, framing, Mat3::IDENTITY).half).max(fits(turned.half) * 0.9);
+        let face = fits(Box::of(look, &Framing::Face, Mat3::IDENTITY).half);
+        let distance = (half.max(face) * MARGIN / TAN_HALF_VIEW).max(1e-3);
+        let focal = distance * 0.5 * height as f32 / (half * MARGIN) * zoom;
+        let middle = Vec2::new(0.5 * width as f32, 0.5 * height as f32);
+        Self { rotation, target: turned.middle, distance, focal, middle }
+    }
+
+    /// The same camera for a canvas of `factor` times as many pixels on a side.
+    pub fn scaled(&self, factor: f32) -> Self {
+        Self { focal: self.focal * factor, middle: self.middle * factor, ..*self }
+    }
+
+    /// A point of face space in view space.
+    pub fn view_point(&self, p: Vec3) -> Vec3 {
+        self.rotation * p - self.target
+    }
+
+    /// A direction of face space in view space.
+    pub fn view_direction(&self, d: Vec3) -> Vec3 {
+        self.rotation * d
+    }
+
+    /// Unit direction from a view-space point to the camera.
+    pub fn towards(&self, p: Vec3) -> Vec3 {
+        (Vec3::new(0.0, 0.0, self.distance) - p).normalize_or(Vec3::Z)
+    }
+
+    /// Screen position of a view-space point.
+    pub fn project(&self, p: Vec3) -> Projected {
+        let w = self.distance - p.z;
+        let pixel = self.middle + Vec2::new(p.x, -p.y) * (self.focal / w);
+        // Nothing closer than a tenth of the way is drawn: the face is far beyond it, only broken vertices are not.
+        let drawable = w > 0.1 * self.distance && pixel.is_finite() && w.is_finite();
+        Projected { pixel, nearness: if drawable { 1.0 / w } else { 0.0 } }
+    }
+
+    /// View-space point behind `pixel` at `nearness`.
+    pub fn unproject(&self, pixel: Vec2, nearness: f32) -> Vec3 {
+        let w = 1.0 / nearness;
+        let offset = (pixel - self.middle) * (w / self.focal);
+        Vec3::new(offset.x, -offset.y, self.distance - w)
+    }
+
+    /// Pixels that a length of 1 covers at `nearness`.
+    pub fn pixels_per_unit(&self, nearness: f32) -> f32 {
+        self.focal * nearness
+    }
+
+    /// Half the height of the picture in units of face space, at the point looked at.
+    pub fn half_height(&self) -> f32 {
+        self.middle.y * self.distance / self.focal
+    }
+}
+
+/// Bounds in turned face space.
+struct Box {
+    middle: Vec3,
+    half: Vec3,
+}
+
+impl Box {
+    fn of(look: &FaceLook, framing: &Framing, rotation: Mat3) -> Self {
+        let rest = |v: u32| look.rest.get(v as usize).copied();
+        match framing {
+            Framing::Face => Self::around(look.face.iter().copied(), rotation, 0.01),
+            Framing::Whole => {
+                Self::around(look.triangles.iter().flat_map(|t| t.vertices).filter_map(rest), rotation, 0.0)
+            }
+            Framing::Vertices(vertices) => Self::around(vertices.iter().copied().filter_map(rest), rotation, 0.0),
+        }
+    }
+
+    /// Bounds of `points` without the outermost `outer` fraction on each side.
+    fn around(points: impl Iterator<Item = Vec3>, rotation: Mat3, outer: f32) -> Self {
+        let points: Vec<Vec3> = points.filter(|p| p.is_finite()).map(|p| rotation * p).collect();
+        let (mut lo, mut hi) = (Vec3::splat(-1.0), Vec3::splat(1.0));
+        let skipped = (outer * points.len() as f32) as usize;
+        for axis in 0..3 {
+            let mut values: Vec<f32> = points.iter().map(|p| p[axis]).collect();
+            if values.is_empty() {
+                break;
+            }
+            let last = values.len() - 1 - skipped;
+            lo[axis] = *values.select_nth_unstable_by(skipped, f32::total_cmp).1;
+            hi[axis] = *values.select_nth_unstable_by(last, f32::total_cmp).1;
+        }
+        Self { middle: 0.5 * (lo + hi), half: (0.5 * (hi - lo)).max(Vec3::splat(1e-4)) }
+    }
+}

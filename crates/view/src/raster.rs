@@ -1,0 +1,266 @@
+//! Triangles to samples: which triangle is nearest at each sample of the screen.
+//!
+//! Corners are snapped to 1/256 of a pixel and sides are tested with f64 products of such numbers, which are exact on
+//! the screen sizes allowed here; with the rule that a side on the left or the top owns its samples, triangles that
+//! share a side leave neither gap nor overlap. The screen is cut into tiles that know nothing of each other, so any
+//! number of threads gives the same bytes. Triangles are taken in their order and the first of equally near ones wins.
+//! `nearness` must be linear over the screen (1/w for a perspective camera, the coordinate for a parallel light).
+
+use glam::Vec2;
+use rayon::prelude::*;
+
+/// Pixels on a side of a tile.
+pub(crate) const TILE: usize = 32;
+/// No triangle.
+pub(crate) const NONE: u32 = u32::MAX;
+/// Corners further out (pixels) leave the range where side tests are exact; such triangles are not drawn.
+const FAR_OUT: f32 = 100_000.0;
+/// A triangle over more tiles than this is kept in one list for all tiles instead of in each tile's own.
+const MANY_TILES: usize = 256;
+
+/// A corner on the screen.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Corner {
+    x: f64,
+    y: f64,
+    /// 0: cannot be drawn.
+    pub nearness: f32,
+}
+
+impl Corner {
+    pub fn new(pixel: Vec2, nearness: f32) -> Self {
+        let usable = pixel.x.abs() < FAR_OUT && pixel.y.abs() < FAR_OUT && nearness > 0.0 && nearness.is_finite();
+        let snap = |x: f32| (x as f64 * 256.0).round() / 256.0;
+        Self { x: snap(pixel.x), y: snap(pixel.y), nearness: if usable { nearness } else { 0.0 } }
+    }
+}
+
+/// Triangles sorted into the tiles of a screen.
+pub(crate) struct Screen<'a> {
+    pub width: usize,
+    pub height: usize,
+    corners: &'a [Corner],
+    triangles: &'a [[u32; 3]],
+    /// Triangles with holes, and which of their points (shares of the corners) are solid.
+    cutout: Option<Cutout<'a>>,
+    columns: usize,
+    bins: Vec<Vec<u32>>,
+    everywhere: Vec<u32>,
+}
+
+/// A triangle that is not solid everywhere.
+#[derive(Clone, Copy)]
+pub(crate) struct Cutout<'a> {
+    pub has_holes: &'a [bool],
+    pub solid: &'a (dyn Fn(u32, [f32; 3]) -> bool + Sync),
+}
+
+/// The nearest triangle at each sample of a tile; sample `s` of pixel (x, y) is at `(y * TILE + x) * S + s`.
+pub(crate) struct Tile<const S: usize> {
+    pub x: usize,
+    pub y: usize,
+    pub nearness: Vec<f32>,
+    pub triangle: Vec<u32>,
+    /// Every sample is at least this near.
+    farthest: f32,
+}
+
+/// Sample positions inside of a pixel, in units of a pixel.
+pub(crate) fn sample_positions<const S: usize>() -> [[f64; 2]; S] {
+    // A turned square for four: each sample on a row and a column of its own, which smooths flat edges best.
+    const FOUR: [[f64; 2]; 4] = [[0.375, 0.125], [0.875, 0.375], [0.125, 0.625], [0.625, 0.875]];
+    std::array::from_fn(|s| if S == 4 { FOUR[s % 4] } else { [0.5, 0.5] })
+}
+
+impl<'a> Screen<'a> {
+    pub fn new(
+        width: usize,
+        height: usize,
+        corners: &'a [Corner],
+        triangles: &'a [[u32; 3]],
+        cutout: Option<Cutout<'a>>,
+    ) -> Self {
+        let (columns, rows) = (width.div_ceil(TILE), height.div_ceil(TILE));
+        let mut screen = Self {
+            width,
+            height,
+            corners,
+            triangles,
+            cutout,
+            columns,
+            bins: vec![Vec::new(); columns * rows],
+            everywhere: Vec::new(),
+        };
+        for t in 0..triangles.len() {
+            let Some([x0, y0, x1, y1]) = screen.pixel_bounds(t as u32) else { continue };
+            let (tx, ty) = (x0 / TILE..x1 / TILE + 1, y0 / TILE..y1 / TILE + 1);
+            if tx.len() * ty.len() > MANY_TILES {
+                screen.everywhere.push(t as u32);
+                continue;
+            }
+            for bin in ty.flat_map(|y| tx.clone().map(move |x| y * columns + x)) {
+                screen.bins[bin].push(t as u32);
+            }
+        }
+        screen
+    }
+
+    /// Pixels that triangle `t` may touch (first and last of both axes), if it can be seen at all.
+    fn pixel_bounds(&self, t: u32) -> Option<[usize; 4]> {
+        let c = self.triangles[t as usize].map(|v| self.corners[v as usize]);
+        if c.iter().any(|c| c.nearness == 0.0) {
+            return None;
+        }
+        let lo = [c[0].x.min(c[1].x).min(c[2].x), c[0].y.min(c[1].y).min(c[2].y)];
+        let hi = [c[0].x.max(c[1].x).max(c[2].x), c[0].y.max(c[1].y).max(c[2].y)];
+        if hi[0] < 0.0 || hi[1] < 0.0 || lo[0] >= self.width as f64 || lo[1] >= self.height as f64 {
+            return None;
+        }
+        let last = |x: f64, n: usize| (x as usize).min(n - 1);
+        Some([lo[0].max(0.0) as usize, lo[1].max(0.0) as usize, last(hi[0], self.width), last(hi[1], self.height)])
+    }
+
+    /// Draws every tile and hands it to `f`; results come in the order of tiles, rows from the top.
+    pub fn map_tiles<const S: usize, R: Send>(&self, f: impl Fn(&Tile<S>) -> R + Sync) -> Vec<R> {
+        (0..self.bins.len())
+            .into_par_iter()
+            .map_init(
+                || Tile::<S> { x: 0, y: 0, nearness: Vec::new(), triangle: Vec::new(), farthest: 0.0 },
+                |tile, idx| {
+                    tile.clear((idx % self.columns) * TILE, (idx / self.columns) * TILE);
+                    for &t in self.everywhere.iter().chain(&self.bins[idx]) {
+                        self.draw_triangle(tile, t);
+                    }
+                    f(tile)
+                },
+            )
+            .collect()
+    }
+
+    fn draw_triangle<const S: usize>(&self, tile: &mut Tile<S>, t: u32) {
+        let Some([x0, y0, x1, y1]) = self.pixel_bounds(t) else { return };
+        let (x0, y0) = (x0.max(tile.x), y0.max(tile.y));
+        let (x1, y1) = (x1.min(tile.x + TILE - 1), y1.min(tile.y + TILE - 1));
+        if x0 > x1 || y0 > y1 {
+            return;
+        }
+        let c = self.triangles[t as usize].map(|v| self.corners[v as usize]);
+        if c.iter().all(|c| c.nearness <= tile.farthest) {
+            return;
+        }
+        let Some(sides) = Sides::new(&c) else { return };
+        let cutout = self.cutout.filter(|c| c.has_holes[t as usize]);
+        let positions = sample_positions::<S>();
+        for y in y0..=y1 {
+            for (s, position) in positions.iter().enumerate() {
+                let mut side = sides.at(x0 as f64 + position[0], y as f64 + position[1]);
+                let first = ((y - tile.y) * TILE + (x0 - tile.x)) * S + s;
+                for i in 0..=x1 - x0 {
+                    if side[0] >= sides.least[0] && side[1] >= sides.least[1] && side[2] >= sides.least[2] {
+                        let at = first + i * S;
+                        let nearness = sides.nearness(&side);
+                        let solid = || cutout.is_none_or(|c| (c.solid)(t, sides.shares(&side)));
+                        if nearness > tile.nearness[at] && solid() {
+                            tile.nearness[at] = nearness;
+                            tile.triangle[at] = t;
+                        }
+                    }
+                    for k in 0..3 {
+                        side[k] += sides.step[k];
+                    }
+                }
+            }
+        }
+        if x1 - x0 == TILE - 1 && y1 - y0 == TILE - 1 {
+            tile.farthest = tile.nearness.iter().copied().fold(f32::MAX, f32::min);
+        }
+    }
+
+    /// Shares of the corners of triangle `t` at a point of the screen: screen-linear, adding up to 1.
+    pub fn shares(&self, t: u32, x: f64, y: f64) -> [f32; 3] {
+        let c = self.triangles[t as usize].map(|v| self.corners[v as usize]);
+        Sides::new(&c).map_or([1.0, 0.0, 0.0], |sides| sides.shares(&sides.at(x, y)))
+    }
+
+    /// Nearness of vertex `v`.
+    pub fn nearness(&self, v: u32) -> f32 {
+        self.corners[v as usize].nearness
+    }
+
+    /// Height of triangle `t` over each of its sides, in pixels.
+    pub fn heights(&self, t: u32) -> [f32; 3] {
+        let c = self.triangles[t as usize].map(|v| self.corners[v as usize]);
+        let area = (c[1].x - c[0].x) * (c[2].y - c[0].y) - (c[2].x - c[0].x) * (c[1].y - c[0].y);
+        std::array::from_fn(|k| {
+            let (a, b) = (c[(k + 1) % 3], c[(k + 2) % 3]);
+            (area.abs() / (b.x - a.x).hypot(b.y - a.y).max(1e-9)) as f32
+        })
+    }
+
+    /// Whether triangle `t` turns its front (counter-clockwise side) to the viewer.
+    pub fn faces_viewer(&self, t: u32) -> bool {
+        let c = self.triangles[t as usize].map(|v| self.corners[v as usize]);
+        // The y axis of the screen points down, which turns the sense of rotation.
+        (c[1].x - c[0].x) * (c[2].y - c[0].y) - (c[2].x - c[0].x) * (c[1].y - c[0].y) < 0.0
+    }
+}
+
+impl<const S: usize> Tile<S> {
+    fn clear(&mut self, x: usize, y: usize) {
+        (self.x, self.y, self.farthest) = (x, y, 0.0);
+        self.nearness.clear();
+        self.nearness.resize(TILE * TILE * S, 0.0);
+        self.triangle.clear();
+        self.triangle.resize(TILE * TILE * S, NONE);
+    }
+}
+
+/// The three side functions of a triangle, positive inside: twice the area of the part across from each corner.
+struct Sides {
+    origin: [[f64; 2]; 3],
+    step: [f64; 3],
+    down: [f64; 3],
+    /// Smallest value that counts as inside: 0 where the side owns its samples, a little more elsewhere.
+    least: [f64; 3],
+    per_area: f64,
+    near: [f64; 3],
+}
+
+impl Sides {
+    fn new(c: &[Corner; 3]) -> Option<Self> {
+        let area = (c[1].x - c[0].x) * (c[2].y - c[0].y) - (c[2].x - c[0].x) * (c[1].y - c[0].y);
+        if area == 0.0 {
+            return None;
+        }
+        let sign = area.signum();
+        let mut sides = Self {
+            origin: [[0.0; 2]; 3],
+            step: [0.0; 3],
+            down: [0.0; 3],
+            least: [0.0; 3],
+            per_area: 1.0 / area.abs(),
+            near: c.map(|c| c.nearness as f64 / area.abs()),
+        };
+        for k in 0..3 {
+            let (a, b) = (c[(k + 1) % 3], c[(k + 2) % 3]);
+            sides.origin[k] = [a.x, a.y];
+            sides.step[k] = -sign * (b.y - a.y);
+            sides.down[k] = sign * (b.x - a.x);
+            let owns = sides.step[k] > 0.0 || (sides.step[k] == 0.0 && sides.down[k] > 0.0);
+            sides.least[k] = if owns { 0.0 } else { f64::MIN_POSITIVE };
+        }
+        Some(sides)
+    }
+
+    fn at(&self, x: f64, y: f64) -> [f64; 3] {
+        std::array::from_fn(|k| (x - self.origin[k][0]) * self.step[k] + (y - self.origin[k][1]) * self.down[k])
+    }
+
+    fn shares(&self, side: &[f64; 3]) -> [f32; 3] {
+        side.map(|s| (s * self.per_area) as f32)
+    }
+
+    fn nearness(&self, side: &[f64; 3]) -> f32 {
+        (side[0] * self.near[0] + side[1] * self.near[1] + side[2] * self.near[2]) as f32
+    }
+}
