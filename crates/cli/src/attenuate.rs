@@ -143,7 +143,8 @@ fn pose_json(rig: &Rig, set: &PinSet, result: &Attenuated) -> Value {
 }
 
 fn pose_text(rig: &Rig, set: &PinSet, w1: &[f32], result: &Attenuated) -> String {
-    let mm = |m: Motion| format!("max {:.3} mm, rms {:.3} mm", rig.space.millimeters(m.max), rig.space.millimeters(m.rms));
+    let mm =
+        |m: Motion| format!("max {:.3} mm, rms {:.3} mm", rig.space.millimeters(m.max), rig.space.millimeters(m.rms));
     let mut text = format!(
         "{} pinned coordinates, alpha {:.4}\n  pinned before: {}\n  pinned after:  {}\n  others deviate: {}\n",
         set.pins.len(),

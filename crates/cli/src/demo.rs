@@ -102,17 +102,28 @@ impl BrowStory {
         )];
         let to_mm = rig.space.millimeters(1.0) as f32;
         let mut maps = Vec::new();
-        for (weights, name) in [(&self.w1, "more sliders, no pins"), (&self.result.weights, "more sliders, with pins")] {
+        for (weights, name) in [(&self.w1, "more sliders, no pins"), (&self.result.weights, "more sliders, with pins")]
+        {
             let positions = evaluator.positions(weights);
             let values: Vec<f32> = positions
                 .iter()
                 .zip(&base)
                 .map(|(a, b)| to_mm * (0..3).map(|k| (a[k] - b[k]).powi(2)).sum::<f32>().sqrt())
                 .collect();
-            cells.push((draw(&look, &positions, &DrawOptions { markers: markers.clone(), ..DrawOptions::default() })?, name.into()));
+            cells.push((
+                draw(&look, &positions, &DrawOptions { markers: markers.clone(), ..DrawOptions::default() })?,
+                name.into(),
+            ));
             let mut field = ScalarField::spanning(values, "mm moved");
             field.range = [0.0, 12.0];
-            maps.push((draw(&look, &positions, &DrawOptions { field: Some(field), markers: markers.clone(), ..DrawOptions::default() })?, format!("{name}: motion")));
+            maps.push((
+                draw(
+                    &look,
+                    &positions,
+                    &DrawOptions { field: Some(field), markers: markers.clone(), ..DrawOptions::default() },
+                )?,
+                format!("{name}: motion"),
+            ));
         }
         let furrowed = draw(&look, &rig.neutral, &DrawOptions::default())?;
         cells.push((furrowed, "neutral".into()));
@@ -137,8 +148,12 @@ fn shape_sheet(rig: &Rig) -> Result<Canvas, Failure> {
 fn interference_picture(rig: &Rig, session: &Session) -> Result<Canvas, Failure> {
     let report = Interference::measure(rig, &session.progress())?;
     let names: Vec<String> = report.order.iter().map(|&s| rig.sliders[s].name.clone()).collect();
-    let values: Vec<f64> =
-        report.order.iter().flat_map(|&i| report.order.iter().map(move |&j| (i, j))).map(|(i, j)| if i == j { f64::NAN } else { report.disturbs[(i, j)] }).collect();
+    let values: Vec<f64> = report
+        .order
+        .iter()
+        .flat_map(|&i| report.order.iter().map(move |&j| (i, j)))
+        .map(|(i, j)| if i == j { f64::NAN } else { report.disturbs[(i, j)] })
+        .collect();
     let options = MatrixOptions {
         title: "How far a column's slider moves what a row's slider moves".into(),
         unit: "of own motion".into(),

@@ -150,7 +150,12 @@ fn rig_text(path: &Path, file: &RigFile, report: &RigReport) -> String {
     );
     for part in &rig.parts {
         let quads = part.faces.iter().filter(|f| f.len() == 4).count();
-        text += &format!("  part '{}': {} vertices, {} faces ({quads} quads)\n", part.name, part.vertices.len(), part.faces.len());
+        text += &format!(
+            "  part '{}': {} vertices, {} faces ({quads} quads)\n",
+            part.name,
+            part.vertices.len(),
+            part.faces.len()
+        );
     }
     for (name, slider, at) in &file.assembled.roles.inbetweens {
         text += &format!("  in-between '{name}' of '{slider}' at {at}\n");
@@ -241,6 +246,12 @@ fn take_report(path: &Path, take: &Take) -> Report {
         "file": path.display().to_string(), "kind": "take", "frames": take.n_frames(), "vertices": take.n_vertices,
         "fps": take.fps(),
     });
-    let text = format!("{}: take, {} frames of {} vertices, {:.2} fps\n", path.display(), take.n_frames(), take.n_vertices, take.fps());
+    let text = format!(
+        "{}: take, {} frames of {} vertices, {:.2} fps\n",
+        path.display(),
+        take.n_frames(),
+        take.n_vertices,
+        take.fps()
+    );
     Report { json, text }
 }

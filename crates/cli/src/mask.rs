@@ -57,7 +57,14 @@ const SLIDERS: [(&str, Motion); 10] = [
         ],
     ),
     ("jawOpen", &[(spot(0.0, -6.6, 4.5, 2.9), [0.0, -1.7, -0.5])]),
-    ("pucker", &[(spot(1.9, -3.4, 1.2, 1.1), [-0.9, 0.0, 0.5]), (spot(-1.9, -3.4, 1.2, 1.1), [0.9, 0.0, 0.5]), (spot(0.0, -3.4, 1.2, 1.2), [0.0, 0.0, 0.6])]),
+    (
+        "pucker",
+        &[
+            (spot(1.9, -3.4, 1.2, 1.1), [-0.9, 0.0, 0.5]),
+            (spot(-1.9, -3.4, 1.2, 1.1), [0.9, 0.0, 0.5]),
+            (spot(0.0, -3.4, 1.2, 1.2), [0.0, 0.0, 0.6]),
+        ],
+    ),
     ("cheekPuff", &[(spot(3.9, -2.6, 1.9, 1.9), [0.5, 0.0, 0.7]), (spot(-3.9, -2.6, 1.9, 1.9), [-0.5, 0.0, 0.7])]),
 ];
 
@@ -101,8 +108,15 @@ pub fn mask() -> Rig {
         }
     }
     part.faces = faces;
-    part.shapes = SLIDERS.iter().map(|(name, motion)| RawShape { name: (*name).into(), deltas: deltas(&part.positions, motion) }).collect();
-    let inside = |s: Spot| (0..part.positions.len() as u32).filter(|&v| s.at(part.positions[v as usize][0], part.positions[v as usize][1]) > 0.6).collect::<Vec<u32>>();
+    part.shapes = SLIDERS
+        .iter()
+        .map(|(name, motion)| RawShape { name: (*name).into(), deltas: deltas(&part.positions, motion) })
+        .collect();
+    let inside = |s: Spot| {
+        (0..part.positions.len() as u32)
+            .filter(|&v| s.at(part.positions[v as usize][0], part.positions[v as usize][1]) > 0.6)
+            .collect::<Vec<u32>>()
+    };
     part.regions.insert("brow".into(), inside(spot(0.0, 4.3, 3.2, 0.9)));
     part.regions.insert("mouth".into(), inside(spot(0.0, -3.4, 2.6, 1.2)));
     let space = Space { meters_per_unit: 0.01, ..Space::default() };

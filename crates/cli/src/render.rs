@@ -232,7 +232,9 @@ fn parse_view(text: &str) -> Result<(f32, f32, String), Failure> {
         None => number(text).map(|yaw| (yaw, 0.0)),
     };
     named.or_else(given).map(|(yaw, pitch)| (yaw, pitch, text.to_string())).ok_or_else(|| {
-        Failure::wrong_call(format!("'{text}' is not a view; give front, left, right, three-quarter, below or YAW,PITCH"))
+        Failure::wrong_call(format!(
+            "'{text}' is not a view; give front, left, right, three-quarter, below or YAW,PITCH"
+        ))
     })
 }
 

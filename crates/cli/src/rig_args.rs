@@ -90,9 +90,8 @@ fn named_weights(given: &str) -> Result<Vec<(String, f32)>, Failure> {
         .split(',')
         .filter(|piece| !piece.trim().is_empty())
         .map(|piece| {
-            let (name, value) = piece
-                .split_once('=')
-                .ok_or_else(|| Failure::wrong_call(format!("'{piece}' is not NAME=VALUE")))?;
+            let (name, value) =
+                piece.split_once('=').ok_or_else(|| Failure::wrong_call(format!("'{piece}' is not NAME=VALUE")))?;
             match value.trim().parse::<f32>() {
                 Ok(v) if v.is_finite() => Ok((name.trim().to_string(), v)),
                 _ => Err(Failure::could_not(format!("slider '{name}' is {value}; give a finite number"))),
@@ -121,7 +120,13 @@ pub fn slider_names(rig: &Rig) -> Vec<String> {
 
 /// Weights by name, those that are not zero, for JSON.
 pub fn weights_to_json(rig: &Rig, weights: &[f32]) -> serde_json::Value {
-    rig.sliders.iter().zip(weights).filter(|(_, w)| **w != 0.0).map(|(s, &w)| (s.name.clone(), f64::from(w).into())).collect::<serde_json::Map<_, _>>().into()
+    rig.sliders
+        .iter()
+        .zip(weights)
+        .filter(|(_, w)| **w != 0.0)
+        .map(|(s, &w)| (s.name.clone(), f64::from(w).into()))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
 }
 
 /// What drives what, for JSON.
@@ -144,10 +149,16 @@ pub fn mapping_to_text(map: &NameMap, columns: &[String], rig: &Rig) -> String {
         if names.len() > 8 { format!("{shown} and {} more", names.len() - 8) } else { shown }
     };
     if !map.unmatched_columns.is_empty() {
-        text += &format!("; columns without a slider: {}", list(map.unmatched_columns.iter().map(|&c| columns[c].as_str()).collect()));
+        text += &format!(
+            "; columns without a slider: {}",
+            list(map.unmatched_columns.iter().map(|&c| columns[c].as_str()).collect())
+        );
     }
     if !map.unmatched_sliders.is_empty() {
-        text += &format!("; sliders at rest: {}", list(map.unmatched_sliders.iter().map(|&s| rig.sliders[s].name.as_str()).collect()));
+        text += &format!(
+            "; sliders at rest: {}",
+            list(map.unmatched_sliders.iter().map(|&s| rig.sliders[s].name.as_str()).collect())
+        );
     }
     text + "\n"
 }

@@ -76,7 +76,12 @@ impl Session {
             {
                 *last = Some(Instant::now());
                 let filled = (fraction.clamp(0.0, 1.0) * 30.0) as usize;
-                eprint!("\r\x1b[K{stage} [{}{}] {:3.0} %", "#".repeat(filled), " ".repeat(30 - filled), 100.0 * fraction);
+                eprint!(
+                    "\r\x1b[K{stage} [{}{}] {:3.0} %",
+                    "#".repeat(filled),
+                    " ".repeat(30 - filled),
+                    100.0 * fraction
+                );
                 let _ = std::io::stderr().flush();
             }
             ControlFlow::Continue(())

@@ -39,7 +39,10 @@ pub fn write_frames(rig: &Rig, frames: &Frames, path: &Path, bake: bool, session
                 write_take_glb(rig, &take, &TakeOptions { as_text, head: frames.head, ..TakeOptions::default() })?
             } else {
                 let track = weight_track(&evaluator, frames);
-                write_glb(rig, &GlbOptions { as_text, animation: Some(&track), head: frames.head, ..GlbOptions::default() })?
+                write_glb(
+                    rig,
+                    &GlbOptions { as_text, animation: Some(&track), head: frames.head, ..GlbOptions::default() },
+                )?
             };
             Ok(write_whole(path, &bytes)?)
         }
@@ -92,7 +95,11 @@ fn stream(
 }
 
 /// A writer for the take format with this ending.
-pub fn take_writer(file: WholeFile, header: TakeHeader, format: &str) -> Result<Box<dyn TakeWriter<WholeFile>>, Failure> {
+pub fn take_writer(
+    file: WholeFile,
+    header: TakeHeader,
+    format: &str,
+) -> Result<Box<dyn TakeWriter<WholeFile>>, Failure> {
     Ok(match format {
         "mdd" => Box::new(MddWriter::new(file, header)?),
         "pc2" => Box::new(Pc2Writer::new(file, header)?),

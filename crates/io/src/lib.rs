@@ -16,6 +16,7 @@ pub mod mdd;
 pub mod npz;
 pub mod obj;
 pub mod obj_folder;
+pub mod open;
 pub mod output;
 pub mod pc2;
 pub mod ply;

@@ -124,13 +124,20 @@ fn read_raw(path: &Path, progress: &Progress) -> Result<Raw, IoError> {
         }
         "fbx" => {
             let content = fbx::read(&bytes, progress)?;
-            let clips = content.clip.into_iter().map(|clip| NamedClip { name: name.clone(), clip }).collect();
             let mut rig = content.raw;
             rig.name = name;
-            Ok(Raw { rig, format: "FBX", clips, tracks: Vec::new(), notes: content.notes, says_space: true })
+            let (clips, notes) = (content.clips, content.notes);
+            Ok(Raw { rig, format: "FBX", clips, tracks: Vec::new(), notes, says_space: true })
         }
         "obj" => {
-            let content = obj::read(&bytes, &name, progress)?;
+            let mut content = obj::read(&bytes, &name, progress)?;
+            for library in content.material_libs.clone() {
+                // Colors are a nicety: a missing library is noted, not an error.
+                match beside(path)(&library) {
+                    Ok(bytes) => obj::apply_mtl(&bytes, &mut content)?,
+                    Err(error) => content.notes.push(format!("materials are plain: {error}")),
+                }
+            }
             let mut raw = Raw::surface("OBJ", &name, content.parts, content.notes);
             raw.rig.materials = content.materials;
             Ok(raw)

@@ -12,11 +12,12 @@
 //! otherwise be silently without effect.
 
 use crate::IoError;
-use crate::weights_json::json_error;
+use crate::weights_json::{json_error, shortest};
+use risorius_rig::model::parse_unit;
 use risorius_rig::names::nearest;
-use risorius_rig::roles::RoleTable;
-use risorius_rig::{Axis, Rule};
-use serde_json::{Map, Value};
+use risorius_rig::roles::{RoleTable, resolve};
+use risorius_rig::{Axis, Driver, Rig, Role, Rule};
+use serde_json::{Map, Value, json};
 use std::ops::Range;
 
 const FORMAT: &str = "sidecar";
@@ -252,28 +253,66 @@ fn region(name: &str, at: &At) -> Result<RegionSpec, IoError> {
 }
 
 fn unit(at: &At) -> Result<f64, IoError> {
-    const UNITS: [(&str, f64); 6] =
-        [("m", 1.0), ("dm", 0.1), ("cm", 0.01), ("mm", 0.001), ("in", 0.0254), ("ft", 0.3048)];
-    if at.1.is_number() {
-        let meters = at.number()?;
-        return if meters > 0.0 { Ok(meters) } else { at.err("a unit is a positive number of meters") };
-    }
-    let name = at.text()?;
-    match UNITS.iter().find(|u| u.0 == name) {
-        Some(unit) => Ok(unit.1),
-        None => at.err(format!("'{name}' is not a unit; give m, dm, cm, mm, in, ft or a number of meters")),
-    }
+    let text = if at.1.is_number() { at.number()?.to_string() } else { at.text()?.to_string() };
+    parse_unit(&text).or_else(|problem| at.err(problem))
 }
 
 fn axis(at: &At) -> Result<Axis, IoError> {
-    let name = at.text()?;
-    let (negative, letter) = match name.as_bytes() {
-        [b'-', letter] => (true, *letter),
-        [b'+', letter] | [letter] => (false, *letter),
-        _ => (false, 0),
-    };
-    match letter.to_ascii_lowercase() {
-        letter @ b'x'..=b'z' => Ok(Axis { index: (letter - b'x').into(), negative }),
-        _ => at.err(format!("'{name}' is not an axis; give +X, -X, +Y, -Y, +Z or -Z")),
+    at.text()?.parse().or_else(|problem: String| at.err(problem))
+}
+
+/// What `rig` has that names and defaults do not say, as a sidecar; `None` when there is nothing.
+pub fn write(rig: &Rig) -> Option<Vec<u8>> {
+    let names: Vec<&str> = rig.shapes.iter().map(|s| s.name.as_str()).collect();
+    let (by_name, _, _) = resolve(&names, &RoleTable::default());
+    let names_say_it = rig.shapes.iter().zip(&by_name).all(|(s, r)| s.role == *r);
+    let (mut inbetweens, mut combinations, mut sliders) = (Vec::new(), Vec::new(), Vec::new());
+    for (shape, by_name) in rig.shapes.iter().zip(&by_name).filter(|_| !names_say_it) {
+        match &shape.role {
+            Role::Slider(_) if matches!(by_name, Role::Slider(_)) => {}
+            Role::Slider(_) => sliders.push(Value::from(shape.name.as_str())),
+            Role::Inbetween { slider, at } => {
+                let slider = &rig.sliders[*slider].name;
+                inbetweens.push(json!({ "shape": shape.name, "slider": slider, "at": shortest(*at) }));
+            }
+            Role::Combination { drivers, rule } => {
+                let drivers: Vec<&str> = drivers.iter().map(|d| driver_name(rig, d)).collect();
+                combinations.push(json!({ "shape": shape.name, "sliders": drivers, "rule": rule }));
+            }
+        }
     }
+    let limits: Map<String, Value> = rig
+        .sliders
+        .iter()
+        .filter(|s| s.range != [0.0, 1.0])
+        .map(|s| (s.name.clone(), json!([shortest(s.range[0]), shortest(s.range[1])])))
+        .collect();
+    let regions: Map<String, Value> = rig.regions.iter().filter_map(|r| region_json(rig, r)).collect();
+    let parts = [
+        ("inbetweens", Value::from(inbetweens)),
+        ("combinations", combinations.into()),
+        ("sliders", sliders.into()),
+        ("limits", limits.into()),
+        ("regions", regions.into()),
+    ];
+    let is_empty = |v: &Value| v.as_array().is_some_and(Vec::is_empty) || v.as_object().is_some_and(Map::is_empty);
+    let object: Map<String, Value> =
+        parts.into_iter().filter(|(_, v)| !is_empty(v)).map(|(k, v)| (k.to_string(), v)).collect();
+    (!object.is_empty()).then(|| serde_json::to_vec_pretty(&object).unwrap_or_default())
+}
+
+/// The name that a combination refers to a driver by: the slider's, or that of its in-between.
+fn driver_name<'a>(rig: &'a Rig, driver: &Driver) -> &'a str {
+    let inbetween = rig
+        .shapes
+        .iter()
+        .find(|s| matches!(s.role, Role::Inbetween { slider, at } if slider == driver.slider && Some(at) == driver.at));
+    inbetween.map_or(rig.sliders[driver.slider].name.as_str(), |s| s.name.as_str())
+}
+
+/// A region over file vertices of all parts, in the order of parts.
+fn region_json(rig: &Rig, (name, vertices): (&String, &Vec<u32>)) -> Option<(String, Value)> {
+    let all = rig.parts.iter().flat_map(|p| p.rig_vertex.iter());
+    let file: Vec<usize> = all.enumerate().filter(|(_, v)| vertices.binary_search(v).is_ok()).map(|(i, _)| i).collect();
+    (!file.is_empty()).then(|| (name.clone(), json!({ "vertices": file })))
 }
