@@ -1,8 +1,10 @@
 //! Thousands of damaged files: whatever the bytes say, no panic, no parse above a second, no memory above 512 MB.
 //!
-//! Damage is drawn from a fixed seed; a failure names the case, which can be made again. Memory is counted in Rust; ufbx
-//! allocates by itself, under the limits that the reader gives it.
+//! Damage is drawn from a fixed seed; a failure names the case, which can be made again. Memory is counted by the
+//! allocator, which ufbx uses as well.
 
+#[path = "fbx/binary.rs"]
+mod binary_fbx;
 #[path = "gltf/synthetic.rs"]
 mod synthetic;
 
@@ -189,5 +191,11 @@ fn damaged_compressed_glb() {
 
 #[test]
 fn damaged_fbx() {
-    assert!(survive("FBX", 6000, include_bytes!("quad.fbx.txt"), damage_text, read_fbx) > 0);
+    assert!(survive("FBX text", 6000, binary_fbx::TEXT.as_bytes(), damage_text, read_fbx) > 0);
+    let damage = |bytes: &[u8], random: &mut Random| {
+        let mut bytes = bytes.to_vec();
+        (0..=random.below(3)).for_each(|_| damage_bytes(&mut bytes, random));
+        bytes
+    };
+    assert!(survive("FBX binary", 6000, &binary_fbx::from_text(binary_fbx::TEXT), damage, read_fbx) > 0);
 }

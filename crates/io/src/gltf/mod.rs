@@ -100,7 +100,7 @@ fn draco() -> IoError {
     IoError::Unsupported {
         format: FORMAT,
         feature: "KHR_draco_mesh_compression".into(),
-        advice: "export without Draco compression, or undo it with `gltf-transform copy` or `gltfpack -noq`".into(),
+        advice: "export the file again without Draco compression (meshopt compression is read)".into(),
     }
 }
 

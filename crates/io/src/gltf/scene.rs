@@ -68,7 +68,7 @@ pub(super) fn local_transform(node: &Node) -> DAffine3 {
 pub(super) fn unit_quat(xyzw: Option<[f64; 4]>) -> DQuat {
     let q = DQuat::from_array(xyzw.unwrap_or([0.0, 0.0, 0.0, 1.0]));
     let length = q.length();
-    // A length within rounding of f32 is left alone when it is exactly one, so that identities stay identities.
+    // Not divided by one, so that identities stay identities.
     if length == 1.0 {
         q
     } else if length > 1e-12 && length.is_finite() {

@@ -127,6 +127,11 @@ fn times_that_do_not_ascend_are_named() {
     root["animations"] = json!([{"name": "talk", "samplers": [{"input": 2, "output": 3}],
         "channels": [{"sampler": 0, "target": {"node": 0, "path": "weights"}}]}]);
     refused(&root, &["'talk'", "key 2"]);
+    // Steps over a span that no clip can be sampled in.
+    floats[10..12].copy_from_slice(&[1.0, 3e38]);
+    root["buffers"] = triangle(&floats, &[0, 1, 2], json!({}))["buffers"].clone();
+    root["animations"][0]["samplers"][0]["interpolation"] = "STEP".into();
+    refused(&root, &["'talk'", "frames"]);
 }
 
 #[test]

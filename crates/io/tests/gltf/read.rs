@@ -230,6 +230,33 @@ fn weight_tracks_of_every_interpolation() {
 }
 
 #[test]
+fn channels_with_other_key_times_share_frames() {
+    // Times 0 and 1 with weights 0.25 and 0.75; a second mesh has the same shape and another with keys at 0, 0.5 and 1.
+    let mut root = animated(&[0.25, 0.75, 0.0, 0.5, 1.0, 0.25, 0.0, 0.5, 1.0, 0.75, 0.25], "weights", "LINEAR");
+    root["accessors"][3]["count"] = 2.into();
+    for (offset, count) in [(52, 3), (64, 6)] {
+        let accessor =
+            json!({"bufferView": 0, "byteOffset": offset, "componentType": 5126, "count": count, "type": "SCALAR"});
+        root["accessors"].as_array_mut().unwrap().push(accessor);
+    }
+    let mut mesh = root["meshes"][0].clone();
+    mesh["extras"] = json!({"targetNames": ["jawOpen", "smile"]});
+    mesh["primitives"][0]["targets"] = json!([{"POSITION": 0}, {}]);
+    root["meshes"].as_array_mut().unwrap().push(mesh);
+    root["nodes"].as_array_mut().unwrap().push(json!({"mesh": 1}));
+    let animation = &mut root["animations"][0];
+    animation["samplers"].as_array_mut().unwrap().push(json!({"input": 4, "output": 5}));
+    let channel = json!({"sampler": 1, "target": {"node": 3, "path": "weights"}});
+    animation["channels"].as_array_mut().unwrap().push(channel);
+    let content = read_json(&root).unwrap();
+    let clip = &content.clips[0].clip;
+    assert_eq!(clip.names, ["jawOpen", "smile"]);
+    assert_eq!(clip.times_secs, [0.0, 0.5, 1.0]);
+    assert_eq!(clip.values, [0.25, 0.0, 0.5, 1.0, 0.75, 0.25]);
+    assert!(content.notes.is_empty(), "{:?}", content.notes);
+}
+
+#[test]
 fn node_tracks_are_motions_of_the_world() {
     let turn = DQuat::from_rotation_z(0.5).as_quat().to_array();
     let mut values = vec![0.0, 0.0, 0.0, 1.0];

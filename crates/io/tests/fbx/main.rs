@@ -1,13 +1,13 @@
-//! FBX: a text file written by hand, with an in-between, an animation and a mirrored node.
+//! FBX: a file written by hand, as text and as binary, with an in-between, an animation and a mirrored node.
 
+mod binary;
+
+use binary::TEXT;
 use risorius_io::IoError;
 use risorius_io::fbx::{self, FbxContent};
 use risorius_mesh::progress::silent;
 use risorius_rig::roles::RoleTable;
 use risorius_rig::{Role, assemble};
-
-/// A quad and a triangle over five control points, two channels, the first with an in-between at 50 %.
-const TEXT: &str = include_str!("quad.fbx.txt");
 
 fn read(text: &str) -> Result<FbxContent, IoError> {
     fbx::read(text.as_bytes(), &silent)
@@ -29,6 +29,13 @@ fn polygons_control_points_and_corners_are_those_of_the_file() {
     let space = content.raw.space;
     assert!((space.meters_per_unit - 0.01).abs() < 1e-12);
     assert_eq!((space.up.to_string(), space.front.to_string()), ("+Y".into(), "+Z".into()));
+}
+
+#[test]
+fn text_and_binary_agree() {
+    let (text, binary) = (read(TEXT).unwrap(), fbx::read(&binary::from_text(TEXT), &silent).unwrap());
+    assert_eq!(format!("{:?}", text.raw), format!("{:?}", binary.raw));
+    assert_eq!(text.clips, binary.clips);
 }
 
 #[test]
