@@ -1,9 +1,9 @@
 //! Colors for values: one sequential and one diverging map, both even in lightness.
 //!
-//! The maps are short tables of colors chosen in CIE L*a*b* with L* equally spaced (sequential: 12 to 96 from dark
-//! indigo over rose to pale yellow; diverging: 92 in the middle falling evenly to 38 at both ends, blue below and red
-//! above), joined by straight lines in that space and converted to sRGB here. So equal steps of value look equal, and
-//! a gray copy still reads.
+//! The maps are short tables of colors chosen in CIE L*a*b* with L* equally spaced, joined by straight lines in that
+//! space and converted to sRGB here; so equal steps of value look equal, and a gray copy still reads. Sequential: 32 to
+//! 95, indigo over rose to pale yellow; it starts above black so that a face of low values keeps its form. Diverging:
+//! 92 in the middle, falling evenly to 38 at both ends, blue below and red above.
 
 use crate::canvas::Color;
 
@@ -19,14 +19,14 @@ pub enum Colormap {
 
 /// L*, a*, b* of equally spaced stops.
 const SEQUENTIAL: [[f32; 3]; 8] = [
-    [12.0, 12.0, -26.0],
-    [24.0, 31.0, -45.0],
-    [36.0, 49.0, -41.0],
-    [48.0, 58.0, -18.0],
-    [60.0, 52.0, 12.0],
-    [72.0, 35.0, 38.0],
-    [84.0, 12.0, 55.0],
-    [96.0, -8.0, 48.0],
+    [32.0, 20.0, -44.0],
+    [41.0, 38.0, -46.0],
+    [50.0, 52.0, -34.0],
+    [59.0, 55.0, -8.0],
+    [68.0, 46.0, 18.0],
+    [77.0, 28.0, 40.0],
+    [86.0, 8.0, 54.0],
+    [95.0, -8.0, 46.0],
 ];
 
 const DIVERGING: [[f32; 3]; 7] = [
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn sequential_is_even_in_lightness() {
         let l: Vec<f32> = (0..=20).map(|i| lightness(Colormap::Sequential.color(i as f32 / 20.0))).collect();
-        assert!(l.windows(2).all(|w| (w[1] - w[0] - 84.0 / 20.0).abs() < 1.5), "{l:?}");
+        assert!(l.windows(2).all(|w| (w[1] - w[0] - 63.0 / 20.0).abs() < 1.5), "{l:?}");
     }
 
     #[test]

@@ -9,10 +9,10 @@ use crate::raster::{Corner, Screen, TILE};
 use glam::{Vec2, Vec3};
 
 /// Directions looked from, pixels on a side of each map, half of its extent, and the depth that two skins may differ.
-const DIRECTIONS: usize = 36;
-const SIDE: usize = 384;
+const DIRECTIONS: usize = 28;
+const SIDE: usize = 256;
 const REACH: f32 = 2.0;
-const SLACK: f32 = 0.03;
+const SLACK: f32 = 0.035;
 /// Seen share above which skin is outside.
 const OUTSIDE: f32 = 0.14;
 /// Keeps depths positive.
@@ -26,7 +26,7 @@ pub(crate) fn inside(rest: &[Vec3], normals: &[[f32; 3]], triangles: &[[u32; 3]]
         let right = if towards.y.abs() < 0.9 { Vec3::Y } else { Vec3::X }.cross(towards).normalize();
         let up = towards.cross(right);
         let place = |p: Vec3| {
-            let pixel = (Vec2::new(p.dot(right), p.dot(up)) / REACH + 1.0) * (0.5 * SIDE as f32);
+            let pixel = (Vec2::new(p.dot(right), -p.dot(up)) / REACH + 1.0) * (0.5 * SIDE as f32);
             (pixel, p.dot(towards) + FAR)
         };
         let corners: Vec<Corner> =

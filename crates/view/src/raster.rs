@@ -3,7 +3,8 @@
 //! Corners are snapped to 1/256 of a pixel and sides are tested with f64 products of such numbers, which are exact on
 //! the screen sizes allowed here; with the rule that a side on the left or the top owns its samples, triangles that
 //! share a side leave neither gap nor overlap. The screen is cut into tiles that know nothing of each other, so any
-//! number of threads gives the same bytes. Triangles are taken in their order and the first of equally near ones wins.
+//! number of threads gives the same bytes. Triangles that face the
+//! viewer are taken first, each kind in order, and the first of equally near ones wins.
 //! `nearness` must be linear over the screen (1/w for a perspective camera, the coordinate for a parallel light).
 
 use glam::Vec2;
@@ -44,8 +45,9 @@ pub(crate) struct Screen<'a> {
     /// Triangles with holes, and which of their points (shares of the corners) are solid.
     cutout: Option<Cutout<'a>>,
     columns: usize,
-    bins: Vec<Vec<u32>>,
-    everywhere: Vec<u32>,
+    /// Triangles of each tile: those that face the viewer, then those that do not.
+    bins: [Vec<Vec<u32>>; 2],
+    everywhere: [Vec<u32>; 2],
 }
 
 /// A triangle that is not solid everywhere.
@@ -88,18 +90,19 @@ impl<'a> Screen<'a> {
             triangles,
             cutout,
             columns,
-            bins: vec![Vec::new(); columns * rows],
-            everywhere: Vec::new(),
+            bins: [0, 1].map(|_| vec![Vec::new(); columns * rows]),
+            everywhere: [Vec::new(), Vec::new()],
         };
         for t in 0..triangles.len() {
             let Some([x0, y0, x1, y1]) = screen.pixel_bounds(t as u32) else { continue };
+            let side = if screen.faces_viewer(t as u32) { 0 } else { 1 };
             let (tx, ty) = (x0 / TILE..x1 / TILE + 1, y0 / TILE..y1 / TILE + 1);
             if tx.len() * ty.len() > MANY_TILES {
-                screen.everywhere.push(t as u32);
+                screen.everywhere[side].push(t as u32);
                 continue;
             }
             for bin in ty.flat_map(|y| tx.clone().map(move |x| y * columns + x)) {
-                screen.bins[bin].push(t as u32);
+                screen.bins[side][bin].push(t as u32);
             }
         }
         screen
@@ -122,14 +125,18 @@ impl<'a> Screen<'a> {
 
     /// Draws every tile and hands it to `f`; results come in the order of tiles, rows from the top.
     pub fn map_tiles<const S: usize, R: Send>(&self, f: impl Fn(&Tile<S>) -> R + Sync) -> Vec<R> {
-        (0..self.bins.len())
+        (0..self.bins[0].len())
             .into_par_iter()
             .map_init(
                 || Tile::<S> { x: 0, y: 0, nearness: Vec::new(), triangle: Vec::new(), farthest: 0.0 },
                 |tile, idx| {
                     tile.clear((idx % self.columns) * TILE, (idx / self.columns) * TILE);
-                    for &t in self.everywhere.iter().chain(&self.bins[idx]) {
-                        self.draw_triangle(tile, t);
+                    // Fronts first: where they fill the tile, whatever they hide is passed over.
+                    for (everywhere, bins) in self.everywhere.iter().zip(&self.bins) {
+                        for &t in everywhere.iter().chain(&bins[idx]) {
+                            self.draw_triangle(tile, t);
+                        }
+                        tile.find_farthest();
                     }
                     f(tile)
                 },
@@ -138,14 +145,14 @@ impl<'a> Screen<'a> {
     }
 
     fn draw_triangle<const S: usize>(&self, tile: &mut Tile<S>, t: u32) {
+        let c = self.triangles[t as usize].map(|v| self.corners[v as usize]);
+        if c.iter().all(|c| c.nearness <= tile.farthest) {
+            return;
+        }
         let Some([x0, y0, x1, y1]) = self.pixel_bounds(t) else { return };
         let (x0, y0) = (x0.max(tile.x), y0.max(tile.y));
         let (x1, y1) = (x1.min(tile.x + TILE - 1), y1.min(tile.y + TILE - 1));
         if x0 > x1 || y0 > y1 {
-            return;
-        }
-        let c = self.triangles[t as usize].map(|v| self.corners[v as usize]);
-        if c.iter().all(|c| c.nearness <= tile.farthest) {
             return;
         }
         let Some(sides) = Sides::new(&c) else { return };
@@ -172,7 +179,7 @@ impl<'a> Screen<'a> {
             }
         }
         if x1 - x0 == TILE - 1 && y1 - y0 == TILE - 1 {
-            tile.farthest = tile.nearness.iter().copied().fold(f32::MAX, f32::min);
+            tile.find_farthest();
         }
     }
 
@@ -212,6 +219,17 @@ impl<const S: usize> Tile<S> {
         self.nearness.resize(TILE * TILE * S, 0.0);
         self.triangle.clear();
         self.triangle.resize(TILE * TILE * S, NONE);
+    }
+
+    fn find_farthest(&mut self) {
+        // Sixteen at a time, so that one comparison need not wait for the one before.
+        let mut least = [f32::MAX; 16];
+        for chunk in self.nearness.chunks_exact(16) {
+            for (l, &n) in least.iter_mut().zip(chunk) {
+                *l = if n < *l { n } else { *l };
+            }
+        }
+        self.farthest = least.into_iter().fold(f32::MAX, f32::min);
     }
 }
 

@@ -121,6 +121,9 @@ impl Studio {
             lit * lit * (1.0 + 0.5 * wrap) * light.color
         };
         let highlight = |light: &Light| {
+            if n.dot(light.direction) <= 0.0 {
+                return Vec3::ZERO;
+            }
             let half = (light.direction + v).normalize_or(Vec3::Z);
             let fresnel = 0.04 + 0.96 * (1.0 - half.dot(v).clamp(0.0, 1.0)).powi(5);
             let facing = (n.dot(light.direction) * 4.0).clamp(0.0, 1.0);
@@ -134,10 +137,12 @@ impl Studio {
         diffuse += (wrapped(&self.fill) * open.fill + sky) * hollow;
         let mut glint = highlight(&self.key) * open.key * open.sky + highlight(&self.fill) * open.fill * open.sky;
         // Rims light only what is seen at a slant; deeper in they would shine through from behind.
-        let slant = (1.0 - n.dot(v).max(0.0)).powi(2) * open.sky * open.sky;
-        for rim in &self.rims {
-            diffuse += wrapped(rim) * slant;
-            glint += highlight(rim) * slant;
+        let slant = (0.9 - n.dot(v)).max(0.0).powi(2) * open.sky * open.sky * 1.2;
+        if slant > 0.0 {
+            for rim in &self.rims {
+                diffuse += wrapped(rim) * slant;
+                glint += highlight(rim) * slant;
+            }
         }
         material.color * diffuse + glint
     }

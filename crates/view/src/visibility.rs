@@ -16,12 +16,12 @@ use rayon::prelude::*;
 /// Pixels above which the maps are made smaller than the picture.
 const MAX_PIXELS: usize = 600_000;
 /// Reach of cavities (units of half a face) and number of points looked at.
-const FINE: (f32, usize) = (0.07, 8);
-const WIDE: (f32, usize) = (0.55, 16);
+const FINE: (f32, usize) = (0.07, 7);
+const WIDE: (f32, usize) = (0.55, 13);
 /// Shadow maps of key and fill: pixels on a side, radius of the soft edge; and the gap below which nothing shadows itself.
-const MAP_SIDE: [usize; 2] = [1024, 512];
+const MAP_SIDE: [usize; 2] = [768, 384];
 const SOFT: [f32; 2] = [0.06, 0.14];
-const SHADOW_POINTS: usize = 16;
+const SHADOW_POINTS: usize = 12;
 const GAP: f32 = 0.016;
 /// Keeps depths along the light positive.
 const LIGHT_FAR: f32 = 64.0;
@@ -67,6 +67,7 @@ impl Visibility {
         let (nearness, normals) = surface(scene, &camera, w, h);
         let [key, fill] = [0, 1].map(|i| ShadowMap::new(scene, directions[i], MAP_SIDE[i], SOFT[i]));
         let spiral = [spiral(FINE.1), spiral(WIDE.1)];
+        let turns: [Vec2; 16] = std::array::from_fn(|i| Vec2::from_angle(i as f32 / 16.0 * std::f32::consts::TAU));
         let mut light = vec![Vec3::ONE; w * h];
         light.par_chunks_mut(w).enumerate().for_each(|(y, row)| {
             for (x, out) in row.iter_mut().enumerate() {
@@ -75,7 +76,7 @@ impl Visibility {
                     let pixel = Vec2::new(x as f32 + 0.5, y as f32 + 0.5);
                     let (p, n) = (camera.unproject(pixel, near), normals[y * w + x]);
                     let seen = Depths { camera: &camera, nearness: &nearness, width: w, height: h };
-                    let turn = ((x % 4) * 4 + (y % 4)) as f32 / 16.0;
+                    let turn = turns[(x % 4) * 4 + (y % 4)];
                     let sky = seen.openness(pixel, p, n, near, FINE.0, &spiral[0], turn)
                         * seen.openness(pixel, p, n, near, WIDE.0, &spiral[1], turn);
                     *out = Vec3::new(sky, key.lit(p, n, turn), fill.lit(p, n, turn));
@@ -202,15 +203,14 @@ struct Depths<'a> {
 
 impl Depths<'_> {
     /// 1 for a point in the open, towards 0 in a hole.
-    fn openness(&self, pixel: Vec2, p: Vec3, n: Vec3, near: f32, reach: f32, spiral: &[Vec2], turn: f32) -> f32 {
+    fn openness(&self, pixel: Vec2, p: Vec3, n: Vec3, near: f32, reach: f32, spiral: &[Vec2], turn: Vec2) -> f32 {
         let pixels = (reach * self.camera.pixels_per_unit(near)).min(256.0);
         if pixels < 1.0 {
             return 1.0;
         }
-        let rotation = Vec2::from_angle(turn * std::f32::consts::TAU);
         let mut hidden = 0.0;
         for offset in spiral {
-            let at = pixel + rotation.rotate(*offset) * pixels;
+            let at = pixel + turn.rotate(*offset) * pixels;
             if !(at.x >= 0.0 && at.y >= 0.0 && at.x < self.width as f32 && at.y < self.height as f32) {
                 continue;
             }
@@ -222,10 +222,10 @@ impl Depths<'_> {
             let v = self.camera.unproject(Vec2::new(x as f32 + 0.5, y as f32 + 0.5), other) - p;
             let distance = v.length();
             // What is much nearer to the camera is another thing in front, not the wall of a cavity.
-            let fade = (1.0 - distance / (1.6 * reach)).max(0.0);
-            hidden += ((v.dot(n) / distance.max(1e-6) - 0.08).max(0.0)) * fade.sqrt();
+            let fade = (1.0 - distance / (2.2 * reach)).max(0.0);
+            hidden += ((v.dot(n) / distance.max(1e-6) - 0.08).max(0.0)) * fade;
         }
-        (1.0 - 1.55 * hidden / spiral.len() as f32).max(0.0)
+        (1.0 - 1.75 * hidden / spiral.len() as f32).max(0.0)
     }
 }
 
@@ -264,20 +264,23 @@ impl ShadowMap {
 
     fn place(&self, p: Vec3) -> (Vec2, f32) {
         let middle = 0.5 * self.side as f32;
-        let pixel = Vec2::new(p.dot(self.right), p.dot(self.up)) * self.per_unit + middle;
+        let pixel = Vec2::new(p.dot(self.right), -p.dot(self.up)) * self.per_unit + middle;
         (pixel, p.dot(self.towards) + LIGHT_FAR)
     }
 
     /// Share of the light's disc that a surface point sees.
-    fn lit(&self, p: Vec3, n: Vec3, turn: f32) -> f32 {
+    fn lit(&self, p: Vec3, n: Vec3, turn: Vec2) -> f32 {
+        let facing = n.dot(self.towards);
+        if facing < -0.45 {
+            return 0.0;
+        }
         // Step off the surface where light grazes it, or its own facets would shadow it.
-        let grazing = 1.0 - n.dot(self.towards).clamp(0.0, 1.0);
+        let grazing = 1.0 - facing.clamp(0.0, 1.0);
         let (pixel, depth) = self.place(p + n * GAP * (0.5 + 1.5 * grazing));
-        let rotation = Vec2::from_angle(turn * std::f32::consts::TAU);
         let side = self.side as f32;
         let mut lit = 0.0;
         for offset in &self.disc {
-            let at = pixel + rotation.rotate(*offset) * (self.soft * self.per_unit);
+            let at = pixel + turn.rotate(*offset) * (self.soft * self.per_unit);
             let inside = at.x >= 0.0 && at.y >= 0.0 && at.x < side && at.y < side;
             let blocker = if inside { self.depths[at.y as usize * self.side + at.x as usize] } else { 0.0 };
             // The further off the disc, the more a slanted surface rises by itself.
