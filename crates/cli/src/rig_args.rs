@@ -80,6 +80,9 @@ pub fn weights(rig: &Rig, given: &str) -> Result<Vec<f32>, Failure> {
 }
 
 fn named_weights(given: &str) -> Result<Vec<(String, f32)>, Failure> {
+    if given.trim().is_empty() {
+        return Ok(Vec::new());
+    }
     if given.trim_start().starts_with('{') {
         return Ok(weights_json::read(given.as_bytes())?);
     }

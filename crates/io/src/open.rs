@@ -13,7 +13,7 @@ use risorius_mesh::Progress;
 use risorius_rig::assemble::AssembleNotes;
 use risorius_rig::pins::{PinSpec, unknown};
 use risorius_rig::space::{SpaceGuess, guess_space};
-use risorius_rig::{Axis, HeadMotion, RawPart, RawRig, Rig, Take, assemble};
+use risorius_rig::{Axis, HeadMotion, RawPart, RawRig, Rig, Space, Take, assemble};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -120,7 +120,9 @@ fn read_raw(path: &Path, progress: &Progress) -> Result<Raw, IoError> {
             if raw.name.is_empty() {
                 raw.name = name;
             }
-            Ok(Raw { rig: raw, format: "glTF", clips, tracks, notes, says_space: false })
+            // Our own files say unit and axes; for others the default is only glTF's promise.
+            let says_space = raw.space != Space::default();
+            Ok(Raw { rig: raw, format: "glTF", clips, tracks, notes, says_space })
         }
         "fbx" => {
             let content = fbx::read(&bytes, progress)?;

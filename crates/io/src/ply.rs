@@ -13,7 +13,7 @@ mod rows;
 use crate::IoError;
 use crate::color::{linear_from_srgb, srgb_from_linear};
 use crate::error::{MAX_VERTICES, check_count};
-use crate::surface::{Surface, check_finite, push_face};
+use crate::surface::{Surface, push_face};
 use header::{Element, Encoding, Kind, Type};
 use risorius_mesh::Polygons;
 use risorius_rig::RawPart;
@@ -41,7 +41,6 @@ pub fn read(bytes: &[u8], name: &str) -> Result<Surface, IoError> {
     if surface.part.positions.is_empty() {
         return Err(IoError::malformed(FORMAT, "header", "there are no vertices"));
     }
-    check_finite(FORMAT, &surface.part.positions)?;
     let n_vertices = surface.part.positions.len();
     if let Some(corner) = surface.part.faces.corners().iter().position(|&v| v as usize >= n_vertices) {
         let vertex = surface.part.faces.corners()[corner];

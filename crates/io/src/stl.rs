@@ -6,7 +6,7 @@
 
 use crate::IoError;
 use crate::error::{MAX_VERTICES, check_count};
-use crate::surface::{Surface, check_finite};
+use crate::surface::Surface;
 use crate::text::{excerpt, lines, number, tokens, without_bom};
 use risorius_mesh::Polygons;
 use risorius_rig::RawPart;
@@ -22,7 +22,6 @@ pub fn read(bytes: &[u8], name: &str) -> Result<Surface, IoError> {
     if corners.is_empty() {
         return Err(IoError::malformed(FORMAT, "whole file", "there are no triangles"));
     }
-    check_finite(FORMAT, &corners)?;
     Ok(join(&corners, name))
 }
 

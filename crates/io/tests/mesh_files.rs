@@ -120,10 +120,9 @@ fn obj_colors_of_materials() {
 
 #[test]
 fn obj_problems_name_the_line() {
-    let cases: [(&[u8], &str); 7] = [
+    let cases: [(&[u8], &str); 6] = [
         (b"v 0 0 0\nv 1 0\n", "line 2"),
         (b"v 0 0 x\n", "line 1"),
-        (b"v 0 0 0\nv 1 nan 0\n", "vertex 2"),
         (b"v 0 0 0\nf 1 1 2\n", "vertex 2 does not exist, the file has 1"),
         (b"v 0 0 0\nf 1 1 0\n", "number 0"),
         (b"v 0 0 0\nf 1 1 -2\n", "number -2"),
@@ -242,7 +241,6 @@ fn ply_problems_are_named() {
         ("ply\nformat ascii 1.0\n".into(), "end_header"),
         (format!("{head}{faces}0 0 0 1 0"), "header: 3 'vertex' rows"),
         (format!("{head}{faces}0 0 0\n1 0 0\n0 1 x\n3 0 1 2\n"), "'x' is not a number"),
-        (format!("{head}{faces}0 0 0\n1 0 0\n0 1 inf\n3 0 1 2\n"), "vertex 2"),
         (format!("{head}{faces}0 0 0\n1 0 0\n0 1 0\n3 0 1 3\n"), "vertex 3, the file has 3"),
         (format!("{head}{faces}0 0 0\n1 0 0\n0 1 0\n900 0 1 3\n"), "a list of 900"),
         ("ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nend_header\n0\n".into(), "'y'"),

@@ -1,8 +1,9 @@
 //! From what a file holds to a [`Rig`]: parts joined, split vertices welded, shapes given their roles.
 //!
-//! Two file vertices of one part are welded when their positions are equal and so are their displacements in every
-//! shape; vertices that coincide in the neutral but part in some shape (closed lips) stay apart. Un-welding on output
-//! is a gather by [`Part::rig_vertex`], so a value comes back exactly.
+//! File vertices are welded along seams: where two border edges of a part lie on one another, run opposite ways, and
+//! their ends are equal in position and in every shape. Vertices that coincide in the neutral but part in some shape
+//! (closed lips) stay apart, and so do pieces that merely touch (lashes on a lid), since the surface there has no border.
+//! Un-welding on output is a gather by [`Part::rig_vertex`], so a value comes back exactly.
 //! Shapes of different parts with the same name are one shape. Nothing here looks at coordinates' meaning.
 
 use crate::model::{Deltas, FaceGroup, Material, Part, Rig, Shape, Slider, Space};
@@ -21,6 +22,8 @@ pub struct RawRig {
     pub materials: Vec<Material>,
     /// Objects of the file, in file order.
     pub parts: Vec<RawPart>,
+    /// The format splits vertices at texture seams and hard edges (glTF), so that they are to be welded.
+    pub has_split_vertices: bool,
 }
 
 /// One object of the file, with its vertices as the file has them.
@@ -72,7 +75,7 @@ pub fn assemble(raw: RawRig, table: &RoleTable) -> (Rig, AssembleNotes) {
     let mut shapes: Vec<(String, Deltas)> = Vec::new();
     for part in raw.parts {
         let first = rig.neutral.len();
-        let weld = weld(&part);
+        let weld = if raw.has_split_vertices { weld(&part) } else { Weld::none(part.positions.len()) };
         notes.n_welded += part.positions.len() - weld.kept.len();
         rig.neutral.extend(weld.kept.iter().map(|&v| part.positions[v as usize]));
         let mut seen_in_part: HashMap<String, usize> = HashMap::new();
@@ -127,6 +130,13 @@ struct Weld {
     new_of_old: Vec<u32>,
 }
 
+impl Weld {
+    fn none(n_vertices: usize) -> Self {
+        let same: Vec<u32> = (0..n_vertices as u32).collect();
+        Self { kept: same.clone(), new_of_old: same }
+    }
+}
+
 /// All that makes a vertex itself: its position, and per shape that moves it, how.
 type VertexKey<'a> = ([u32; 3], &'a [(u32, [u32; 3])]);
 
@@ -151,16 +161,57 @@ fn weld(part: &RawPart) -> Weld {
         }
     }
     let mut of_key: HashMap<VertexKey, u32> = HashMap::with_capacity(n);
-    let mut weld = Weld { kept: Vec::with_capacity(n), new_of_old: Vec::with_capacity(n) };
-    for (v, &p) in part.positions.iter().enumerate() {
-        let key = (bits(p), &moves[first[v]..first[v + 1]]);
-        let new = *of_key.entry(key).or_insert_with(|| {
-            weld.kept.push(v as u32);
-            weld.kept.len() as u32 - 1
-        });
-        weld.new_of_old.push(new);
+    let twin: Vec<u32> = (0..n)
+        .map(|v| *of_key.entry((bits(part.positions[v]), &moves[first[v]..first[v + 1]])).or_insert(v as u32))
+        .collect();
+    let mut root: Vec<u32> = (0..n as u32).collect();
+    for [v, w] in seam_pairs(part, &twin) {
+        let (v, w) = (find(&mut root, v), find(&mut root, w));
+        // The lower number stands for both, so that kept vertices stay in file order.
+        root[v.max(w) as usize] = v.min(w);
     }
-    weld
+    let kept: Vec<u32> = (0..n as u32).filter(|&v| root[v as usize] == v).collect();
+    let mut new_of_old = vec![0; n];
+    kept.iter().enumerate().for_each(|(new, &v)| new_of_old[v as usize] = new as u32);
+    for v in 0..n as u32 {
+        new_of_old[v as usize] = new_of_old[find(&mut root, v) as usize];
+    }
+    Weld { kept, new_of_old }
+}
+
+/// Pairs of file vertices that a seam has split: the ends of border edges that run along each other in opposite
+/// directions. `twin` gives vertices that are equal in everything the same number.
+fn seam_pairs(part: &RawPart, twin: &[u32]) -> Vec<[u32; 2]> {
+    let directed = |f: &[u32]| (0..f.len()).map(|i| [f[i], f[(i + 1) % f.len()]]).collect::<Vec<_>>();
+    let mut uses: HashMap<[u32; 2], u32> = HashMap::new();
+    for [a, b] in part.faces.iter().flat_map(directed) {
+        *uses.entry([a.min(b), a.max(b)]).or_insert(0) += 1;
+    }
+    let border = part.faces.iter().flat_map(directed).filter(|&[a, b]| a != b && uses[&[a.min(b), a.max(b)]] == 1);
+    let mut on: HashMap<[u32; 2], Vec<[u32; 2]>> = HashMap::new();
+    let border: Vec<[u32; 2]> = border.collect();
+    for &edge in &border {
+        on.entry(edge.map(|v| twin[v as usize])).or_default().push(edge);
+    }
+    let mut pairs = Vec::new();
+    for [a, b] in border {
+        let (here, there) = ([twin[a as usize], twin[b as usize]], [twin[b as usize], twin[a as usize]]);
+        // More than two borders on one edge: which belong together cannot be told.
+        if let Some([[c, d]]) = on.get(&there).map(Vec::as_slice)
+            && on[&here].len() == 1
+        {
+            pairs.extend([[a, *d], [b, *c]]);
+        }
+    }
+    pairs
+}
+
+fn find(root: &mut [u32], mut v: u32) -> u32 {
+    while root[v as usize] != v {
+        root[v as usize] = root[root[v as usize] as usize];
+        v = root[v as usize];
+    }
+    v
 }
 
 /// Bits for exact comparison; the two zeros are one.
@@ -201,13 +252,46 @@ mod tests {
         }
     }
 
+    fn split_rig(part: RawPart) -> RawRig {
+        RawRig { parts: vec![part], has_split_vertices: true, ..RawRig::default() }
+    }
+
+    /// Two triangles whose common edge the file has split into two, and a third, split again, that opens with the jaw.
+    fn split_part() -> RawPart {
+        let positions = [
+            [0., 0., 0.],
+            [1., 0., 0.],
+            [0., 1., 0.],
+            [1., 0., 0.],
+            [-0., 0., 0.],
+            [0., -1., 0.],
+            [1., 0., 0.],
+            [0., 0., 0.],
+        ];
+        let mut part = raw(&positions, &[("jawOpen", &[(6, -1.0), (7, -1.0)])]);
+        part.faces = Polygons::from_triangles(&[[0, 1, 2], [3, 4, 5]]);
+        part
+    }
+
     #[test]
     fn seams_weld_but_closed_lips_do_not() {
-        let part = raw(&[[0.0; 3], [1.0, 0.0, 0.0], [0.0; 3], [-0.0; 3]], &[("jawOpen", &[(0, -1.0), (3, -1.0)])]);
-        let (rig, notes) = assemble(RawRig { parts: vec![part], ..RawRig::default() }, &RoleTable::default());
-        assert_eq!(rig.parts[0].rig_vertex, [0, 1, 2, 0]);
-        assert_eq!(notes.n_welded, 1);
-        assert_eq!(rig.shapes[0].deltas.vertices, [0]);
+        let part = split_part();
+        let (rig, notes) = assemble(split_rig(part), &RoleTable::default());
+        assert_eq!(rig.parts[0].rig_vertex, [0, 1, 2, 1, 0, 3, 4, 5]);
+        assert_eq!(notes.n_welded, 2);
+        assert_eq!(rig.shapes[0].deltas.vertices, [4, 5]);
+    }
+
+    #[test]
+    fn pieces_that_touch_a_closed_surface_stay_apart() {
+        let mut part = split_part();
+        // The first two triangles share their edge; a card stands on it.
+        part.shapes.clear();
+        part.positions.push([0.5, 0.0, 1.0]);
+        part.faces = Polygons::from_triangles(&[[0, 1, 2], [1, 0, 5], [6, 7, 8]]);
+        let (rig, notes) = assemble(split_rig(part), &RoleTable::default());
+        assert_eq!(notes.n_welded, 0);
+        assert_eq!(rig.n_vertices(), 9);
     }
 
     #[test]

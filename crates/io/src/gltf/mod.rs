@@ -92,6 +92,7 @@ pub fn read(bytes: &[u8], external: &External, progress: &Progress) -> Result<Gl
         space: space_from_extras(&doc).unwrap_or_default(),
         materials: materials::materials(&doc),
         parts,
+        has_split_vertices: true,
     };
     Ok(GltfContent { raw, clips, tracks, notes: doc.into_notes() })
 }

@@ -173,10 +173,6 @@ impl ObjFile {
         if count < 3 {
             return Err(malformed(line, format!("a `v` line needs x y z, this one has {count} numbers")));
         }
-        if ![x, y, z].iter().all(|x| x.is_finite()) {
-            let vertex = self.positions.len() + 1;
-            return Err(malformed(line, format!("vertex {vertex} is at {x} {y} {z}; give finite coordinates")));
-        }
         let color = match count {
             6 => Some([a, b, c]),
             7 => Some([b, c, d]),

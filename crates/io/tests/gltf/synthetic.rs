@@ -71,6 +71,7 @@ pub fn raw() -> RawRig {
         space: Space { meters_per_unit: 0.01, ..Space::default() },
         materials: vec![material("skin", true), material("lips", false)],
         parts: vec![strip, still],
+        has_split_vertices: true,
     }
 }
 

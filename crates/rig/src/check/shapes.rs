@@ -64,13 +64,6 @@ const INBETWEEN_WITHOUT_MOTION: Kind = Kind {
     many: "in-betweens belong to sliders whose full shape moves nothing",
     advice: "export the full shape, or make the in-between a slider",
 };
-const REPEATED_INBETWEEN: Kind = Kind {
-    severity: Severity::Warning,
-    code: "repeated-inbetween",
-    one: "an in-between is at the same value of the same slider as another",
-    many: "in-betweens are at the same value of the same slider as another",
-    advice: "keep one, or give them different values",
-};
 const COMBINATION_WITHOUT_MOTION: Kind = Kind {
     severity: Severity::Warning,
     code: "combination-without-motion",
@@ -177,18 +170,14 @@ fn check_roles(rig: &Rig, list: &mut List) {
         let shape = rig.sliders.get(slider).and_then(|s| rig.shapes.get(s.shape));
         shape.is_none_or(|s| s.deltas.offsets.iter().all(|d| *d == [0.0; 3]))
     };
-    let (mut lone, mut same_value, mut undriven, mut same_sliders) = <(Places, Places, Places, Places)>::default();
-    let mut values: HashSet<(usize, u32)> = HashSet::new();
+    let (mut lone, mut undriven, mut same_sliders) = <(Places, Places, Places)>::default();
     let mut combinations: HashSet<Vec<(usize, Option<u32>)>> = HashSet::new();
     for (s, shape) in rig.shapes.iter().enumerate() {
         match &shape.role {
             Role::Slider(_) => {}
-            Role::Inbetween { slider, at } => {
+            Role::Inbetween { slider, .. } => {
                 if still(*slider) {
                     lone.add(|| list.shape(s));
-                }
-                if !values.insert((*slider, at.to_bits())) {
-                    same_value.add(|| list.shape(s));
                 }
             }
             Role::Combination { drivers, .. } => {
@@ -205,7 +194,6 @@ fn check_roles(rig: &Rig, list: &mut List) {
         }
     }
     list.push(&INBETWEEN_WITHOUT_MOTION, lone, String::new());
-    list.push(&REPEATED_INBETWEEN, same_value, String::new());
     list.push(&COMBINATION_WITHOUT_MOTION, undriven, String::new());
     list.push(&REPEATED_COMBINATION, same_sliders, String::new());
 }
