@@ -234,7 +234,10 @@ impl Painter<'_> {
     fn shade(&self, t: u32, x: f64, y: f64) -> Vec3 {
         let scene = self.scene;
         let corners = scene.triangles[t as usize];
-        let flat = self.screen.shares(t, x, y).map(|s| s.clamp(0.0, 1.0));
+        // Samples that share a neighbor's triangle may lie outside of it: take the triangle's border there.
+        let clipped = self.screen.shares(t, x, y).map(|s| s.max(0.0));
+        let total = (clipped[0] + clipped[1] + clipped[2]).max(1e-6);
+        let flat = clipped.map(|s| s / total);
         let near: [f32; 3] = corners.map(|v| self.screen.nearness(v));
         let nearness = flat[0] * near[0] + flat[1] * near[1] + flat[2] * near[2];
         let shares: [f32; 3] = std::array::from_fn(|k| flat[k] * near[k] / nearness);
