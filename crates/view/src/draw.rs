@@ -15,9 +15,6 @@ use crate::shade::{Material, Scene, Studio, light_directions, tone};
 use crate::visibility::Visibility;
 use glam::{Vec2, Vec3, Vec4};
 
-/// Relative difference of distance below which neighboring samples lie on one surface (about a millimeter).
-const SAME_SURFACE: f32 = 0.002;
-
 /// What is behind the face.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Background {
@@ -169,26 +166,28 @@ impl Painter<'_> {
             for x in 0..columns {
                 let i = y * TILE + x;
                 let samples: [u32; 4] = std::array::from_fn(|s| tile.triangle[4 * i + s]);
-                let nearness: [f32; 4] = std::array::from_fn(|s| tile.nearness[4 * i + s]);
-                out[i] = self.pixel(tile.x + x, tile.y + y, self.merged(samples, nearness));
+                out[i] = self.pixel(tile.x + x, tile.y + y, self.merged(samples));
             }
         }
         out
     }
 
-    /// Samples of one smooth surface share the first one's triangle, so that fine meshes are not shaded many times.
-    fn merged(&self, mut samples: [u32; 4], nearness: [f32; 4]) -> [u32; 4] {
+    /// Samples on triangles that join at a corner share the first one's triangle, so that fine meshes are not shaded
+    /// many times. Surfaces that only touch, as lips do, keep their own: the line between them must stay smooth.
+    fn merged(&self, mut samples: [u32; 4]) -> [u32; 4] {
         if self.options.wireframe {
             return samples;
         }
-        let look = |t: u32| (self.scene.look.triangles[t as usize].surface, self.screen.faces_viewer(t));
+        let joined = |a: u32, b: u32| {
+            let (a_at, b_at) = (&self.scene.look.triangles[a as usize], &self.scene.look.triangles[b as usize]);
+            a_at.surface == b_at.surface
+                && a_at.vertices.iter().any(|v| b_at.vertices.contains(v))
+                && self.screen.faces_viewer(a) == self.screen.faces_viewer(b)
+        };
         for s in 1..4 {
-            let first = samples[..s].iter().position(|&t| t != NONE);
-            if let Some(f) = first.filter(|&f| samples[s] != NONE && samples[s] != samples[f]) {
-                let close = (nearness[s] - nearness[f]).abs() < SAME_SURFACE * nearness[f];
-                if close && look(samples[s]) == look(samples[f]) {
-                    samples[s] = samples[f];
-                }
+            let first = samples[..s].iter().copied().find(|&t| t != NONE);
+            if let Some(first) = first.filter(|&f| samples[s] != NONE && samples[s] != f && joined(samples[s], f)) {
+                samples[s] = first;
             }
         }
         samples
@@ -234,7 +233,10 @@ impl Painter<'_> {
     fn shade(&self, t: u32, x: f64, y: f64) -> Vec3 {
         let scene = self.scene;
         let corners = scene.triangles[t as usize];
-        let flat = self.screen.shares(t, x, y).map(|s| s.clamp(0.0, 1.0));
+        // Samples that share a neighbor's triangle may lie outside of it: take the triangle's border there.
+        let clipped = self.screen.shares(t, x, y).map(|s| s.max(0.0));
+        let total = (clipped[0] + clipped[1] + clipped[2]).max(1e-6);
+        let flat = clipped.map(|s| s / total);
         let near: [f32; 3] = corners.map(|v| self.screen.nearness(v));
         let nearness = flat[0] * near[0] + flat[1] * near[1] + flat[2] * near[2];
         let shares: [f32; 3] = std::array::from_fn(|k| flat[k] * near[k] / nearness);

@@ -223,7 +223,9 @@ fn base_color(rig: &Rig, source: &Source, kind: Kind) -> [f32; 3] {
                 && hi > 0.05
                 && hi - lo > 0.08 * hi
                 && material.is_some_and(|m| m.image.is_none());
-            if usable { [r, g, b].map(|c| c.min(0.9)) } else { [0.62, 0.38, 0.27] }
+            // No skin reflects more than this; brighter ones would burn out under the lights.
+            let dimmed = (0.62 / hi).min(1.0);
+            if usable { [r, g, b].map(|c| c * dimmed) } else { [0.62, 0.38, 0.27] }
         }
         Kind::Mouth => [0.42, 0.13, 0.11],
         Kind::Tongue => [0.50, 0.17, 0.15],

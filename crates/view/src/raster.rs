@@ -156,6 +156,10 @@ impl<'a> Screen<'a> {
             return;
         }
         let Some(sides) = Sides::new(&c) else { return };
+        let whole_tile = x1 - x0 == TILE - 1 && y1 - y0 == TILE - 1;
+        if whole_tile && sides.misses(tile) {
+            return;
+        }
         let cutout = self.cutout.filter(|c| c.has_holes[t as usize]);
         let positions = sample_positions::<S>();
         for y in y0..=y1 {
@@ -172,13 +176,11 @@ impl<'a> Screen<'a> {
                             tile.triangle[at] = t;
                         }
                     }
-                    for k in 0..3 {
-                        side[k] += sides.step[k];
-                    }
+                    side.iter_mut().zip(sides.step).for_each(|(side, step)| *side += step);
                 }
             }
         }
-        if x1 - x0 == TILE - 1 && y1 - y0 == TILE - 1 {
+        if whole_tile {
             tile.find_farthest();
         }
     }
@@ -272,6 +274,14 @@ impl Sides {
 
     fn at(&self, x: f64, y: f64) -> [f64; 3] {
         std::array::from_fn(|k| (x - self.origin[k][0]) * self.step[k] + (y - self.origin[k][1]) * self.down[k])
+    }
+
+    /// Whether the triangle lies beside the tile, or behind all that the tile holds.
+    fn misses<const S: usize>(&self, tile: &Tile<S>) -> bool {
+        let (x, y, size) = (tile.x as f64, tile.y as f64, TILE as f64);
+        let corners = [(x, y), (x + size, y), (x, y + size), (x + size, y + size)].map(|(x, y)| self.at(x, y));
+        let beside = (0..3).any(|k| corners.iter().all(|side| side[k] < 0.0));
+        beside || corners.iter().all(|side| self.nearness(side) <= tile.farthest)
     }
 
     fn shares(&self, side: &[f64; 3]) -> [f32; 3] {

@@ -74,12 +74,12 @@ impl Visibility {
                 let near = nearness[y * w + x];
                 if near > 0.0 {
                     let pixel = Vec2::new(x as f32 + 0.5, y as f32 + 0.5);
-                    let (p, n) = (camera.unproject(pixel, near), normals[y * w + x]);
-                    let seen = Depths { camera: &camera, nearness: &nearness, width: w, height: h };
+                    let (position, normal) = (camera.unproject(pixel, near), normals[y * w + x]);
                     let turn = turns[(x % 4) * 4 + (y % 4)];
-                    let sky = seen.openness(pixel, p, n, near, FINE.0, &spiral[0], turn)
-                        * seen.openness(pixel, p, n, near, WIDE.0, &spiral[1], turn);
-                    *out = Vec3::new(sky, key.lit(p, n, turn), fill.lit(p, n, turn));
+                    let point = Point { pixel, near, position, normal, turn };
+                    let seen = Depths { camera: &camera, nearness: &nearness, width: w, height: h };
+                    let sky = seen.openness(&point, FINE.0, &spiral[0]) * seen.openness(&point, WIDE.0, &spiral[1]);
+                    *out = Vec3::new(sky, key.lit(&point), fill.lit(&point));
                 }
             }
         });
@@ -184,7 +184,7 @@ fn surface(scene: &Scene, camera: &Camera, width: usize, height: usize) -> (Vec<
     (nearness, normals)
 }
 
-/// Points that fill the unit disc evenly, with the fraction of a full turn that each needs as sine and cosine.
+/// `n` points that fill the unit disc evenly.
 fn spiral(n: usize) -> Vec<Vec2> {
     (0..n)
         .map(|i| {
@@ -192,6 +192,16 @@ fn spiral(n: usize) -> Vec<Vec2> {
             Vec2::from_angle(angle) * ((i as f32 + 0.5) / n as f32).sqrt()
         })
         .collect()
+}
+
+/// A pixel of the map and the surface seen there.
+struct Point {
+    pixel: Vec2,
+    near: f32,
+    position: Vec3,
+    normal: Vec3,
+    /// By how much the spirals are turned here, as cosine and sine.
+    turn: Vec2,
 }
 
 struct Depths<'a> {
@@ -203,14 +213,14 @@ struct Depths<'a> {
 
 impl Depths<'_> {
     /// 1 for a point in the open, towards 0 in a hole.
-    fn openness(&self, pixel: Vec2, p: Vec3, n: Vec3, near: f32, reach: f32, spiral: &[Vec2], turn: Vec2) -> f32 {
-        let pixels = (reach * self.camera.pixels_per_unit(near)).min(256.0);
+    fn openness(&self, point: &Point, reach: f32, spiral: &[Vec2]) -> f32 {
+        let pixels = (reach * self.camera.pixels_per_unit(point.near)).min(256.0);
         if pixels < 1.0 {
             return 1.0;
         }
         let mut hidden = 0.0;
         for offset in spiral {
-            let at = pixel + turn.rotate(*offset) * pixels;
+            let at = point.pixel + point.turn.rotate(*offset) * pixels;
             if !(at.x >= 0.0 && at.y >= 0.0 && at.x < self.width as f32 && at.y < self.height as f32) {
                 continue;
             }
@@ -219,11 +229,11 @@ impl Depths<'_> {
             if other == 0.0 {
                 continue;
             }
-            let v = self.camera.unproject(Vec2::new(x as f32 + 0.5, y as f32 + 0.5), other) - p;
+            let v = self.camera.unproject(Vec2::new(x as f32 + 0.5, y as f32 + 0.5), other) - point.position;
             let distance = v.length();
             // What is much nearer to the camera is another thing in front, not the wall of a cavity.
             let fade = (1.0 - distance / (2.2 * reach)).max(0.0);
-            hidden += ((v.dot(n) / distance.max(1e-6) - 0.08).max(0.0)) * fade;
+            hidden += ((v.dot(point.normal) / distance.max(1e-6) - 0.08).max(0.0)) * fade;
         }
         (1.0 - 1.75 * hidden / spiral.len() as f32).max(0.0)
     }
@@ -269,18 +279,18 @@ impl ShadowMap {
     }
 
     /// Share of the light's disc that a surface point sees.
-    fn lit(&self, p: Vec3, n: Vec3, turn: Vec2) -> f32 {
-        let facing = n.dot(self.towards);
+    fn lit(&self, point: &Point) -> f32 {
+        let facing = point.normal.dot(self.towards);
         if facing < -0.45 {
             return 0.0;
         }
         // Step off the surface where light grazes it, or its own facets would shadow it.
         let grazing = 1.0 - facing.clamp(0.0, 1.0);
-        let (pixel, depth) = self.place(p + n * GAP * (0.5 + 1.5 * grazing));
+        let (pixel, depth) = self.place(point.position + point.normal * GAP * (0.5 + 1.5 * grazing));
         let side = self.side as f32;
         let mut lit = 0.0;
         for offset in &self.disc {
-            let at = pixel + turn.rotate(*offset) * (self.soft * self.per_unit);
+            let at = pixel + point.turn.rotate(*offset) * (self.soft * self.per_unit);
             let inside = at.x >= 0.0 && at.y >= 0.0 && at.x < side && at.y < side;
             let blocker = if inside { self.depths[at.y as usize * self.side + at.x as usize] } else { 0.0 };
             // The further off the disc, the more a slanted surface rises by itself.
