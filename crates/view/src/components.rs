@@ -55,11 +55,14 @@ pub(crate) fn pieces(n_file_vertices: usize, triangles: &[Corners]) -> Vec<Piece
     collect(&mut parent, triangles, 0..triangles.len() as u32)
 }
 
-/// Splits one piece further, at every seam of the file.
-fn islands(n_file_vertices: usize, triangles: &[Corners], piece: &Piece) -> Vec<Piece> {
+/// Splits pieces further, at every seam of the file.
+fn islands(n_file_vertices: usize, triangles: &[Corners], pieces: &[Piece]) -> Vec<Piece> {
+    if pieces.is_empty() {
+        return Vec::new();
+    }
     let mut parent: Vec<u32> = (0..n_file_vertices as u32).collect();
     join_triangles(&mut parent, triangles);
-    collect(&mut parent, triangles, piece.triangles.iter().copied())
+    collect(&mut parent, triangles, pieces.iter().flat_map(|p| p.triangles.iter().copied()))
 }
 
 fn join_triangles(parent: &mut [u32], triangles: &[Corners]) {
@@ -171,7 +174,12 @@ pub(crate) fn classify(
     rest: &[Vec3],
     eyes: &mut Vec<Eye>,
 ) -> Vec<(Piece, PieceLook)> {
-    let pieces = pieces(n_file_vertices, triangles);
+    let is_at_eye = |t: &u32| matches!(named[*t as usize], Some(Kind::Lash | Kind::Hidden));
+    let joined = pieces(n_file_vertices, triangles);
+    let largest_size = joined.iter().map(|p| p.triangles.len()).max().unwrap_or(0);
+    let (mixed, mut pieces): (Vec<Piece>, Vec<Piece>) =
+        joined.into_iter().partition(|p| p.triangles.len() < largest_size && p.triangles.iter().any(is_at_eye));
+    pieces.extend(islands(n_file_vertices, triangles, &mixed));
     let points_of = |piece: &Piece| -> Vec<Vec3> {
         piece.vertices.iter().map(|&v| rest[v as usize]).filter(|p| p.is_finite()).collect()
     };
@@ -193,7 +201,7 @@ pub(crate) fn classify(
     }
     let (at_eye, elsewhere): (Vec<Piece>, Vec<Piece>) =
         open.into_iter().partition(|piece| near_eye(&points_of(piece), eyes).is_some());
-    for island in at_eye.iter().flat_map(|piece| islands(n_file_vertices, triangles, piece)) {
+    for island in islands(n_file_vertices, triangles, &at_eye) {
         let kind = near_eye(&points_of(&island), eyes).unwrap_or(Kind::Hidden);
         done.push((island, PieceLook::plain(kind)));
     }

@@ -137,6 +137,36 @@ fn unnamed_eyeballs_get_a_pupil() {
     assert!((mean(true) + mean(false) - 399.0).abs() < 6.0, "pupils are symmetric");
 }
 
+/// The part of a ball in front of `z`.
+fn cap(center: [f32; 3], radius: f32, z: f32) -> (Vec<[f32; 3]>, risorius_mesh::Polygons) {
+    let (points, faces) = ball(center, radius, 14);
+    let mut kept = risorius_mesh::Polygons::default();
+    faces.iter().filter(|f| f.iter().all(|&v| points[v as usize][2] > z)).for_each(|f| kept.push(f));
+    (points, kept)
+}
+
+#[test]
+fn unnamed_shells_before_an_eye_are_not_drawn() {
+    let eyes = || vec![ball([0.35, 0.3, 0.85], 0.18, 14), ball([-0.35, 0.3, 0.85], 0.18, 14)];
+    let mut covered_eyes = eyes();
+    covered_eyes.extend([cap([0.35, 0.3, 0.85], 0.2, 0.95), cap([-0.35, 0.3, 0.85], 0.2, 0.95)]);
+    let picture = |rig: &risorius_rig::Rig| draw(&FaceLook::prepare(rig), &rig.neutral, &clear()).unwrap();
+    assert!(picture(&head(eyes())) == picture(&head(covered_eyes)));
+}
+
+#[test]
+fn names_of_regions_decide_what_is_drawn() {
+    let mut rig = head(vec![ball([0.0, -0.4, 1.1], 0.3, 14)]);
+    let plain = draw(&FaceLook::prepare(&rig), &rig.neutral, &clear()).unwrap();
+    let n = rig.n_vertices() as u32;
+    let knob: Vec<u32> = (0..n).filter(|&v| rig.neutral[v as usize][2] > 1.0).collect();
+    for (name, changes) in [("teeth_upper", true), ("eye_region_left", false), ("narrow_face", false)] {
+        rig.regions = [(name.to_string(), knob.clone())].into();
+        let named = draw(&FaceLook::prepare(&rig), &rig.neutral, &clear()).unwrap();
+        assert_eq!(named != plain, changes, "{name}");
+    }
+}
+
 #[test]
 fn markers_show_only_in_front() {
     let rig = one_ball();
