@@ -1,21 +1,32 @@
 //! Weights to vertices at the speed of memory: `x = f0 + D c(w)`.
 //!
 //! Vertices are cut into blocks that fit the first-level cache. For each block the deltas of all shapes that touch it
-//! lie one after another as runs of neighbouring vertices (small gaps filled with zeros), so that evaluating reads one
-//! stream from memory front to back and every addition is a contiguous multiply-add in cache. A vertex sums its shapes
-//! in the order of the rig, in f32, without fused operations: the result is the same on one thread and on many, with
-//! and without wide registers. f32 because memory bandwidth is the limit and the artist's numbers are f32.
+//! lie one after another, so that evaluating reads one stream from memory front to back. Within a block a shape is kept
+//! as runs of whole groups of eight vertices (three vectors of eight floats, zeros where it does not act): every
+//! addition is a full-width multiply-add on cached data, without remainders. A vertex sums its shapes in the order of
+//! the rig, in f32, without fused operations: the result is the same on one thread and on many, with and without wide
+//! registers. f32 because memory bandwidth is the limit and the artist's numbers are f32.
 
 use crate::coefficients::Activation;
-use crate::model::{Rig, shapes_by_block};
+use crate::model::Rig;
 use rayon::prelude::*;
 use risorius_mesh::VertexNormals;
 
 /// Vertices per block: 12 KiB of positions.
 const BLOCK: usize = 1024;
 
-/// Runs are joined over gaps of at most this many vertices: zeros cost less than a new run.
-const MAX_GAP: usize = 2;
+/// Vertices per group, the unit of runs.
+const GROUP: usize = 8;
+
+/// Floats per group.
+const LANES: usize = 3 * GROUP;
+
+/// Runs are joined over gaps of at most this many groups: reading zeros costs less than a new run.
+const MAX_GAP: usize = 1;
+
+/// The positions of a block while they are summed.
+#[repr(align(64))]
+struct Sum([[f32; LANES]; BLOCK / GROUP]);
 
 /// A rig laid out for evaluation. Prepared once, run often.
 #[derive(Debug, Clone)]
@@ -24,7 +35,7 @@ pub struct Evaluator {
     neutral: Vec<[f32; 3]>,
     blocks: Vec<Block>,
     runs: Vec<Run>,
-    deltas: Vec<f32>,
+    deltas: Vec<[f32; LANES]>,
     normals: VertexNormals,
 }
 
@@ -35,19 +46,19 @@ struct Block {
     first_delta: usize,
 }
 
-/// Deltas of one shape on neighbouring vertices of one block.
+/// Deltas of one shape on neighboring groups of one block.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     shape: u32,
-    /// First vertex within the block, and number of vertices.
+    /// First group within the block, and number of groups.
     first: u16,
-    n_vertices: u16,
+    n_groups: u16,
 }
 
 impl Evaluator {
     /// Lays out the deltas of `rig`.
     pub fn prepare(rig: &Rig) -> Self {
-        let touching = shapes_by_block(rig.shapes.iter().map(|s| &s.deltas), rig.n_vertices(), BLOCK);
+        let touching = shapes_by_block(rig);
         let mut out = Self {
             activation: Activation::prepare(rig),
             neutral: rig.neutral.clone(),
@@ -59,7 +70,7 @@ impl Evaluator {
         for (block, shapes) in touching.iter().enumerate() {
             let (first_run, first_delta) = (out.runs.len(), out.deltas.len());
             for &(shape, start) in shapes {
-                out.push_runs(rig, shape, start as usize, block);
+                out.push_runs(rig, shape, start, block);
             }
             out.blocks.push(Block { runs: first_run..out.runs.len(), first_delta });
         }
@@ -69,27 +80,31 @@ impl Evaluator {
     fn push_runs(&mut self, rig: &Rig, shape: u32, start: usize, block: usize) {
         let deltas = &rig.shapes[shape as usize].deltas;
         let base = block * BLOCK;
-        let mut run: Option<Run> = None;
+        let first_run = self.runs.len();
         for (&v, offset) in deltas.vertices[start..].iter().zip(&deltas.offsets[start..]) {
             let v = v as usize;
             if v >= base + BLOCK {
                 break;
             }
-            let local = v - base;
-            match &mut run {
-                Some(r) if local - usize::from(r.first) - usize::from(r.n_vertices) <= MAX_GAP => {
-                    let gap = local - usize::from(r.first) - usize::from(r.n_vertices);
-                    self.deltas.extend(std::iter::repeat_n(0.0, 3 * gap));
-                    r.n_vertices += gap as u16 + 1;
+            let (group, slot) = ((v - base) / GROUP, (v - base) % GROUP);
+            let open = self.runs[first_run..].last_mut();
+            let end = open.as_ref().map_or(usize::MAX, |r| usize::from(r.first + r.n_groups));
+            match open {
+                // Vertices ascend, so the group is the last one of the run or lies after it.
+                Some(run) if group < end + 1 + MAX_GAP => {
+                    let missing = (group + 1).saturating_sub(end);
+                    run.n_groups += missing as u16;
+                    self.deltas.extend(std::iter::repeat_n([0.0; LANES], missing));
                 }
                 _ => {
-                    self.runs.extend(run);
-                    run = Some(Run { shape, first: local as u16, n_vertices: 1 });
+                    self.runs.push(Run { shape, first: group as u16, n_groups: 1 });
+                    self.deltas.push([0.0; LANES]);
                 }
             }
-            self.deltas.extend(offset);
+            if let Some(last) = self.deltas.last_mut() {
+                last[3 * slot..3 * slot + 3].copy_from_slice(offset);
+            }
         }
-        self.runs.extend(run);
     }
 
     /// Number of vertices.
@@ -142,39 +157,62 @@ impl Evaluator {
             .runs
             .iter()
             .filter(|r| strengths[r.shape as usize] != 0.0)
-            .map(|r| 12 * usize::from(r.n_vertices))
+            .map(|r| 4 * LANES * usize::from(r.n_groups))
             .sum();
         deltas + std::mem::size_of_val(&self.runs[..]) + 2 * std::mem::size_of_val(&self.neutral[..])
     }
 
     fn block_sum(&self, block_idx: usize, strengths: &[f32], out: &mut [[f32; 3]]) {
         let first = block_idx * BLOCK;
-        out.copy_from_slice(&self.neutral[first..first + out.len()]);
+        let mut sum = Sum([[0.0; LANES]; BLOCK / GROUP]);
+        let n = 3 * out.len();
+        sum.0.as_flattened_mut()[..n].copy_from_slice(self.neutral[first..first + out.len()].as_flattened());
         let block = &self.blocks[block_idx];
         let runs = &self.runs[block.runs.clone()];
         let deltas = &self.deltas[block.first_delta..];
-        #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2, checked just above.
-            unsafe { add_runs_avx2(runs, deltas, strengths, out.as_flattened_mut()) };
-            return;
-        }
-        add_runs(runs, deltas, strengths, out.as_flattened_mut());
+        add_runs_dispatched(runs, deltas, strengths, &mut sum);
+        out.as_flattened_mut().copy_from_slice(&sum.0.as_flattened()[..n]);
     }
 }
 
-/// Adds every run times its shape's strength; the one body that both entries below compile.
+/// For each block, the shapes that touch it and where their entries for it start.
+fn shapes_by_block(rig: &Rig) -> Vec<Vec<(u32, usize)>> {
+    let mut touching: Vec<Vec<(u32, usize)>> = vec![Vec::new(); rig.n_vertices().div_ceil(BLOCK)];
+    for (shape, s) in rig.shapes.iter().enumerate() {
+        let mut last = usize::MAX;
+        for (i, &v) in s.deltas.vertices.iter().enumerate() {
+            let here = v as usize / BLOCK;
+            if here != last {
+                touching[here].push((shape as u32, i));
+                last = here;
+            }
+        }
+    }
+    touching
+}
+
+/// Adds every run times its shape's strength, with the widest registers that the processor has.
+fn add_runs_dispatched(runs: &[Run], deltas: &[[f32; LANES]], strengths: &[f32], sum: &mut Sum) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has AVX2, checked just above.
+        return unsafe { add_runs_avx2(runs, deltas, strengths, sum) };
+    }
+    add_runs(runs, deltas, strengths, sum);
+}
+
+/// The one body that both entries compile.
 #[inline(always)]
-fn add_runs(runs: &[Run], mut deltas: &[f32], strengths: &[f32], out: &mut [f32]) {
+fn add_runs(runs: &[Run], mut deltas: &[[f32; LANES]], strengths: &[f32], sum: &mut Sum) {
     for run in runs {
-        let n = 3 * usize::from(run.n_vertices);
-        let (here, rest) = deltas.split_at(n);
+        let (here, rest) = deltas.split_at(usize::from(run.n_groups));
         deltas = rest;
         let strength = strengths[run.shape as usize];
         if strength != 0.0 {
-            let first = 3 * usize::from(run.first);
-            for (x, d) in out[first..first + n].iter_mut().zip(here) {
-                *x += strength * d;
+            for (x, d) in sum.0[usize::from(run.first)..].iter_mut().zip(here) {
+                for k in 0..LANES {
+                    x[k] += strength * d[k];
+                }
             }
         }
     }
@@ -182,8 +220,8 @@ fn add_runs(runs: &[Run], mut deltas: &[f32], strengths: &[f32], out: &mut [f32]
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn add_runs_avx2(runs: &[Run], deltas: &[f32], strengths: &[f32], out: &mut [f32]) {
-    add_runs(runs, deltas, strengths, out);
+fn add_runs_avx2(runs: &[Run], deltas: &[[f32; LANES]], strengths: &[f32], sum: &mut Sum) {
+    add_runs(runs, deltas, strengths, sum);
 }
 
 /// The evaluation as the definition says it, one shape after another: the oracle for [`Evaluator`].

@@ -1,12 +1,12 @@
 //! Inner products of shapes: `G = D^T D`, computed once per rig [Lewis05, section 4].
 //!
-//! Shapes are local, so most pairs never meet. Vertices are taken in blocks; in each block only the shapes that move
-//! something there form a small dense panel, whose product is added to the pairs concerned. Dense rigs cost what a dense
-//! product costs, sparse ones far less. Sums run in f64 in an order fixed by the rig, not by the number of threads.
+//! Shapes are local, so most pairs never meet. Vertices are taken in blocks of neighbors in space; in each block only the
+//! shapes that move something there form a small dense panel, whose product is added to the pairs concerned. Dense rigs
+//! cost what a dense product costs, sparse ones far less. Sums run in f64 in an order fixed by the rig, not by the number of threads.
 //! In: n shapes. Out: an n x n symmetric matrix, 8 n^2 bytes.
 
 use crate::coefficients::Activation;
-use crate::model::{Deltas, Rig, shapes_by_block};
+use crate::model::{Deltas, Rig};
 use rayon::prelude::*;
 use risorius_linalg::{Cholesky, Matrix};
 use risorius_mesh::{Cancelled, Progress, progress::tick};
@@ -73,7 +73,7 @@ impl RigGram {
             }
         }
         let deltas: Vec<Deltas> = rig.shapes.iter().map(|s| s.deltas.clone()).collect();
-        let gram = gram_of(&deltas, rig.n_vertices(), progress)?;
+        let gram = gram_of(&deltas, &rig.neutral, progress)?;
         let trace: f64 = (0..n_shapes).map(|i| gram[(i, i)]).sum();
         let mean_energy = trace / n_shapes.max(1) as f64;
         // An empty rig still gets a ridge, so that its (zero) system can be factored.
@@ -150,11 +150,11 @@ pub(crate) fn factor_with_ridge(a: Matrix, ridge: f64) -> Cholesky {
     }
 }
 
-/// `D^T D` of any displacement fields over `n_vertices` vertices.
-pub(crate) fn gram_of(deltas: &[Deltas], n_vertices: usize, progress: &Progress) -> Result<Matrix, Cancelled> {
+/// `D^T D` of displacement fields over the vertices at `positions`.
+pub(crate) fn gram_of(deltas: &[Deltas], positions: &[[f32; 3]], progress: &Progress) -> Result<Matrix, Cancelled> {
     let n = deltas.len();
-    let touching = shapes_by_block(deltas, n_vertices, BLOCK);
-    let n_blocks = touching.len();
+    let blocks = Blocks::of(deltas, positions);
+    let n_blocks = blocks.first.len() - 1;
     // Groups of blocks are summed apart and then together: their number depends on the rig alone.
     let n_groups = ((1usize << 26) / (n * n).max(1)).clamp(1, 16).min(n_blocks.max(1));
     let done = std::sync::atomic::AtomicUsize::new(0);
@@ -162,11 +162,8 @@ pub(crate) fn gram_of(deltas: &[Deltas], n_vertices: usize, progress: &Progress)
         .into_par_iter()
         .map(|group| {
             let mut sum = Matrix::zeros(n, n);
-            let first = group * n_blocks / n_groups;
-            let end = (group + 1) * n_blocks / n_groups;
-            for (block, shapes) in touching[first..end].iter().enumerate() {
-                let panel = block_panel(deltas, shapes, first + block);
-                let active: Vec<usize> = shapes.iter().map(|t| t.0 as usize).collect();
+            for block in group * n_blocks / n_groups..(group + 1) * n_blocks / n_groups {
+                let (active, panel) = blocks.panel(block, deltas);
                 add_panel_gram(&mut sum, &active, &panel);
                 let so_far = done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
                 tick(progress, "inner products of shapes", so_far as f32 / n_blocks as f32)?;
@@ -182,24 +179,75 @@ pub(crate) fn gram_of(deltas: &[Deltas], n_vertices: usize, progress: &Progress)
     Ok(total)
 }
 
-/// The deltas of the shapes in `touching` on the vertices of a block, one column per shape.
-fn block_panel(deltas: &[Deltas], touching: &[(u32, u32)], block: usize) -> Matrix {
-    let mut panel = Matrix::zeros(3 * BLOCK, touching.len());
-    let first = block * BLOCK;
-    for (column, &(shape, start)) in touching.iter().enumerate() {
-        let d = &deltas[shape as usize];
-        let out = panel.column_mut(column);
-        for (&v, offset) in d.vertices[start as usize..].iter().zip(&d.offsets[start as usize..]) {
-            let v = v as usize - first;
-            if v >= BLOCK {
-                break;
-            }
-            for k in 0..3 {
-                out[3 * v + k] = offset[k].into();
+/// All displacements, sorted by block of neighboring vertices, then by shape.
+struct Blocks {
+    /// Rank of each vertex along a curve that keeps neighbors together.
+    rank: Vec<u32>,
+    /// Entries of block b: `first[b]..first[b + 1]`.
+    first: Vec<usize>,
+    /// Shape, and index into its deltas.
+    entries: Vec<(u32, u32)>,
+}
+
+impl Blocks {
+    fn of(deltas: &[Deltas], positions: &[[f32; 3]]) -> Self {
+        let rank = spatial_rank(positions);
+        let n_blocks = positions.len().div_ceil(BLOCK);
+        let block_of = |v: u32| rank[v as usize] as usize / BLOCK;
+        let mut first = vec![0usize; n_blocks + 1];
+        deltas.iter().flat_map(|d| &d.vertices).for_each(|&v| first[block_of(v) + 1] += 1);
+        for b in 0..n_blocks {
+            first[b + 1] += first[b];
+        }
+        let mut next = first.clone();
+        let mut entries = vec![(0u32, 0u32); first[n_blocks]];
+        for (shape, d) in deltas.iter().enumerate() {
+            for (i, &v) in d.vertices.iter().enumerate() {
+                let at = &mut next[block_of(v)];
+                entries[*at] = (shape as u32, i as u32);
+                *at += 1;
             }
         }
+        Self { rank, first, entries }
     }
-    panel
+
+    /// The shapes that act on a block, ascending, and their displacements there, one column per shape.
+    fn panel(&self, block: usize, deltas: &[Deltas]) -> (Vec<usize>, Matrix) {
+        let entries = &self.entries[self.first[block]..self.first[block + 1]];
+        let mut active: Vec<usize> = entries.iter().map(|e| e.0 as usize).collect();
+        active.dedup();
+        let mut panel = Matrix::zeros(3 * BLOCK, active.len());
+        for (column, of_shape) in entries.chunk_by(|a, b| a.0 == b.0).enumerate() {
+            let out = panel.column_mut(column);
+            for &(shape, i) in of_shape {
+                let d = &deltas[shape as usize];
+                let slot = self.rank[d.vertices[i as usize] as usize] as usize % BLOCK;
+                (0..3).for_each(|k| out[3 * slot + k] = d.offsets[i as usize][k].into());
+            }
+        }
+        (active, panel)
+    }
+}
+
+/// The rank of each vertex in Morton order of its position (1024 cells a side).
+fn spatial_rank(positions: &[[f32; 3]]) -> Vec<u32> {
+    let (mut low, mut high) = ([f32::INFINITY; 3], [f32::NEG_INFINITY; 3]);
+    for p in positions.iter().filter(|p| p.iter().all(|x| x.is_finite())) {
+        (0..3).for_each(|k| (low[k], high[k]) = (low[k].min(p[k]), high[k].max(p[k])));
+    }
+    let side = (0..3).map(|k| high[k] - low[k]).fold(f32::MIN_POSITIVE, f32::max);
+    // Spreads ten bits to every third place.
+    let spread = |x: u32| (0..10).fold(0, |code, bit| code | (x >> bit & 1) << (3 * bit));
+    let code = |p: &[f32; 3]| {
+        // Numbers that are not finite become 0, which is as good a place as any.
+        let cell = |k: usize| spread(((p[k] - low[k]) / side * 1023.0).clamp(0.0, 1023.0) as u32);
+        cell(0) | cell(1) << 1 | cell(2) << 2
+    };
+    let mut order: Vec<(u32, u32)> = positions.iter().enumerate().map(|(v, p)| (code(p), v as u32)).collect();
+    order.sort_unstable();
+    let mut rank = vec![0; positions.len()];
+    order.iter().enumerate().for_each(|(r, &(_, v))| rank[v as usize] = r as u32);
+    rank
 }
 
 /// Adds `panel^T panel` to the lower half of `sum`, at the ascending rows and columns `active`.

@@ -49,8 +49,8 @@ impl Interference {
         }
         let shapes: Vec<Deltas> = rig.sliders.iter().map(|s| rig.shapes[s.shape].deltas.clone()).collect();
         let squared: Vec<Deltas> = shapes.iter().map(squared_lengths).collect();
-        let inner = gram_of(&shapes, rig.n_vertices(), progress)?;
-        let meet = gram_of(&squared, rig.n_vertices(), progress)?;
+        let inner = gram_of(&shapes, &rig.neutral, progress)?;
+        let meet = gram_of(&squared, &rig.neutral, progress)?;
         let mut disturbs = Matrix::zeros(n, n);
         let mut cosine = Matrix::zeros(n, n);
         for j in 0..n {

@@ -283,23 +283,3 @@ impl Deltas {
         self.offsets.iter().map(|&o| glam::Vec3::from(o).length()).fold(0.0, f32::max)
     }
 }
-
-/// For each block of `block` vertices, the shapes that touch it and where their entries for it start.
-pub(crate) fn shapes_by_block<'a>(
-    deltas: impl IntoIterator<Item = &'a Deltas>,
-    n_vertices: usize,
-    block: usize,
-) -> Vec<Vec<(u32, u32)>> {
-    let mut touching: Vec<Vec<(u32, u32)>> = vec![Vec::new(); n_vertices.div_ceil(block)];
-    for (shape, d) in deltas.into_iter().enumerate() {
-        let mut last = usize::MAX;
-        for (i, &v) in d.vertices.iter().enumerate() {
-            let here = v as usize / block;
-            if here != last {
-                touching[here].push((shape as u32, i as u32));
-                last = here;
-            }
-        }
-    }
-    touching
-}

@@ -24,6 +24,7 @@ use crate::gram::{RigGram, add_panel_gram, factor_with_ridge};
 use crate::pins::Pin;
 use risorius_linalg::{Cholesky, Matrix, dense::dot};
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 /// Above this `a` pins are as hard as f64 can tell; `a` is dimensionless.
 pub const MAX_ALPHA: f64 = 1e12;
@@ -36,15 +37,20 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// The rows of the given coordinates (vertex, axis).
+    /// The rows of the given coordinates (vertex, axis), ascending.
     pub fn gather(gram: &RigGram, coordinates: &[(u32, usize)]) -> Self {
         let mut by_row: Vec<Vec<(u32, f64)>> = vec![Vec::new(); coordinates.len()];
         for (shape, deltas) in gram.deltas().iter().enumerate() {
+            // Both lists ascend, so each search starts where the last one ended; one search serves all three axes.
+            let mut at = 0;
+            let mut last = None;
             for (row, &(vertex, axis)) in by_row.iter_mut().zip(coordinates) {
-                if let Ok(i) = deltas.vertices.binary_search(&vertex)
-                    && deltas.offsets[i][axis] != 0.0
-                {
-                    row.push((shape as u32, deltas.offsets[i][axis].into()));
+                if last != Some(vertex) {
+                    at += deltas.vertices[at..].partition_point(|&v| v < vertex);
+                    last = Some(vertex);
+                }
+                if deltas.vertices.get(at) == Some(&vertex) && deltas.offsets[at][axis] != 0.0 {
+                    row.push((shape as u32, deltas.offsets[at][axis].into()));
                 }
             }
         }
@@ -117,6 +123,8 @@ pub struct Selection<'a> {
     free: Vec<usize>,
     /// `Z` (free sliders x pins) and `K`, when pins are few.
     low_rank: Option<(Matrix, Matrix)>,
+    /// `S^T S`, made when it is first asked for.
+    pinned_gram: OnceLock<Matrix>,
 }
 
 impl<'a> Selection<'a> {
@@ -128,7 +136,7 @@ impl<'a> Selection<'a> {
             (0..gram.activation().n_sliders()).filter(|s| locked.binary_search(s).is_err()).collect();
         // Solving for s columns costs s m^2, factoring m^3 / 3: beyond a quarter the direct way wins.
         let low_rank = (gram.is_linear() && 4 * rows.len() <= free.len()).then(|| low_rank(gram, &rows, &free));
-        Self { gram, rows, free, low_rank }
+        Self { gram, rows, free, low_rank, pinned_gram: OnceLock::new() }
     }
 
     /// The rig's inner products.
@@ -160,7 +168,11 @@ impl<'a> Selection<'a> {
     /// `G + S^T diag(r (a - 1)) S` over all shapes, without the ridge.
     pub fn system(&self, alpha: f64, strengths: &[f64]) -> Matrix {
         let n = self.gram.matrix().n_rows();
-        let mut a = self.rows.weighted_gram(strengths, n);
+        let mut a = if strengths.iter().all(|&r| r == 1.0) {
+            self.pinned_gram.get_or_init(|| self.rows.weighted_gram(strengths, n)).clone()
+        } else {
+            self.rows.weighted_gram(strengths, n)
+        };
         a.scale(alpha - 1.0);
         a.add(self.gram.matrix());
         a
@@ -237,7 +249,7 @@ impl Attenuator<'_> {
 
     /// New slider values for the values `w1` asked for, with pins held at `targets` (see [`Selection::held_at`]).
     pub fn solve(&self, w1: &[f64], targets: &[f64]) -> Vec<f64> {
-        let Selection { gram, rows, free, low_rank } = self.selection;
+        let Selection { gram, rows, free, low_rank, .. } = self.selection;
         let moved = rows.times(w1);
         let pull = |i: usize| self.root[i] * (moved[i] - targets[i]);
         let mut w2 = w1.to_vec();
