@@ -1,14 +1,15 @@
-//! The project's chores: `cargo xtask test [--full]`, `cargo xtask tidy`, `cargo xtask bench [NAME]`.
+//! The project's chores: `cargo xtask test [--full]`, `tidy`, `bench [NAME]`, `pictures`.
 //!
 //! `test` is what a newcomer and the continuous integration run: format, clippy with warnings as errors, every test,
 //! tidy. It installs what it needs and the machine lacks.
 
+mod pictures;
 mod tidy;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-const USAGE: &str = "usage: cargo xtask test [--full] | tidy | bench [evaluate|attenuate]";
+const USAGE: &str = "usage: cargo xtask test [--full] | tidy | bench [evaluate|attenuate] | pictures";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
         ["test"] => test(false),
         ["test", "--full"] => test(true),
         ["tidy"] => tidy::check(&root()),
+        ["pictures"] => pictures::draw(),
         ["bench"] => bench("evaluate").and_then(|()| bench("attenuate")),
         ["bench", name] => bench(name),
         _ => Err(USAGE.into()),

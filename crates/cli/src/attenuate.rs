@@ -111,7 +111,7 @@ fn run_pose(
         write_whole(path, &weights_json::write(&named))?;
     }
     if let Some(path) = &arguments.picture {
-        write_whole(path, &pose_picture(rig, set, &w1, &result)?)?;
+        write_whole(path, &pose_picture(rig, set, [&w0, &w1], &result)?)?;
     }
     let mut json = pose_json(rig, set, &result);
     json["seconds"] = json!({ "inner_products": gram_secs, "selection": prepared, "solve": solved });
@@ -165,10 +165,11 @@ fn pose_text(rig: &Rig, set: &PinSet, w1: &[f32], result: &Attenuated) -> String
     text
 }
 
-/// The pose asked for and the attenuated one, and what attenuation changed, pins marked.
-fn pose_picture(rig: &Rig, set: &PinSet, w1: &[f32], result: &Attenuated) -> Result<Vec<u8>, Failure> {
+/// The pose asked for and the attenuated one, and how far each has moved since the pins were set, pins marked.
+fn pose_picture(rig: &Rig, set: &PinSet, [w0, w1]: [&[f32]; 2], result: &Attenuated) -> Result<Vec<u8>, Failure> {
     let look = FaceLook::prepare(rig);
     let evaluator = Evaluator::prepare(rig);
+    let base = evaluator.positions(w0);
     let (asked, held) = (evaluator.positions(w1), evaluator.positions(&result.weights));
     let mut pinned: Vec<u32> = set.pins.iter().map(|p| p.vertex).collect();
     pinned.dedup();
@@ -176,7 +177,7 @@ fn pose_picture(rig: &Rig, set: &PinSet, w1: &[f32], result: &Attenuated) -> Res
     let to_mm = rig.space.millimeters(1.0) as f32;
     let distance = |p: &[[f32; 3]]| -> Vec<f32> {
         p.iter()
-            .zip(&rig.neutral)
+            .zip(&base)
             .map(|(a, b)| to_mm * ((a[0] - b[0]).powi(2) + (a[1] - b[1]).powi(2) + (a[2] - b[2]).powi(2)).sqrt())
             .collect()
     };
@@ -185,12 +186,12 @@ fn pose_picture(rig: &Rig, set: &PinSet, w1: &[f32], result: &Attenuated) -> Res
     let colored = |values: Vec<f32>| ScalarField {
         values,
         range: [0.0, most],
-        unit: "mm from neutral".into(),
+        unit: "mm moved".into(),
         colormap: Colormap::Sequential,
     };
     let mut cells = Vec::new();
     for (positions, values, name) in [(&asked, far, "without pins"), (&held, near, "with pins")] {
-        let plain = DrawOptions { markers: markers.clone(), ..DrawOptions::default() };
+        let plain = DrawOptions { width: 560, height: 560, markers: markers.clone(), ..DrawOptions::default() };
         let color = DrawOptions { field: Some(colored(values)), ..plain.clone() };
         cells.push((draw(&look, positions, &plain)?, name.to_string()));
         cells.push((draw(&look, positions, &color)?, format!("{name}: motion")));

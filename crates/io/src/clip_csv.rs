@@ -7,10 +7,10 @@
 //! **Other tables**: `time_s`, `time`, `t` (seconds) or `frame` (with [`ClipOptions::fps`]), then sliders; the head as
 //! `head_tx .. head_tz, head_qx .. head_qw`, as `px_m py_m pz_m qx qy qz qw` (meters), or as the angles above.
 //!
-//! Head angles become the rotation `Ry(yaw) Rx(pitch) Rz(roll)` about axes with +Y up and +Z front:
-//! positive yaw turns the face to the character's left, positive pitch lowers the nose, positive roll lowers the right
-//! ear. [`ClipOptions::head_angle_signs`] reverses angles of recorders that count the other way. Eye angles are kept as
-//! recorded. Separators are comma, semicolon or tab, cells may be quoted, and every cell must be a finite number.
+//! Head angles become the rotation `Ry(-yaw) Rx(pitch) Rz(roll)` about axes with +Y up and +Z front: positive yaw turns
+//! the face to the character's right, positive pitch lowers the nose, as the eye columns of the same recorder count;
+//! positive roll lowers the right ear, which no recording at hand confirms. [`ClipOptions::head_angle_signs`] reverses
+//! angles of recorders that count the other way. Eye angles are kept as recorded. Separators are comma, semicolon or tab, cells may be quoted, and every cell must be a finite number.
 
 mod columns;
 pub mod timecode;
@@ -32,13 +32,13 @@ pub struct ClipOptions {
     pub fps: Option<f64>,
     /// Length of one unit of `head_tx ..` in meters, above 0; meters by default, as our own files have it.
     pub head_meters_per_unit: f64,
-    /// Factors, 1 or -1, on yaw, pitch and roll of the head; 1 by default.
+    /// Factors, 1 or -1, on yaw, pitch and roll of the head about +Y, +X and +Z; -1, 1, 1 by default.
     pub head_angle_signs: [f64; 3],
 }
 
 impl Default for ClipOptions {
     fn default() -> Self {
-        Self { fps: None, head_meters_per_unit: 1.0, head_angle_signs: [1.0; 3] }
+        Self { fps: None, head_meters_per_unit: 1.0, head_angle_signs: [-1.0, 1.0, 1.0] }
     }
 }
 
@@ -226,7 +226,7 @@ impl Recording {
     }
 }
 
-/// `Ry(yaw) Rx(pitch) Rz(roll)` of yaw, pitch and roll in radians.
+/// `Ry(yaw) Rx(pitch) Rz(roll)` of yaw, pitch and roll in radians, each times its sign.
 fn head_rotation(angles: [f64; 3], signs: [f64; 3]) -> DQuat {
     let [yaw, pitch, roll]: [f64; 3] = std::array::from_fn(|k| angles[k] * signs[k]);
     DQuat::from_rotation_y(yaw) * DQuat::from_rotation_x(pitch) * DQuat::from_rotation_z(roll)

@@ -37,15 +37,15 @@ fn live_link_columns_go_where_they_belong() {
     assert!(head.positions_m.iter().all(|p| *p == [0.0; 3]));
     let rotation = |i: usize| DQuat::from_array(head.rotations_xyzw[i]);
     let (front, up, left) = (DVec3::Z, DVec3::Y, DVec3::X);
-    assert!((rotation(0) * front).dot(left) > 0.2, "yaw turns the face to the character's left");
+    assert!((rotation(0) * front).dot(left) < -0.2, "yaw turns the face to the character's right");
     assert!((rotation(1) * front).dot(up) < -0.2, "pitch lowers the nose");
     assert!((rotation(2) * -left).dot(up) < -0.2, "roll lowers the right ear");
-    let expected = DQuat::from_rotation_y(0.3) * DQuat::from_rotation_x(0.2) * DQuat::from_rotation_z(0.1);
+    let expected = DQuat::from_rotation_y(-0.3) * DQuat::from_rotation_x(0.2) * DQuat::from_rotation_z(0.1);
     assert!(rotation(3).angle_between(expected) < 1e-7);
-    let reversed = ClipOptions { head_angle_signs: [-1.0, 1.0, 1.0], ..ClipOptions::default() };
+    let reversed = ClipOptions { head_angle_signs: [1.0, 1.0, 1.0], ..ClipOptions::default() };
     let text = live_link(&["10:00:00:28.0,10,0,0.3,0,0,0,0,0,0,0,0"]);
     let head = clip_csv::read(text.as_bytes(), &reversed).unwrap().clip.head.unwrap();
-    assert!(DQuat::from_array(head.rotations_xyzw[0]).angle_between(DQuat::from_rotation_y(-0.3)) < 1e-7);
+    assert!(DQuat::from_array(head.rotations_xyzw[0]).angle_between(DQuat::from_rotation_y(0.3)) < 1e-7);
 }
 
 #[test]
