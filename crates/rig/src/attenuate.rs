@@ -280,7 +280,7 @@ impl<'a> PoseAttenuation<'a> {
             .collect();
         let mut pinned_energy = vec![0.0; gram.deltas().len()];
         for i in 0..self.selection.rows().len() {
-            self.selection.rows().row(i).iter().for_each(|&(s, x)| pinned_energy[s as usize] += x * x);
+            self.selection.rows().row(i).iter().for_each(|&(s, x)| pinned_energy[s as usize] += f64::from(x).powi(2));
         }
         let only_pinned: Vec<usize> = all
             .filter(|&s| pinned_energy[full(s)] > 0.999 * g[(full(s), full(s))] && g[(full(s), full(s))] > 0.0)

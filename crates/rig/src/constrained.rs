@@ -156,7 +156,7 @@ impl Model<'_> {
         let limit_rows: Vec<(Vec<f64>, f64, f64)> = (0..problem.limits.len())
             .map(|i| {
                 let mut row = vec![0.0; c.len()];
-                problem.limit_rows.row(i).iter().for_each(|&(s, x)| row[s as usize] = x);
+                problem.limit_rows.row(i).iter().for_each(|&(s, x)| row[s as usize] = x.into());
                 let row = through_transposed(&slopes, &row, n_sliders);
                 let [low, high] = problem.limits[i].range;
                 (free.iter().map(|&f| row[f]).collect(), low - limit_now[i], high - limit_now[i])

@@ -164,7 +164,7 @@ pub(crate) fn gram_of(deltas: &[Deltas], positions: &[[f32; 3]], progress: &Prog
             let mut sum = Matrix::zeros(n, n);
             for block in group * n_blocks / n_groups..(group + 1) * n_blocks / n_groups {
                 let (active, panel) = blocks.panel(block, deltas);
-                add_panel_gram(&mut sum, &active, &panel);
+                add_at(&mut sum, &active, &panel.gram());
                 let so_far = done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
                 tick(progress, "inner products of shapes", so_far as f32 / n_blocks as f32)?;
             }
@@ -250,9 +250,8 @@ fn spatial_rank(positions: &[[f32; 3]]) -> Vec<u32> {
     rank
 }
 
-/// Adds `panel^T panel` to the lower half of `sum`, at the ascending rows and columns `active`.
-pub(crate) fn add_panel_gram(sum: &mut Matrix, active: &[usize], panel: &Matrix) {
-    let product = panel.gram();
+/// Adds the symmetric `product` to the lower half of `sum`, at the ascending rows and columns `active`.
+pub(crate) fn add_at(sum: &mut Matrix, active: &[usize], product: &Matrix) {
     for (j, &column) in active.iter().enumerate() {
         let from = &product.column(j)[j..];
         let to = sum.column_mut(column);

@@ -20,10 +20,13 @@
 //! `K = S Z` and `R = diag(r)^1/2`, `e = -a Z R (I + (a - 1) R K R)^-1 R (S w1 - t)`. A new selection costs `s` solves
 //! instead of a factorisation, a new `a` an s x s factor, an event an s x m product. Many pins use the direct system.
 
-use crate::gram::{RigGram, add_panel_gram, factor_with_ridge};
+use crate::gram::{RigGram, add_at, factor_with_ridge};
+use crate::model::Deltas;
 use crate::pins::Pin;
+use rayon::prelude::*;
 use risorius_linalg::{Cholesky, Matrix, dense::dot};
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 /// Above this `a` pins are as hard as f64 can tell; `a` is dimensionless.
@@ -33,33 +36,29 @@ pub const MAX_ALPHA: f64 = 1e12;
 #[derive(Debug, Clone, Default)]
 pub struct Rows {
     first: Vec<usize>,
-    entries: Vec<(u32, f64)>,
+    /// Shape and value; f32 as the deltas are, since a slider event reads them all.
+    entries: Vec<(u32, f32)>,
 }
 
 impl Rows {
     /// The rows of the given coordinates (vertex, axis), ascending.
     pub fn gather(gram: &RigGram, coordinates: &[(u32, usize)]) -> Self {
-        let mut by_row: Vec<Vec<(u32, f64)>> = vec![Vec::new(); coordinates.len()];
-        for (shape, deltas) in gram.deltas().iter().enumerate() {
-            // Both lists ascend, so each search starts where the last one ended; one search serves all three axes.
-            let mut at = 0;
-            let mut last = None;
-            for (row, &(vertex, axis)) in by_row.iter_mut().zip(coordinates) {
-                if last != Some(vertex) {
-                    at += deltas.vertices[at..].partition_point(|&v| v < vertex);
-                    last = Some(vertex);
-                }
-                if deltas.vertices.get(at) == Some(&vertex) && deltas.offsets[at][axis] != 0.0 {
-                    row.push((shape as u32, deltas.offsets[at][axis].into()));
-                }
+        // By shape first, since a shape's vertices ascend as the coordinates do.
+        let by_shape: Vec<Vec<(u32, f32)>> = gram.deltas().par_iter().map(|d| entries_of(d, coordinates)).collect();
+        let mut first = vec![0usize; coordinates.len() + 1];
+        by_shape.iter().flatten().for_each(|&(row, _)| first[row as usize + 1] += 1);
+        for row in 0..coordinates.len() {
+            first[row + 1] += first[row];
+        }
+        let mut next = first.clone();
+        let mut entries = vec![(0, 0.0); first[coordinates.len()]];
+        for (shape, column) in by_shape.iter().enumerate() {
+            for &(row, value) in column {
+                entries[next[row as usize]] = (shape as u32, value);
+                next[row as usize] += 1;
             }
         }
-        let mut rows = Self { first: vec![0], entries: Vec::new() };
-        for row in by_row {
-            rows.entries.extend(row);
-            rows.first.push(rows.entries.len());
-        }
-        rows
+        Self { first, entries }
     }
 
     /// Number of rows.
@@ -73,45 +72,76 @@ impl Rows {
     }
 
     /// Shapes and values of one row.
-    pub fn row(&self, row: usize) -> &[(u32, f64)] {
+    pub fn row(&self, row: usize) -> &[(u32, f32)] {
         &self.entries[self.first[row]..self.first[row + 1]]
     }
 
     /// `S c`: how far each coordinate moves at shape strengths `c`.
     pub fn times(&self, c: &[f64]) -> Vec<f64> {
-        (0..self.len()).map(|i| self.row(i).iter().map(|&(s, x)| x * c[s as usize]).sum()).collect()
+        (0..self.len()).map(|i| self.row(i).iter().map(|&(s, x)| f64::from(x) * c[s as usize]).sum()).collect()
     }
 
     /// `S^T y`.
     pub fn transposed_times(&self, y: &[f64], n_shapes: usize) -> Vec<f64> {
         let mut out = vec![0.0; n_shapes];
         for (i, &yi) in y.iter().enumerate() {
-            self.row(i).iter().for_each(|&(s, x)| out[s as usize] += x * yi);
+            self.row(i).iter().for_each(|&(s, x)| out[s as usize] += f64::from(x) * yi);
         }
         out
     }
 
     /// `S^T diag(weight) S` for weights of 0 or more.
     pub fn weighted_gram(&self, weights: &[f64], n_shapes: usize) -> Matrix {
-        const PANEL: usize = 512;
+        const PANEL: usize = 256;
+        let starts: Vec<usize> = (0..self.len()).step_by(PANEL).collect();
+        // Products in parallel, a few at a time for the sake of memory, and sums in the order of the panels.
         let mut sum = Matrix::zeros(n_shapes, n_shapes);
-        for start in (0..self.len()).step_by(PANEL) {
-            let rows = start..(start + PANEL).min(self.len());
-            let mut active: Vec<usize> = rows.clone().flat_map(|i| self.row(i)).map(|e| e.0 as usize).collect();
-            active.sort_unstable();
-            active.dedup();
-            let mut column_of = vec![0; n_shapes];
-            active.iter().enumerate().for_each(|(column, &shape)| column_of[shape] = column);
-            let mut panel = Matrix::zeros(rows.len(), active.len());
-            for (local, i) in rows.enumerate() {
-                let scale = weights[i].max(0.0).sqrt();
-                self.row(i).iter().for_each(|&(s, x)| panel[(local, column_of[s as usize])] = scale * x);
-            }
-            add_panel_gram(&mut sum, &active, &panel);
+        for some in starts.chunks(8) {
+            let products: Vec<(Vec<usize>, Matrix)> = some
+                .par_iter()
+                .map(|&start| self.panel(start..(start + PANEL).min(self.len()), weights, n_shapes))
+                .map(|(active, panel)| (active, panel.gram()))
+                .collect();
+            products.iter().for_each(|(active, product)| add_at(&mut sum, active, product));
         }
         sum.mirror_lower();
         sum
     }
+
+    /// The shapes that act on some rows, ascending, and these rows times the roots of their weights.
+    fn panel(&self, rows: Range<usize>, weights: &[f64], n_shapes: usize) -> (Vec<usize>, Matrix) {
+        let mut column_of = vec![usize::MAX; n_shapes];
+        rows.clone().flat_map(|i| self.row(i)).for_each(|e| column_of[e.0 as usize] = 0);
+        let active: Vec<usize> = (0..n_shapes).filter(|&s| column_of[s] == 0).collect();
+        active.iter().enumerate().for_each(|(column, &shape)| column_of[shape] = column);
+        let mut panel = Matrix::zeros(rows.len(), active.len());
+        for (local, i) in rows.enumerate() {
+            let scale = weights[i].max(0.0).sqrt();
+            self.row(i).iter().for_each(|&(s, x)| panel[(local, column_of[s as usize])] = scale * f64::from(x));
+        }
+        (active, panel)
+    }
+}
+
+/// Rows and values of a shape's displacements at ascending coordinates, zeros left out.
+fn entries_of(deltas: &Deltas, coordinates: &[(u32, usize)]) -> Vec<(u32, f32)> {
+    let mut entries = Vec::new();
+    // Each search starts where the last one ended; one search serves all three axes.
+    let (mut at, mut last) = (0, None);
+    for (row, &(vertex, axis)) in coordinates.iter().enumerate() {
+        if last != Some(vertex) {
+            at += deltas.vertices[at..].partition_point(|&v| v < vertex);
+            last = Some(vertex);
+        }
+        match deltas.vertices.get(at) {
+            Some(&v) if v == vertex && deltas.offsets[at][axis] != 0.0 => {
+                entries.push((row as u32, deltas.offsets[at][axis]));
+            }
+            Some(_) => {}
+            None => break,
+        }
+    }
+    entries
 }
 
 /// Pins on a rig, prepared for every `a`, every strength and every slider event.
@@ -209,7 +239,7 @@ fn low_rank(gram: &RigGram, rows: &Rows, free: &[usize]) -> (Matrix, Matrix) {
     for i in 0..rows.len() {
         for &(shape, x) in rows.row(i) {
             if slot[shape as usize] != usize::MAX {
-                s_transposed[(slot[shape as usize], i)] = x;
+                s_transposed[(slot[shape as usize], i)] = x.into();
             }
         }
     }
