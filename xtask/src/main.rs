@@ -64,7 +64,7 @@ fn bench(name: &str) -> Result<(), String> {
     if !python.join("bin/python").exists() {
         need("python3", &["python3", "python3-venv"])?;
         status(Command::new("python3").args(["-m", "venv"]).arg(&python))?;
-        status(Command::new(python.join("bin/pip")).args(["install", "--quiet", "numpy"]))?;
+        status(Command::new(python.join("bin/pip")).args(["install", "--quiet", "numpy", "scipy"]))?;
     }
     let mut run = Command::new(env!("CARGO"));
     run.args(["run", "--release", "--quiet", "--package", "risorius-benches", "--bin", name]);

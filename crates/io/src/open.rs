@@ -27,7 +27,7 @@ pub struct OpenOptions {
     pub sidecar: Option<PathBuf>,
     /// A file of named vertex ranges (`{"lips": [10, 20]}`, end not included), added to the sidecar's regions.
     pub regions: Option<PathBuf>,
-    /// Length of one unit in metres.
+    /// Length of one unit in meters.
     pub meters_per_unit: Option<f64>,
     /// Axis to the top of the head.
     pub up: Option<Axis>,

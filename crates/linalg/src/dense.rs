@@ -168,7 +168,7 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the matrix is not positive definite: pivot {pivot} is not positive")]
 pub struct NotPositiveDefinite {
-    /// Row at which the factorisation stopped.
+    /// Row at which the factorization stopped.
     pub pivot: usize,
 }
 

@@ -1,7 +1,7 @@
 //! Strictly convex quadratic programs with bounds and a few general inequalities.
 //!
 //! ```text
-//! minimise  1/2 x^T H x + g^T x    subject to    lower <= x <= upper,    row_lower <= R x <= row_upper
+//! minimize  1/2 x^T H x + g^T x    subject to    lower <= x <= upper,    row_lower <= R x <= row_upper
 //! ```
 //!
 //! The dual active-set method of Goldfarb and Idnani [Goldfarb83]: start at the unconstrained minimum and take in the
@@ -27,10 +27,10 @@ pub struct QuadraticProgram<'a> {
     pub rows: &'a [(Vec<f64>, f64, f64)],
 }
 
-/// The minimiser and what proves it.
+/// The minimizer and what proves it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QpSolution {
-    /// The minimiser.
+    /// The minimizer.
     pub x: Vec<f64>,
     /// Multiplier of each bound: positive where the lower, negative where the upper bound pushes, else 0.
     pub bound_multipliers: Vec<f64>,

@@ -1,6 +1,6 @@
 //! Smooth vertex normals of a moving mesh.
 //!
-//! The normal of a vertex is the normalised sum of the cross products of its triangles, so each triangle counts by its
+//! The normal of a vertex is the normalized sum of the cross products of its triangles, so each triangle counts by its
 //! area. Connectivity is prepared once; a pose then takes one pass over triangles and one over vertices. Each vertex
 //! adds its triangles in a fixed order, so the result does not depend on the number of threads.
 //! In: n positions. Out: n unit vectors; a vertex without area gets +Y, never NaN.

@@ -22,12 +22,12 @@ pub struct Clip {
     pub eye_angles: Option<Vec<[[f32; 3]; 2]>>,
 }
 
-/// Rigid motion of the head over time: `world_from_head`, in metres.
+/// Rigid motion of the head over time: `world_from_head`, in meters.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HeadMotion {
     /// Time of each sample in seconds, strictly ascending.
     pub times_secs: Vec<f64>,
-    /// Position in metres.
+    /// Position in meters.
     pub positions_m: Vec<[f64; 3]>,
     /// Unit quaternion, x y z w.
     pub rotations_xyzw: Vec<[f64; 4]>,
@@ -74,6 +74,14 @@ pub enum ClipError {
         /// The rate asked for.
         fps: f64,
     },
+    /// A long clip on a rig of very many sliders.
+    #[error("{n_frames} frames of {n_sliders} sliders are too many values to hold; cut the clip or split the rig")]
+    TooManyValues {
+        /// Frames of the clip.
+        n_frames: usize,
+        /// Sliders of the rig.
+        n_sliders: usize,
+    },
     /// Resampling would give too many frames.
     #[error("{n_frames:.0} frames are too many (at most {MAX_FRAMES}); cut the clip or lower the frame rate")]
     TooLong {
@@ -81,6 +89,9 @@ pub enum ClipError {
         n_frames: f64,
     },
 }
+
+/// Most values that binding a clip to a rig gives (2 GB).
+const MAX_BOUND_VALUES: usize = 1 << 29;
 
 /// Resampling gives no more frames than this (a day at 100 fps).
 pub const MAX_FRAMES: usize = 8_640_000;
@@ -163,7 +174,11 @@ impl Clip {
     }
 
     /// The values of every frame as weights of `rig` (frames x sliders), and which column drives which slider.
-    pub fn bind(&self, rig: &crate::Rig) -> (Vec<f32>, NameMap) {
+    pub fn bind(&self, rig: &crate::Rig) -> Result<(Vec<f32>, NameMap), ClipError> {
+        let (n_frames, n_sliders) = (self.n_frames(), rig.sliders.len());
+        if n_frames.saturating_mul(n_sliders) > MAX_BOUND_VALUES {
+            return Err(ClipError::TooManyValues { n_frames, n_sliders });
+        }
         let sliders: Vec<String> = rig.sliders.iter().map(|s| s.name.clone()).collect();
         let map = match_names(&self.names, &sliders);
         let mut weights = vec![0.0; self.n_frames() * sliders.len()];
@@ -173,7 +188,7 @@ impl Clip {
                 map.links.iter().for_each(|&(column, slider, factor)| row[slider] += factor * values[column]);
             }
         }
-        (weights, map)
+        Ok((weights, map))
     }
 
     /// Values at time `t`.
@@ -230,7 +245,7 @@ impl HeadMotion {
         Ok(())
     }
 
-    /// Position in metres and rotation at time `t`.
+    /// Position in meters and rotation at time `t`.
     pub fn sample(&self, t_secs: f64) -> (DVec3, DQuat) {
         let (a, b, f) = bracket(&self.times_secs, t_secs);
         let position = DVec3::from(self.positions_m[a]).lerp(self.positions_m[b].into(), f);

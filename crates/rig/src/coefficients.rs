@@ -1,7 +1,7 @@
 //! From slider values to shape strengths: `x = f0 + D c(w)`.
 //!
 //! A slider without in-betweens has `c = w`. With in-betweens at `v1 < v2 < ... < 1` the face passes through each of
-//! them in turn: between two neighbours the one fades out as the other fades in; below `v1` the first one scales with
+//! them in turn: between two neighbors the one fades out as the other fades in; below `v1` the first one scales with
 //! `w / v1`, above 1 the last stretch goes on, so over-driven sliders keep moving. A combination has the product or the
 //! least of its sliders, those below 0 counting as 0.
 //! `c` is piecewise polynomial, continuous, and exactly `w` for a rig without in-betweens and combinations.

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! over sliders within their ranges and limited coordinates within theirs. It lives in the space of shapes, so no vertex
-//! is touched. Each step linearises `c` and solves a convex quadratic program; a backtracking line search keeps the
+//! is touched. Each step linearizes `c` and solves a convex quadratic program; a backtracking line search keeps the
 //! objective (with a penalty on limits that curvature violates) falling. A linear rig takes one step, and the result
 //! meets the KKT conditions.
 
@@ -131,7 +131,7 @@ impl Model<'_> {
         others + pins + ridge + self.penalty * outside
     }
 
-    /// The best change of the free sliders for `c` linearised at `w`, and the KKT residual of that program.
+    /// The best change of the free sliders for `c` linearized at `w`, and the KKT residual of that program.
     fn step(&self, system: &Matrix, w: &[f64]) -> Result<(Vec<f64>, f64), QpError> {
         let problem = self.problem;
         let (gram, rows, free) = (self.selection.gram(), self.selection.rows(), self.selection.free());

@@ -4,7 +4,7 @@
 //! [`names`] (what shape names say), [`coefficients`] and [`evaluate`] (weights to vertices), [`clip`] and [`take`]
 //! (over time).
 //!
-//! A rig keeps the numbers of the artist's file: their unit, their axes. [`Space`] says how to get to metres, +Y up,
+//! A rig keeps the numbers of the artist's file: their unit, their axes. [`Space`] says how to get to meters, +Y up,
 //! +Z front. Physics converts displacements, never the artist's surface, which is how an untouched result stays the
 //! artist's to the bit.
 

@@ -42,7 +42,7 @@ pub struct Part {
     pub corner_uvs: Option<Vec<[f32; 2]>>,
     /// The artist's shading normals per corner of `faces`.
     pub corner_normals: Option<Vec<[f32; 3]>>,
-    /// Colour per file vertex, linear RGBA.
+    /// Color per file vertex, linear RGBA.
     pub colors: Option<Vec<[f32; 4]>>,
     /// Runs of faces with one material, ascending by first face; empty when there are none.
     pub groups: Vec<FaceGroup>,
@@ -72,7 +72,7 @@ pub struct Material {
     pub roughness: f32,
     /// Drawn from both sides.
     pub double_sided: bool,
-    /// Base colour texture, in the file's own encoding.
+    /// Base color texture, in the file's own encoding.
     pub image: Option<Image>,
 }
 
@@ -192,13 +192,13 @@ impl std::str::FromStr for Axis {
     }
 }
 
-/// Metres per unit from `m`, `dm`, `cm`, `mm`, `in`, `ft` or a number of metres.
+/// Metres per unit from `m`, `dm`, `cm`, `mm`, `in`, `ft` or a number of meters.
 pub fn parse_unit(text: &str) -> Result<f64, String> {
     const UNITS: [(&str, f64); 6] =
         [("m", 1.0), ("dm", 0.1), ("cm", 0.01), ("mm", 0.001), ("in", 0.0254), ("ft", 0.3048)];
     let known = UNITS.iter().find(|u| u.0 == text).map(|u| u.1);
     let meters = known.or_else(|| text.parse().ok()).filter(|m: &f64| m.is_finite() && *m > 0.0);
-    meters.ok_or_else(|| format!("'{text}' is not a unit; give m, dm, cm, mm, in, ft or a positive number of metres"))
+    meters.ok_or_else(|| format!("'{text}' is not a unit; give m, dm, cm, mm, in, ft or a positive number of meters"))
 }
 
 impl std::fmt::Display for Axis {
@@ -210,7 +210,7 @@ impl std::fmt::Display for Axis {
 /// Unit and axes of a rig's numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Space {
-    /// Length of one unit of the file in metres.
+    /// Length of one unit of the file in meters.
     pub meters_per_unit: f64,
     /// The file axis that points to the top of the head.
     pub up: Axis,
@@ -232,7 +232,7 @@ impl Space {
         glam::DMat3::from_cols(up.cross(front), up, front).transpose()
     }
 
-    /// A length of the file in millimetres, for reports.
+    /// A length of the file in millimeters, for reports.
     pub fn millimeters(&self, length: f64) -> f64 {
         length * self.meters_per_unit * 1000.0
     }

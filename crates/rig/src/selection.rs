@@ -18,7 +18,7 @@
 //! Departure from the paper: solved for `e`, so that sliders that matter to nobody keep their values, and, when there are
 //! fewer pins than sliders, by the Woodbury identity on the factor of `G` that the rig keeps: with `Z = G^-1 S^T`,
 //! `K = S Z` and `R = diag(r)^1/2`, `e = -a Z R (I + (a - 1) R K R)^-1 R (S w1 - t)`. A new selection costs `s` solves
-//! instead of a factorisation, a new `a` an s x s factor, an event an s x m product. Many pins use the direct system.
+//! instead of a factorization, a new `a` an s x s factor, an event an s x m product. Many pins use the direct system.
 
 use crate::gram::{RigGram, add_at, factor_with_ridge};
 use crate::model::Deltas;

@@ -169,7 +169,7 @@ fn bounds_meet_kkt_and_locked_sliders_stay() {
     assert!(!bounded.at_bound.is_empty());
     assert_eq!((bounded.weights[4], bounded.weights[2]), (w1[4], w1[2]));
     assert!(bounded.pinned_after.rms < bounded.pinned_before.rms);
-    // No feasible neighbour is better: the objective rises along every coordinate.
+    // No feasible neighbor is better: the objective rises along every coordinate.
     let gram = RigGram::prepare(&rig, &silent).unwrap();
     let selection = select(&gram, &set, &[2, 4]);
     let objective = |w: &[f64]| {

@@ -143,7 +143,7 @@ fn fit_sphere(points: &[Vec3]) -> Option<(DVec3, f64)> {
     (center.is_finite() && radius.is_finite() && radius > 0.0).then_some((mean + center, radius))
 }
 
-/// Modellers put rings of vertices around the pupil, so the densest direction near the front is where the eye looks.
+/// Modelers put rings of vertices around the pupil, so the densest direction near the front is where the eye looks.
 fn gaze(points: &[Vec3], center: Vec3) -> Vec3 {
     let mut gaze = Vec3::Z;
     let cone = 30f32.to_radians().cos();

@@ -1,6 +1,6 @@
 //! Headless pictures of faces, and the plots that go with them.
 //!
-//! A software rasteriser: no window, no driver, the same bytes on every machine with the same arithmetic and for any
+//! A software rasterizer: no window, no driver, the same bytes on every machine with the same arithmetic and for any
 //! number of threads. [`FaceLook::prepare`] gathers what does not change with the pose (surfaces, colors, the camera's
 //! frame); [`draw`] turns positions into a [`Canvas`]. [`sheet`], [`matrix`] and [`lines`] arrange and plot.
 //! Nothing here touches files: [`Canvas::encode_png`] gives bytes and the caller writes them.

@@ -1,4 +1,4 @@
-//! Text on a canvas: Noto Sans Mono, drawn from glyphs that were rasterised once, so it is the same everywhere.
+//! Text on a canvas: Noto Sans Mono, drawn from glyphs that were rasterized once, so it is the same everywhere.
 //!
 //! Three sizes exist (line heights of 16, 20 and 24 pixels); a size in between takes the next smaller one, and 12 is
 //! made by halving 24. Characters without a glyph are drawn as `?`. Text runs right, or upwards for matrix columns.

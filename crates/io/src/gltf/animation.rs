@@ -177,7 +177,7 @@ fn rigid_motion(
         let turned = rotation.as_ref().map_or(rest_rotation, |c| c.sample_rotation(t));
         let own = DMat3::from_quat(turned * rest_rotation.inverse());
         let mut q = if invertible { rotation_part(linear * own * inverse) } else { DQuat::IDENTITY };
-        // Neighbouring frames on the same half of the quaternion sphere, so that they can be blended.
+        // Neighboring frames on the same half of the quaternion sphere, so that they can be blended.
         if rotations.last().is_some_and(|&last| q.dot(DQuat::from_array(last)) < 0.0) {
             q = -q;
         }

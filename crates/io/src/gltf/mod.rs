@@ -118,7 +118,7 @@ fn note_extensions(doc: &Document) -> Result<(), IoError> {
     Ok(())
 }
 
-/// The unit and axes that our writer leaves in the asset; other files are metres, +Y up, +Z front by the standard.
+/// The unit and axes that our writer leaves in the asset; other files are meters, +Y up, +Z front by the standard.
 fn space_from_extras(doc: &Document) -> Option<Space> {
     let space = doc.root.asset.extras.as_ref()?.get("space")?;
     let axis = |name: &str| {

@@ -382,7 +382,7 @@ fn f32_times(what: &str, times_secs: &[f64]) -> Result<Vec<[f32; 1]>, IoError> {
     }
 }
 
-/// Head motion from metres, +Y up, +Z front into the rig's unit and axes.
+/// Head motion from meters, +Y up, +Z front into the rig's unit and axes.
 fn in_file_space(rig: &Rig, head: &HeadMotion) -> (Vec<[f32; 3]>, Vec<[f32; 4]>) {
     let si_from_file: DMat3 = rig.space.si_axes_from_file();
     let (turn, back) = (DQuat::from_mat3(&si_from_file), si_from_file.transpose());

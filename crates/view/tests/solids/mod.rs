@@ -34,7 +34,7 @@ pub fn part(name: &str, (positions, faces): (Vec<[f32; 3]>, Polygons)) -> RawPar
     RawPart { name: name.into(), positions, faces, ..RawPart::default() }
 }
 
-/// A rig of `parts`, metres, Y up.
+/// A rig of `parts`, meters, Y up.
 pub fn rig(parts: Vec<RawPart>) -> Rig {
     rig_in(Space::default(), parts)
 }
