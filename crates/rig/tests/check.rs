@@ -197,7 +197,8 @@ fn a_thousand_copies_are_a_thousand_entries_of_one_problem() {
 #[test]
 fn roles_and_sliders() {
     use Severity::*;
-    let with = |shapes: &[(&str, &[(u32, [f32; 3])])], table: &RoleTable| {
+    type Moves<'a> = &'a [(u32, [f32; 3])];
+    let with = |shapes: &[(&str, Moves)], table: &RoleTable| {
         let mut raw = raw_head(&NAMES);
         raw.parts[0].shapes.extend(shapes.iter().map(|(name, moves)| shape(name, moves)));
         assemble(raw, table).0
