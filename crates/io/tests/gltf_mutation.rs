@@ -5,43 +5,17 @@
 
 #[path = "fbx/binary.rs"]
 mod binary_fbx;
+mod counting;
 #[path = "gltf/synthetic.rs"]
 mod synthetic;
 
+use counting::{ALONE, NOW, PEAK, n_cases};
 use risorius_io::IoError;
 use risorius_io::gltf::{GlbOptions, WeightTrack, write_glb};
 use risorius_io::{fbx, gltf};
 use risorius_mesh::progress::silent;
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-
-/// Counts what is allocated and the most that ever was.
-struct Counting;
-
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call goes to the system allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let now = NOW.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        PEAK.fetch_max(now, Ordering::Relaxed);
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-/// One test at a time, so that time and memory are its own.
-static ALONE: Mutex<()> = Mutex::new(());
 
 /// A small generator (xorshift).
 struct Random(u64);
@@ -136,6 +110,7 @@ fn survive(
     let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     assert!(read(good).unwrap() > 0, "{name}");
     let (mut still_read, mut slowest, mut largest) = (0, Duration::ZERO, 0);
+    let n = n_cases(n);
     for case in 0..n {
         let mut random = Random(0x9E37_79B9_7F4A_7C15 ^ (case + 1).wrapping_mul(0xBF58_476D_1CE4_E5B9));
         let bytes = damage(good, &mut random);

@@ -3,6 +3,9 @@
 //! Damage is deterministic: flipped bits, cuts, digits that become huge numbers, repeated and removed pieces. Memory is
 //! counted by this binary's allocator.
 
+mod counting;
+
+use counting::{ALONE, NOW, PEAK, n_cases};
 use risorius_io::clip_csv::ClipOptions;
 use risorius_io::take_out::{TakeHeader, TakeWriter};
 use risorius_io::{
@@ -10,38 +13,10 @@ use risorius_io::{
 };
 use risorius_mesh::Polygons;
 use risorius_mesh::progress::silent;
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Cursor;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-struct Counting;
-
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-/// One format at a time, so that the peak is its own.
-static ALONE: Mutex<()> = Mutex::new(());
-
-// SAFETY: every call goes to the system allocator unchanged; only sizes are counted.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        PEAK.fetch_max(NOW.fetch_add(layout.size(), Ordering::Relaxed) + layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise about `layout` is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: `memory` came from `alloc` above with the same layout.
-        unsafe { System.dealloc(memory, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-const N_MUTANTS: u64 = 3_000;
 const MOST_MEMORY: usize = 256 << 20;
 
 /// A small generator of numbers that are the same on every machine.
@@ -100,7 +75,8 @@ fn torture<T>(format: &str, sample: &[u8], read: impl Fn(&[u8]) -> Result<T, ris
     let before = NOW.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);
     let (mut n_refused, mut slowest) = (0, Duration::ZERO);
-    for seed in 0..N_MUTANTS {
+    let n_mutants = n_cases(3_000);
+    for seed in 0..n_mutants {
         let bytes = mutant(sample, seed);
         let start = Instant::now();
         if let Err(error) = read(&bytes) {
@@ -110,7 +86,7 @@ fn torture<T>(format: &str, sample: &[u8], read: impl Fn(&[u8]) -> Result<T, ris
         slowest = slowest.max(start.elapsed());
     }
     let peak = PEAK.load(Ordering::Relaxed).saturating_sub(before);
-    eprintln!("{format}: {n_refused} of {N_MUTANTS} refused, {:.2} MB, slowest {slowest:?}", peak as f64 / 1e6);
+    eprintln!("{format}: {n_refused} of {n_mutants} refused, {:.2} MB, slowest {slowest:?}", peak as f64 / 1e6);
     assert!(slowest < Duration::from_secs(1), "{format}: {slowest:?}");
     assert!(peak < MOST_MEMORY, "{format}: {peak} bytes");
     assert!(n_refused > 0, "{format}: damage goes unnoticed");
@@ -226,6 +202,9 @@ fn takes() {
 
 #[test]
 fn small_json() {
+    let pins = br#"[{"vertices": [1, 2], "part": "skin", "axes": "xy", "times": [[0, 1.5]], "only": ["a"]},
+                    {"near": [0.1, 2, 3], "within": {"y": [-0.5, 0.5]}}]"#;
+    torture("pins", pins, risorius_io::open::read_pins);
     torture("weights", br#"{"jawOpen": 0.6, "smile_L": 0.25, "smile_R": 1e-3}"#, weights_json::read);
     let sidecar_text = br#"{"inbetweens":[{"shape":"jawOpen50","slider":"jawOpen","at":0.5}],
         "combinations":[{"shape":"fix","sliders":["smile_L","jawOpen"],"rule":"lowest"}],"sliders":["brow50"],
