@@ -1,11 +1,14 @@
 //! `attenuate`: pinned points stay while sliders move, for a pose or for a whole clip.
 
+use crate::files::{expect_ending, extension};
+use crate::pictures::{distances_mm, pin_markers};
 use crate::pose::ClipArgs;
-use crate::rig_args::{RigArgs, mapping_to_json, mapping_to_text, slider_names, sliders, weights, weights_to_json};
+use crate::rig_args::{
+    RigArgs, mapping_to_json, mapping_to_text, pins, slider_names, sliders, weights, weights_to_json,
+};
 use crate::session::{Failure, Report, Session};
 use crate::takes::{Frames, write_frames};
-use clap::Args;
-use risorius_io::open::{read_file, read_pins};
+use clap::{ArgGroup, Args};
 use risorius_io::output::write_whole;
 use risorius_io::{clip_csv, clip_json, weights_json};
 use risorius_rig::attenuate::{AttenuateOptions, Attenuated, Motion, PoseAttenuation, select};
@@ -13,13 +16,14 @@ use risorius_rig::attenuate_clip::{ClipOptions, attenuate_clip};
 use risorius_rig::gram::RigGram;
 use risorius_rig::pins::PinSet;
 use risorius_rig::{Clip, Evaluator, Rig};
-use risorius_view::{Colormap, DrawOptions, FaceLook, Marker, ScalarField, Series, draw, lines, sheet};
+use risorius_view::{Colormap, DrawOptions, FaceLook, ScalarField, Series, draw, lines, sheet};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// See [`crate`].
 #[derive(Args)]
+#[command(group(ArgGroup::new("what").required(true).args(["weights", "clip"])))]
 pub struct Arguments {
     #[command(flatten)]
     rig: RigArgs,
@@ -27,7 +31,7 @@ pub struct Arguments {
     #[arg(long, value_name = "P")]
     pins: String,
     /// Slider values now: a JSON file, inline JSON, or jawOpen=0.6,smile=1.
-    #[arg(long, short, value_name = "W", required_unless_present = "clip", conflicts_with = "clip")]
+    #[arg(long, short, value_name = "W")]
     weights: Option<String>,
     /// A whole clip instead of one pose.
     #[arg(long, value_name = "FILE")]
@@ -47,10 +51,10 @@ pub struct Arguments {
     #[arg(long, value_name = "NAMES")]
     lock: Option<String>,
     /// Seconds over which pins with times fade in and out.
-    #[arg(long, default_value_t = 0.2)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.2, allow_negative_numbers = true)]
     fade: f64,
     /// Seconds of smoothing of the change of weights over a clip; 0 for none.
-    #[arg(long, default_value_t = 0.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.0, allow_negative_numbers = true)]
     smooth: f64,
     /// New weights (.json), or the new clip (.csv, .json, .glb, .gltf, .mdd, .pc2, .npz).
     #[arg(long, short)]
@@ -62,20 +66,10 @@ pub struct Arguments {
 
 /// Runs the verb.
 pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> {
-    let file = arguments.rig.open(session)?;
+    check_call(arguments)?;
+    let file = arguments.rig.open_with_sliders(session)?;
     let rig = &file.rig;
-    let pins = if arguments.pins.trim_start().starts_with(['[', '{']) {
-        read_pins(arguments.pins.as_bytes())?
-    } else {
-        read_pins(&read_file(Path::new(&arguments.pins))?)?
-    };
-    let set = PinSet::resolve(rig, &pins).map_err(|problems| {
-        let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        Failure::could_not(all.join("\n"))
-    })?;
-    if !(arguments.fade >= 0.0 && arguments.smooth >= 0.0) {
-        return Err(Failure::wrong_call("--fade and --smooth are 0 or more seconds"));
-    }
+    let set = pins(rig, &arguments.pins)?;
     let options = AttenuateOptions {
         alpha: arguments.alpha,
         bounds: arguments.bounds,
@@ -88,6 +82,33 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
         Some(path) => run_clip(arguments, path, rig, &gram, &set, options, session),
         None => run_pose(arguments, rig, &gram, &set, &options, gram_secs),
     }
+}
+
+/// Everything that can be wrong with the call itself, before any work is done.
+fn check_call(arguments: &Arguments) -> Result<(), Failure> {
+    if !(arguments.fade >= 0.0 && arguments.smooth >= 0.0) {
+        return Err(Failure::wrong_call("--fade and --smooth are 0 or more seconds"));
+    }
+    if arguments.alpha.is_some_and(|a| a.is_nan() || a < 0.0) {
+        return Err(Failure::wrong_call("--alpha is 0 or more, or inf"));
+    }
+    match (&arguments.output, &arguments.clip) {
+        (Some(output), None) => expect_ending(output, &["json"], "a set of weights")?,
+        (Some(output), Some(_)) => {
+            expect_ending(output, &["csv", "json", "glb", "gltf", "mdd", "pc2", "npz"], "an attenuated clip")?
+        }
+        (None, _) => String::new(),
+    };
+    if let Some(picture) = &arguments.picture {
+        expect_ending(picture, &["png"], "a picture")?;
+    }
+    Ok(())
+}
+
+/// A word to people who gave a list of pins without entries.
+fn no_pins_warning(set: &PinSet) -> Option<String> {
+    let is_empty = set.pins.is_empty() && set.limits.is_empty();
+    is_empty.then(|| "there are no pins, so nothing is held".to_string())
 }
 
 fn run_pose(
@@ -104,14 +125,20 @@ fn run_pose(
     let selection = select(gram, set, &options.locked);
     let pose = PoseAttenuation::prepare(rig, &selection, set, options)?;
     let prepared = start.elapsed().as_secs_f64();
-    let result = pose.solve(&w1, &w0)?;
+    let mut result = pose.solve(&w1, &w0)?;
+    result.warnings.extend(no_pins_warning(set));
     let solved = start.elapsed().as_secs_f64() - prepared;
+    // The picture is drawn before anything is written: a run that fails writes nothing.
+    let picture = match &arguments.picture {
+        Some(path) => Some((path, pose_picture(rig, set, [&w0, &w1], &result)?)),
+        None => None,
+    };
     if let Some(path) = &arguments.output {
         let named: Vec<(String, f32)> = slider_names(rig).into_iter().zip(result.weights.iter().copied()).collect();
         write_whole(path, &weights_json::write(&named))?;
     }
-    if let Some(path) = &arguments.picture {
-        write_whole(path, &pose_picture(rig, set, [&w0, &w1], &result)?)?;
+    if let Some((path, png)) = picture {
+        write_whole(path, &png)?;
     }
     let mut json = pose_json(rig, set, &result);
     json["seconds"] = json!({ "inner_products": gram_secs, "selection": prepared, "solve": solved });
@@ -142,13 +169,18 @@ fn pose_json(rig: &Rig, set: &PinSet, result: &Attenuated) -> Value {
     })
 }
 
+/// Four digits after the point, or powers of ten for the stand-in of infinity.
+fn alpha_text(alpha: f64) -> String {
+    if alpha >= 1e9 { format!("{alpha:e}") } else { format!("{alpha:.4}") }
+}
+
 fn pose_text(rig: &Rig, set: &PinSet, w1: &[f32], result: &Attenuated) -> String {
     let mm =
         |m: Motion| format!("max {:.3} mm, rms {:.3} mm", rig.space.millimeters(m.max), rig.space.millimeters(m.rms));
     let mut text = format!(
-        "{} pinned coordinates, alpha {:.4}\n  pinned before: {}\n  pinned after:  {}\n  others deviate: {}\n",
+        "{} pinned coordinates, alpha {}\n  pinned before: {}\n  pinned after:  {}\n  others deviate: {}\n",
         set.pins.len(),
-        result.alpha,
+        alpha_text(result.alpha),
         mm(result.pinned_before),
         mm(result.pinned_after),
         mm(result.others_deviation)
@@ -171,17 +203,8 @@ fn pose_picture(rig: &Rig, set: &PinSet, [w0, w1]: [&[f32]; 2], result: &Attenua
     let evaluator = Evaluator::prepare(rig);
     let base = evaluator.positions(w0);
     let (asked, held) = (evaluator.positions(w1), evaluator.positions(&result.weights));
-    let mut pinned: Vec<u32> = set.pins.iter().map(|p| p.vertex).collect();
-    pinned.dedup();
-    let markers: Vec<Marker> = pinned.iter().map(|&v| Marker::new(v, [230, 40, 40, 255])).collect();
-    let to_mm = rig.space.millimeters(1.0) as f32;
-    let distance = |p: &[[f32; 3]]| -> Vec<f32> {
-        p.iter()
-            .zip(&base)
-            .map(|(a, b)| to_mm * ((a[0] - b[0]).powi(2) + (a[1] - b[1]).powi(2) + (a[2] - b[2]).powi(2)).sqrt())
-            .collect()
-    };
-    let (far, near) = (distance(&asked), distance(&held));
+    let markers = pin_markers(set);
+    let (far, near) = (distances_mm(rig, &asked, &base), distances_mm(rig, &held, &base));
     let most = far.iter().chain(&near).copied().fold(1e-3, f32::max);
     let colored = |values: Vec<f32>| ScalarField {
         values,
@@ -196,7 +219,7 @@ fn pose_picture(rig: &Rig, set: &PinSet, [w0, w1]: [&[f32]; 2], result: &Attenua
         cells.push((draw(&look, positions, &plain)?, name.to_string()));
         cells.push((draw(&look, positions, &color)?, format!("{name}: motion")));
     }
-    Ok(sheet(&cells, 2, &format!("{} pinned points, alpha {:.1}", pinned.len(), result.alpha))?.encode_png())
+    Ok(sheet(&cells, 2, &format!("{} pinned points, alpha {}", markers.len(), alpha_text(result.alpha)))?.encode_png())
 }
 
 fn run_clip(
@@ -210,7 +233,7 @@ fn run_clip(
 ) -> Result<Report, Failure> {
     let content = arguments.clip_args.open(path, session)?;
     let clip = &content.clip;
-    let (weights_in, map) = clip.bind(rig);
+    let (weights_in, map) = clip.bind(rig)?;
     let options = ClipOptions {
         pose,
         from: arguments.from.as_deref().map(|w| weights(rig, w)).transpose()?,
@@ -220,22 +243,15 @@ fn run_clip(
     let start = Instant::now();
     let result = attenuate_clip(rig, gram, set, &clip.times_secs, &weights_in, &options, &session.progress())?;
     let seconds = start.elapsed().as_secs_f64();
+    let picture = match &arguments.picture {
+        Some(path) => Some((path, clip_picture(rig, clip, &result.pinned_rms)?)),
+        None => None,
+    };
     if let Some(output) = &arguments.output {
         write_clip(rig, clip, &result.weights, output, session)?;
     }
-    if let Some(picture) = &arguments.picture {
-        let line = |name: &str, which: usize| Series {
-            name: name.into(),
-            points: clip
-                .times_secs
-                .iter()
-                .zip(&result.pinned_rms)
-                .map(|(&t, rms)| [t, rig.space.millimeters(rms[which])])
-                .collect(),
-        };
-        let series = [line("without attenuation", 0), line("with attenuation", 1)];
-        let canvas = lines(&series, "time (s)", "rms distance of pins (mm)", "Pinned points over the clip")?;
-        write_whole(picture, &canvas.encode_png())?;
+    if let Some((path, png)) = picture {
+        write_whole(path, &png)?;
     }
     let rms = |which: usize| {
         let on: Vec<f64> = result.pinned_rms.iter().map(|r| r[which]).collect();
@@ -247,21 +263,37 @@ fn run_clip(
     };
     let (before, after) = (rms(0), rms(1));
     let text = format!(
-        "{} frames, {} pinned coordinates, alpha {:.4}\n  pinned before: rms {:.3} mm, after: rms {:.3} mm\n{}",
+        "{} frames, {} pinned coordinates, alpha {}\n  pinned before: rms {:.3} mm, after: rms {:.3} mm\n{}{}",
         clip.n_frames(),
         set.pins.len(),
-        result.alpha,
+        alpha_text(result.alpha),
         before["rms_mm"].as_f64().unwrap_or(0.0),
         after["rms_mm"].as_f64().unwrap_or(0.0),
-        mapping_to_text(&map, &clip.names, rig)
+        mapping_to_text(&map, &clip.names, rig),
+        no_pins_warning(set).map(|w| format!("  warning: {w}\n")).unwrap_or_default()
     );
     let json = json!({
         "frames": clip.n_frames(), "alpha": result.alpha, "pinned_coordinates": set.pins.len(),
         "pinned_before": before, "pinned_after": after, "notes": content.notes,
         "mapping": mapping_to_json(&map, &clip.names, rig), "first_weights": first_weights(rig, &result.weights),
-        "seconds": seconds,
+        "warnings": no_pins_warning(set).into_iter().collect::<Vec<_>>(), "seconds": seconds,
     });
     Ok(Report { json, text })
+}
+
+/// Distance of pins over time, without and with attenuation.
+fn clip_picture(rig: &Rig, clip: &Clip, pinned_rms: &[[f64; 2]]) -> Result<Vec<u8>, Failure> {
+    let line = |name: &str, which: usize| Series {
+        name: name.into(),
+        points: clip
+            .times_secs
+            .iter()
+            .zip(pinned_rms)
+            .map(|(&t, rms)| [t, rig.space.millimeters(rms[which])])
+            .collect(),
+    };
+    let series = [line("without attenuation", 0), line("with attenuation", 1)];
+    Ok(lines(&series, "time (s)", "rms distance of pins (mm)", "Pinned points over the clip")?.encode_png())
 }
 
 fn first_weights(rig: &Rig, weights: &[f32]) -> Value {
@@ -271,8 +303,7 @@ fn first_weights(rig: &Rig, weights: &[f32]) -> Value {
 /// Writes weights per frame as a clip, or evaluated as a take.
 fn write_clip(rig: &Rig, clip: &Clip, weights: &[f32], output: &Path, session: &Session) -> Result<(), Failure> {
     let new = Clip { names: slider_names(rig), values: weights.to_vec(), ..clip.clone() };
-    let extension = output.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
-    match extension.as_str() {
+    match extension(output).as_str() {
         "csv" => Ok(write_whole(output, &clip_csv::write_csv(&new))?),
         "json" => Ok(write_whole(output, &clip_json::write(&new))?),
         _ => {

@@ -1,18 +1,20 @@
 //! `convert`: rigs to rigs, clips to clips, head motion to CSV, takes to takes.
 
-use crate::pose::{ClipArgs, write_surface};
+use crate::files::{expect_ending, extension, in_file};
+use crate::pose::{ClipArgs, SURFACES, write_surface};
 use crate::rig_args::AboutRig;
 use crate::session::{Failure, Report, Session};
-use crate::takes::{Frames, take_writer, weight_track};
+use crate::takes::{CACHES, Frames, take_writer, weight_track};
 use clap::{Args, ValueEnum};
 use risorius_io::gltf::{GlbOptions, write_glb};
-use risorius_io::open::{open_clip, open_head, open_take};
-use risorius_io::output::{WholeFile, write_whole};
+use risorius_io::open::{open_clip, open_take};
+use risorius_io::output::write_whole;
 use risorius_io::take_out::TakeHeader;
 use risorius_io::{clip_csv, clip_json, head_csv, obj_folder, sidecar};
 use risorius_rig::names::{Spelling, spell};
 use risorius_rig::{Evaluator, Rig};
 use serde_json::json;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// See [`crate`].
@@ -61,30 +63,34 @@ impl Names {
 
 /// Runs the verb.
 pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> {
-    let from = extension(&arguments.input);
-    match from.as_str() {
+    let is_to_clip = matches!(extension(&arguments.output).as_str(), "csv" | "json") && !arguments.output.is_dir();
+    match extension(&arguments.input).as_str() {
         "bvh" => {
-            let args = &arguments.clip_args;
-            let unit = args.head_unit.unwrap_or(1.0);
-            let head = open_head(&arguments.input, args.joint.as_deref(), unit, &args.options(), &session.progress())?;
-            let head = args.fps.map_or(Ok(head.clone()), |fps| head.resample(fps))?;
-            expect(&arguments.output, &["csv"], "head motion")?;
+            expect_ending(&arguments.output, &["csv"], "head motion")?;
+            let mut head = arguments.clip_args.open_head(&arguments.input, session)?;
+            if let Some(fps) = arguments.clip_args.fps {
+                head = head.resample(fps)?;
+            }
             write_whole(&arguments.output, &head_csv::write(&head))?;
             Ok(report(&arguments.output, json!({ "frames": head.n_frames() }), Vec::new()))
         }
         "csv" | "tsv" | "txt" | "json" => convert_clip(arguments, session),
         "mdd" | "pc2" | "npz" => convert_take(arguments),
+        // The animation inside a rig's file.
+        "glb" | "gltf" | "fbx" if is_to_clip => convert_clip(arguments, session),
         _ => convert_rig(arguments, session),
     }
 }
 
 fn convert_clip(arguments: &Arguments, session: &Session) -> Result<Report, Failure> {
-    let mut content = open_clip(&arguments.input, &arguments.clip_args.options(), &session.progress())?;
+    let to = expect_ending(&arguments.output, &["csv", "json"], "a clip")?;
+    let input = &arguments.input;
+    let mut content = open_clip(input, &arguments.clip_args.options(), &session.progress()).map_err(in_file(input))?;
     if let Some(fps) = arguments.clip_args.fps {
         content.clip = content.clip.resample(fps)?;
     }
-    let renamed = rename(content.clip.names.iter_mut(), arguments.names);
-    let bytes = match expect(&arguments.output, &["csv", "json"], "a clip")?.as_str() {
+    let renamed = rename(content.clip.names.iter_mut().collect(), arguments.names, &mut content.notes);
+    let bytes = match to.as_str() {
         "csv" => clip_csv::write_csv(&content.clip),
         _ => clip_json::write(&content.clip),
     };
@@ -93,21 +99,86 @@ fn convert_clip(arguments: &Arguments, session: &Session) -> Result<Report, Fail
 }
 
 fn convert_take(arguments: &Arguments) -> Result<Report, Failure> {
-    let take = open_take(&arguments.input, arguments.clip_args.fps.unwrap_or(30.0))?;
-    let format = expect(&arguments.output, &["mdd", "pc2", "npz"], "a take")?;
+    expect_ending(&arguments.output, &CACHES, "a take")?;
+    let (input, fps) = (&arguments.input, arguments.clip_args.fps);
+    let mut notes = Vec::new();
+    match (extension(input) == "pc2", fps) {
+        (true, None) => {
+            notes.push("PC2 counts frames and knows no seconds: 30 fps are taken, or give --fps".to_string())
+        }
+        (false, Some(_)) => {
+            return Err(Failure::wrong_call("--fps tells the rate of .pc2 takes; others have their own times"));
+        }
+        _ => {}
+    }
+    let take = open_take(input, fps.unwrap_or(30.0)).map_err(in_file(input))?;
     let header = TakeHeader {
         path: arguments.output.clone(),
         times_secs: take.times_secs.clone(),
         n_vertices: take.n_vertices,
         triangles: Vec::new(),
     };
-    let mut writer = take_writer(WholeFile::create(&arguments.output)?, header, &format)?;
+    let mut writer = take_writer(&arguments.output, header)?;
     (0..take.n_frames()).try_for_each(|f| writer.frame(take.frame(f)))?;
     writer.finish()?.finish()?;
-    Ok(report(&arguments.output, json!({ "frames": take.n_frames() }), Vec::new()))
+    Ok(report(&arguments.output, json!({ "frames": take.n_frames() }), notes))
+}
+
+/// The sidecar to write with the output, if there is something to say; never over the one that the input reads.
+fn new_sidecar(arguments: &Arguments, rig: &Rig, renamed: bool) -> Result<Option<(PathBuf, Vec<u8>)>, Failure> {
+    let output = &arguments.output;
+    let is_surface = !is_folder(output) && !is_gltf(output);
+    // A surface has no shapes that roles could be about.
+    let bare;
+    let rig = if is_surface {
+        bare = Rig { shapes: Vec::new(), sliders: Vec::new(), ..rig.clone() };
+        &bare
+    } else {
+        rig
+    };
+    let Some(bytes) = sidecar::write(rig, is_folder(output)) else { return Ok(None) };
+    let path = sidecar_path(output);
+    let is_inputs = path == sidecar_path(&arguments.input) && path.exists();
+    if is_inputs && (renamed || arguments.about.replaces_sidecar()) {
+        let message =
+            format!("{}: this is the input's sidecar and would change; give the output another name", path.display());
+        return Err(Failure::could_not(message));
+    }
+    Ok((!is_inputs).then_some((path, bytes)))
+}
+
+fn is_folder(path: &Path) -> bool {
+    path.is_dir() || path.to_string_lossy().ends_with(['/', '\\'])
+}
+
+fn is_gltf(path: &Path) -> bool {
+    matches!(extension(path).as_str(), "glb" | "gltf")
+}
+
+fn sidecar_path(rig: &Path) -> PathBuf {
+    if is_folder(rig) { rig.join("rig.json") } else { rig.with_extension("rig.json") }
+}
+
+/// Refuses outputs that cannot hold a rig, before any work is done.
+fn check_rig_output(output: &Path) -> Result<(), Failure> {
+    let shown = output.display();
+    if is_folder(output) {
+        return Ok(());
+    }
+    let ending = extension(output);
+    if ending.is_empty() {
+        return Err(Failure::wrong_call(format!("'{shown}' has no ending; a new folder of OBJs is '{shown}/'")));
+    }
+    if CACHES.contains(&ending.as_str()) {
+        let advice = format!("`risorius pose RIG --clip C -o {shown}` makes them");
+        return Err(Failure::wrong_call(format!("'{shown}' holds frames; {advice}")));
+    }
+    expect_ending(output, &SURFACES, "a rig").map(drop)
 }
 
 fn convert_rig(arguments: &Arguments, session: &Session) -> Result<Report, Failure> {
+    let output = &arguments.output;
+    check_rig_output(output)?;
     let mut file = arguments.about.open(&arguments.input, session)?;
     let mut notes = std::mem::take(&mut file.notes);
     let clip = match &arguments.clip {
@@ -119,14 +190,13 @@ fn convert_rig(arguments: &Arguments, session: &Session) -> Result<Report, Failu
             (!file.clips.is_empty()).then(|| file.clips.swap_remove(0).clip)
         }
     };
-    let bound = clip.as_ref().map(|c| (c, c.bind(&file.rig).0));
-    let renamed = rename_rig(&mut file.rig, arguments.names);
+    let bound = clip.as_ref().map(|c| Ok::<_, Failure>((c, c.bind(&file.rig)?.0))).transpose()?;
+    let renamed = rename_rig(&mut file.rig, arguments.names, &mut notes);
     let rig = &file.rig;
-    let output = &arguments.output;
-    let is_folder = output.is_dir() || output.to_string_lossy().ends_with(['/', '\\']);
-    if is_folder {
+    let sidecar = new_sidecar(arguments, rig, !renamed.is_empty())?;
+    if is_folder(output) {
         obj_folder::write(rig, output, &session.progress())?;
-    } else if matches!(extension(output).as_str(), "glb" | "gltf") {
+    } else if is_gltf(output) {
         let track = bound.as_ref().map(|(clip, weights)| {
             let frames = Frames { times_secs: &clip.times_secs, weights, head: None };
             weight_track(&Evaluator::prepare(rig), &frames)
@@ -145,10 +215,9 @@ fn convert_rig(arguments: &Arguments, session: &Session) -> Result<Report, Failu
         }
         write_surface(rig, &rig.neutral, output)?;
     }
-    if let Some(bytes) = sidecar::write(rig) {
-        let path = if is_folder { output.join("rig.json") } else { output.with_extension("rig.json") };
+    if let Some((path, bytes)) = sidecar {
         write_whole(&path, &bytes)?;
-        notes.push(format!("roles, limits and regions are in {}", path.display()));
+        notes.push(format!("what the format cannot hold is in {}", path.display()));
     }
     let figures = json!({
         "vertices": rig.n_vertices(), "shapes": rig.shapes.len(), "parts": rig.parts.len(), "renamed": renamed,
@@ -156,20 +225,37 @@ fn convert_rig(arguments: &Arguments, session: &Session) -> Result<Report, Failu
     Ok(report(output, figures, notes))
 }
 
-/// Spells names as asked and says which changed, old to new.
-fn rename<'a>(names: impl Iterator<Item = &'a mut String>, to: Option<Names>) -> Vec<(String, String)> {
+/// Spells names as asked and says which changed, old to new. A name that would meet another is kept and noted.
+fn rename(names: Vec<&mut String>, to: Option<Names>, notes: &mut Vec<String>) -> Vec<(String, String)> {
     let Some(to) = to else { return Vec::new() };
+    let mut taken: HashSet<String> = names.iter().map(|n| n.to_string()).collect();
     let mut changed = Vec::new();
     for name in names {
-        if let Some(new) = spell(name, to.spelling()).filter(|n| n != name) {
+        let Some(new) = spell_whole(name, to.spelling()).filter(|n| n != name) else { continue };
+        if taken.insert(new.clone()) {
             changed.push((std::mem::replace(name, new.clone()), new));
+        } else {
+            notes.push(format!("'{name}' keeps its name: there is another '{new}'"));
         }
     }
     changed
 }
 
-fn rename_rig(rig: &mut Rig, to: Option<Names>) -> Vec<(String, String)> {
-    let renamed = rename(rig.shapes.iter_mut().map(|s| &mut s.name), to);
+/// A name in another spelling, also inside the names of combinations (`a__b`, `a+b`) and in-betweens (`a50`, `a@0.5`).
+fn spell_whole(name: &str, spelling: Spelling) -> Option<String> {
+    if let Some(new) = spell(name, spelling) {
+        return Some(new);
+    }
+    if let Some(separator) = ["__", "+"].into_iter().find(|s| name.contains(s)) {
+        let piece = |p: &str| spell_whole(p, spelling).unwrap_or_else(|| p.to_string());
+        return Some(name.split(separator).map(piece).collect::<Vec<_>>().join(separator));
+    }
+    let base = name.split('@').next()?.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
+    Some(spell(base, spelling)? + &name[base.len()..])
+}
+
+fn rename_rig(rig: &mut Rig, to: Option<Names>, notes: &mut Vec<String>) -> Vec<(String, String)> {
+    let renamed = rename(rig.shapes.iter_mut().map(|s| &mut s.name).collect(), to, notes);
     for slider in &mut rig.sliders {
         slider.name.clone_from(&rig.shapes[slider.shape].name);
     }
@@ -186,16 +272,4 @@ fn report(output: &Path, figures: serde_json::Value, notes: Vec<String>) -> Repo
     }
     json["notes"] = notes.into();
     Report { json, text }
-}
-
-fn extension(path: &Path) -> String {
-    path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default()
-}
-
-fn expect(output: &Path, known: &[&str], what: &str) -> Result<String, Failure> {
-    let found = extension(output);
-    if known.contains(&found.as_str()) {
-        return Ok(found);
-    }
-    Err(Failure::wrong_call(format!("'{}': {what} goes to .{}", output.display(), known.join(", ."))))
 }

@@ -1,17 +1,19 @@
 //! `demo`: the journey so far on a face made in code, ending in pictures and files that can be opened.
 
 use crate::mask::mask;
+use crate::pictures::{distances_mm, interference_matrix, pin_markers};
 use crate::session::{Failure, Report, Session};
 use clap::Args;
 use risorius_io::gltf::{GlbOptions, write_glb};
 use risorius_io::output::write_whole;
+use risorius_io::sidecar;
 use risorius_mesh::progress::tick;
 use risorius_rig::attenuate::{AttenuateOptions, Attenuated, PoseAttenuation, select};
 use risorius_rig::gram::RigGram;
 use risorius_rig::interference::Interference;
 use risorius_rig::pins::{PinSet, PinSpec};
 use risorius_rig::{Evaluator, Rig};
-use risorius_view::{Canvas, DrawOptions, FaceLook, Marker, MatrixOptions, ScalarField, draw, matrix, sheet};
+use risorius_view::{Canvas, DrawOptions, FaceLook, ScalarField, draw, sheet};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -37,22 +39,22 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
         mm(story.result.pinned_after.max)
     );
     tick(&session.progress(), "drawing", 0.4)?;
-    let pictures = [
-        ("shapes.png", shape_sheet(&rig)?),
-        ("attenuation.png", story.picture(&rig)?),
-        ("interference.png", interference_picture(&rig, session)?),
+    let interference = Interference::measure(&rig, &session.progress())?;
+    let mut outputs = vec![
+        ("shapes.png", shape_sheet(&rig)?.encode_png()),
+        ("attenuation.png", story.picture(&rig)?.encode_png()),
+        ("interference.png", interference_matrix(&rig, &interference, usize::MAX)?.encode_png()),
+        ("mask.glb", write_glb(&rig, &GlbOptions::default())?),
     ];
-    let glb = write_glb(&rig, &GlbOptions::default())?;
+    // Regions have no place in a GLB.
+    outputs.extend(sidecar::write(&rig, false).map(|bytes| ("mask.rig.json", bytes)));
     let mut files = Vec::new();
-    for (name, canvas) in &pictures {
+    for (name, bytes) in &outputs {
         tick(&session.progress(), "writing", 0.9)?;
         let path = arguments.out.join(name);
-        write_whole(&path, &canvas.encode_png())?;
+        write_whole(&path, bytes)?;
         files.push(path.display().to_string());
     }
-    let path = arguments.out.join("mask.glb");
-    write_whole(&path, &glb)?;
-    files.push(path.display().to_string());
     text += &format!("Look at:\n  {}\n", files.join("\n  "));
     let json = json!({
         "files": files,
@@ -93,28 +95,20 @@ impl BrowStory {
         let look = FaceLook::prepare(rig);
         let evaluator = Evaluator::prepare(rig);
         let base = evaluator.positions(&self.w0);
-        let mut pinned: Vec<u32> = self.set.pins.iter().map(|p| p.vertex).collect();
-        pinned.dedup();
-        let markers: Vec<Marker> = pinned.iter().map(|&v| Marker::new(v, [230, 40, 40, 255])).collect();
+        let markers = pin_markers(&self.set);
         let mut cells = vec![(
             draw(&look, &base, &DrawOptions { markers: markers.clone(), ..DrawOptions::default() })?,
             "the brow is placed and pinned".to_string(),
         )];
-        let to_mm = rig.space.millimeters(1.0) as f32;
         let mut maps = Vec::new();
         for (weights, name) in [(&self.w1, "more sliders, no pins"), (&self.result.weights, "more sliders, with pins")]
         {
             let positions = evaluator.positions(weights);
-            let values: Vec<f32> = positions
-                .iter()
-                .zip(&base)
-                .map(|(a, b)| to_mm * (0..3).map(|k| (a[k] - b[k]).powi(2)).sum::<f32>().sqrt())
-                .collect();
             cells.push((
                 draw(&look, &positions, &DrawOptions { markers: markers.clone(), ..DrawOptions::default() })?,
                 name.into(),
             ));
-            let mut field = ScalarField::spanning(values, "mm moved");
+            let mut field = ScalarField::spanning(distances_mm(rig, &positions, &base), "mm moved");
             field.range = [0.0, 12.0];
             maps.push((
                 draw(
@@ -143,22 +137,4 @@ fn shape_sheet(rig: &Rig) -> Result<Canvas, Failure> {
         cells.push((draw(&look, &evaluator.positions(&w), &options)?, slider.name.clone()));
     }
     Ok(sheet(&cells, 4, "Sliders of the mask")?)
-}
-
-fn interference_picture(rig: &Rig, session: &Session) -> Result<Canvas, Failure> {
-    let report = Interference::measure(rig, &session.progress())?;
-    let names: Vec<String> = report.order.iter().map(|&s| rig.sliders[s].name.clone()).collect();
-    let values: Vec<f64> = report
-        .order
-        .iter()
-        .flat_map(|&i| report.order.iter().map(move |&j| (i, j)))
-        .map(|(i, j)| if i == j { f64::NAN } else { report.disturbs[(i, j)] })
-        .collect();
-    let options = MatrixOptions {
-        title: "How far a column's slider moves what a row's slider moves".into(),
-        unit: "of own motion".into(),
-        range: Some([0.0, 1.0]),
-        ..MatrixOptions::default()
-    };
-    Ok(matrix(&names, &names, &values, &options)?)
 }

@@ -1,10 +1,12 @@
 //! `inspect`: what a file holds, and every problem found, each with its place and advice.
 
+use crate::files::{extension, in_file};
 use crate::rig_args::{AboutRig, mapping_to_json, mapping_to_text};
 use crate::session::{Failure, Report, Session};
 use clap::Args;
 use risorius_io::clip_csv::{ClipContent, ClipOptions};
 use risorius_io::open::{self, RigFile};
+use risorius_io::{sidecar, weights_json};
 use risorius_rig::check::{CheckOptions, RigReport, Severity, check_rig};
 use risorius_rig::names::arkit_index;
 use risorius_rig::{Clip, HeadMotion, Rig, Role, Take};
@@ -33,15 +35,15 @@ pub struct Arguments {
 /// Runs the verb.
 pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> {
     let path = &arguments.file;
-    let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
-    match extension.as_str() {
+    match extension(path).as_str() {
         "csv" | "tsv" | "txt" | "json" => inspect_recording(path, session),
         "bvh" => {
             let options = ClipOptions::default();
-            let head = open::open_head(path, arguments.joint.as_deref(), 1.0, &options, &session.progress())?;
+            let head = open::open_head(path, arguments.joint.as_deref(), 1.0, &options, &session.progress())
+                .map_err(in_file(path))?;
             Ok(head_report(path, "BVH head motion (in the file's unit)", &head))
         }
-        "mdd" | "pc2" | "npz" => Ok(take_report(path, &open::open_take(path, 30.0)?)),
+        "mdd" | "pc2" | "npz" => Ok(take_report(path, &open::open_take(path, 30.0).map_err(in_file(path))?)),
         _ => inspect_rig(arguments, session),
     }
 }
@@ -56,9 +58,23 @@ fn inspect_recording(path: &Path, session: &Session) -> Result<Report, Failure> 
         Ok(content) => Ok(clip_report(path, &content)),
         Err(clip_error) => match open::open_head(path, None, 1.0, &options, &session.progress()) {
             Ok(head) => Ok(head_report(path, "head motion", &head)),
-            Err(_) => Err(clip_error.into()),
+            Err(_) => settings_report(path).ok_or_else(|| in_file(path)(clip_error)),
         },
     }
+}
+
+/// Small JSON files that are no recording: weights, pins, a rig's sidecar.
+fn settings_report(path: &Path) -> Option<Report> {
+    let bytes = open::read_file(path).ok().filter(|_| extension(path) == "json")?;
+    let (kind, what, count) = if let Ok(weights) = weights_json::read(&bytes) {
+        ("weights", "sliders", weights.len())
+    } else if let Ok(pins) = open::read_pins(&bytes) {
+        ("pins", "entries", pins.len())
+    } else {
+        ("sidecar", "regions", sidecar::read(&bytes).ok()?.regions.len())
+    };
+    let json = json!({ "file": path.display().to_string(), "kind": kind, what: count });
+    Some(Report { json, text: format!("{}: {kind}, {count} {what}\n", path.display()) })
 }
 
 fn inspect_rig(arguments: &Arguments, session: &Session) -> Result<Report, Failure> {
@@ -71,8 +87,9 @@ fn inspect_rig(arguments: &Arguments, session: &Session) -> Result<Report, Failu
     let mut text = rig_text(&arguments.file, &file, &report);
     json["seconds"] = json!({ "read": read_secs, "check": start.elapsed().as_secs_f64() - read_secs });
     if let Some(clip) = &arguments.clip {
-        let clip = open::open_clip(clip, &ClipOptions::default(), &session.progress())?.clip;
-        let (_, map) = clip.bind(&file.rig);
+        let content = open::open_clip(clip, &ClipOptions::default(), &session.progress()).map_err(in_file(clip))?;
+        let clip = content.clip;
+        let (_, map) = clip.bind(&file.rig)?;
         json["mapping"] = mapping_to_json(&map, &clip.names, &file.rig);
         text += &mapping_to_text(&map, &clip.names, &file.rig);
     }

@@ -1,12 +1,14 @@
 //! `interference`: which slider disturbs which, as a matrix, a list, and for two sliders on the face.
 
-use crate::rig_args::{RigArgs, slider, slider_names};
+use crate::files::expect_ending;
+use crate::pictures::interference_matrix;
+use crate::rig_args::{RigArgs, slider_names, sliders};
 use crate::session::{Failure, Report, Session};
 use clap::Args;
 use risorius_io::output::write_whole;
 use risorius_rig::interference::{Interference, pair_field, region_motion};
 use risorius_rig::{Evaluator, Rig};
-use risorius_view::{DrawOptions, FaceLook, MatrixOptions, ScalarField, draw, matrix, sheet};
+use risorius_view::{DrawOptions, FaceLook, ScalarField, draw, sheet};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -28,17 +30,16 @@ pub struct Arguments {
 
 /// Runs the verb.
 pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> {
-    let file = arguments.rig.open(session)?;
+    let extension = expect_ending(&arguments.output, &["png", "json"], "the report")?;
+    let file = arguments.rig.open_with_sliders(session)?;
     let rig = &file.rig;
-    let report = Interference::measure(rig, &session.progress())?;
     let pair = arguments.sliders.as_deref().map(|names| two_sliders(rig, names)).transpose()?;
+    let report = Interference::measure(rig, &session.progress())?;
     let json = to_json(rig, &report, pair);
-    let extension = arguments.output.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
     let bytes = match (extension.as_str(), pair) {
         ("json", _) => serde_json::to_vec_pretty(&json)?,
-        ("png", Some((a, b))) => pair_picture(rig, a, b)?,
-        ("png", None) => matrix_picture(rig, &report, arguments.most)?,
-        (other, _) => return Err(Failure::wrong_call(format!("'.{other}': the report is a .png or .json"))),
+        (_, Some((a, b))) => pair_picture(rig, a, b)?,
+        (_, None) => interference_matrix(rig, &report, arguments.most)?.encode_png(),
     };
     write_whole(&arguments.output, &bytes)?;
     let mut text = format!("{}: {} sliders; strongest:\n", arguments.output.display(), rig.sliders.len());
@@ -50,8 +51,10 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
 }
 
 fn two_sliders(rig: &Rig, names: &str) -> Result<(usize, usize), Failure> {
-    let two = names.split_once(',').ok_or_else(|| Failure::wrong_call("give two sliders: --sliders A,B"))?;
-    Ok((slider(rig, two.0.trim())?, slider(rig, two.1.trim())?))
+    match sliders(rig, names)?[..] {
+        [a, b] if a != b => Ok((a, b)),
+        _ => Err(Failure::wrong_call(format!("'{names}' is not two different sliders; give --sliders A,B"))),
+    }
 }
 
 fn to_json(rig: &Rig, report: &Interference, pair: Option<(usize, usize)>) -> Value {
@@ -84,23 +87,6 @@ fn to_json(rig: &Rig, report: &Interference, pair: Option<(usize, usize)>) -> Va
         });
     }
     json
-}
-
-fn matrix_picture(rig: &Rig, report: &Interference, most: usize) -> Result<Vec<u8>, Failure> {
-    let shown: Vec<usize> = report.order.iter().copied().take(most.max(1)).collect();
-    let names: Vec<String> = shown.iter().map(|&s| rig.sliders[s].name.clone()).collect();
-    // A slider on itself is 1 by definition and would only fix the scale.
-    let values: Vec<f64> = shown
-        .iter()
-        .flat_map(|&i| shown.iter().map(move |&j| if i == j { f64::NAN } else { report.disturbs[(i, j)] }))
-        .collect();
-    let options = MatrixOptions {
-        title: "How far a column's slider moves what a row's slider moves".into(),
-        unit: "of own motion".into(),
-        range: Some([0.0, 1.0]),
-        ..MatrixOptions::default()
-    };
-    Ok(matrix(&names, &names, &values, &options)?.encode_png())
 }
 
 fn pair_picture(rig: &Rig, a: usize, b: usize) -> Result<Vec<u8>, Failure> {

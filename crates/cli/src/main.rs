@@ -6,9 +6,11 @@
 mod attenuate;
 mod convert;
 mod demo;
+mod files;
 mod inspect;
 mod interference;
 mod mask;
+mod pictures;
 mod pose;
 mod render;
 mod rig_args;
@@ -22,14 +24,15 @@ use std::process::ExitCode;
 
 /// Physics for face rigs: an artist's blendshape face gets flesh, bones and muscles.
 #[derive(Parser)]
-#[command(name = "risorius", version, about)]
+#[command(name = "risorius", version)]
 struct Cli {
     /// Print one JSON object with what was done and its figures.
     #[arg(long, global = true)]
     json: bool,
     /// Number of threads; all cores when left out. Results are the same for any number.
-    #[arg(long, global = true, value_name = "N")]
-    threads: Option<usize>,
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(allow_negative_numbers = true)]
+    threads: Option<u16>,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -57,12 +60,17 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are no errors; everything else is a wrong call.
-            let code = if error.use_stderr() { 2 } else { 0 };
-            return if error.print().is_ok() { ExitCode::from(code) } else { ExitCode::FAILURE };
+            let is_wrong = error.use_stderr();
+            if is_wrong && std::env::args_os().any(|a| a == "--json") {
+                print_json(&serde_json::json!({ "error": error.to_string().trim_end() }));
+            }
+            // A reader that has seen enough is no failure here either.
+            let _ = error.print();
+            return ExitCode::from(if is_wrong { 2 } else { 0 });
         }
     };
     if let Some(threads) = cli.threads {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.clamp(1, 1024)).build_global();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global();
         if let Err(error) = pool {
             eprintln!("risorius: {error}");
             return ExitCode::FAILURE;
@@ -83,20 +91,25 @@ fn main() -> ExitCode {
 }
 
 fn finish(result: Result<Report, Failure>, json: bool) -> ExitCode {
-    let mut out = std::io::stdout().lock();
     match result {
-        Ok(report) => {
-            let text = if json { format!("{}\n", report.json) } else { report.text };
-            // A reader that has seen enough (`| head`) is no failure.
-            let _ = out.write_all(text.as_bytes());
-            ExitCode::SUCCESS
-        }
+        Ok(report) if json => print_json(&report.json),
+        Ok(report) => print(&report.text),
         Err(failure) => {
             if json {
-                let _ = writeln!(out, "{}", serde_json::json!({ "error": failure.message }));
+                print_json(&serde_json::json!({ "error": failure.message }));
             }
             eprintln!("risorius: {}", failure.message);
-            ExitCode::from(failure.code)
+            return ExitCode::from(failure.code);
         }
     }
+    ExitCode::SUCCESS
+}
+
+fn print_json(value: &serde_json::Value) {
+    print(&format!("{value}\n"));
+}
+
+fn print(text: &str) {
+    // A reader that has seen enough (`| head`) is no failure.
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
 }

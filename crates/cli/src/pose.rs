@@ -1,26 +1,31 @@
 //! `pose`: a rig at slider values as a surface, or over a clip as frames.
 
+use crate::files::{expect_ending, extension, in_file};
 use crate::rig_args::{RigArgs, mapping_to_json, mapping_to_text, weights, weights_to_json};
 use crate::session::{Failure, Report, Session};
-use crate::takes::{Frames, write_frames};
-use clap::Args;
+use crate::takes::{FRAMES, Frames, write_frames};
+use clap::{ArgGroup, Args};
 use risorius_io::clip_csv::ClipOptions;
 use risorius_io::gltf::{GlbOptions, write_glb};
 use risorius_io::open::{open_clip, open_head};
 use risorius_io::output::write_whole;
 use risorius_io::{obj, ply};
-use risorius_rig::{Evaluator, Rig, Shape};
+use risorius_rig::{Evaluator, HeadMotion, Rig, Shape};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+/// Endings of files that hold a pose.
+pub const SURFACES: [&str; 4] = ["glb", "gltf", "obj", "ply"];
+
 /// See [`crate`].
 #[derive(Args)]
+#[command(group(ArgGroup::new("what").required(true).args(["weights", "clip"])))]
 pub struct Arguments {
     #[command(flatten)]
     rig: RigArgs,
     /// Slider values: a JSON file, inline JSON, or jawOpen=0.6,smile=1.
-    #[arg(long, short, value_name = "W", required_unless_present = "clip", conflicts_with = "clip")]
+    #[arg(long, short, value_name = "W")]
     weights: Option<String>,
     /// Slider values over time: Live Link Face CSV, CSV, JSON, or a glTF animation.
     #[arg(long, value_name = "FILE")]
@@ -28,7 +33,7 @@ pub struct Arguments {
     #[command(flatten)]
     clip_args: ClipArgs,
     /// Write the vertices of every frame into a GLB, instead of shapes with a weight animation.
-    #[arg(long)]
+    #[arg(long, requires = "clip")]
     bake: bool,
     /// Output: .glb, .gltf, .obj or .ply for a pose; .glb, .gltf, .mdd, .pc2 or .npz for a clip.
     #[arg(long, short)]
@@ -39,7 +44,7 @@ pub struct Arguments {
 #[derive(Args, Debug, Clone)]
 pub struct ClipArgs {
     /// Frames per second of the output; the clip's own frames when left out.
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     pub fps: Option<f64>,
     /// Head motion: CSV, BVH, or a clip that has it.
     #[arg(long, value_name = "FILE")]
@@ -48,7 +53,7 @@ pub struct ClipArgs {
     #[arg(long)]
     pub joint: Option<String>,
     /// Unit of head positions in a BVH or in head_tx.. columns: m, cm, ... or a number of metres.
-    #[arg(long, value_parser = risorius_rig::model::parse_unit)]
+    #[arg(long, value_parser = risorius_rig::model::parse_unit, allow_negative_numbers = true)]
     pub head_unit: Option<f64>,
 }
 
@@ -60,11 +65,9 @@ impl ClipArgs {
 
     /// Reads a clip, with head motion from its own file if given, at the frame rate asked for.
     pub fn open(&self, path: &Path, session: &Session) -> Result<risorius_io::clip_csv::ClipContent, Failure> {
-        let mut content = open_clip(path, &self.options(), &session.progress())?;
+        let mut content = open_clip(path, &self.options(), &session.progress()).map_err(in_file(path))?;
         if let Some(head) = &self.head {
-            let unit = self.head_unit.unwrap_or(1.0);
-            content.clip.head =
-                Some(open_head(head, self.joint.as_deref(), unit, &self.options(), &session.progress())?);
+            content.clip.head = Some(self.open_head(head, session)?);
         }
         content.clip.check()?;
         if let Some(fps) = self.fps {
@@ -72,18 +75,28 @@ impl ClipArgs {
         }
         Ok(content)
     }
+
+    /// Reads head motion as it is in the file.
+    pub fn open_head(&self, path: &Path, session: &Session) -> Result<HeadMotion, Failure> {
+        let unit = self.head_unit.unwrap_or(1.0);
+        open_head(path, self.joint.as_deref(), unit, &self.options(), &session.progress()).map_err(in_file(path))
+    }
 }
 
 /// Runs the verb.
 pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> {
     let start = Instant::now();
+    let output = &arguments.output;
+    match arguments.clip {
+        Some(_) => expect_ending(output, &FRAMES, "a clip on a rig")?,
+        None => expect_ending(output, &SURFACES, "a pose")?,
+    };
     let file = arguments.rig.open(session)?;
     let rig = &file.rig;
-    let output = &arguments.output;
     if let Some(path) = &arguments.clip {
         let content = arguments.clip_args.open(path, session)?;
         let clip = &content.clip;
-        let (weights, map) = clip.bind(rig);
+        let (weights, map) = clip.bind(rig)?;
         let frames = Frames { times_secs: &clip.times_secs, weights: &weights, head: clip.head.as_ref() };
         write_frames(rig, &frames, output, arguments.bake, session)?;
         let json = json!({
@@ -106,22 +119,20 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
 
 /// Writes a pose as a surface without shapes.
 pub fn write_surface(rig: &Rig, positions: &[[f32; 3]], output: &Path) -> Result<(), Failure> {
-    let extension = output.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let extension = extension(output);
     let bytes = match extension.as_str() {
         "obj" => obj::write(rig, positions),
         "ply" => {
             let (faces, colors) = joined(rig);
             ply::write(&crate::takes::in_file_order(rig, positions), &faces, colors.as_deref(), false)
         }
-        "glb" | "gltf" => {
+        // The ending was checked: what is left is .glb and .gltf.
+        _ => {
             let mut still = Rig { neutral: positions.to_vec(), shapes: Vec::<Shape>::new(), ..rig.clone() };
             still.sliders.clear();
             // The artist's normals belong to the neutral.
             still.parts.iter_mut().for_each(|p| p.corner_normals = None);
             write_glb(&still, &GlbOptions { as_text: extension == "gltf", ..GlbOptions::default() })?
-        }
-        other => {
-            return Err(Failure::wrong_call(format!("'.{other}' cannot hold a pose: use .glb, .gltf, .obj or .ply")));
         }
     };
     Ok(write_whole(output, &bytes)?)

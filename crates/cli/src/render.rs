@@ -1,15 +1,17 @@
 //! `render`: pictures of a face, one or many on a sheet.
 
+use crate::files::{expect_ending, in_file};
+use crate::pictures::{distances_mm, pin_markers};
 use crate::pose::ClipArgs;
-use crate::rig_args::{RigArgs, weights};
+use crate::rig_args::{RigArgs, pins, weights};
 use crate::session::{Failure, Report, Session};
 use clap::Args;
-use risorius_io::open::{open_take, read_file, read_pins};
+use risorius_io::open::{open_take, read_file};
 use risorius_io::output::write_whole;
 use risorius_mesh::progress::tick;
-use risorius_rig::pins::{PinSet, region_vertices};
+use risorius_rig::pins::{region_vertices, unknown};
 use risorius_rig::{Evaluator, Rig};
-use risorius_view::{Canvas, DrawOptions, FaceLook, Framing, Marker, ScalarField, draw, sheet};
+use risorius_view::{Canvas, DrawOptions, FaceLook, Framing, ScalarField, draw, sheet};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -35,7 +37,7 @@ pub struct Arguments {
     /// Which frames, separated by commas; 12 spread over the whole when left out.
     #[arg(long, value_name = "LIST")]
     frames: Option<String>,
-    /// front, left, right, three-quarter, or YAW,PITCH in degrees. Several times for several views on a sheet.
+    /// front, left, right, three-quarter, below, or YAW,PITCH in degrees. Several times for several views on a sheet.
     #[arg(long, value_name = "VIEW", allow_hyphen_values = true)]
     view: Vec<String>,
     /// Colors: motion (distance from the neutral), shape:NAME, region:NAME, or a JSON list of numbers per file vertex.
@@ -44,14 +46,14 @@ pub struct Arguments {
     /// Draw the edges of the artist's polygons.
     #[arg(long)]
     wireframe: bool,
-    /// Mark the pinned points of this file.
-    #[arg(long, value_name = "FILE")]
-    pins: Option<PathBuf>,
+    /// Mark these pinned points: a JSON file, or the JSON itself.
+    #[arg(long, value_name = "P")]
+    pins: Option<String>,
     /// Pixels of one picture: WIDTH or WIDTHxHEIGHT; 900, or 400 on a sheet of many.
     #[arg(long, value_name = "SIZE")]
     size: Option<String>,
     /// Above 1 comes closer.
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     zoom: f32,
     /// Frame everything in the rig rather than the face.
     #[arg(long, conflicts_with = "frame")]
@@ -67,15 +69,16 @@ pub struct Arguments {
     output: PathBuf,
 }
 
+/// Most pictures on one sheet: beyond it nobody sees anything.
+const MAX_PICTURES: usize = 400;
+
 /// A pose to draw and its label.
 type Pose = (Vec<[f32; 3]>, String);
 
 /// Runs the verb.
 pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> {
-    if arguments.output.extension().is_none_or(|e| !e.eq_ignore_ascii_case("png")) {
-        return Err(Failure::wrong_call(format!("'{}': pictures are .png", arguments.output.display())));
-    }
-    let file = arguments.rig.open(session)?;
+    expect_ending(&arguments.output, &["png"], "a picture")?;
+    let file = if arguments.shapes { arguments.rig.open_with_sliders(session) } else { arguments.rig.open(session) }?;
     let rig = &file.rig;
     let views = if arguments.view.is_empty() {
         vec![(0.0, 0.0, "front".to_string())]
@@ -114,6 +117,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
 fn poses(arguments: &Arguments, rig: &Rig, session: &Session) -> Result<Vec<Pose>, Failure> {
     let evaluator = Evaluator::prepare(rig);
     if arguments.shapes {
+        check_pictures(rig.sliders.len())?;
         let one = |s: usize| {
             let mut w = vec![0.0; rig.sliders.len()];
             w[s] = 1.0;
@@ -123,7 +127,7 @@ fn poses(arguments: &Arguments, rig: &Rig, session: &Session) -> Result<Vec<Pose
     }
     if let Some(path) = &arguments.clip {
         let clip = arguments.clip_args.open(path, session)?.clip;
-        let (values, _) = clip.bind(rig);
+        let (values, _) = clip.bind(rig)?;
         let n = rig.sliders.len();
         let frames = frame_list(arguments.frames.as_deref(), clip.n_frames())?;
         let label = |f: usize| format!("frame {f}, {:.2} s", clip.times_secs[f]);
@@ -141,11 +145,12 @@ fn poses(arguments: &Arguments, rig: &Rig, session: &Session) -> Result<Vec<Pose
 
 /// Frames of a take, whose vertices are the file vertices of all parts, brought back to rig vertices.
 fn take_poses(arguments: &Arguments, rig: &Rig, path: &Path) -> Result<Vec<Pose>, Failure> {
-    let take = open_take(path, arguments.clip_args.fps.unwrap_or(30.0))?;
+    let take = open_take(path, arguments.clip_args.fps.unwrap_or(30.0)).map_err(in_file(path))?;
     let of_file: Vec<u32> = rig.parts.iter().flat_map(|p| p.rig_vertex.iter().copied()).collect();
     if of_file.len() != take.n_vertices {
         return Err(Failure::could_not(format!(
-            "the take has {} vertices, the rig {}; is it a take of this rig?",
+            "{}: the take has {} vertices, the rig {}; is it a take of this rig?",
+            path.display(),
             take.n_vertices,
             of_file.len()
         )));
@@ -161,11 +166,21 @@ fn take_poses(arguments: &Arguments, rig: &Rig, path: &Path) -> Result<Vec<Pose>
         .collect())
 }
 
+fn check_pictures(n: usize) -> Result<(), Failure> {
+    if n > MAX_PICTURES {
+        let message =
+            format!("{n} pictures are too many for a sheet, which holds {MAX_PICTURES}; draw some by --weights");
+        return Err(Failure::could_not(message));
+    }
+    Ok(())
+}
+
 fn frame_list(list: Option<&str>, n_frames: usize) -> Result<Vec<usize>, Failure> {
     let Some(list) = list else {
         let n = n_frames.min(12);
         return Ok((0..n).map(|i| i * (n_frames - 1) / (n - 1).max(1)).collect());
     };
+    check_pictures(list.split(',').count())?;
     list.split(',')
         .map(|piece| match piece.trim().parse::<usize>() {
             Ok(f) if f < n_frames => Ok(f),
@@ -188,15 +203,10 @@ fn base_options(arguments: &Arguments, rig: &Rig, n_cells: usize) -> Result<Draw
         (None, true) => Framing::Whole,
         (None, false) => Framing::Face,
     };
-    let mut markers = Vec::new();
-    if let Some(path) = &arguments.pins {
-        let set = PinSet::resolve(rig, &read_pins(&read_file(path)?)?).map_err(|problems| {
-            Failure::could_not(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
-        })?;
-        let mut vertices: Vec<u32> = set.pins.iter().map(|p| p.vertex).collect();
-        vertices.dedup();
-        markers = vertices.into_iter().map(|v| Marker::new(v, [230, 40, 40, 255])).collect();
-    }
+    let markers = match &arguments.pins {
+        Some(given) => pin_markers(&pins(rig, given)?),
+        None => Vec::new(),
+    };
     Ok(DrawOptions {
         width,
         height,
@@ -240,21 +250,19 @@ fn parse_view(text: &str) -> Result<(f32, f32, String), Failure> {
 
 /// A value per rig vertex for `what`.
 fn field(rig: &Rig, positions: &[[f32; 3]], what: &str) -> Result<ScalarField, Failure> {
-    let to_mm = rig.space.millimeters(1.0) as f32;
-    let length = |d: [f32; 3]| to_mm * (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]).sqrt();
-    let mut values = vec![0.0; rig.n_vertices()];
     if what == "motion" {
-        for (value, (p, n)) in values.iter_mut().zip(positions.iter().zip(&rig.neutral)) {
-            *value = length([p[0] - n[0], p[1] - n[1], p[2] - n[2]]);
-        }
-        return Ok(ScalarField::spanning(values, "mm"));
+        return Ok(ScalarField::spanning(distances_mm(rig, positions, &rig.neutral), "mm"));
     }
+    let mut values = vec![0.0; rig.n_vertices()];
     if let Some(name) = what.strip_prefix("shape:") {
-        let shape = rig.shapes.iter().find(|s| s.name == name).ok_or_else(|| {
-            Failure::could_not(risorius_rig::pins::unknown("shape", name, rig.shapes.iter().map(|s| s.name.as_str())))
-        })?;
-        let moved = shape.deltas.vertices.iter().zip(&shape.deltas.offsets);
-        moved.for_each(|(&v, &o)| values[v as usize] = length(o));
+        let shape =
+            rig.shapes.iter().find(|s| s.name == name).ok_or_else(|| {
+                Failure::could_not(unknown("shape", name, rig.shapes.iter().map(|s| s.name.as_str())))
+            })?;
+        let to_mm = rig.space.millimeters(1.0) as f32;
+        for (&v, o) in shape.deltas.vertices.iter().zip(&shape.deltas.offsets) {
+            values[v as usize] = to_mm * o.iter().map(|x| x * x).sum::<f32>().sqrt();
+        }
         return Ok(ScalarField::spanning(values, "mm"));
     }
     if let Some(name) = what.strip_prefix("region:") {
@@ -262,7 +270,13 @@ fn field(rig: &Rig, positions: &[[f32; 3]], what: &str) -> Result<ScalarField, F
         vertices.iter().for_each(|&v| values[v as usize] = 1.0);
         return Ok(ScalarField::spanning(values, name));
     }
-    let numbers: Vec<f32> = serde_json::from_slice(&read_file(Path::new(what))?)?;
+    if !Path::new(what).exists() {
+        let message =
+            format!("'{what}' is not a color; give motion, shape:NAME, region:NAME or a JSON file of numbers");
+        return Err(Failure::could_not(message));
+    }
+    let numbers: Vec<f32> = serde_json::from_slice(&read_file(Path::new(what))?)
+        .map_err(|e| Failure::could_not(format!("{what}: a list of numbers is expected: {e}")))?;
     let of_file: Vec<u32> = rig.parts.iter().flat_map(|p| p.rig_vertex.iter().copied()).collect();
     if numbers.len() != of_file.len() {
         let message = format!("{what} has {} numbers for {} file vertices", numbers.len(), of_file.len());

@@ -1,13 +1,14 @@
 //! Arguments that several verbs take: a rig with what the user knows of it, slider values, views.
 
+use crate::files::{extension, in_file};
 use crate::session::{Failure, Session};
 use clap::Args;
-use risorius_io::open::{OpenOptions, RigFile, open_rig, read_file};
+use risorius_io::open::{OpenOptions, RigFile, open_rig, read_file, read_pins};
 use risorius_io::weights_json;
 use risorius_rig::model::parse_unit;
-use risorius_rig::names::{NameMap, match_names};
-use risorius_rig::pins::unknown;
-use risorius_rig::{Axis, Rig};
+use risorius_rig::names::{NameMap, key, match_names};
+use risorius_rig::pins::{PinSet, unknown};
+use risorius_rig::{Axis, Rig, Role};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -45,9 +46,24 @@ impl RigArgs {
     pub fn open(&self, session: &Session) -> Result<RigFile, Failure> {
         self.about.open(&self.rig, session)
     }
+
+    /// Reads the rig for a verb that makes no sense without sliders.
+    pub fn open_with_sliders(&self, session: &Session) -> Result<RigFile, Failure> {
+        let file = self.open(session)?;
+        if file.rig.sliders.is_empty() {
+            let problem = format!("{}: the rig has no shapes, so there are no sliders", self.rig.display());
+            return Err(Failure::could_not(format!("{problem}; give a .glb, .fbx or folder that has some")));
+        }
+        Ok(file)
+    }
 }
 
 impl AboutRig {
+    /// Whether roles or regions come from elsewhere than the sidecar beside the rig.
+    pub fn replaces_sidecar(&self) -> bool {
+        self.sidecar.is_some() || self.regions.is_some()
+    }
+
     /// Reads the rig at `path`.
     pub fn open(&self, path: &Path, session: &Session) -> Result<RigFile, Failure> {
         let options = OpenOptions {
@@ -57,7 +73,7 @@ impl AboutRig {
             up: self.up,
             front: self.front,
         };
-        Ok(open_rig(path, &options, &session.progress())?)
+        open_rig(path, &options, &session.progress()).map_err(in_file(path))
     }
 }
 
@@ -70,9 +86,12 @@ pub fn weights(rig: &Rig, given: &str) -> Result<Vec<f32>, Failure> {
         let problems: Vec<String> = map
             .unmatched_columns
             .iter()
-            .map(|&c| unknown("slider", &columns[c], rig.sliders.iter().map(|s| s.name.as_str())))
+            .map(|&c| match find_slider(rig, &columns[c]) {
+                Some(s) => format!("slider '{}' is given twice ('{}'); keep one", rig.sliders[s].name, columns[c]),
+                None => no_slider(rig, &columns[c]),
+            })
             .collect();
-        return Err(Failure::could_not(problems.join("; ")));
+        return Err(Failure::could_not(problems.join("\n")));
     }
     let mut weights = vec![0.0; rig.sliders.len()];
     map.links.iter().for_each(|&(column, slider, factor)| weights[slider] += factor * pairs[column].1);
@@ -86,8 +105,9 @@ fn named_weights(given: &str) -> Result<Vec<(String, f32)>, Failure> {
     if given.trim_start().starts_with('{') {
         return Ok(weights_json::read(given.as_bytes())?);
     }
-    if !given.contains('=') || Path::new(given).is_file() {
-        return Ok(weights_json::read(&read_file(Path::new(given))?)?);
+    let path = Path::new(given);
+    if path.exists() || !given.contains('=') {
+        return weights_file(path);
     }
     given
         .split(',')
@@ -97,10 +117,34 @@ fn named_weights(given: &str) -> Result<Vec<(String, f32)>, Failure> {
                 piece.split_once('=').ok_or_else(|| Failure::wrong_call(format!("'{piece}' is not NAME=VALUE")))?;
             match value.trim().parse::<f32>() {
                 Ok(v) if v.is_finite() => Ok((name.trim().to_string(), v)),
-                _ => Err(Failure::could_not(format!("slider '{name}' is {value}; give a finite number"))),
+                _ => Err(Failure::could_not(format!("slider '{}' is '{value}'; give a finite number", name.trim()))),
             }
         })
         .collect()
+}
+
+fn weights_file(path: &Path) -> Result<Vec<(String, f32)>, Failure> {
+    let shown = path.display();
+    if !path.exists() {
+        let advice = "give a JSON file of weights, or NAME=VALUE";
+        return Err(Failure::could_not(format!("{shown}: there is no such file; {advice}")));
+    }
+    if matches!(extension(path).as_str(), "csv" | "tsv" | "txt" | "glb" | "gltf" | "fbx") {
+        return Err(Failure::wrong_call(format!("{shown}: weights are JSON; a recording is given by --clip")));
+    }
+    weights_json::read(&read_file(path)?).map_err(in_file(path))
+}
+
+/// Pins from a JSON file or inline JSON, found in `rig`; all problems are told.
+pub fn pins(rig: &Rig, given: &str) -> Result<PinSet, Failure> {
+    let specs = if given.trim_start().starts_with(['[', '{']) {
+        read_pins(given.as_bytes())?
+    } else {
+        let path = Path::new(given);
+        read_pins(&read_file(path)?).map_err(in_file(path))?
+    };
+    PinSet::resolve(rig, &specs)
+        .map_err(|problems| Failure::could_not(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")))
 }
 
 /// Numbers of the sliders named in a comma-separated list.
@@ -109,11 +153,28 @@ pub fn sliders(rig: &Rig, names: &str) -> Result<Vec<usize>, Failure> {
 }
 
 /// Number of the slider called `name`, in any spelling.
-pub fn slider(rig: &Rig, name: &str) -> Result<usize, Failure> {
-    let wanted = risorius_rig::names::key(name);
-    rig.slider_index(name)
-        .or_else(|| rig.sliders.iter().position(|s| risorius_rig::names::key(&s.name) == wanted))
-        .ok_or_else(|| Failure::could_not(unknown("slider", name, rig.sliders.iter().map(|s| s.name.as_str()))))
+fn slider(rig: &Rig, name: &str) -> Result<usize, Failure> {
+    find_slider(rig, name).ok_or_else(|| Failure::could_not(no_slider(rig, name)))
+}
+
+fn find_slider(rig: &Rig, name: &str) -> Option<usize> {
+    let wanted = key(name);
+    rig.slider_index(name).or_else(|| rig.sliders.iter().position(|s| key(&s.name) == wanted))
+}
+
+/// Why `name` is not a slider, and which may be meant.
+fn no_slider(rig: &Rig, name: &str) -> String {
+    match rig.shapes.iter().find(|s| s.name == name).map(|s| &s.role) {
+        Some(Role::Inbetween { slider, at }) => {
+            let slider = &rig.sliders[*slider].name;
+            format!("'{name}' is no slider but the in-between of '{slider}' at {at}; set '{slider}'")
+        }
+        Some(Role::Combination { drivers, .. }) => {
+            let of: Vec<&str> = drivers.iter().map(|d| rig.sliders[d.slider].name.as_str()).collect();
+            format!("'{name}' is no slider but the combination of {}; set those", of.join(" and "))
+        }
+        _ => unknown("slider", name, rig.sliders.iter().map(|s| s.name.as_str())),
+    }
 }
 
 /// Names of all sliders, in the order of weights.

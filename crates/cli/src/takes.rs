@@ -1,5 +1,6 @@
 //! Frames to files: the take formats, frame after frame, whole or not at all.
 
+use crate::files::{expect_ending, extension};
 use crate::session::{Failure, Session};
 use risorius_io::gltf::{GlbOptions, TakeOptions, WeightTrack, write_glb, write_take_glb};
 use risorius_io::output::{WholeFile, write_whole};
@@ -8,6 +9,12 @@ use risorius_io::{mdd::MddWriter, npz::NpzWriter, pc2::Pc2Writer};
 use risorius_mesh::progress::tick;
 use risorius_rig::{Evaluator, HeadMotion, Part, Rig, Take};
 use std::path::Path;
+
+/// Endings of files that hold per-frame vertices only.
+pub const CACHES: [&str; 3] = ["mdd", "pc2", "npz"];
+
+/// Endings of files that hold frames of a rig.
+pub const FRAMES: [&str; 5] = ["glb", "gltf", "mdd", "pc2", "npz"];
 
 /// A clip bound to a rig: weights per frame.
 pub struct Frames<'a> {
@@ -30,7 +37,7 @@ impl Frames<'_> {
 /// GLB instead of the rig's shapes with a weight animation.
 pub fn write_frames(rig: &Rig, frames: &Frames, path: &Path, bake: bool, session: &Session) -> Result<(), Failure> {
     let evaluator = Evaluator::prepare(rig);
-    let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let extension = extension(path);
     match extension.as_str() {
         "glb" | "gltf" => {
             let as_text = extension == "gltf";
@@ -46,8 +53,7 @@ pub fn write_frames(rig: &Rig, frames: &Frames, path: &Path, bake: bool, session
             };
             Ok(write_whole(path, &bytes)?)
         }
-        "mdd" | "pc2" | "npz" => stream(rig, &evaluator, frames, path, &extension, session),
-        _ => Err(Failure::wrong_call(format!("'{}': frames go to .glb, .gltf, .mdd, .pc2 or .npz", path.display()))),
+        _ => stream(rig, &evaluator, frames, path, session),
     }
 }
 
@@ -70,21 +76,14 @@ fn evaluate_take(evaluator: &Evaluator, frames: &Frames, session: &Session) -> R
     Ok(take)
 }
 
-fn stream(
-    rig: &Rig,
-    evaluator: &Evaluator,
-    frames: &Frames,
-    path: &Path,
-    format: &str,
-    session: &Session,
-) -> Result<(), Failure> {
+fn stream(rig: &Rig, evaluator: &Evaluator, frames: &Frames, path: &Path, session: &Session) -> Result<(), Failure> {
     let header = TakeHeader {
         path: path.to_path_buf(),
         times_secs: frames.times_secs.to_vec(),
         n_vertices: rig.parts.iter().map(Part::n_file_vertices).sum(),
         triangles: file_triangles(rig),
     };
-    let mut writer = take_writer(WholeFile::create(path)?, header, format)?;
+    let mut writer = take_writer(path, header)?;
     let mut positions = vec![[0.0; 3]; evaluator.n_vertices()];
     for f in 0..frames.times_secs.len() {
         tick(&session.progress(), "writing frames", f as f32 / frames.times_secs.len() as f32)?;
@@ -94,17 +93,14 @@ fn stream(
     Ok(writer.finish()?.finish()?)
 }
 
-/// A writer for the take format with this ending.
-pub fn take_writer(
-    file: WholeFile,
-    header: TakeHeader,
-    format: &str,
-) -> Result<Box<dyn TakeWriter<WholeFile>>, Failure> {
-    Ok(match format {
+/// A writer for the take at `path`, in the format of its ending.
+pub fn take_writer(path: &Path, header: TakeHeader) -> Result<Box<dyn TakeWriter<WholeFile>>, Failure> {
+    let format = expect_ending(path, &CACHES, "a take")?;
+    let file = WholeFile::create(path)?;
+    Ok(match format.as_str() {
         "mdd" => Box::new(MddWriter::new(file, header)?),
         "pc2" => Box::new(Pc2Writer::new(file, header)?),
-        "npz" => Box::new(NpzWriter::new(file, header)?),
-        other => return Err(Failure::wrong_call(format!("'.{other}' is not a take format: use .mdd, .pc2 or .npz"))),
+        _ => Box::new(NpzWriter::new(file, header)?),
     })
 }
 

@@ -16,7 +16,10 @@ impl WholeFile {
     pub fn create(path: &Path) -> Result<Self, IoError> {
         let os = |source| IoError::Os { path: path.to_path_buf(), source };
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        std::fs::create_dir_all(folder).map_err(os)?;
+        std::fs::create_dir_all(folder).map_err(|e| {
+            let problem = format!("the folder cannot be made: {e}");
+            IoError::Os { path: folder.to_path_buf(), source: std::io::Error::new(e.kind(), problem) }
+        })?;
         let temp = tempfile::Builder::new().prefix(".risorius-").tempfile_in(folder).map_err(os)?;
         Ok(Self { path: path.to_path_buf(), temp: BufWriter::with_capacity(1 << 20, temp) })
     }

@@ -261,8 +261,9 @@ fn axis(at: &At) -> Result<Axis, IoError> {
     at.text()?.parse().or_else(|problem: String| at.err(problem))
 }
 
-/// What `rig` has that names and defaults do not say, as a sidecar; `None` when there is nothing.
-pub fn write(rig: &Rig) -> Option<Vec<u8>> {
+/// What `rig` has that names and defaults do not say, as a sidecar; `None` when there is nothing. `with_space` adds unit
+/// and axes, for formats that have no place for them.
+pub fn write(rig: &Rig, with_space: bool) -> Option<Vec<u8>> {
     let names: Vec<&str> = rig.shapes.iter().map(|s| s.name.as_str()).collect();
     let (by_name, _, _) = resolve(&names, &RoleTable::default());
     let names_say_it = rig.shapes.iter().zip(&by_name).all(|(s, r)| s.role == *r);
@@ -296,8 +297,13 @@ pub fn write(rig: &Rig) -> Option<Vec<u8>> {
         ("regions", regions.into()),
     ];
     let is_empty = |v: &Value| v.as_array().is_some_and(Vec::is_empty) || v.as_object().is_some_and(Map::is_empty);
-    let object: Map<String, Value> =
+    let mut object: Map<String, Value> =
         parts.into_iter().filter(|(_, v)| !is_empty(v)).map(|(k, v)| (k.to_string(), v)).collect();
+    if with_space {
+        object.insert("unit".into(), rig.space.meters_per_unit.into());
+        object.insert("up".into(), rig.space.up.to_string().into());
+        object.insert("front".into(), rig.space.front.to_string().into());
+    }
     (!object.is_empty()).then(|| serde_json::to_vec_pretty(&object).unwrap_or_default())
 }
 

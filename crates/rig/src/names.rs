@@ -7,6 +7,7 @@
 //! together drive the whole by their mean).
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// The 52 shapes of ARKit in Apple's spelling.
 pub const ARKIT: [&str; 52] = [
@@ -102,7 +103,8 @@ pub fn key(name: &str) -> Key {
         std::iter::once(0).chain(name.char_indices().filter(|(_, c)| is_separator(*c)).map(|(i, c)| i + c.len_utf8()));
     for start in starts {
         let candidate = plain_key(&name[start..]);
-        if known(&candidate) {
+        // After another known name it is no prefix but a combination, such as mouthSmileLeft__jawOpen.
+        if known(&candidate) && !known(&plain_key(name[..start].trim_end_matches(is_separator))) {
             return candidate;
         }
     }
@@ -112,14 +114,25 @@ pub fn key(name: &str) -> Key {
 /// The ARKit name behind any spelling of it, as an index into [`ARKIT`].
 pub fn arkit_index(name: &str) -> Option<usize> {
     let wanted = key(name);
-    ARKIT.iter().position(|a| plain_key(a) == wanted)
+    KNOWN.get(&wanted.base)?.iter().find(|(side, _)| *side == wanted.side).map(|k| k.1).filter(|&i| i < ARKIT.len())
 }
+
+/// Known names by base: side, and number in [`ARKIT`] followed by [`ICT_EXTRA`]. Rigs with very many shapes look here
+/// for each of them.
+static KNOWN: LazyLock<HashMap<String, Vec<(Option<Side>, usize)>>> = LazyLock::new(|| {
+    let mut by_base: HashMap<String, Vec<(Option<Side>, usize)>> = HashMap::new();
+    for (i, name) in ARKIT.iter().chain(&ICT_EXTRA).enumerate() {
+        let k = plain_key(name);
+        by_base.entry(k.base).or_default().push((k.side, i));
+    }
+    by_base
+});
 
 /// An ARKit or ICT name in another spelling; `None` for names that are neither.
 pub fn spell(name: &str, spelling: Spelling) -> Option<String> {
     let k = key(name);
-    let base = ARKIT.iter().chain(&ICT_EXTRA).find(|a| plain_key(a).base == k.base)?;
-    let base = strip_side(base).0;
+    let &(_, first) = KNOWN.get(&k.base)?.first()?;
+    let base = strip_side(ARKIT.iter().chain(&ICT_EXTRA).nth(first)?).0;
     let side = |left, right| match k.side {
         None => "",
         Some(Side::Left) => left,
@@ -139,11 +152,8 @@ fn is_separator(c: char) -> bool {
 }
 
 fn known(k: &Key) -> bool {
-    ARKIT.iter().chain(&ICT_EXTRA).any(|a| {
-        let a = plain_key(a);
-        // With the side when the bare base is not a shape of its own ("jaw", "mouth").
-        a.base == k.base && (a.side.is_none() || k.side.is_some())
-    })
+    // With the side when the bare base is not a shape of its own ("jaw", "mouth").
+    KNOWN.get(&k.base).is_some_and(|sides| k.side.is_some() || sides.iter().any(|(side, _)| side.is_none()))
 }
 
 fn plain_key(name: &str) -> Key {
@@ -259,6 +269,7 @@ mod tests {
         assert_eq!(arkit_index("viseme_aa"), None);
         assert_eq!(arkit_index("mouth"), None);
         assert_eq!(arkit_index("MH_mouth-open"), None);
+        assert_eq!(arkit_index("mouthSmileLeft__jawOpen"), None);
     }
 
     #[test]

@@ -157,13 +157,17 @@ fn find_slider(rig: &Rig, name: &str) -> Result<usize, String> {
     rig.slider_index(name).ok_or_else(|| unknown("slider", name, rig.sliders.iter().map(|s| s.name.as_str())))
 }
 
-/// "There is no X 'name'", with the nearest names that there are.
+/// "There is no X 'name'", with the nearest names that there are, or else with some that there are.
 pub fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let near = nearest(name, known);
-    if near.is_empty() {
-        format!("there is no {what} '{name}'")
-    } else {
-        format!("there is no {what} '{name}'; did you mean {}?", near.join(", "))
+    const SHOWN: usize = 8;
+    let known: Vec<&str> = known.into_iter().collect();
+    let near = nearest(name, known.iter().copied());
+    let some = known.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
+    match (known.len(), near.is_empty()) {
+        (0, _) => format!("there is no {what} '{name}'; the rig has none"),
+        (_, false) => format!("there is no {what} '{name}'; did you mean {}?", near.join(", ")),
+        (n, true) if n <= SHOWN => format!("there is no {what} '{name}'; there are {some}"),
+        (n, true) => format!("there is no {what} '{name}'; there are {some} and {} more", n - SHOWN),
     }
 }
 

@@ -1,0 +1,38 @@
+//! Pieces of pictures that several verbs draw.
+
+use crate::session::Failure;
+use risorius_rig::Rig;
+use risorius_rig::interference::Interference;
+use risorius_rig::pins::PinSet;
+use risorius_view::{Canvas, Marker, MatrixOptions, matrix};
+
+/// A red dot on every pinned vertex.
+pub fn pin_markers(set: &PinSet) -> Vec<Marker> {
+    let mut vertices: Vec<u32> = set.pins.iter().map(|p| p.vertex).collect();
+    vertices.dedup();
+    vertices.into_iter().map(|v| Marker::new(v, [230, 40, 40, 255])).collect()
+}
+
+/// Distance between two poses at every vertex, in millimetres.
+pub fn distances_mm(rig: &Rig, a: &[[f32; 3]], b: &[[f32; 3]]) -> Vec<f32> {
+    let to_mm = rig.space.millimeters(1.0) as f32;
+    a.iter().zip(b).map(|(p, q)| to_mm * (0..3).map(|k| (p[k] - q[k]).powi(2)).sum::<f32>().sqrt()).collect()
+}
+
+/// The matrix of who disturbs whom, of the `most` sliders of largest effect.
+pub fn interference_matrix(rig: &Rig, report: &Interference, most: usize) -> Result<Canvas, Failure> {
+    let shown: Vec<usize> = report.order.iter().copied().take(most.max(1)).collect();
+    let names: Vec<String> = shown.iter().map(|&s| rig.sliders[s].name.clone()).collect();
+    // A slider on itself is 1 by definition and would only fix the scale.
+    let values: Vec<f64> = shown
+        .iter()
+        .flat_map(|&i| shown.iter().map(move |&j| if i == j { f64::NAN } else { report.disturbs[(i, j)] }))
+        .collect();
+    let options = MatrixOptions {
+        title: "How far a column's slider moves what a row's slider moves".into(),
+        unit: "of own motion".into(),
+        range: Some([0.0, 1.0]),
+        ..MatrixOptions::default()
+    };
+    Ok(matrix(&names, &names, &values, &options)?)
+}
