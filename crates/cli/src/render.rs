@@ -139,7 +139,7 @@ fn poses(arguments: &Arguments, rig: &Rig, session: &Session) -> Result<Vec<Pose
     if arguments.weights.is_empty() {
         return Ok(vec![(rig.neutral.clone(), String::new())]);
     }
-    let label = |w: &str| if w.len() <= 40 && w.contains('=') { w.to_string() } else { short_name(w) };
+    let label = |w: &str| if w.contains('=') && !Path::new(w).is_file() { w.to_string() } else { short_name(w) };
     arguments.weights.iter().map(|w| Ok((evaluator.positions(&weights(rig, w)?), label(w)))).collect()
 }
 

@@ -117,10 +117,13 @@ pub fn arkit_index(name: &str) -> Option<usize> {
     KNOWN.get(&wanted.base)?.iter().find(|(side, _)| *side == wanted.side).map(|k| k.1).filter(|&i| i < ARKIT.len())
 }
 
+/// The known names that share a base.
+type Sides = Vec<(Option<Side>, usize)>;
+
 /// Known names by base: side, and number in [`ARKIT`] followed by [`ICT_EXTRA`]. Rigs with very many shapes look here
 /// for each of them.
-static KNOWN: LazyLock<HashMap<String, Vec<(Option<Side>, usize)>>> = LazyLock::new(|| {
-    let mut by_base: HashMap<String, Vec<(Option<Side>, usize)>> = HashMap::new();
+static KNOWN: LazyLock<HashMap<String, Sides>> = LazyLock::new(|| {
+    let mut by_base: HashMap<String, Sides> = HashMap::new();
     for (i, name) in ARKIT.iter().chain(&ICT_EXTRA).enumerate() {
         let k = plain_key(name);
         by_base.entry(k.base).or_default().push((k.side, i));
