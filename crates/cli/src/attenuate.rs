@@ -262,6 +262,7 @@ fn run_clip(
         })
     };
     let (before, after) = (rms(0), rms(1));
+    let warnings: Vec<String> = no_pins_warning(set).into_iter().chain(result.warnings).collect();
     let text = format!(
         "{} frames, {} pinned coordinates, alpha {}\n  pinned before: rms {:.3} mm, after: rms {:.3} mm\n{}{}",
         clip.n_frames(),
@@ -270,13 +271,13 @@ fn run_clip(
         before["rms_mm"].as_f64().unwrap_or(0.0),
         after["rms_mm"].as_f64().unwrap_or(0.0),
         mapping_to_text(&map, &clip.names, rig),
-        no_pins_warning(set).map(|w| format!("  warning: {w}\n")).unwrap_or_default()
+        warnings.iter().map(|w| format!("  warning: {w}\n")).collect::<String>()
     );
     let json = json!({
         "frames": clip.n_frames(), "alpha": result.alpha, "pinned_coordinates": set.pins.len(),
         "pinned_before": before, "pinned_after": after, "notes": content.notes,
         "mapping": mapping_to_json(&map, &clip.names, rig), "first_weights": first_weights(rig, &result.weights),
-        "warnings": no_pins_warning(set).into_iter().collect::<Vec<_>>(), "seconds": seconds,
+        "warnings": warnings, "seconds": seconds,
     });
     Ok(Report { json, text })
 }

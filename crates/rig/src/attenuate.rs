@@ -167,12 +167,21 @@ impl<'a> PoseAttenuation<'a> {
         Ok(report)
     }
 
-    /// As [`Self::solve`] without the report: for frames of a clip, with pins at given strengths.
-    pub fn solve_weights(&self, w1: &[f64], targets: &[f64], strengths: &[f64]) -> Result<Vec<f64>, AttenuateError> {
+    /// As [`Self::solve`] without the report, and whether the solver settled: for frames of a clip, with pins at given
+    /// strengths.
+    pub fn solve_weights(
+        &self,
+        w1: &[f64],
+        targets: &[f64],
+        strengths: &[f64],
+    ) -> Result<(Vec<f64>, bool), AttenuateError> {
         match &self.linear {
-            Some(linear) if strengths.iter().all(|&r| r == 1.0) => Ok(linear.solve(w1, targets)),
-            Some(linear) => Ok(self.selection.attenuator(linear.alpha(), strengths).solve(w1, targets)),
-            None => Ok(self.solve_constrained(strengths, targets, w1)?.w2),
+            Some(linear) if strengths.iter().all(|&r| r == 1.0) => Ok((linear.solve(w1, targets), true)),
+            Some(linear) => Ok((self.selection.attenuator(linear.alpha(), strengths).solve(w1, targets), true)),
+            None => {
+                let solution = self.solve_constrained(strengths, targets, w1)?;
+                Ok((solution.w2, solution.converged))
+            }
         }
     }
 
@@ -259,7 +268,7 @@ impl<'a> PoseAttenuation<'a> {
     }
 
     /// Sliders that attenuation cannot treat as the animator may expect.
-    fn warnings(&self) -> Vec<String> {
+    pub fn warnings(&self) -> Vec<String> {
         let gram = self.selection.gram();
         let names = |sliders: &[usize]| {
             let shown: Vec<&str> = sliders.iter().take(8).map(|&s| self.rig.sliders[s].name.as_str()).collect();

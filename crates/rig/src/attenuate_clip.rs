@@ -49,6 +49,8 @@ pub struct ClipAttenuated {
     /// Per frame: root mean square distance of pinned coordinates from where they are held (weighted by strength),
     /// without and with attenuation, in the file's unit.
     pub pinned_rms: Vec<[f64; 2]>,
+    /// What the animator should know.
+    pub warnings: Vec<String>,
 }
 
 /// Attenuates `weights` (frames x sliders) at `times_secs`.
@@ -68,27 +70,30 @@ pub fn attenuate_clip(
     let frames: Vec<Vec<f64>> =
         (0..times_secs.len()).map(|f| finite_weights(rig, frame(weights, f, n_sliders))).collect::<Result<_, _>>()?;
     if frames.is_empty() {
-        return Ok(ClipAttenuated {
-            weights: Vec::new(),
-            alpha: options.pose.alpha.unwrap_or(0.0),
-            pinned_rms: Vec::new(),
-        });
+        let alpha = options.pose.alpha.unwrap_or(0.0);
+        return Ok(ClipAttenuated { weights: Vec::new(), alpha, pinned_rms: Vec::new(), warnings: Vec::new() });
     }
     let selection = select(gram, set, &options.pose.locked);
     let pose = PoseAttenuation::prepare(rig, &selection, set, &options.pose)?;
     let schedule = Schedule::prepare(rig, &selection, set, times_secs, &frames, options)?;
     let done = AtomicUsize::new(0);
-    let mut new: Vec<Vec<f64>> = frames
+    let solved: Vec<(Vec<f64>, bool)> = frames
         .par_iter()
         .zip(times_secs)
         .map(|(w1, &t)| {
             let now = schedule.at(t, &selection, set, w1);
-            let w2 = solve_faded(&pose, w1, &now)?;
+            let solved = solve_faded(&pose, w1, &now)?;
             let so_far = done.fetch_add(1, Ordering::Relaxed) + 1;
             tick(progress, "attenuating frames", so_far as f32 / frames.len() as f32).map_err(GramError::from)?;
-            Ok(w2)
+            Ok(solved)
         })
         .collect::<Result<_, AttenuateError>>()?;
+    let mut warnings = pose.warnings();
+    let unsettled: Vec<usize> = (0..solved.len()).filter(|&f| !solved[f].1).collect();
+    if let Some(first) = unsettled.first() {
+        warnings.push(format!("the solver did not settle on {} frames, first on frame {first}", unsettled.len()));
+    }
+    let mut new: Vec<Vec<f64>> = solved.into_iter().map(|s| s.0).collect();
     if options.smooth_secs > 0.0 {
         new = smooth_change(rig, times_secs, &frames, &new, options);
     }
@@ -106,11 +111,12 @@ pub fn attenuate_clip(
         weights: new.iter().flatten().map(|&w| w as f32).collect(),
         alpha: options.pose.alpha.unwrap_or_else(|| selection.default_alpha()),
         pinned_rms,
+        warnings,
     })
 }
 
 /// The mean of the solutions over all thresholds of strength; see the module's header.
-fn solve_faded(pose: &PoseAttenuation, w1: &[f64], now: &Now) -> Result<Vec<f64>, AttenuateError> {
+fn solve_faded(pose: &PoseAttenuation, w1: &[f64], now: &Now) -> Result<(Vec<f64>, bool), AttenuateError> {
     let mut levels: Vec<f64> = now.strengths.iter().copied().filter(|&r| r > 0.0).collect();
     levels.sort_by(|a, b| b.total_cmp(a));
     levels.dedup();
@@ -122,19 +128,20 @@ fn solve_faded(pose: &PoseAttenuation, w1: &[f64], now: &Now) -> Result<Vec<f64>
         return solve_at(1.0);
     }
     let mut mean = vec![0.0; w1.len()];
-    let mut above = 1.0;
+    let (mut above, mut settled) = (1.0, true);
     // Thresholds above the largest strength leave no pin on; limits of sliders and vertices still hold there.
     let steps = std::iter::once(f64::INFINITY).chain(levels.iter().copied());
     let ends = levels.iter().copied().chain([0.0]);
     for (level, below) in steps.zip(ends) {
         let share = above - below;
         if share > 0.0 {
-            let w2 = solve_at(level)?;
+            let (w2, this_settled) = solve_at(level)?;
+            settled &= this_settled;
             mean.iter_mut().zip(w2.iter().zip(w1)).for_each(|(m, (b, a))| *m += share * (b - a));
         }
         above = below;
     }
-    Ok(w1.iter().zip(&mean).map(|(w, e)| w + e).collect())
+    Ok((w1.iter().zip(&mean).map(|(w, e)| w + e).collect(), settled))
 }
 
 fn frame(weights: &[f32], frame_idx: usize, n_sliders: usize) -> &[f32] {
