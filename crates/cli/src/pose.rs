@@ -33,7 +33,7 @@ pub struct Arguments {
     #[command(flatten)]
     clip_args: ClipArgs,
     /// Write the vertices of every frame into a GLB, instead of shapes with a weight animation.
-    #[arg(long, requires = "clip")]
+    #[arg(long, conflicts_with = "weights")]
     bake: bool,
     /// Output: .glb, .gltf, .obj or .ply for a pose; .glb, .gltf, .mdd, .pc2 or .npz for a clip.
     #[arg(long, short)]

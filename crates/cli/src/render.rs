@@ -9,7 +9,7 @@ use clap::Args;
 use risorius_io::open::{open_take, read_file};
 use risorius_io::output::write_whole;
 use risorius_mesh::progress::tick;
-use risorius_rig::pins::{region_vertices, unknown};
+use risorius_rig::pins::{find_shape, region_vertices};
 use risorius_rig::{Evaluator, Rig};
 use risorius_view::{Canvas, DrawOptions, FaceLook, Framing, ScalarField, draw, sheet};
 use serde_json::json;
@@ -255,10 +255,7 @@ fn field(rig: &Rig, positions: &[[f32; 3]], what: &str) -> Result<ScalarField, F
     }
     let mut values = vec![0.0; rig.n_vertices()];
     if let Some(name) = what.strip_prefix("shape:") {
-        let shape =
-            rig.shapes.iter().find(|s| s.name == name).ok_or_else(|| {
-                Failure::could_not(unknown("shape", name, rig.shapes.iter().map(|s| s.name.as_str())))
-            })?;
+        let shape = &rig.shapes[find_shape(rig, name).map_err(Failure::could_not)?];
         let to_mm = rig.space.millimeters(1.0) as f32;
         for (&v, o) in shape.deltas.vertices.iter().zip(&shape.deltas.offsets) {
             values[v as usize] = to_mm * o.iter().map(|x| x * x).sum::<f32>().sqrt();

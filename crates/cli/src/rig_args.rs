@@ -6,7 +6,7 @@ use clap::Args;
 use risorius_io::open::{OpenOptions, RigFile, open_rig, read_file, read_pins};
 use risorius_io::weights_json;
 use risorius_rig::model::parse_unit;
-use risorius_rig::names::{NameMap, key, match_names};
+use risorius_rig::names::{NameMap, find, match_names};
 use risorius_rig::pins::{PinSet, unknown};
 use risorius_rig::{Axis, Rig, Role};
 use serde_json::json;
@@ -158,8 +158,7 @@ fn slider(rig: &Rig, name: &str) -> Result<usize, Failure> {
 }
 
 fn find_slider(rig: &Rig, name: &str) -> Option<usize> {
-    let wanted = key(name);
-    rig.slider_index(name).or_else(|| rig.sliders.iter().position(|s| key(&s.name) == wanted))
+    find(name, rig.sliders.iter().map(|s| s.name.as_str()))
 }
 
 /// Why `name` is not a slider, and which may be meant.

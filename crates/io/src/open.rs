@@ -13,7 +13,8 @@ use risorius_mesh::Progress;
 use risorius_rig::assemble::AssembleNotes;
 use risorius_rig::pins::{PinSpec, unknown};
 use risorius_rig::space::{SpaceGuess, guess_space};
-use risorius_rig::{Axis, HeadMotion, RawPart, RawRig, Rig, Space, Take, assemble};
+use risorius_rig::{Axis, Clip, HeadMotion, RawPart, RawRig, Rig, Role, Space, Take, assemble};
+use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -81,10 +82,41 @@ pub fn open_rig(path: &Path, options: &OpenOptions, progress: &Progress) -> Resu
         let problem = format!("up ({}) and front ({}) are one axis; give two different ones", space.up, space.front);
         return Err(IoError::malformed(raw.format, "axes", problem));
     }
-    let mut file =
-        RigFile { rig, format: raw.format, clips: raw.clips, tracks: raw.tracks, notes: raw.notes, assembled, guess };
+    let mut clips = raw.clips;
+    if raw.format == "glTF" {
+        clips.iter_mut().for_each(|c| strengths_to_sliders(&mut c.clip, &rig));
+    }
+    let mut file = RigFile { rig, format: raw.format, clips, tracks: raw.tracks, notes: raw.notes, assembled, guess };
     attach_head_motion(&mut file);
     Ok(file)
+}
+
+/// glTF animates the strength of every shape, in-betweens and combinations too; a clip holds values of sliders. A slider
+/// is the sum of its shapes' strengths times the value at which each is seen alone (see `risorius_rig::coefficients`).
+fn strengths_to_sliders(clip: &mut Clip, rig: &Rig) {
+    if rig.is_linear() || clip.names.is_empty() {
+        return;
+    }
+    let roles: HashMap<&str, &Role> = rig.shapes.iter().map(|s| (s.name.as_str(), &s.role)).collect();
+    let role = |c: &usize| roles.get(clip.names[*c].as_str()).copied();
+    let is_slider = |c: &usize| !matches!(role(c), Some(Role::Inbetween { .. } | Role::Combination { .. }));
+    let kept: Vec<usize> = (0..clip.names.len()).filter(is_slider).collect();
+    let names: Vec<String> = kept.iter().map(|&c| clip.names[c].clone()).collect();
+    let added: Vec<(usize, usize, f32)> = (0..clip.names.len())
+        .filter_map(|c| match role(&c)? {
+            Role::Inbetween { slider, at } => {
+                Some((c, names.iter().position(|n| *n == rig.sliders[*slider].name)?, *at))
+            }
+            _ => None,
+        })
+        .collect();
+    let mut values = Vec::with_capacity(names.len() * clip.n_frames());
+    for row in clip.values.chunks(clip.names.len()) {
+        let first = values.len();
+        values.extend(kept.iter().map(|&c| row[c]));
+        added.iter().for_each(|&(from, to, at)| values[first + to] += at * row[from]);
+    }
+    (clip.names, clip.values) = (names, values);
 }
 
 /// What a format's reader gives, before it is assembled.

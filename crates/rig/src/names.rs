@@ -111,6 +111,12 @@ pub fn key(name: &str) -> Key {
     plain_key(name)
 }
 
+/// Which of `candidates` is `name`: the one spelled just so, or else the first of the same key.
+pub fn find<'a>(name: &str, candidates: impl Iterator<Item = &'a str> + Clone) -> Option<usize> {
+    let wanted = key(name);
+    candidates.clone().position(|c| c == name).or_else(|| candidates.clone().position(|c| key(c) == wanted))
+}
+
 /// The ARKit name behind any spelling of it, as an index into [`ARKIT`].
 pub fn arkit_index(name: &str) -> Option<usize> {
     let wanted = key(name);
@@ -236,11 +242,11 @@ pub fn match_names(columns: &[String], sliders: &[String]) -> NameMap {
 /// Up to three of `candidates` that look most like `name`, best first; for "did you mean".
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let wanted = name.to_lowercase();
-    let mut scored: Vec<(f64, &str)> = candidates
-        .into_iter()
-        .map(|c| (strsim::jaro_winkler(&wanted, &c.to_lowercase()), c))
-        .filter(|(score, _)| *score > 0.6)
-        .collect();
+    let likeness = |c: &str| strsim::jaro_winkler(&wanted, &c.to_lowercase());
+    // Prefixes such as ARKit_ are seldom typed.
+    let likeness = |c: &str| c.split_once(is_separator).map_or(0.0, |(_, rest)| likeness(rest)).max(likeness(c));
+    let mut scored: Vec<(f64, &str)> =
+        candidates.into_iter().map(|c| (likeness(c), c)).filter(|(score, _)| *score > 0.6).collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
     scored.into_iter().take(3).map(|(_, c)| c.to_string()).collect()
 }
@@ -306,5 +312,9 @@ mod tests {
     fn typing_errors_find_their_name() {
         assert_eq!(nearest("jawOpne", ARKIT)[0], "jawOpen");
         assert!(nearest("zzzz", ARKIT).is_empty());
+        assert_eq!(nearest("jawOpne", ["ARKit_browDownLeft", "ARKit_jawOpen"])[0], "ARKit_jawOpen");
+        assert_eq!(find("jawOpen", ["ARKit_jawOpen", "jawOpen"].into_iter()), Some(1));
+        assert_eq!(find("EyeBlinkLeft", ["jawOpen", "ARKit_eyeBlink_L"].into_iter()), Some(1));
+        assert_eq!(find("jawOpne", ["jawOpen"].into_iter()), None);
     }
 }

@@ -6,7 +6,7 @@
 //! limit that the coordinate may not leave.
 
 use crate::model::Rig;
-use crate::names::nearest;
+use crate::names::{find, nearest};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -154,7 +154,14 @@ fn add_spec(
 }
 
 fn find_slider(rig: &Rig, name: &str) -> Result<usize, String> {
-    rig.slider_index(name).ok_or_else(|| unknown("slider", name, rig.sliders.iter().map(|s| s.name.as_str())))
+    let names = rig.sliders.iter().map(|s| s.name.as_str());
+    find(name, names.clone()).ok_or_else(|| unknown("slider", name, names))
+}
+
+/// The shape called `name`, in any spelling.
+pub fn find_shape(rig: &Rig, name: &str) -> Result<usize, String> {
+    let names = rig.shapes.iter().map(|s| s.name.as_str());
+    find(name, names.clone()).ok_or_else(|| unknown("shape", name, names))
 }
 
 /// "There is no X 'name'", with the nearest names that there are, or else with some that there are.
@@ -237,8 +244,7 @@ pub fn region_vertices(rig: &Rig, name: &str) -> Result<Vec<u32>, String> {
         return Ok(part.vertices.clone().map(|v| v as u32).collect());
     }
     if let Some(shape_name) = name.strip_prefix("shape:") {
-        let shape = rig.shapes.iter().find(|s| s.name == shape_name);
-        let shape = shape.ok_or_else(|| unknown("shape", shape_name, rig.shapes.iter().map(|s| s.name.as_str())))?;
+        let shape = &rig.shapes[find_shape(rig, shape_name)?];
         let least = 0.1 * shape.deltas.max_length();
         return Ok(shape
             .deltas

@@ -1,0 +1,66 @@
+//! A rig with a great many shapes: told in seconds, refused clearly where it would eat memory.
+
+use crate::desk::Desk;
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+const SHAPES: usize = 200_000;
+
+/// A triangle with [`SHAPES`] targets that share one accessor, as a GLB written by hand.
+fn many_shapes() -> Vec<u8> {
+    let numbers = |values: &[f32]| values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
+    let mut bin = numbers(&[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0]);
+    bin.extend(numbers(&[0.0, 0.0, 0.0, 0.0, 0.0, 0.125, 0.0, 0.0, 0.0]));
+    bin.extend([0, 0, 1, 0, 2, 0, 0, 0]);
+    let view = |offset: usize, length: usize| json!({ "buffer": 0, "byteOffset": offset, "byteLength": length });
+    let targets: Vec<_> = (0..SHAPES).map(|_| json!({ "POSITION": 1 })).collect();
+    let names: Vec<String> = (0..SHAPES).map(|i| format!("s{i}")).collect();
+    let mut text = json!({
+        "asset": { "version": "2.0" }, "scene": 0, "scenes": [{ "nodes": [0] }], "nodes": [{ "mesh": 0 }],
+        "buffers": [{ "byteLength": bin.len() }],
+        "bufferViews": [view(0, 36), view(36, 36), view(72, 6)],
+        "accessors": [
+            { "bufferView": 0, "componentType": 5126, "count": 3, "type": "VEC3", "min": [0, 0, 0], "max": [1, 1, 0] },
+            { "bufferView": 1, "componentType": 5126, "count": 3, "type": "VEC3" },
+            { "bufferView": 2, "componentType": 5123, "count": 3, "type": "SCALAR" },
+        ],
+        "meshes": [{
+            "primitives": [{ "attributes": { "POSITION": 0 }, "indices": 2, "targets": targets }],
+            "extras": { "targetNames": names },
+        }],
+    })
+    .to_string()
+    .into_bytes();
+    text.resize(text.len().next_multiple_of(4), b' ');
+    let word = |n: usize| (n as u32).to_le_bytes();
+    let total = word(12 + 8 + text.len() + 8 + bin.len());
+    [b"glTF", &word(2)[..], &total, &word(text.len()), b"JSON", &text, &word(bin.len()), b"BIN\0", &bin].concat()
+}
+
+/// Runs a call that must be refused with 3 GB of address space, where the system can limit that.
+#[cfg(target_os = "linux")]
+fn refused_in_little_memory(desk: &Desk, args: &str) {
+    let line = format!("ulimit -v 3000000; exec '{}' {args}", env!("CARGO_BIN_EXE_risorius"));
+    let output = std::process::Command::new("sh").args(["-c", &line]).current_dir(desk.path(".")).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains("200000 shapes"), "{said}");
+}
+
+#[test]
+fn very_many_shapes_are_told_or_refused() {
+    let desk = Desk::new();
+    desk.write("many.glb", many_shapes());
+    let start = Instant::now();
+    let report = desk.json(&["inspect", "many.glb"]);
+    // Some seconds alone; the other tests run beside it.
+    assert!(start.elapsed() < Duration::from_secs(40), "{:?}", start.elapsed());
+    assert_eq!(report["sliders"], SHAPES);
+    assert!(report["problems"].to_string().contains("199999 shapes repeat another"), "{}", report["problems"]);
+    let pins = r#"[{"vertex": 0}]"#;
+    let attenuate = ["attenuate", "many.glb", "-w", "s1=1", "--pins", pins];
+    desk.fails_with(1, &attenuate, &["200000 shapes", "8192"]);
+    desk.fails_with(1, &["interference", "many.glb", "-o", "out.json"], &["200000 shapes", "8192"]);
+    desk.fails_with(1, &["render", "many.glb", "--shapes", "-o", "out.png"], &["200000 pictures", "--weights"]);
+    #[cfg(target_os = "linux")]
+    refused_in_little_memory(&desk, "interference many.glb -o out.json");
+}
