@@ -53,9 +53,14 @@ pub enum QpError {
         /// Its largest value.
         upper: f64,
     },
-    /// No point meets all constraints; this one could not be met with the others.
-    #[error("no solution meets every limit: {0} contradicts the others")]
-    Infeasible(Constraint),
+    /// No point meets all constraints.
+    #[error("no solution meets every limit: {constraint} contradicts others")]
+    Infeasible {
+        /// The one that could not be met ...
+        constraint: Constraint,
+        /// ... together with these.
+        with: Vec<Constraint>,
+    },
     /// The method did not end; the data is too badly conditioned.
     #[error("the quadratic program did not converge in {0} steps")]
     NoConvergence(usize),
@@ -123,7 +128,8 @@ impl QuadraticProgram<'_> {
                 };
                 let length = to_drop.min(to_meet);
                 if length.is_infinite() {
-                    return Err(QpError::Infeasible(face.constraint));
+                    let with = active.iter().map(|a| a.face.constraint).collect();
+                    return Err(QpError::Infeasible { constraint: face.constraint, with });
                 }
                 if to_meet.is_finite() {
                     let mut move_x = step.primal;
@@ -324,16 +330,24 @@ impl SmallFactor {
 /// limits, signs of multipliers, complementarity. `h` is the matrix whose factor the program holds.
 pub fn kkt_residual(program: &QuadraticProgram, h: &Matrix, solution: &QpSolution) -> f64 {
     let x = &solution.x;
-    let mut stationarity = h.times(x);
-    let mut scale: f64 = 1e-300;
-    for (i, s) in stationarity.iter_mut().enumerate() {
-        scale = scale.max(s.abs()).max(program.gradient[i].abs());
-        *s += program.gradient[i] - solution.bound_multipliers[i];
+    // Each equation against the size of its own terms, so that a stiff one does not hide errors in the others; terms
+    // that are nothing beside the largest do not count.
+    let mut stationarity = program.gradient.to_vec();
+    let mut scales: Vec<f64> = stationarity.iter().map(|g| g.abs()).collect();
+    let mut add = |i: usize, term: f64| {
+        stationarity[i] += term;
+        scales[i] += term.abs();
+    };
+    for (j, &xj) in x.iter().enumerate() {
+        h.column(j).iter().enumerate().for_each(|(i, a)| add(i, a * xj));
+        add(j, -solution.bound_multipliers[j]);
     }
     for (row, m) in program.rows.iter().zip(&solution.row_multipliers) {
-        stationarity.iter_mut().zip(&row.0).for_each(|(s, r)| *s -= m * r);
+        row.0.iter().enumerate().for_each(|(i, r)| add(i, -m * r));
     }
-    let mut worst = stationarity.iter().map(|s| s.abs() / scale).fold(0.0, f64::max);
+    let scale = scales.iter().copied().fold(1e-300, f64::max);
+    let mut worst =
+        stationarity.iter().zip(&scales).map(|(s, own)| s.abs() / own.max(1e-9 * scale)).fold(0.0, f64::max);
     let bounds = (0..x.len()).map(|i| (Constraint::Bound(i), solution.bound_multipliers[i]));
     let rows = (0..program.rows.len()).map(|i| (Constraint::Row(i), solution.row_multipliers[i]));
     for (constraint, multiplier) in bounds.chain(rows) {
@@ -415,7 +429,7 @@ mod tests {
         let rows = [(vec![1.0, 1.0], 3.0, 4.0)];
         let program =
             QuadraticProgram { hessian: &factor, gradient: &[0.0; 2], lower: &[0.0; 2], upper: &[1.0; 2], rows: &rows };
-        assert!(matches!(program.solve(), Err(QpError::Infeasible(_))));
+        assert!(matches!(program.solve(), Err(QpError::Infeasible { .. })));
         let reversed = QuadraticProgram { lower: &[2.0, 0.0], rows: &[], ..program };
         assert!(matches!(reversed.solve(), Err(QpError::EmptyRange { .. })));
     }

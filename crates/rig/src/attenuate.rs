@@ -5,11 +5,10 @@
 //! animator about the result.
 //! In: slider values now (`w1`) and when the pins were set (`w0`). Out: new slider values and a report.
 
-use crate::constrained;
-use crate::gram::{GramError, RigGram};
+use crate::constrained::{LinearSystem, Problem, Solution, solve_bent, solve_linear};
+use crate::gram::GramError;
 use crate::model::Rig;
-use crate::pins::{Pin, PinSet};
-use crate::selection::{Attenuator, MAX_ALPHA, Rows, Selection};
+use crate::selection::{Attenuator, MAX_ALPHA, Selection};
 use risorius_linalg::QpError;
 use risorius_linalg::qp::Constraint;
 use serde::Serialize;
@@ -22,8 +21,6 @@ pub struct AttenuateOptions {
     pub alpha: Option<f64>,
     /// Keep sliders within their ranges.
     pub bounds: bool,
-    /// Sliders that may not change.
-    pub locked: Vec<usize>,
 }
 
 /// Largest and root-mean-square length over some coordinates, in the file's unit.
@@ -54,6 +51,8 @@ pub struct Attenuated {
     pub steps: usize,
     /// With limits: largest relative violation of the KKT conditions.
     pub kkt_residual: Option<f64>,
+    /// About the condition number of the system that was solved.
+    pub condition: f64,
     /// What the animator should know.
     pub warnings: Vec<String>,
 }
@@ -101,32 +100,33 @@ pub enum AttenuateError {
     Gram(#[from] GramError),
 }
 
-/// A pose solver for one rig, selection and set of options: prepared once, run at every slider event.
+/// A pose solver for one selection and set of options: prepared once, run at every slider event.
 #[derive(Debug)]
 pub struct PoseAttenuation<'a> {
     rig: &'a Rig,
     selection: &'a Selection<'a>,
-    set: &'a PinSet,
-    limit_rows: Rows,
     alpha: f64,
     bounds: Option<Vec<[f64; 2]>>,
-    /// Present when the linear solver does it.
-    linear: Option<Attenuator<'a>>,
+    solver: Solver<'a>,
+    warnings: Vec<String>,
 }
 
-/// Prepares a selection for [`PoseAttenuation`]; sliders in `locked` keep their values.
-pub fn select<'a>(gram: &'a RigGram, set: &PinSet, locked: &[usize]) -> Selection<'a> {
-    let mut locked = locked.to_vec();
-    locked.sort_unstable();
-    Selection::prepare(gram, &set.pins, &locked)
+/// The way that fits the rig and the options.
+#[derive(Debug)]
+enum Solver<'a> {
+    /// A linear rig without limits: a product.
+    Plain(Attenuator<'a>),
+    /// A linear rig with limits: a quadratic program on a prepared factor.
+    Limited(LinearSystem),
+    /// In-betweens or combinations: Gauss-Newton.
+    Bent,
 }
 
 impl<'a> PoseAttenuation<'a> {
-    /// Prepares for one selection (made with [`select`] from the same `set` and `options.locked`).
+    /// Prepares for one selection.
     pub fn prepare(
         rig: &'a Rig,
         selection: &'a Selection<'a>,
-        set: &'a PinSet,
         options: &AttenuateOptions,
     ) -> Result<Self, AttenuateError> {
         let alpha = options.alpha.unwrap_or_else(|| selection.default_alpha());
@@ -135,72 +135,60 @@ impl<'a> PoseAttenuation<'a> {
         }
         let alpha = alpha.min(MAX_ALPHA);
         let bounds = options.bounds.then(|| rig.sliders.iter().map(|s| s.range.map(f64::from)).collect::<Vec<_>>());
-        let limit_coordinates: Vec<(u32, usize)> = set.limits.iter().map(|l| (l.vertex, l.axis)).collect();
-        let limit_rows = Rows::gather(selection.gram(), &limit_coordinates);
-        let is_plain = selection.gram().is_linear() && bounds.is_none() && set.limits.is_empty();
-        let linear = is_plain.then(|| selection.attenuator(alpha, &vec![1.0; set.pins.len()]));
-        Ok(Self { rig, selection, set, limit_rows, alpha, bounds, linear })
+        let all_on = vec![1.0; selection.set().pins.len()];
+        let solver = if !selection.gram().is_linear() {
+            Solver::Bent
+        } else if bounds.is_none() && selection.set().limits.is_empty() {
+            Solver::Plain(selection.attenuator(alpha, &all_on))
+        } else {
+            Solver::Limited(LinearSystem::prepare(selection, alpha, &all_on))
+        };
+        Ok(Self { rig, selection, alpha, bounds, solver, warnings: warnings(rig, selection) })
     }
 
-    /// Where pins are held: as in the base pose `w0`, except that the sliders a pin allows may move it.
-    pub fn targets(&self, w0: &[f64], w1: &[f64]) -> Vec<f64> {
-        targets(self.selection, &self.set.pins, w0, w1)
+    /// The `a` in use.
+    pub fn alpha(&self) -> f64 {
+        self.alpha
     }
 
-    /// New slider values for `w1`, pins held as in `w0`.
+    /// What the animator should know of the rig and the selection.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// New slider values for `w1`, pins held as in `w0`: what a slider event needs, without a report.
+    pub fn weights(&self, w1: &[f32], w0: &[f32]) -> Result<Vec<f32>, AttenuateError> {
+        let (w1, w0) = (finite_weights(self.rig, w1)?, finite_weights(self.rig, w0)?);
+        let targets = self.selection.targets(&w0, &w1);
+        let solution = self.solve_frame(&w1, &targets, &vec![1.0; targets.len()])?;
+        Ok(solution.w2.iter().map(|&w| w as f32).collect())
+    }
+
+    /// New slider values for `w1`, pins held as in `w0`, and what they do.
     pub fn solve(&self, w1: &[f32], w0: &[f32]) -> Result<Attenuated, AttenuateError> {
         let (w1, w0) = (finite_weights(self.rig, w1)?, finite_weights(self.rig, w0)?);
-        let targets = self.targets(&w0, &w1);
-        let (w2, steps, kkt_residual, converged) = match &self.linear {
-            Some(linear) => (linear.solve(&w1, &targets), 1, None, true),
-            None => {
-                let solution = self.solve_constrained(&vec![1.0; self.set.pins.len()], &targets, &w1)?;
-                (solution.w2, solution.steps, Some(solution.kkt_residual), solution.converged)
-            }
-        };
-        let mut report = self.report(&w1, &w2, &targets);
-        report.steps = steps;
-        report.kkt_residual = kkt_residual;
-        if !converged {
-            report.warnings.push(format!("the solver stopped after {steps} steps before it settled"));
-        }
-        Ok(report)
+        let targets = self.selection.targets(&w0, &w1);
+        let solution = self.solve_frame(&w1, &targets, &vec![1.0; targets.len()])?;
+        Ok(self.report(&w1, &solution, &targets))
     }
 
-    /// As [`Self::solve`] without the report, and whether the solver settled: for frames of a clip, with pins at given
-    /// strengths.
-    pub fn solve_weights(
-        &self,
-        w1: &[f64],
-        targets: &[f64],
-        strengths: &[f64],
-    ) -> Result<(Vec<f64>, bool), AttenuateError> {
-        match &self.linear {
-            Some(linear) if strengths.iter().all(|&r| r == 1.0) => Ok((linear.solve(w1, targets), true)),
-            Some(linear) => Ok((self.selection.attenuator(linear.alpha(), strengths).solve(w1, targets), true)),
-            None => {
-                let solution = self.solve_constrained(strengths, targets, w1)?;
-                Ok((solution.w2, solution.converged))
+    /// As [`Self::weights`] in f64, with given targets and pins faded in so far.
+    pub fn solve_frame(&self, w1: &[f64], targets: &[f64], fades: &[f64]) -> Result<Solution, AttenuateError> {
+        let all_on = fades.iter().all(|&r| r == 1.0);
+        let problem = Problem { alpha: self.alpha, fades, targets, w1, bounds: self.bounds.as_deref() };
+        let solved = match &self.solver {
+            Solver::Plain(attenuator) if all_on => return Ok(plain(attenuator, w1, targets)),
+            Solver::Plain(_) => {
+                return Ok(plain(&self.selection.attenuator(self.alpha, fades), w1, targets));
             }
-        }
-    }
-
-    fn solve_constrained(
-        &self,
-        strengths: &[f64],
-        targets: &[f64],
-        w1: &[f64],
-    ) -> Result<constrained::Solution, AttenuateError> {
-        let problem = constrained::Problem {
-            alpha: self.alpha,
-            strengths,
-            targets,
-            w1,
-            bounds: self.bounds.as_deref(),
-            limits: &self.set.limits,
-            limit_rows: &self.limit_rows,
+            Solver::Limited(system) if all_on => solve_linear(self.selection, &problem, system),
+            Solver::Limited(_) => {
+                let system = LinearSystem::prepare(self.selection, self.alpha, fades);
+                solve_linear(self.selection, &problem, &system)
+            }
+            Solver::Bent => solve_bent(self.selection, &problem),
         };
-        constrained::solve(self.selection, &problem).map_err(|e| self.explain(e))
+        solved.map_err(|e| self.explain(e))
     }
 
     fn explain(&self, error: QpError) -> AttenuateError {
@@ -210,45 +198,65 @@ impl<'a> PoseAttenuation<'a> {
                 let s = slider(i);
                 AttenuateError::EmptyRange { slider: s.name.clone(), low: s.range[0].into(), high: s.range[1].into() }
             }
-            QpError::Infeasible(Constraint::Bound(i)) => AttenuateError::Infeasible(format!(
-                "slider '{}' would have to leave its range to keep a vertex within its limits",
-                slider(i).name
-            )),
-            QpError::Infeasible(Constraint::Row(i)) | QpError::EmptyRange { constraint: Constraint::Row(i), .. } => {
-                let limit = &self.set.limits[i];
-                AttenuateError::Infeasible(format!(
-                    "rig vertex {} cannot stay between {} and {} along {}; widen its limits or the sliders' ranges",
-                    limit.vertex,
-                    limit.range[0],
-                    limit.range[1],
-                    ['x', 'y', 'z'][limit.axis]
-                ))
+            QpError::EmptyRange { constraint: Constraint::Row(i), .. } => self.cannot_stay(&[i]),
+            QpError::Infeasible { constraint, with } => {
+                let limit = |c: &Constraint| match c {
+                    Constraint::Row(i) => Some(*i),
+                    Constraint::Bound(_) => None,
+                };
+                self.cannot_stay(&with.iter().chain([&constraint]).filter_map(limit).collect::<Vec<_>>())
             }
             QpError::NoConvergence(_) => AttenuateError::NoConvergence(error.to_string()),
         }
     }
 
-    fn report(&self, w1: &[f64], w2: &[f64], targets: &[f64]) -> Attenuated {
+    /// Names the `within` limits that cannot be met together.
+    fn cannot_stay(&self, limits: &[usize]) -> AttenuateError {
+        let said = limits.iter().take(4).map(|&i| {
+            let limit = &self.selection.set().limits[i];
+            let ([low, high], axis) = (limit.range, ['x', 'y', 'z'][limit.axis]);
+            format!("{} within {low} to {high} along {axis}", self.rig.vertex_name(limit.vertex))
+        });
+        let found = if self.selection.gram().is_linear() { "can keep" } else { "were found that keep" };
+        let list = said.collect::<Vec<_>>().join(" and ");
+        AttenuateError::Infeasible(format!(
+            "no slider values {found} {list}; widen these limits or the sliders' ranges"
+        ))
+    }
+
+    fn report(&self, w1: &[f64], solution: &Solution, targets: &[f64]) -> Attenuated {
+        let weights: Vec<f32> = solution.w2.iter().map(|&w| w as f32).collect();
+        // Of what the user gets, not of what it was rounded from.
+        let w2: Vec<f64> = weights.iter().map(|&w| w.into()).collect();
         let activation = self.selection.gram().activation();
-        let (c1, c2) = (activation.coefficients(w1), activation.coefficients(w2));
-        let rows = self.selection.rows();
+        let (c1, c2) = (activation.coefficients(w1), activation.coefficients(&w2));
         let off = |c: &[f64]| {
-            let moved = rows.times(c);
+            let moved = self.selection.rows().times(c);
             Motion::of(moved.iter().zip(targets).map(|(m, t)| m - t))
         };
-        let weights: Vec<f32> = w2.iter().map(|&w| w as f32).collect();
         let at_bound = (0..weights.len())
             .filter(|&i| self.bounds.is_some() && self.rig.sliders[i].range.contains(&weights[i]) && w1[i] != w2[i])
             .collect();
+        let mut warnings = self.warnings.clone();
+        if solution.condition > 1e14 {
+            warnings.push(format!(
+                "the system is badly conditioned (about {:.0e}); lower alpha if sliders take large values",
+                solution.condition
+            ));
+        }
+        if !solution.settled {
+            warnings.push(format!("the solver stopped after {} steps before it settled", solution.steps));
+        }
         Attenuated {
             alpha: self.alpha,
             pinned_before: off(&c1),
             pinned_after: off(&c2),
             others_deviation: self.others_deviation(&c1, &c2),
             at_bound,
-            steps: 0,
-            kkt_residual: None,
-            warnings: self.warnings(),
+            steps: solution.steps,
+            kkt_residual: (!matches!(self.solver, Solver::Plain(_))).then_some(solution.kkt_residual),
+            condition: solution.condition,
+            warnings,
             weights,
         }
     }
@@ -263,64 +271,64 @@ impl<'a> PoseAttenuation<'a> {
             }
         }
         let flat = moved.as_flattened();
-        let pinned: Vec<usize> = self.set.pins.iter().map(|p| 3 * p.vertex as usize + p.axis).collect();
+        let pinned: Vec<usize> = self.selection.set().pins.iter().map(|p| 3 * p.vertex as usize + p.axis).collect();
         Motion::of(flat.iter().enumerate().filter(|(i, _)| pinned.binary_search(i).is_err()).map(|(_, x)| *x))
-    }
-
-    /// Sliders that attenuation cannot treat as the animator may expect.
-    pub fn warnings(&self) -> Vec<String> {
-        let gram = self.selection.gram();
-        let names = |sliders: &[usize]| {
-            let shown: Vec<&str> = sliders.iter().take(8).map(|&s| self.rig.sliders[s].name.as_str()).collect();
-            let more = sliders.len().saturating_sub(8);
-            shown.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
-        };
-        let g = gram.matrix();
-        let full = |s: usize| self.rig.sliders[s].shape;
-        let all = 0..self.rig.sliders.len();
-        let empty: Vec<usize> = all.clone().filter(|&s| g[(full(s), full(s))] == 0.0).collect();
-        let pivots = gram.factor().diagonal();
-        let dependent: Vec<usize> = all
-            .clone()
-            .filter(|&s| {
-                let energy = g[(full(s), full(s))];
-                energy > 0.0 && pivots[full(s)].powi(2) < 1e-8 * energy + 10.0 * gram.ridge()
-            })
-            .collect();
-        let mut pinned_energy = vec![0.0; gram.deltas().len()];
-        for i in 0..self.selection.rows().len() {
-            self.selection.rows().row(i).iter().for_each(|&(s, x)| pinned_energy[s as usize] += f64::from(x).powi(2));
-        }
-        let only_pinned: Vec<usize> = all
-            .filter(|&s| pinned_energy[full(s)] > 0.999 * g[(full(s), full(s))] && g[(full(s), full(s))] > 0.0)
-            .collect();
-        let mut warnings = Vec::new();
-        if !empty.is_empty() {
-            warnings.push(format!("sliders without any motion are left alone: {}", names(&empty)));
-        }
-        if !dependent.is_empty() {
-            warnings.push(format!(
-                "sliders that repeat what others do; the change is shared among them: {}",
-                names(&dependent)
-            ));
-        }
-        if !only_pinned.is_empty() {
-            warnings.push(format!("sliders that move pinned points only are held back: {}", names(&only_pinned)));
-        }
-        if let Some(linear) = &self.linear
-            && linear.condition_estimate() > 1e12
-        {
-            warnings.push(format!(
-                "the system is badly conditioned (about {:.0e}); lower alpha if sliders take large values",
-                linear.condition_estimate()
-            ));
-        }
-        warnings
     }
 }
 
+/// The plain solution in the form of the others.
+fn plain(attenuator: &Attenuator, w1: &[f64], targets: &[f64]) -> Solution {
+    let condition = attenuator.condition_estimate();
+    Solution { w2: attenuator.solve(w1, targets), steps: 1, kkt_residual: 0.0, condition, settled: true }
+}
+
+/// Sliders that attenuation cannot treat as the animator may expect.
+fn warnings(rig: &Rig, selection: &Selection) -> Vec<String> {
+    let gram = selection.gram();
+    let names = |sliders: &[usize]| {
+        let shown: Vec<&str> = sliders.iter().take(8).map(|&s| rig.sliders[s].name.as_str()).collect();
+        let more = sliders.len().saturating_sub(8);
+        shown.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
+    };
+    let full = |s: usize| rig.sliders[s].shape;
+    let energy = |s: usize| gram.matrix()[(full(s), full(s))];
+    let all = 0..rig.sliders.len();
+    let empty: Vec<usize> = all.clone().filter(|&s| energy(s) == 0.0).collect();
+    let pivots = gram.factor().diagonal();
+    // What is left of a shape after all earlier ones are taken out of it.
+    let own = |s: usize| pivots[full(s)].powi(2);
+    let repeats = |s: usize| energy(s) > 0.0 && own(s) < 1e-8 * energy(s) + 10.0 * gram.ridge();
+    let dependent: Vec<usize> = all.clone().filter(|&s| repeats(s)).collect();
+    let mut pinned_energy = vec![0.0; gram.deltas().len()];
+    for i in 0..selection.rows().len() {
+        selection.rows().row(i).iter().for_each(|&(s, x)| pinned_energy[s as usize] += f64::from(x).powi(2));
+    }
+    let only_pinned: Vec<usize> =
+        all.filter(|&s| energy(s) > 0.0 && pinned_energy[full(s)] > 0.999 * energy(s)).collect();
+    let said = [
+        (empty, "sliders without any motion are left alone"),
+        (dependent, "sliders that repeat what earlier ones do; the change is shared among all of them"),
+        (only_pinned, "sliders that move pinned points only are held back"),
+    ];
+    said.into_iter()
+        .filter(|(list, _)| !list.is_empty())
+        .map(|(list, text)| format!("{text}: {}", names(&list)))
+        .collect()
+}
+
 impl Motion {
-    fn of(lengths: impl Iterator<Item = f64>) -> Self {
+    /// Over several sets of coordinates of known sizes.
+    pub(crate) fn over(sets: impl Iterator<Item = (Motion, usize)>) -> Self {
+        let (mut max, mut sum, mut count) = (0.0f64, 0.0, 0usize);
+        for (motion, n) in sets {
+            max = max.max(motion.max);
+            sum += motion.rms.powi(2) * n as f64;
+            count += n;
+        }
+        Self { max, rms: if count > 0 { (sum / count as f64).sqrt() } else { 0.0 } }
+    }
+
+    pub(crate) fn of(lengths: impl Iterator<Item = f64>) -> Self {
         let (mut max, mut sum, mut count) = (0.0f64, 0.0, 0usize);
         for x in lengths {
             max = max.max(x.abs());
@@ -329,23 +337,6 @@ impl Motion {
         }
         Self { max, rms: if count > 0 { (sum / count as f64).sqrt() } else { 0.0 } }
     }
-}
-
-/// See [`PoseAttenuation::targets`].
-pub fn targets(selection: &Selection, pins: &[Pin], w0: &[f64], w1: &[f64]) -> Vec<f64> {
-    let mut held = selection.held_at(w0);
-    let mut seen: Vec<(&[usize], Vec<f64>)> = Vec::new();
-    for (i, pin) in pins.iter().enumerate().filter(|(_, p)| !p.only.is_empty()) {
-        let known = seen.iter().position(|(only, _)| *only == pin.only);
-        let known = known.unwrap_or_else(|| {
-            let mut allowed = w0.to_vec();
-            pin.only.iter().for_each(|&s| allowed[s] = w1[s]);
-            seen.push((&pin.only, selection.held_at(&allowed)));
-            seen.len() - 1
-        });
-        held[i] = seen[known].1[i];
-    }
-    held
 }
 
 /// `weights` as f64, if they fit the rig and are numbers.

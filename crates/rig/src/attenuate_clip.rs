@@ -2,19 +2,19 @@
 //!
 //! Each frame is the pose problem of [`crate::attenuate`]. A pin with time ranges is fully on inside them and fades over
 //! `fade_secs` before and after; it holds the coordinate where the clip has it at the start of the range (or where the
-//! given base pose has it). While pins fade with strengths `r` between 0 and 1, the change of weights is the mean over
-//! all thresholds `q` from 0 to 1 of the change with just the pins of `r >= q`: a handful of plain solves, continuous in
-//! `r`, and within all limits, since those are convex. (Scaling `a` by `r` instead would switch almost at once, because
-//! pins hold well long before `a` has its full size.) Smooth input gives smooth output; frames do not depend on one
-//! another and run in parallel. Where limits switch on and off the result has kinks, which
-//! `smooth_secs` rounds off by a Gaussian over the change of weights.
+//! given base pose has it). While pins fade with `r` between 0 and 1, the change of weights is the mean over all
+//! thresholds `q` from 0 to 1 of the change with just the pins of `r >= q`: a handful of plain solves, continuous in `r`.
+//! (Scaling `a` by `r` instead would switch almost at once, because pins hold well long before `a` has its full size.)
+//! Smooth input gives smooth output; frames do not depend on one another and run in parallel. Where limits switch on and
+//! off the result has kinks, which `smooth_secs` rounds off by a Gaussian over the change of weights; limits are then
+//! restored frame by frame.
 
-use crate::attenuate::{AttenuateError, AttenuateOptions, PoseAttenuation, finite_weights, select, targets};
-use crate::gram::{GramError, RigGram};
+use crate::attenuate::{AttenuateError, AttenuateOptions, Motion, PoseAttenuation, finite_weights};
+use crate::gram::GramError;
 use crate::model::Rig;
-use crate::pins::PinSet;
-use crate::selection::{Selection, weighted_square};
+use crate::selection::Selection;
 use rayon::prelude::*;
+use risorius_linalg::dense::dot;
 use risorius_mesh::{Progress, progress::tick};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -46,18 +46,35 @@ pub struct ClipAttenuated {
     pub weights: Vec<f32>,
     /// The `a` that was used.
     pub alpha: f64,
-    /// Per frame: root mean square distance of pinned coordinates from where they are held (weighted by strength),
-    /// without and with attenuation, in the file's unit.
-    pub pinned_rms: Vec<[f64; 2]>,
+    /// What happened on each frame.
+    pub frames: Vec<FrameReport>,
+    /// How far pinned coordinates would be from where they are held, over all frames on which they are fully on.
+    pub pinned_before: Motion,
+    /// The same with the new weights.
+    pub pinned_after: Motion,
     /// What the animator should know.
     pub warnings: Vec<String>,
 }
 
-/// Attenuates `weights` (frames x sliders) at `times_secs`.
+/// One frame of an attenuated clip; lengths are in the file's unit.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct FrameReport {
+    /// Coordinates that are fully held; those that fade do not count below.
+    pub n_held: usize,
+    /// Their distance from where they are held, without attenuation.
+    pub before: Motion,
+    /// And with it.
+    pub after: Motion,
+    /// Root mean square of what attenuation changed at all other coordinates.
+    pub others_rms: f64,
+    /// Sliders that stopped at the end of their range.
+    pub n_at_bound: usize,
+}
+
+/// Attenuates `weights` (frames x sliders) at `times_secs` with the pins and limits of `selection`.
 pub fn attenuate_clip(
     rig: &Rig,
-    gram: &RigGram,
-    set: &PinSet,
+    selection: &Selection,
     times_secs: &[f64],
     weights: &[f32],
     options: &ClipOptions,
@@ -67,85 +84,125 @@ pub fn attenuate_clip(
     if weights.len() != times_secs.len() * n_sliders {
         return Err(AttenuateError::WrongCount { given: weights.len(), expected: times_secs.len() * n_sliders });
     }
-    let frames: Vec<Vec<f64>> =
-        (0..times_secs.len()).map(|f| finite_weights(rig, frame(weights, f, n_sliders))).collect::<Result<_, _>>()?;
-    if frames.is_empty() {
-        let alpha = options.pose.alpha.unwrap_or(0.0);
-        return Ok(ClipAttenuated { weights: Vec::new(), alpha, pinned_rms: Vec::new(), warnings: Vec::new() });
-    }
-    let selection = select(gram, set, &options.pose.locked);
-    let pose = PoseAttenuation::prepare(rig, &selection, set, &options.pose)?;
-    let schedule = Schedule::prepare(rig, &selection, set, times_secs, &frames, options)?;
+    let frames: Vec<Vec<f64>> = (0..times_secs.len())
+        .map(|f| finite_weights(rig, &weights[f * n_sliders..(f + 1) * n_sliders]))
+        .collect::<Result<_, _>>()?;
+    let pose = PoseAttenuation::prepare(rig, selection, &options.pose)?;
+    let schedule = Schedule::prepare(rig, selection, times_secs, &frames, options)?;
     let done = AtomicUsize::new(0);
-    let solved: Vec<(Vec<f64>, bool)> = frames
-        .par_iter()
-        .zip(times_secs)
-        .map(|(w1, &t)| {
-            let now = schedule.at(t, &selection, set, w1);
-            let solved = solve_faded(&pose, w1, &now)?;
-            let so_far = done.fetch_add(1, Ordering::Relaxed) + 1;
-            tick(progress, "attenuating frames", so_far as f32 / frames.len() as f32).map_err(GramError::from)?;
-            Ok(solved)
-        })
-        .collect::<Result<_, AttenuateError>>()?;
-    let mut warnings = pose.warnings();
+    let advance = || {
+        let so_far = done.fetch_add(1, Ordering::Relaxed) + 1;
+        tick(progress, "attenuating frames", so_far as f32 / frames.len() as f32).map_err(GramError::from)
+    };
+    let solve = |(w1, &t): (&Vec<f64>, &f64)| {
+        let solved = solve_faded(&pose, selection, w1, &schedule.at(t, selection, w1))?;
+        advance()?;
+        Ok(solved)
+    };
+    let solved: Vec<(Vec<f64>, bool)> =
+        frames.par_iter().zip(times_secs).map(solve).collect::<Result<_, AttenuateError>>()?;
+    let mut warnings = pose.warnings().to_vec();
     let unsettled: Vec<usize> = (0..solved.len()).filter(|&f| !solved[f].1).collect();
     if let Some(first) = unsettled.first() {
         warnings.push(format!("the solver did not settle on {} frames, first on frame {first}", unsettled.len()));
     }
     let mut new: Vec<Vec<f64>> = solved.into_iter().map(|s| s.0).collect();
     if options.smooth_secs > 0.0 {
-        new = smooth_change(rig, times_secs, &frames, &new, options);
+        new = smooth_change(times_secs, &frames, &new, options.smooth_secs);
+        new = new.par_iter().map(|w| keep_limits(&pose, selection, options, w)).collect::<Result<_, _>>()?;
     }
-    let pinned_rms = (0..frames.len())
-        .map(|f| {
-            let now = schedule.at(times_secs[f], &selection, set, &frames[f]);
-            let total: f64 = now.strengths.iter().sum();
-            [&frames[f], &new[f]].map(|w| {
-                let square = weighted_square(&selection.held_at(w), &now.targets, &now.strengths);
-                if total > 0.0 { (square / total).sqrt() } else { 0.0 }
-            })
-        })
+    let weights: Vec<f32> = new.iter().flatten().map(|&w| w as f32).collect();
+    let now = |f: usize| schedule.at(times_secs[f], selection, &frames[f]);
+    let reports: Vec<FrameReport> = (0..frames.len())
+        .into_par_iter()
+        .map(|f| report(rig, selection, options, &now(f), &frames[f], &weights[f * n_sliders..(f + 1) * n_sliders]))
         .collect();
     Ok(ClipAttenuated {
-        weights: new.iter().flatten().map(|&w| w as f32).collect(),
-        alpha: options.pose.alpha.unwrap_or_else(|| selection.default_alpha()),
-        pinned_rms,
+        weights,
+        alpha: pose.alpha(),
+        pinned_before: Motion::over(reports.iter().map(|r| (r.before, r.n_held))),
+        pinned_after: Motion::over(reports.iter().map(|r| (r.after, r.n_held))),
+        frames: reports,
         warnings,
     })
 }
 
-/// The mean of the solutions over all thresholds of strength; see the module's header.
-fn solve_faded(pose: &PoseAttenuation, w1: &[f64], now: &Now) -> Result<(Vec<f64>, bool), AttenuateError> {
-    let mut levels: Vec<f64> = now.strengths.iter().copied().filter(|&r| r > 0.0).collect();
+fn report(rig: &Rig, selection: &Selection, options: &ClipOptions, now: &Now, w1: &[f64], w2: &[f32]) -> FrameReport {
+    let w2: Vec<f64> = w2.iter().map(|&w| w.into()).collect();
+    let gram = selection.gram();
+    let held: Vec<usize> = (0..now.fades.len()).filter(|&i| now.fades[i] == 1.0).collect();
+    let off = |w: &[f64]| {
+        let moved = selection.held_at(w);
+        Motion::of(held.iter().map(|&i| moved[i] - now.targets[i]))
+    };
+    let (c1, c2) = (gram.activation().coefficients(w1), gram.activation().coefficients(&w2));
+    let change: Vec<f64> = c2.iter().zip(&c1).map(|(a, b)| a - b).collect();
+    let changed = selection.rows().times(&change);
+    let of_held: f64 = held.iter().map(|&i| changed[i].powi(2)).sum();
+    let others = (dot(&change, &gram.matrix().times(&change)) - of_held).max(0.0);
+    let at_bound = |s: &usize| rig.sliders[*s].range.contains(&(w2[*s] as f32)) && w1[*s] != w2[*s];
+    FrameReport {
+        n_held: held.len(),
+        before: off(w1),
+        after: off(&w2),
+        others_rms: (others / (gram.n_coordinates() - held.len()).max(1) as f64).sqrt(),
+        n_at_bound: if options.pose.bounds { (0..w2.len()).filter(at_bound).count() } else { 0 },
+    }
+}
+
+/// The mean of the solutions over all thresholds of fading, and whether all settled; see the module's header.
+fn solve_faded(
+    pose: &PoseAttenuation,
+    selection: &Selection,
+    w1: &[f64],
+    now: &Now,
+) -> Result<(Vec<f64>, bool), AttenuateError> {
+    let mut levels: Vec<f64> = now.fades.iter().copied().filter(|&r| r > 0.0).collect();
     levels.sort_by(|a, b| b.total_cmp(a));
     levels.dedup();
     let solve_at = |level: f64| {
-        let on: Vec<f64> = now.strengths.iter().map(|&r| if r >= level { 1.0 } else { 0.0 }).collect();
-        pose.solve_weights(w1, &now.targets, &on)
+        let on: Vec<f64> = now.fades.iter().map(|&r| if r >= level { 1.0 } else { 0.0 }).collect();
+        pose.solve_frame(w1, &now.targets, &on)
     };
     if levels == [1.0] {
-        return solve_at(1.0);
+        let solution = solve_at(1.0)?;
+        return Ok((solution.w2, solution.settled));
     }
     let mut mean = vec![0.0; w1.len()];
     let (mut above, mut settled) = (1.0, true);
-    // Thresholds above the largest strength leave no pin on; limits of sliders and vertices still hold there.
+    // Thresholds above the largest fade leave no pin on; limits of sliders and vertices still hold there.
     let steps = std::iter::once(f64::INFINITY).chain(levels.iter().copied());
     let ends = levels.iter().copied().chain([0.0]);
     for (level, below) in steps.zip(ends) {
         let share = above - below;
         if share > 0.0 {
-            let (w2, this_settled) = solve_at(level)?;
-            settled &= this_settled;
-            mean.iter_mut().zip(w2.iter().zip(w1)).for_each(|(m, (b, a))| *m += share * (b - a));
+            let solution = solve_at(level)?;
+            settled &= solution.settled;
+            mean.iter_mut().zip(solution.w2.iter().zip(w1)).for_each(|(m, (b, a))| *m += share * (b - a));
         }
         above = below;
     }
-    Ok((w1.iter().zip(&mean).map(|(w, e)| w + e).collect(), settled))
+    let blended: Vec<f64> = w1.iter().zip(&mean).map(|(w, e)| w + e).collect();
+    // Limits of a linear rig are convex, so a mean keeps them; otherwise they have to be looked after.
+    let is_safe = selection.gram().is_linear() || selection.set().limits.is_empty();
+    if is_safe { Ok((blended, settled)) } else { Ok((only_limits(pose, selection, &blended)?, settled)) }
 }
 
-fn frame(weights: &[f32], frame_idx: usize, n_sliders: usize) -> &[f32] {
-    &weights[frame_idx * n_sliders..(frame_idx + 1) * n_sliders]
+/// The nearest weights to `w` that keep all limits; pins do not count.
+fn only_limits(pose: &PoseAttenuation, selection: &Selection, w: &[f64]) -> Result<Vec<f64>, AttenuateError> {
+    let n = selection.rows().len();
+    Ok(pose.solve_frame(w, &vec![0.0; n], &vec![0.0; n])?.w2)
+}
+
+/// As [`only_limits`], or `w` itself where there are none.
+fn keep_limits(
+    pose: &PoseAttenuation,
+    selection: &Selection,
+    options: &ClipOptions,
+    w: &[f64],
+) -> Result<Vec<f64>, AttenuateError> {
+    let has_limits = options.pose.bounds || !selection.set().limits.is_empty();
+    if has_limits { only_limits(pose, selection, w) } else { Ok(w.to_vec()) }
 }
 
 /// When each pin is on, and the poses that pins are held at.
@@ -158,7 +215,7 @@ struct Schedule {
 }
 
 struct Now {
-    strengths: Vec<f64>,
+    fades: Vec<f64>,
     targets: Vec<f64>,
 }
 
@@ -166,7 +223,6 @@ impl Schedule {
     fn prepare(
         rig: &Rig,
         selection: &Selection,
-        set: &PinSet,
         times: &[f64],
         frames: &[Vec<f64>],
         options: &ClipOptions,
@@ -174,7 +230,8 @@ impl Schedule {
         let from = options.from.as_deref().map(|w| finite_weights(rig, w)).transpose()?;
         let mut bases = vec![from.clone().unwrap_or_else(|| vec![0.0; selection.gram().activation().n_sliders()])];
         let mut base_of_frame = std::collections::BTreeMap::new();
-        let ranges = set
+        let ranges = selection
+            .set()
             .pins
             .iter()
             .map(|pin| {
@@ -197,28 +254,28 @@ impl Schedule {
         Ok(Self { bases, ranges, fade_secs: options.fade_secs.max(0.0) })
     }
 
-    fn at(&self, t: f64, selection: &Selection, set: &PinSet, w1: &[f64]) -> Now {
+    fn at(&self, t: f64, selection: &Selection, w1: &[f64]) -> Now {
         let mut held: Vec<Option<Vec<f64>>> = vec![None; self.bases.len()];
-        let mut now = Now { strengths: Vec::new(), targets: Vec::new() };
+        let mut now = Now { fades: Vec::new(), targets: Vec::new() };
         for (pin, ranges) in self.ranges.iter().enumerate() {
-            let mut value = |base: usize| {
-                held[base].get_or_insert_with(|| targets(selection, &set.pins, &self.bases[base], w1))[pin]
-            };
+            let mut value =
+                |base: usize| held[base].get_or_insert_with(|| selection.targets(&self.bases[base], w1))[pin];
             if ranges.is_empty() {
-                now.strengths.push(1.0);
+                now.fades.push(1.0);
                 now.targets.push(value(0));
                 continue;
             }
+            let faded: Vec<(f64, usize)> =
+                ranges.iter().map(|&(range, base)| (fade(t, range, self.fade_secs), base)).collect();
+            // Inside a range its own pose counts alone; between two ranges they blend.
+            let inside = faded.iter().any(|f| f.0 == 1.0);
             let (mut off, mut total, mut target) = (1.0, 0.0, 0.0);
-            for &(range, base) in ranges {
-                let r = fade(t, range, self.fade_secs);
-                if r > 0.0 {
-                    off *= 1.0 - r;
-                    total += r;
-                    target += r * value(base);
-                }
+            for &(r, base) in faded.iter().filter(|f| f.0 > 0.0 && (!inside || f.0 == 1.0)) {
+                off *= 1.0 - r;
+                total += r;
+                target += r * value(base);
             }
-            now.strengths.push(1.0 - off);
+            now.fades.push(1.0 - off);
             now.targets.push(if total > 0.0 { target / total } else { 0.0 });
         }
         now
@@ -238,9 +295,9 @@ fn fade(t: f64, range: [f64; 2], fade: f64) -> f64 {
     }
 }
 
-/// `w1` plus the Gaussian-smoothed change; limits are kept.
-fn smooth_change(rig: &Rig, times: &[f64], w1: &[Vec<f64>], w2: &[Vec<f64>], options: &ClipOptions) -> Vec<Vec<f64>> {
-    let reach = 3.0 * options.smooth_secs;
+/// `w1` plus the change to `w2`, smoothed by a Gaussian over time.
+fn smooth_change(times: &[f64], w1: &[Vec<f64>], w2: &[Vec<f64>], smooth_secs: f64) -> Vec<Vec<f64>> {
+    let reach = 3.0 * smooth_secs;
     (0..times.len())
         .into_par_iter()
         .map(|f| {
@@ -249,18 +306,11 @@ fn smooth_change(rig: &Rig, times: &[f64], w1: &[Vec<f64>], w2: &[Vec<f64>], opt
             let mut sum = vec![0.0; w1[f].len()];
             let mut total = 0.0;
             for g in near {
-                let weight = (-0.5 * ((times[g] - times[f]) / options.smooth_secs).powi(2)).exp();
+                let weight = (-0.5 * ((times[g] - times[f]) / smooth_secs).powi(2)).exp();
                 total += weight;
                 sum.iter_mut().zip(w2[g].iter().zip(&w1[g])).for_each(|(s, (b, a))| *s += weight * (b - a));
             }
-            (0..sum.len())
-                .map(|s| {
-                    let [low, high] = rig.sliders[s].range.map(f64::from);
-                    let w = w1[f][s] + sum[s] / total;
-                    let keep = options.pose.bounds && !options.pose.locked.contains(&s);
-                    if keep { w.max(low).min(high) } else { w }
-                })
-                .collect()
+            w1[f].iter().zip(&sum).map(|(w, s)| w + s / total).collect()
         })
         .collect()
 }

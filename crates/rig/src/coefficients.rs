@@ -59,7 +59,7 @@ impl Activation {
         assert_eq!(w.len(), self.knots.len());
         let mut c = vec![0.0; self.n_shapes];
         for (knots, &w) in self.knots.iter().zip(w) {
-            let Stretch { from, to } = stretch(knots, w);
+            let Stretch { from, to } = stretch(knots, w, false);
             let t = (w - from.0) / (to.0 - from.0);
             if let Some(shape) = from.1 {
                 c[shape] = 1.0 - t;
@@ -67,7 +67,7 @@ impl Activation {
             c[to.1] = t;
         }
         for (shape, drivers, rule) in &self.combinations {
-            let values = drivers.iter().map(|d| self.driver(d, w).0);
+            let values = drivers.iter().map(|d| self.driver(d, w, false).0);
             c[*shape] = match rule {
                 Rule::Multiply => values.product(),
                 Rule::Lowest => values.fold(f64::INFINITY, f64::min),
@@ -76,11 +76,12 @@ impl Activation {
         c
     }
 
-    /// Nonzero derivatives of the strengths at `w`; at a kink, towards larger values.
-    pub fn slopes(&self, w: &[f64]) -> Vec<Slope> {
+    /// Nonzero derivatives of the strengths at `w`; at a kink towards larger values, or towards smaller ones for sliders
+    /// that are `falling`.
+    pub fn slopes(&self, w: &[f64], falling: &[bool]) -> Vec<Slope> {
         let mut slopes = Vec::new();
         for (slider, (knots, &w)) in self.knots.iter().zip(w).enumerate() {
-            let Stretch { from, to } = stretch(knots, w);
+            let Stretch { from, to } = stretch(knots, w, falling[slider]);
             let value = 1.0 / (to.0 - from.0);
             if let Some(shape) = from.1 {
                 slopes.push(Slope { shape, slider, value: -value });
@@ -88,7 +89,7 @@ impl Activation {
             slopes.push(Slope { shape: to.1, slider, value });
         }
         for (shape, drivers, rule) in &self.combinations {
-            let values: Vec<(f64, f64)> = drivers.iter().map(|d| self.driver(d, w)).collect();
+            let values: Vec<(f64, f64)> = drivers.iter().map(|d| self.driver(d, w, falling[d.slider])).collect();
             let least = (0..values.len()).fold(0, |best, i| if values[i].0 < values[best].0 { i } else { best });
             for (i, driver) in drivers.iter().enumerate() {
                 let value = match rule {
@@ -107,18 +108,27 @@ impl Activation {
         slopes
     }
 
+    /// Whether the slope of `slider` jumps at the value `w`: at an in-between, or at 0 where a combination starts.
+    pub fn is_kink(&self, slider: usize, w: f64) -> bool {
+        let knots = &self.knots[slider];
+        let drives = || self.combinations.iter().any(|(_, drivers, _)| drivers.iter().any(|d| d.slider == slider));
+        knots[..knots.len() - 1].iter().any(|k| k.0 == w) || ((w == 0.0 || w == 1.0) && drives())
+    }
+
     /// Value and slope of one slider of a combination.
-    fn driver(&self, driver: &Driver, w: &[f64]) -> (f64, f64) {
+    fn driver(&self, driver: &Driver, w: &[f64], falling: bool) -> (f64, f64) {
         let w = w[driver.slider];
+        // Whether `w` is on the upper side of `x`, towards the side that is asked for.
+        let beyond = |x: f64| if falling { w > x } else { w >= x };
         let Some(at) = driver.at.map(f64::from) else {
-            return if w >= 0.0 { (w, 1.0) } else { (0.0, 0.0) };
+            return if beyond(0.0) { (w, 1.0) } else { (0.0, 0.0) };
         };
         let knots = &self.knots[driver.slider];
         let below = knots.iter().rev().map(|k| k.0).find(|&v| v < at).unwrap_or(0.0);
         let above = knots.iter().map(|k| k.0).find(|&v| v > at).unwrap_or(1.0);
-        if w >= below && w < at {
+        if beyond(below) && !beyond(at) {
             ((w - below) / (at - below), 1.0 / (at - below))
-        } else if w >= at && w < above {
+        } else if beyond(at) && !beyond(above) {
             ((above - w) / (above - at), -1.0 / (above - at))
         } else {
             (0.0, 0.0)
@@ -132,9 +142,9 @@ struct Stretch {
     to: (f64, usize),
 }
 
-fn stretch(knots: &[(f64, usize)], w: f64) -> Stretch {
+fn stretch(knots: &[(f64, usize)], w: f64, falling: bool) -> Stretch {
     // The last knot is the full shape; its stretch goes on beyond 1, and the first one goes on below 0.
-    let to = knots.iter().position(|k| w < k.0).unwrap_or(knots.len() - 1);
+    let to = knots.iter().position(|k| w < k.0 || (falling && w == k.0)).unwrap_or(knots.len() - 1);
     let from = if to == 0 { (0.0, None) } else { (knots[to - 1].0, Some(knots[to - 1].1)) };
     Stretch { from, to: knots[to] }
 }
@@ -196,12 +206,32 @@ mod tests {
     }
 
     #[test]
+    fn slopes_at_kinks_have_two_sides() {
+        let a = Activation::prepare(&full_rig());
+        let h = 1e-6;
+        for w in [[0.5, 0.8], [0.25, 0.3], [0.0, 0.4]] {
+            assert!(a.is_kink(0, w[0]) && !a.is_kink(1, w[1]));
+            for (falling, step) in [(false, h), (true, -h)] {
+                let mut dense = vec![0.0; a.n_shapes()];
+                let slopes = a.slopes(&w, &[falling, false]);
+                slopes.iter().filter(|s| s.slider == 0).for_each(|s| dense[s.shape] += s.value);
+                let (here, there) = (a.coefficients(&w), a.coefficients(&[w[0] + step, w[1]]));
+                for shape in 0..a.n_shapes() {
+                    let difference = (there[shape] - here[shape]) / step;
+                    assert!((difference - dense[shape]).abs() < 1e-6, "{w:?} falling {falling} shape {shape}");
+                }
+            }
+        }
+        assert!(!a.is_kink(0, 0.6));
+    }
+
+    #[test]
     fn slopes_agree_with_differences() {
         let a = Activation::prepare(&full_rig());
         let h = 1e-6;
         for w in [[0.1, 0.2], [0.3, 0.9], [0.6, 0.4], [0.9, 0.95], [1.2, 0.7], [-0.3, 0.5]] {
             let mut dense = vec![[0.0; 2]; a.n_shapes()];
-            a.slopes(&w).iter().for_each(|s| dense[s.shape][s.slider] += s.value);
+            a.slopes(&w, &[false; 2]).iter().for_each(|s| dense[s.shape][s.slider] += s.value);
             for slider in 0..2 {
                 let (mut up, mut down) = (w, w);
                 up[slider] += h;

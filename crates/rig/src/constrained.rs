@@ -8,41 +8,40 @@
 //! ```
 //!
 //! over sliders within their ranges and limited coordinates within theirs. It lives in the space of shapes, so no vertex
-//! is touched. Each step linearizes `c` and solves a convex quadratic program; a backtracking line search keeps the
-//! objective (with a penalty on limits that curvature violates) falling. A linear rig takes one step, and the result
-//! meets the KKT conditions.
+//! is touched. A linear rig is one convex quadratic program. For other rigs each step linearizes `c` and solves such a
+//! program; a backtracking line search keeps the objective (with a penalty on violated limits) falling. At a kink of `c`
+//! a slider is linearized towards the side that it moves to, and stays if it would come back from both. A start at which
+//! the linearized limits contradict one another says nothing about other starts, so a few are tried.
 
 use crate::coefficients::Slope;
 use crate::gram::factor_with_ridge;
-use crate::pins::CoordinateLimit;
-use crate::selection::{Rows, Selection, weighted_square};
+use crate::selection::{Selection, weighted_square};
 use risorius_linalg::dense::dot;
-use risorius_linalg::qp::{QpError, QuadraticProgram, kkt_residual};
-use risorius_linalg::{Matrix, QpSolution};
+use risorius_linalg::qp::{Constraint, QpError, QuadraticProgram, kkt_residual};
+use risorius_linalg::{Cholesky, Matrix};
 
 /// Gauss-Newton steps at most; in-betweens and combinations settle in five to ten.
 const MAX_STEPS: usize = 60;
+
+/// A step of the sliders below this is an end.
+const SMALL_STEP: f64 = 1e-9;
 
 /// What to solve, besides the selection.
 #[derive(Debug, Clone)]
 pub struct Problem<'a> {
     /// Weight of pins against the rest.
     pub alpha: f64,
-    /// Strength of each pin, 0 to 1.
-    pub strengths: &'a [f64],
+    /// How far each pin is faded in, 0 to 1.
+    pub fades: &'a [f64],
     /// Where pins are held, as displacements from the neutral.
     pub targets: &'a [f64],
     /// Slider values asked for.
     pub w1: &'a [f64],
     /// Range of each slider, when they are to be kept.
     pub bounds: Option<&'a [[f64; 2]]>,
-    /// Limited coordinates and their rows.
-    pub limits: &'a [CoordinateLimit],
-    /// Rows of `limits`.
-    pub limit_rows: &'a Rows,
 }
 
-/// The result of [`solve`].
+/// New slider values and how they were found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Solution {
     /// New slider values.
@@ -51,55 +50,67 @@ pub struct Solution {
     pub steps: usize,
     /// Largest relative violation of the KKT conditions of the last quadratic program.
     pub kkt_residual: f64,
+    /// About the condition number of its matrix.
+    pub condition: f64,
     /// Whether the last step was small enough to call it an end.
-    pub converged: bool,
+    pub settled: bool,
 }
 
-/// Finds the best slider values within all limits.
-pub fn solve(selection: &Selection, problem: &Problem) -> Result<Solution, QpError> {
-    let gram = selection.gram();
-    // Steep against the energy of a typical shape, so that limits win over everything that can be gained by leaving them.
-    let penalty = 1e4 * gram.mean_energy().sqrt().max(f64::MIN_POSITIVE) * (1.0 + problem.alpha);
-    let model = Model { selection, problem, penalty, c1: gram.activation().coefficients(problem.w1) };
-    let system = selection.system(problem.alpha, problem.strengths);
-    let free = selection.free();
-    let mut w = problem.w1.to_vec();
-    if let Some(bounds) = problem.bounds {
-        for (&f, [low, high]) in free.iter().zip(free.iter().map(|&f| bounds[f])) {
-            w[f] = w[f].max(low).min(high);
+/// The Hessian of a linear rig's problem over its free sliders, factored once for all slider events.
+#[derive(Debug)]
+pub struct LinearSystem {
+    hessian: Matrix,
+    factor: Cholesky,
+}
+
+impl LinearSystem {
+    /// Factors the system of `selection` for one `alpha` and the pins' fades.
+    pub fn prepare(selection: &Selection, alpha: f64, fades: &[f64]) -> Self {
+        Self::factor(selection.system(alpha, fades).principal(selection.free()), selection.gram().ridge())
+    }
+
+    fn factor(mut hessian: Matrix, ridge: f64) -> Self {
+        let factor = factor_with_ridge(hessian.clone(), ridge);
+        (0..hessian.n_rows()).for_each(|i| hessian[(i, i)] += ridge);
+        Self { hessian, factor }
+    }
+}
+
+/// Solves the problem of a linear rig, whose system was prepared for the same `alpha` and fades.
+pub fn solve_linear(selection: &Selection, problem: &Problem, system: &LinearSystem) -> Result<Solution, QpError> {
+    let model = Model::new(selection, problem);
+    let slopes = selection.gram().activation().slopes(problem.w1, &vec![false; problem.w1.len()]);
+    let step = model.program(system, problem.w1, &slopes, &[])?;
+    let mut w2 = problem.w1.to_vec();
+    selection.free().iter().zip(&step.change).for_each(|(&f, d)| w2[f] += d);
+    model.clamp(&mut w2);
+    let condition = system.factor.condition_estimate();
+    Ok(Solution { w2, steps: 1, kkt_residual: step.residual, condition, settled: true })
+}
+
+/// Solves the problem of any rig.
+pub fn solve_bent(selection: &Selection, problem: &Problem) -> Result<Solution, QpError> {
+    let model = Model::new(selection, problem);
+    let system = selection.system(problem.alpha, problem.fades);
+    let mut failure = None;
+    for fraction in [0.0, 0.25, 0.5] {
+        // Towards the middle of the ranges, where combinations have slopes.
+        let middle = |i: usize| problem.bounds.map_or(0.5, |b| 0.5 * (b[i][0] + b[i][1]));
+        let start: Vec<f64> = problem.w1.iter().enumerate().map(|(i, &w)| w + fraction * (middle(i) - w)).collect();
+        match model.descend(&system, &start) {
+            Ok(solution) => match model.worst_limit(&solution.w2) {
+                None => return Ok(solution),
+                Some(row) => {
+                    failure.get_or_insert(QpError::Infeasible { constraint: Constraint::Row(row), with: Vec::new() });
+                }
+            },
+            Err(error @ QpError::Infeasible { .. }) => {
+                failure.get_or_insert(error);
+            }
+            Err(error) => return Err(error),
         }
     }
-    let mut merit = model.merit(&w);
-    let mut solution = Solution { w2: w.clone(), steps: 0, kkt_residual: 0.0, converged: false };
-    while solution.steps < MAX_STEPS && !solution.converged {
-        let (step, residual) = model.step(&system, &w)?;
-        solution.steps += 1;
-        solution.kkt_residual = residual;
-        let largest = step.iter().fold(0.0f64, |m, d| m.max(d.abs()));
-        let mut length = 1.0;
-        loop {
-            let mut trial = w.clone();
-            free.iter().zip(&step).for_each(|(&f, d)| trial[f] += length * d);
-            let value = model.merit(&trial);
-            if value <= merit || gram.is_linear() {
-                solution.converged = gram.is_linear() || largest * length < 1e-9;
-                w = trial;
-                merit = value;
-                break;
-            }
-            length *= 0.5;
-            if length < 1e-8 {
-                // At a kink no direction falls any more: this is the minimum to within rounding.
-                solution.converged = true;
-                break;
-            }
-        }
-    }
-    if let Some(bounds) = problem.bounds {
-        free.iter().for_each(|&f| w[f] = w[f].max(bounds[f][0]).min(bounds[f][1]));
-    }
-    solution.w2 = w;
-    Ok(solution)
+    Err(failure.unwrap_or(QpError::NoConvergence(0)))
 }
 
 struct Model<'a> {
@@ -109,71 +120,167 @@ struct Model<'a> {
     c1: Vec<f64>,
 }
 
-impl Model<'_> {
+/// The solution of one program: the change of the free sliders, and how well it meets the KKT conditions.
+struct Step {
+    change: Vec<f64>,
+    residual: f64,
+}
+
+impl<'a> Model<'a> {
+    fn new(selection: &'a Selection<'a>, problem: &'a Problem<'a>) -> Self {
+        let gram = selection.gram();
+        // Steep against the energy of a typical shape: limits win over everything that leaving them could gain.
+        let penalty = 1e4 * gram.mean_energy().sqrt().max(f64::MIN_POSITIVE) * (1.0 + problem.alpha);
+        Self { selection, problem, penalty, c1: gram.activation().coefficients(problem.w1) }
+    }
+
+    fn clamp(&self, w: &mut [f64]) {
+        if let Some(bounds) = self.problem.bounds {
+            self.selection.free().iter().for_each(|&f| w[f] = w[f].max(bounds[f][0]).min(bounds[f][1]));
+        }
+    }
+
+    /// Gauss-Newton from `start`.
+    fn descend(&self, system: &Matrix, start: &[f64]) -> Result<Solution, QpError> {
+        let free = self.selection.free();
+        let mut w = self.problem.w1.to_vec();
+        free.iter().for_each(|&f| w[f] = start[f]);
+        self.clamp(&mut w);
+        let mut merit = self.merit(&w);
+        let mut solution = Solution { w2: Vec::new(), steps: 0, kkt_residual: 0.0, condition: 1.0, settled: false };
+        while solution.steps < MAX_STEPS && !solution.settled {
+            let (step, condition) = self.step(system, &w)?;
+            solution.steps += 1;
+            (solution.kkt_residual, solution.condition) = (step.residual, condition);
+            let largest = step.change.iter().fold(0.0f64, |m, d| m.max(d.abs()));
+            solution.settled = largest < SMALL_STEP;
+            let Some((next, value)) = self.line_search(&w, merit, &step.change) else { break };
+            // Rounding decides about what is left.
+            solution.settled |= merit - value <= 1e-14 * merit.abs();
+            (w, merit) = (next, value);
+        }
+        self.clamp(&mut w);
+        solution.w2 = w;
+        Ok(solution)
+    }
+
+    /// The first of ever shorter steps that does not raise the objective.
+    fn line_search(&self, w: &[f64], merit: f64, change: &[f64]) -> Option<(Vec<f64>, f64)> {
+        (0..27).map(|halvings| 0.5f64.powi(halvings)).find_map(|length| {
+            let mut trial = w.to_vec();
+            self.selection.free().iter().zip(change).for_each(|(&f, d)| trial[f] += length * d);
+            let value = self.merit(&trial);
+            (value <= merit).then_some((trial, value))
+        })
+    }
+
     /// The objective plus a penalty for coordinates outside their limits.
     fn merit(&self, w: &[f64]) -> f64 {
-        let Problem { alpha, strengths, targets, w1, limits, limit_rows, .. } = self.problem;
-        let gram = self.selection.gram();
-        let rows = self.selection.rows();
+        let Problem { alpha, fades, targets, w1, .. } = self.problem;
+        let (gram, rows) = (self.selection.gram(), self.selection.rows());
         let c = gram.activation().coefficients(w);
         let change: Vec<f64> = c.iter().zip(&self.c1).map(|(a, b)| a - b).collect();
         let zeros = vec![0.0; rows.len()];
-        let others =
-            dot(&change, &gram.matrix().times(&change)) - weighted_square(&rows.times(&change), &zeros, strengths);
-        let pins = alpha * weighted_square(&rows.times(&c), targets, strengths);
+        let others = dot(&change, &gram.matrix().times(&change)) - weighted_square(&rows.times(&change), &zeros, fades);
+        let pins = alpha * weighted_square(&rows.times(&c), targets, fades);
         let ridge = gram.ridge() * w.iter().zip(w1.iter()).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
-        let outside: f64 = limit_rows
-            .times(&c)
-            .iter()
-            .zip(limits.iter())
-            .map(|(x, l)| (l.range[0] - x).max(x - l.range[1]).max(0.0))
-            .sum();
-        others + pins + ridge + self.penalty * outside
+        others + pins + ridge + self.penalty * self.violations(&c).iter().sum::<f64>()
     }
 
-    /// The best change of the free sliders for `c` linearized at `w`, and the KKT residual of that program.
-    fn step(&self, system: &Matrix, w: &[f64]) -> Result<(Vec<f64>, f64), QpError> {
-        let problem = self.problem;
-        let (gram, rows, free) = (self.selection.gram(), self.selection.rows(), self.selection.free());
-        let c = gram.activation().coefficients(w);
-        let slopes = gram.activation().slopes(w);
-        let n_sliders = gram.activation().n_sliders();
+    /// How far each limited coordinate is outside its limits at shape strengths `c`.
+    fn violations(&self, c: &[f64]) -> Vec<f64> {
+        let moved = self.selection.limit_rows().times(c);
+        let limits = &self.selection.set().limits;
+        moved.iter().zip(limits).map(|(x, l)| (l.range[0] - x).max(x - l.range[1]).max(0.0)).collect()
+    }
 
-        let change: Vec<f64> = c.iter().zip(&self.c1).map(|(a, b)| a - b).collect();
-        let (moved, changed) = (rows.times(&c), rows.times(&change));
-        let pull: Vec<f64> = (0..rows.len())
-            .map(|i| problem.strengths[i] * (problem.alpha * (moved[i] - problem.targets[i]) - changed[i]))
-            .collect();
-        let mut by_shape = gram.matrix().times(&change);
-        by_shape.iter_mut().zip(rows.transposed_times(&pull, c.len())).for_each(|(g, p)| *g += p);
-        let mut by_slider = through_transposed(&slopes, &by_shape, n_sliders);
-        by_slider.iter_mut().enumerate().for_each(|(i, g)| *g += gram.ridge() * (w[i] - problem.w1[i]));
-        let gradient: Vec<f64> = free.iter().map(|&f| by_slider[f]).collect();
+    /// The limit that `w` violates most, if it does so visibly.
+    fn worst_limit(&self, w: &[f64]) -> Option<usize> {
+        let gram = self.selection.gram();
+        let violations = self.violations(&gram.activation().coefficients(w));
+        let worst = (0..violations.len()).max_by(|&a, &b| violations[a].total_cmp(&violations[b]))?;
+        (violations[worst] > 1e-6 * gram.mean_energy().sqrt()).then_some(worst)
+    }
 
-        let mut hessian = project(system, &slopes, n_sliders).principal(free);
-        let factor = factor_with_ridge(hessian.clone(), gram.ridge());
-        let limit_now = problem.limit_rows.times(&c);
-        let limit_rows: Vec<(Vec<f64>, f64, f64)> = (0..problem.limits.len())
-            .map(|i| {
-                let mut row = vec![0.0; c.len()];
-                problem.limit_rows.row(i).iter().for_each(|&(s, x)| row[s as usize] = x.into());
-                let row = through_transposed(&slopes, &row, n_sliders);
-                let [low, high] = problem.limits[i].range;
-                (free.iter().map(|&f| row[f]).collect(), low - limit_now[i], high - limit_now[i])
-            })
-            .collect();
-        let range = |f: usize, side: usize| match problem.bounds {
-            Some(bounds) => bounds[f][side] - w[f],
+    /// The best change of the free sliders for `c` linearized at `w`, each slider at a kink towards the side it moves to.
+    fn step(&self, system: &Matrix, w: &[f64]) -> Result<(Step, f64), QpError> {
+        let activation = self.selection.gram().activation();
+        let free = self.selection.free();
+        let at_kink: Vec<usize> = (0..free.len()).filter(|&i| activation.is_kink(free[i], w[free[i]])).collect();
+        let mut falling = vec![false; w.len()];
+        let mut kept: Vec<usize> = Vec::new();
+        loop {
+            let slopes = activation.slopes(w, &falling);
+            let projected = project(system, &slopes, w.len()).principal(free);
+            let system = LinearSystem::factor(projected, self.selection.gram().ridge());
+            let step = self.program(&system, w, &slopes, &kept)?;
+            let wrong = |i: &&usize| {
+                let side = if falling[free[**i]] { step.change[**i] } else { -step.change[**i] };
+                side > SMALL_STEP && !kept.contains(*i)
+            };
+            let turning: Vec<usize> = at_kink.iter().filter(wrong).copied().collect();
+            if turning.is_empty() {
+                return Ok((step, system.factor.condition_estimate()));
+            }
+            for i in turning {
+                // From above it wants down: look below. If from below it wants up again, the kink is its place.
+                if falling[free[i]] { kept.push(i) } else { falling[free[i]] = true }
+            }
+        }
+    }
+
+    /// Solves the program of the linearization given by `slopes`; free sliders in `kept` do not move.
+    fn program(&self, system: &LinearSystem, w: &[f64], slopes: &[Slope], kept: &[usize]) -> Result<Step, QpError> {
+        let free = self.selection.free();
+        let c = self.selection.gram().activation().coefficients(w);
+        let gradient = self.gradient(w, &c, slopes);
+        let rows = self.limit_program_rows(&c, slopes, w.len());
+        let range = |i: usize, side: usize| match self.problem.bounds {
+            _ if kept.contains(&i) => 0.0,
+            Some(bounds) => bounds[free[i]][side] - w[free[i]],
             None => [f64::NEG_INFINITY, f64::INFINITY][side],
         };
-        let lower: Vec<f64> = free.iter().map(|&f| range(f, 0)).collect();
-        let upper: Vec<f64> = free.iter().map(|&f| range(f, 1)).collect();
-        let program =
-            QuadraticProgram { hessian: &factor, gradient: &gradient, lower: &lower, upper: &upper, rows: &limit_rows };
-        let solution: QpSolution = program.solve()?;
-        (0..free.len()).for_each(|i| hessian[(i, i)] += gram.ridge());
-        let residual = kkt_residual(&program, &hessian, &solution);
-        Ok((solution.x, residual))
+        let lower: Vec<f64> = (0..free.len()).map(|i| range(i, 0)).collect();
+        let upper: Vec<f64> = (0..free.len()).map(|i| range(i, 1)).collect();
+        let program = QuadraticProgram {
+            hessian: &system.factor,
+            gradient: &gradient,
+            lower: &lower,
+            upper: &upper,
+            rows: &rows,
+        };
+        let solution = program.solve()?;
+        let residual = kkt_residual(&program, &system.hessian, &solution);
+        Ok(Step { change: solution.x, residual })
+    }
+
+    /// Half the derivative of the objective by the free sliders.
+    fn gradient(&self, w: &[f64], c: &[f64], slopes: &[Slope]) -> Vec<f64> {
+        let Problem { alpha, fades, targets, w1, .. } = self.problem;
+        let (gram, rows) = (self.selection.gram(), self.selection.rows());
+        let change: Vec<f64> = c.iter().zip(&self.c1).map(|(a, b)| a - b).collect();
+        let (moved, changed) = (rows.times(c), rows.times(&change));
+        let pull: Vec<f64> =
+            (0..rows.len()).map(|i| fades[i] * (alpha * (moved[i] - targets[i]) - changed[i])).collect();
+        let mut by_shape = gram.matrix().times(&change);
+        by_shape.iter_mut().zip(rows.transposed_times(&pull, c.len())).for_each(|(g, p)| *g += p);
+        let by_slider = through_transposed(slopes, &by_shape, w.len());
+        self.selection.free().iter().map(|&f| by_slider[f] + gram.ridge() * (w[f] - w1[f])).collect()
+    }
+
+    /// The limits as rows over the free sliders' changes.
+    fn limit_program_rows(&self, c: &[f64], slopes: &[Slope], n_sliders: usize) -> Vec<(Vec<f64>, f64, f64)> {
+        let (rows, limits) = (self.selection.limit_rows(), &self.selection.set().limits);
+        let now = rows.times(c);
+        (0..limits.len())
+            .map(|i| {
+                let mut by_shape = vec![0.0; c.len()];
+                rows.row(i).iter().for_each(|&(s, x)| by_shape[s as usize] = x.into());
+                let by_slider = through_transposed(slopes, &by_shape, n_sliders);
+                let row = self.selection.free().iter().map(|&f| by_slider[f]).collect();
+                (row, limits[i].range[0] - now[i], limits[i].range[1] - now[i])
+            })
+            .collect()
     }
 }
 

@@ -249,6 +249,16 @@ impl Rig {
         self.sliders.iter().position(|s| s.name == name)
     }
 
+    /// A vertex as its file numbers it: "vertex 12 of part 'skin'". Of several welded ones, the first.
+    pub fn vertex_name(&self, rig_vertex: u32) -> String {
+        let part = self.parts.iter().find(|p| p.vertices.contains(&(rig_vertex as usize)));
+        let number = part.and_then(|p| p.rig_vertex.iter().position(|&v| v == rig_vertex));
+        match (part, number) {
+            (Some(part), Some(number)) => format!("vertex {number} of part '{}'", part.name),
+            _ => format!("vertex {rig_vertex}"),
+        }
+    }
+
     /// All faces as triangles over rig vertices.
     pub fn triangles(&self) -> Vec<[u32; 3]> {
         self.parts.iter().flat_map(Part::rig_triangles).collect()

@@ -6,7 +6,7 @@
 //! | `S` | rows of `D` of the `s` pinned coordinates |
 //! | `G` | `D^T D` plus a tiny ridge on `e` |
 //! | `t` | where the pins are held, as displacements from the neutral |
-//! | `r` | strength of each pin, 0 (off) to 1 (on), for fading in time |
+//! | `r` | how far each pin is faded in, 0 (off) to 1 (on) |
 //!
 //! The objective is that of [Lewis05, eq. 2], with each pin fading from an ordinary coordinate to a held one:
 //!
@@ -22,7 +22,7 @@
 
 use crate::gram::{RigGram, add_at, factor_with_ridge};
 use crate::model::Deltas;
-use crate::pins::Pin;
+use crate::pins::PinSet;
 use rayon::prelude::*;
 use risorius_linalg::{Cholesky, Matrix, dense::dot};
 use std::borrow::Cow;
@@ -148,7 +148,9 @@ fn entries_of(deltas: &Deltas, coordinates: &[(u32, usize)]) -> Vec<(u32, f32)> 
 #[derive(Debug)]
 pub struct Selection<'a> {
     gram: &'a RigGram,
+    set: PinSet,
     rows: Rows,
+    limit_rows: Rows,
     /// Sliders that may change.
     free: Vec<usize>,
     /// `Z` (free sliders x pins) and `K`, when pins are few.
@@ -158,15 +160,18 @@ pub struct Selection<'a> {
 }
 
 impl<'a> Selection<'a> {
-    /// Prepares `pins`; `locked` sliders (ascending) keep the values they are given.
-    pub fn prepare(gram: &'a RigGram, pins: &[Pin], locked: &[usize]) -> Self {
-        let coordinates: Vec<(u32, usize)> = pins.iter().map(|p| (p.vertex, p.axis)).collect();
-        let rows = Rows::gather(gram, &coordinates);
-        let free: Vec<usize> =
-            (0..gram.activation().n_sliders()).filter(|s| locked.binary_search(s).is_err()).collect();
+    /// Prepares the pins and limits of `set`; `locked` sliders keep the values they are given.
+    pub fn prepare(gram: &'a RigGram, set: PinSet, locked: &[usize]) -> Self {
+        let pinned: Vec<(u32, usize)> = set.pins.iter().map(|p| (p.vertex, p.axis)).collect();
+        let limited: Vec<(u32, usize)> = set.limits.iter().map(|l| (l.vertex, l.axis)).collect();
+        let rows = Rows::gather(gram, &pinned);
+        let limit_rows = Rows::gather(gram, &limited);
+        let mut is_free = vec![true; gram.activation().n_sliders()];
+        locked.iter().for_each(|&s| is_free[s] = false);
+        let free: Vec<usize> = (0..is_free.len()).filter(|&s| is_free[s]).collect();
         // Solving for s columns costs s m^2, factoring m^3 / 3: beyond a quarter the direct way wins.
         let low_rank = (gram.is_linear() && 4 * rows.len() <= free.len()).then(|| low_rank(gram, &rows, &free));
-        Self { gram, rows, free, low_rank, pinned_gram: OnceLock::new() }
+        Self { gram, set, rows, limit_rows, free, low_rank, pinned_gram: OnceLock::new() }
     }
 
     /// The rig's inner products.
@@ -174,9 +179,19 @@ impl<'a> Selection<'a> {
         self.gram
     }
 
+    /// The pins and limits.
+    pub fn set(&self) -> &PinSet {
+        &self.set
+    }
+
     /// Rows of the pins.
     pub fn rows(&self) -> &Rows {
         &self.rows
+    }
+
+    /// Rows of the limited coordinates.
+    pub fn limit_rows(&self) -> &Rows {
+        &self.limit_rows
     }
 
     /// Sliders that may change.
@@ -190,29 +205,46 @@ impl<'a> Selection<'a> {
         (self.gram.n_coordinates() - self.rows.len()) as f64 / pinned as f64
     }
 
-    /// Where pins are held by the pose `w`: displacements from the neutral.
+    /// Where pins are held: as in the base pose `w0`, except that the sliders a pin allows may move it as in `w1`.
+    pub fn targets(&self, w0: &[f64], w1: &[f64]) -> Vec<f64> {
+        let mut held = self.held_at(w0);
+        let mut seen: Vec<(&[usize], Vec<f64>)> = Vec::new();
+        for (i, pin) in self.set.pins.iter().enumerate().filter(|(_, p)| !p.only.is_empty()) {
+            let known = seen.iter().position(|(only, _)| *only == pin.only);
+            let known = known.unwrap_or_else(|| {
+                let mut allowed = w0.to_vec();
+                pin.only.iter().for_each(|&s| allowed[s] = w1[s]);
+                seen.push((&pin.only, self.held_at(&allowed)));
+                seen.len() - 1
+            });
+            held[i] = seen[known].1[i];
+        }
+        held
+    }
+
+    /// Where the pose `w` puts the pinned coordinates: displacements from the neutral.
     pub fn held_at(&self, w: &[f64]) -> Vec<f64> {
         self.rows.times(&self.gram.activation().coefficients(w))
     }
 
     /// `G + S^T diag(r (a - 1)) S` over all shapes, without the ridge.
-    pub fn system(&self, alpha: f64, strengths: &[f64]) -> Matrix {
+    pub fn system(&self, alpha: f64, fades: &[f64]) -> Matrix {
         let n = self.gram.matrix().n_rows();
-        let mut a = if strengths.iter().all(|&r| r == 1.0) {
-            self.pinned_gram.get_or_init(|| self.rows.weighted_gram(strengths, n)).clone()
+        let mut a = if fades.iter().all(|&r| r == 1.0) {
+            self.pinned_gram.get_or_init(|| self.rows.weighted_gram(fades, n)).clone()
         } else {
-            self.rows.weighted_gram(strengths, n)
+            self.rows.weighted_gram(fades, n)
         };
         a.scale(alpha - 1.0);
         a.add(self.gram.matrix());
         a
     }
 
-    /// Factors the system for one `alpha` and the pins' `strengths` (0 to 1). Only for linear rigs.
-    pub fn attenuator(&'a self, alpha: f64, strengths: &[f64]) -> Attenuator<'a> {
-        assert!(self.gram.is_linear() && strengths.len() == self.rows.len());
+    /// Factors the system for one `alpha` and the pins' `fades` (0 to 1). Only for linear rigs.
+    pub fn attenuator(&'a self, alpha: f64, fades: &[f64]) -> Attenuator<'a> {
+        assert!(self.gram.is_linear() && fades.len() == self.rows.len());
         let alpha = alpha.min(MAX_ALPHA);
-        let root: Vec<f64> = strengths.iter().map(|r| r.max(0.0).sqrt()).collect();
+        let root: Vec<f64> = fades.iter().map(|r| r.max(0.0).sqrt()).collect();
         let factor = match &self.low_rank {
             Some((_, k)) => {
                 let mut small = k.clone();
@@ -225,7 +257,7 @@ impl<'a> Selection<'a> {
                 // For alpha below 1 the system is still positive: K has no eigenvalue above 1.
                 factor_with_ridge(small, f64::EPSILON)
             }
-            None => factor_with_ridge(self.system(alpha, strengths).principal(&self.free), self.gram.ridge()),
+            None => factor_with_ridge(self.system(alpha, fades).principal(&self.free), self.gram.ridge()),
         };
         Attenuator { selection: self, alpha, root, factor }
     }
@@ -257,7 +289,7 @@ fn low_rank(gram: &RigGram, rows: &Rows, free: &[usize]) -> (Matrix, Matrix) {
     (z, k)
 }
 
-/// A selection with its `a` and strengths factored: slider events cost one product.
+/// A selection with its `a` and fades factored: slider events cost one product.
 #[derive(Debug)]
 pub struct Attenuator<'a> {
     selection: &'a Selection<'a>,
@@ -272,9 +304,12 @@ impl Attenuator<'_> {
         self.alpha
     }
 
-    /// Condition of the factored system, a lower bound.
+    /// About the condition number of the system that is solved.
     pub fn condition_estimate(&self) -> f64 {
-        self.factor.condition_estimate()
+        // The low-rank way inverts two matrices one after the other.
+        let first =
+            if self.selection.low_rank.is_some() { self.selection.gram.factor().condition_estimate() } else { 1.0 };
+        first * self.factor.condition_estimate()
     }
 
     /// New slider values for the values `w1` asked for, with pins held at `targets` (see [`Selection::held_at`]).
@@ -307,7 +342,7 @@ impl Attenuator<'_> {
 }
 
 /// Sums over all pins of `r (S c - t)^2`; for objectives and reports.
-pub fn weighted_square(moved: &[f64], targets: &[f64], strengths: &[f64]) -> f64 {
-    let off: Vec<f64> = moved.iter().zip(targets).zip(strengths).map(|((m, t), r)| r.sqrt() * (m - t)).collect();
+pub fn weighted_square(moved: &[f64], targets: &[f64], fades: &[f64]) -> f64 {
+    let off: Vec<f64> = moved.iter().zip(targets).zip(fades).map(|((m, t), r)| r.sqrt() * (m - t)).collect();
     dot(&off, &off)
 }
