@@ -27,6 +27,9 @@ pub struct Arguments {
 
 /// Runs the verb.
 pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> {
+    if arguments.out.exists() && !arguments.out.is_dir() {
+        return Err(Failure::could_not(format!("{}: this is a file; give a folder", arguments.out.display())));
+    }
     let rig = mask();
     let gram = RigGram::prepare(&rig, &session.progress())?;
     let mut text = format!("A mask with {} vertices and {} sliders.\n", rig.n_vertices(), rig.sliders.len());

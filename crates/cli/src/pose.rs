@@ -3,7 +3,7 @@
 use crate::files::{expect_ending, extension, in_file};
 use crate::rig_args::{RigArgs, mapping_to_json, mapping_to_text, weights, weights_to_json};
 use crate::session::{Failure, Report, Session};
-use crate::takes::{FRAMES, Frames, write_frames};
+use crate::takes::{CACHES, FRAMES, Frames, write_frames};
 use clap::{ArgGroup, Args};
 use risorius_io::clip_csv::ClipOptions;
 use risorius_io::gltf::{GlbOptions, write_glb};
@@ -94,7 +94,11 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     let file = arguments.rig.open(session)?;
     let rig = &file.rig;
     if let Some(path) = &arguments.clip {
-        let content = arguments.clip_args.open(path, session)?;
+        let mut content = arguments.clip_args.open(path, session)?;
+        if content.clip.head.is_some() && CACHES.contains(&extension(output).as_str()) {
+            let note = "head motion is left out: a point cache holds the face as it is without it; .glb keeps it";
+            content.notes.push(note.into());
+        }
         let clip = &content.clip;
         let (weights, map) = clip.bind(rig)?;
         let frames = Frames { times_secs: &clip.times_secs, weights: &weights, head: clip.head.as_ref() };
@@ -104,11 +108,16 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
             "mapping": mapping_to_json(&map, &clip.names, rig), "notes": content.notes,
             "seconds": start.elapsed().as_secs_f64(),
         });
-        let text = format!("{}: {} frames\n", output.display(), clip.n_frames());
+        let mut text = format!("{}: {} frames\n", output.display(), clip.n_frames());
+        content.notes.iter().for_each(|n| text += &format!("  note: {n}\n"));
         return Ok(Report { json, text: text + &mapping_to_text(&map, &clip.names, rig) });
     }
     let weights = weights(rig, arguments.weights.as_deref().unwrap_or_default())?;
     let positions = Evaluator::prepare(rig).positions(&weights);
+    if let Some(v) = positions.iter().position(|p| !p.iter().all(|x| x.is_finite())) {
+        let advice = "are weights or shapes beyond all measure? see `inspect`";
+        return Err(Failure::could_not(format!("vertex {v} would be at {:?}; {advice}", positions[v])));
+    }
     write_surface(rig, &positions, output)?;
     let json = json!({
         "output": output.display().to_string(), "vertices": rig.n_vertices(),

@@ -206,7 +206,8 @@ pub fn mapping_to_json(map: &NameMap, columns: &[String], rig: &Rig) -> serde_js
 /// The same in a sentence or two.
 pub fn mapping_to_text(map: &NameMap, columns: &[String], rig: &Rig) -> String {
     let driven = rig.sliders.len() - map.unmatched_sliders.len();
-    let mut text = format!("{driven} of {} sliders are driven by the clip", rig.sliders.len());
+    let warning = if driven == 0 { "warning: " } else { "" };
+    let mut text = format!("{warning}{driven} of {} sliders are driven by the clip", rig.sliders.len());
     let list = |names: Vec<&str>| {
         let shown = names.iter().take(8).copied().collect::<Vec<_>>().join(", ");
         if names.len() > 8 { format!("{shown} and {} more", names.len() - 8) } else { shown }

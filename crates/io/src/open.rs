@@ -21,6 +21,9 @@ use std::path::{Path, PathBuf};
 /// Largest file that is read into memory.
 const MAX_FILE_BYTES: u64 = 8 << 30;
 
+/// Endings of files that hold a rig or a surface.
+const RIG_ENDINGS: [&str; 6] = ["glb", "gltf", "fbx", "obj", "ply", "stl"];
+
 /// What the caller knows better than the file.
 #[derive(Debug, Clone, Default)]
 pub struct OpenOptions {
@@ -144,9 +147,14 @@ fn read_raw(path: &Path, progress: &Progress) -> Result<Raw, IoError> {
         let raw = Raw::surface("folder of OBJs", "", Vec::new(), notes);
         return Ok(Raw { rig: content.raw, ..raw });
     }
+    let ending = extension(path);
+    // The ending is looked at before the content, which may be gigabytes of something else.
+    if path.exists() && !RIG_ENDINGS.contains(&ending.as_str()) {
+        return Err(unknown_format(&ending, "a rig", "a .glb, .gltf, .fbx, .obj, .ply, .stl or a folder of OBJs"));
+    }
     let name = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
     let bytes = read_file(path)?;
-    match extension(path).as_str() {
+    match ending.as_str() {
         "glb" | "gltf" => {
             let GltfContent { mut raw, clips, tracks, notes } = gltf::read(&bytes, &beside(path), progress)?;
             if raw.name.is_empty() {
@@ -180,11 +188,10 @@ fn read_raw(path: &Path, progress: &Progress) -> Result<Raw, IoError> {
             let surface = ply::read(&bytes, &name)?;
             Ok(Raw::surface("PLY", &name, vec![surface.part], surface.notes))
         }
-        "stl" => {
+        _ => {
             let surface = stl::read(&bytes, &name)?;
             Ok(Raw::surface("STL", &name, vec![surface.part], surface.notes))
         }
-        other => Err(unknown_format(other, "a rig", "a .glb, .gltf, .fbx, .obj, .ply, .stl or a folder of OBJs")),
     }
 }
 

@@ -113,6 +113,25 @@ fn wrong_weights_are_refused_with_advice() {
 }
 
 #[test]
+fn poses_beyond_numbers_are_refused() {
+    let desk = desk(rigs::face());
+    desk.fails_with(1, &["pose", "face.glb", "-w", "jawOpen=3e38", "-o", "pose.obj"], &["vertex", "inf"]);
+}
+
+#[test]
+fn what_a_take_leaves_out_is_noted() {
+    let desk = desk(rigs::face());
+    desk.write("head.csv", "time_s,px_m,py_m,pz_m,qx,qy,qz,qw\n0,0,0,0,0,0,0,1\n3,0,0.1,0,0,0,0,1\n");
+    let call = ["pose", "face.glb", "--clip", "clip.csv", "--head", "head.csv", "-o"];
+    let noted = |output| desk.json(&[&call[..], &[output]].concat())["notes"].to_string().contains("head motion");
+    assert!(noted("take.mdd") && !noted("take.glb"));
+    assert_eq!(desk.json(&["inspect", "take.glb"])["clips"][0]["head"], 2);
+    desk.write("other.csv", "time_s,teeth\n0,1\n");
+    let text = desk.ok(&["pose", "face.glb", "--clip", "other.csv", "-o", "take.mdd"]);
+    assert!(text.contains("warning: 0 of 5 sliders"), "{text}");
+}
+
+#[test]
 fn a_pose_in_every_format_is_the_same_pose() {
     let desk = desk(rigs::face_with_extras());
     let expected = pose_obj(&desk, "jawOpen=1,browInnerUp=0.5");
