@@ -4,9 +4,9 @@
 use risorius_benches::{head, median_secs, python};
 use risorius_mesh::progress::silent;
 use risorius_rig::Rig;
-use risorius_rig::attenuate::select;
 use risorius_rig::gram::RigGram;
 use risorius_rig::pins::PinSet;
+use risorius_rig::selection::Selection;
 use risorius_rig::synthetic::random_rig;
 
 const NUMPY: &str = "
@@ -83,10 +83,10 @@ fn measure(name: &str, rig: &Rig, n_pins: usize) {
     let on = vec![1.0; set.pins.len()];
     // A new selection is everything up to the first answer: rows, solves, and the small factor.
     let selecting = median_secs(9, || {
-        let selection = select(&gram, &set, &[]);
+        let selection = Selection::prepare(&gram, set.clone(), &[]);
         selection.attenuator(selection.default_alpha(), &on).alpha()
     });
-    let selection = select(&gram, &set, &[]);
+    let selection = Selection::prepare(&gram, set.clone(), &[]);
     let alpha = median_secs(21, || selection.attenuator(100.0, &on).alpha());
     let attenuator = selection.attenuator(selection.default_alpha(), &on);
     let targets = vec![0.0; set.pins.len()];

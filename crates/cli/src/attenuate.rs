@@ -11,10 +11,11 @@ use crate::takes::{Frames, write_frames};
 use clap::{ArgGroup, Args};
 use risorius_io::output::write_whole;
 use risorius_io::{clip_csv, clip_json, weights_json};
-use risorius_rig::attenuate::{AttenuateOptions, Attenuated, Motion, PoseAttenuation, select};
-use risorius_rig::attenuate_clip::{ClipOptions, attenuate_clip};
+use risorius_rig::attenuate::{AttenuateOptions, Attenuated, Motion, PoseAttenuation};
+use risorius_rig::attenuate_clip::{ClipOptions, FrameReport, attenuate_clip};
 use risorius_rig::gram::RigGram;
 use risorius_rig::pins::PinSet;
+use risorius_rig::selection::Selection;
 use risorius_rig::{Clip, Evaluator, Rig};
 use risorius_view::{Colormap, DrawOptions, FaceLook, ScalarField, Series, draw, lines, sheet};
 use serde_json::{Value, json};
@@ -70,17 +71,21 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     let file = arguments.rig.open_with_sliders(session)?;
     let rig = &file.rig;
     let set = pins(rig, &arguments.pins)?;
-    let options = AttenuateOptions {
-        alpha: arguments.alpha,
-        bounds: arguments.bounds,
-        locked: arguments.lock.as_deref().map_or(Ok(Vec::new()), |names| sliders(rig, names))?,
-    };
+    let locked = arguments.lock.as_deref().map_or(Ok(Vec::new()), |names| sliders(rig, names))?;
+    let options = AttenuateOptions { alpha: arguments.alpha, bounds: arguments.bounds };
     let start = Instant::now();
     let gram = RigGram::prepare(rig, &session.progress())?;
     let gram_secs = start.elapsed().as_secs_f64();
+    let selection = Selection::prepare(&gram, set, &locked);
+    let select_secs = start.elapsed().as_secs_f64() - gram_secs;
     match &arguments.clip {
-        Some(path) => run_clip(arguments, path, rig, &gram, &set, options, session),
-        None => run_pose(arguments, rig, &gram, &set, &options, gram_secs),
+        Some(path) => run_clip(arguments, path, rig, &selection, options, session),
+        None => {
+            let mut report = run_pose(arguments, rig, &selection, &options)?;
+            report.json["seconds"]["inner_products"] = gram_secs.into();
+            report.json["seconds"]["selection"] = select_secs.into();
+            Ok(report)
+        }
     }
 }
 
@@ -114,16 +119,14 @@ fn no_pins_warning(set: &PinSet) -> Option<String> {
 fn run_pose(
     arguments: &Arguments,
     rig: &Rig,
-    gram: &RigGram,
-    set: &PinSet,
+    selection: &Selection,
     options: &AttenuateOptions,
-    gram_secs: f64,
 ) -> Result<Report, Failure> {
+    let set = selection.set();
     let w1 = weights(rig, arguments.weights.as_deref().unwrap_or_default())?;
     let w0 = arguments.from.as_deref().map_or(Ok(vec![0.0; w1.len()]), |w| weights(rig, w))?;
     let start = Instant::now();
-    let selection = select(gram, set, &options.locked);
-    let pose = PoseAttenuation::prepare(rig, &selection, set, options)?;
+    let pose = PoseAttenuation::prepare(rig, selection, options)?;
     let prepared = start.elapsed().as_secs_f64();
     let mut result = pose.solve(&w1, &w0)?;
     result.warnings.extend(no_pins_warning(set));
@@ -141,7 +144,7 @@ fn run_pose(
         write_whole(path, &png)?;
     }
     let mut json = pose_json(rig, set, &result);
-    json["seconds"] = json!({ "inner_products": gram_secs, "selection": prepared, "solve": solved });
+    json["seconds"] = json!({ "factor": prepared, "solve": solved });
     Ok(Report { text: pose_text(rig, set, &w1, &result), json })
 }
 
@@ -150,6 +153,11 @@ fn motion_json(rig: &Rig, motion: Motion) -> Value {
         "max": motion.max, "rms": motion.rms,
         "max_mm": rig.space.millimeters(motion.max), "rms_mm": rig.space.millimeters(motion.rms),
     })
+}
+
+/// A motion in millimeters, for people.
+fn motion_text(rig: &Rig, m: Motion) -> String {
+    format!("max {:.3} mm, rms {:.3} mm", rig.space.millimeters(m.max), rig.space.millimeters(m.rms))
 }
 
 fn pose_json(rig: &Rig, set: &PinSet, result: &Attenuated) -> Value {
@@ -165,6 +173,7 @@ fn pose_json(rig: &Rig, set: &PinSet, result: &Attenuated) -> Value {
         "at_bound": result.at_bound.iter().map(|&s| &rig.sliders[s].name).collect::<Vec<_>>(),
         "steps": result.steps,
         "kkt_residual": result.kkt_residual,
+        "condition": result.condition,
         "warnings": result.warnings,
     })
 }
@@ -175,15 +184,13 @@ fn alpha_text(alpha: f64) -> String {
 }
 
 fn pose_text(rig: &Rig, set: &PinSet, w1: &[f32], result: &Attenuated) -> String {
-    let mm =
-        |m: Motion| format!("max {:.3} mm, rms {:.3} mm", rig.space.millimeters(m.max), rig.space.millimeters(m.rms));
     let mut text = format!(
         "{} pinned coordinates, alpha {}\n  pinned before: {}\n  pinned after:  {}\n  others deviate: {}\n",
         set.pins.len(),
         alpha_text(result.alpha),
-        mm(result.pinned_before),
-        mm(result.pinned_after),
-        mm(result.others_deviation)
+        motion_text(rig, result.pinned_before),
+        motion_text(rig, result.pinned_after),
+        motion_text(rig, result.others_deviation)
     );
     let mut changed: Vec<usize> = (0..w1.len()).filter(|&s| (result.weights[s] - w1[s]).abs() > 5e-4).collect();
     changed.sort_by(|&a, &b| (result.weights[b] - w1[b]).abs().total_cmp(&(result.weights[a] - w1[a]).abs()));
@@ -226,11 +233,11 @@ fn run_clip(
     arguments: &Arguments,
     path: &Path,
     rig: &Rig,
-    gram: &RigGram,
-    set: &PinSet,
+    selection: &Selection,
     pose: AttenuateOptions,
     session: &Session,
 ) -> Result<Report, Failure> {
+    let set = selection.set();
     let content = arguments.clip_args.open(path, session)?;
     let clip = &content.clip;
     let (weights_in, map) = clip.bind(rig)?;
@@ -241,10 +248,10 @@ fn run_clip(
         smooth_secs: arguments.smooth,
     };
     let start = Instant::now();
-    let result = attenuate_clip(rig, gram, set, &clip.times_secs, &weights_in, &options, &session.progress())?;
+    let result = attenuate_clip(rig, selection, &clip.times_secs, &weights_in, &options, &session.progress())?;
     let seconds = start.elapsed().as_secs_f64();
     let picture = match &arguments.picture {
-        Some(path) => Some((path, clip_picture(rig, clip, &result.pinned_rms)?)),
+        Some(path) => Some((path, clip_picture(rig, clip, &result.frames)?)),
         None => None,
     };
     if let Some(output) = &arguments.output {
@@ -253,29 +260,27 @@ fn run_clip(
     if let Some((path, png)) = picture {
         write_whole(path, &png)?;
     }
-    let rms = |which: usize| {
-        let on: Vec<f64> = result.pinned_rms.iter().map(|r| r[which]).collect();
-        let mean = (on.iter().map(|x| x * x).sum::<f64>() / on.len().max(1) as f64).sqrt();
-        json!({
-            "rms_mm": rig.space.millimeters(mean),
-            "max_mm": rig.space.millimeters(on.iter().copied().fold(0.0, f64::max)),
-        })
-    };
-    let (before, after) = (rms(0), rms(1));
+    let others = (result.frames.iter().map(|f| f.others_rms.powi(2)).sum::<f64>() / clip.n_frames() as f64).sqrt();
+    let n_held = result.frames.iter().filter(|f| f.n_held > 0).count();
+    let at_bound = result.frames.iter().map(|f| f.n_at_bound).max().unwrap_or(0);
     let warnings: Vec<String> = no_pins_warning(set).into_iter().chain(result.warnings).collect();
     let text = format!(
-        "{} frames, {} pinned coordinates, alpha {}\n  pinned before: rms {:.3} mm, after: rms {:.3} mm\n{}{}",
+        "{} frames, pins on in {n_held}, {} pinned coordinates, alpha {}\n  pinned before: {}\n  pinned after:  {}\n  \
+         others deviate: rms {:.3} mm\n{}{}",
         clip.n_frames(),
         set.pins.len(),
         alpha_text(result.alpha),
-        before["rms_mm"].as_f64().unwrap_or(0.0),
-        after["rms_mm"].as_f64().unwrap_or(0.0),
+        motion_text(rig, result.pinned_before),
+        motion_text(rig, result.pinned_after),
+        rig.space.millimeters(others),
         mapping_to_text(&map, &clip.names, rig),
         warnings.iter().map(|w| format!("  warning: {w}\n")).collect::<String>()
     );
     let json = json!({
         "frames": clip.n_frames(), "alpha": result.alpha, "pinned_coordinates": set.pins.len(),
-        "pinned_before": before, "pinned_after": after, "notes": content.notes,
+        "pinned_before": motion_json(rig, result.pinned_before), "pinned_after": motion_json(rig, result.pinned_after),
+        "others_deviation": { "rms": others, "rms_mm": rig.space.millimeters(others) },
+        "frames_with_pins": n_held, "most_sliders_at_bound": at_bound, "notes": content.notes,
         "mapping": mapping_to_json(&map, &clip.names, rig), "first_weights": first_weights(rig, &result.weights),
         "warnings": warnings, "seconds": seconds,
     });
@@ -283,17 +288,14 @@ fn run_clip(
 }
 
 /// Distance of pins over time, without and with attenuation.
-fn clip_picture(rig: &Rig, clip: &Clip, pinned_rms: &[[f64; 2]]) -> Result<Vec<u8>, Failure> {
-    let line = |name: &str, which: usize| Series {
+fn clip_picture(rig: &Rig, clip: &Clip, frames: &[FrameReport]) -> Result<Vec<u8>, Failure> {
+    // Lines are broken where no pin is on.
+    let shown = |f: &FrameReport, m: Motion| if f.n_held > 0 { rig.space.millimeters(m.rms) } else { f64::NAN };
+    let line = |name: &str, of: &dyn Fn(&FrameReport) -> Motion| Series {
         name: name.into(),
-        points: clip
-            .times_secs
-            .iter()
-            .zip(pinned_rms)
-            .map(|(&t, rms)| [t, rig.space.millimeters(rms[which])])
-            .collect(),
+        points: clip.times_secs.iter().zip(frames).map(|(&t, f)| [t, shown(f, of(f))]).collect(),
     };
-    let series = [line("without attenuation", 0), line("with attenuation", 1)];
+    let series = [line("without attenuation", &|f| f.before), line("with attenuation", &|f| f.after)];
     Ok(lines(&series, "time (s)", "rms distance of pins (mm)", "Pinned points over the clip")?.encode_png())
 }
 

@@ -8,10 +8,11 @@ use risorius_io::gltf::{GlbOptions, write_glb};
 use risorius_io::output::write_whole;
 use risorius_io::sidecar;
 use risorius_mesh::progress::tick;
-use risorius_rig::attenuate::{AttenuateOptions, Attenuated, PoseAttenuation, select};
+use risorius_rig::attenuate::{AttenuateOptions, Attenuated, PoseAttenuation};
 use risorius_rig::gram::RigGram;
 use risorius_rig::interference::Interference;
 use risorius_rig::pins::{PinSet, PinSpec};
+use risorius_rig::selection::Selection;
 use risorius_rig::{Evaluator, Rig};
 use risorius_view::{Canvas, DrawOptions, FaceLook, ScalarField, draw, sheet};
 use serde_json::json;
@@ -87,9 +88,9 @@ fn brow_story(rig: &Rig, gram: &RigGram) -> Result<BrowStory, Failure> {
     let pin = |x: f32| PinSpec { near: Some([x, 4.3, 8.0]), ..PinSpec::default() };
     let set = PinSet::resolve(rig, &[pin(-1.4), pin(1.4), pin(0.0)])
         .map_err(|p| Failure::could_not(p.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")))?;
-    let selection = select(gram, &set, &[]);
-    let options = AttenuateOptions { bounds: true, ..AttenuateOptions::default() };
-    let result = PoseAttenuation::prepare(rig, &selection, &set, &options)?.solve(&w1, &w0)?;
+    let selection = Selection::prepare(gram, set.clone(), &[]);
+    let options = AttenuateOptions { bounds: true, alpha: None };
+    let result = PoseAttenuation::prepare(rig, &selection, &options)?.solve(&w1, &w0)?;
     Ok(BrowStory { w0, w1, result, set })
 }
 

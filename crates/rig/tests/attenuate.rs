@@ -3,18 +3,33 @@
 
 use risorius_linalg::{Cholesky, Matrix};
 use risorius_mesh::progress::silent;
-use risorius_rig::attenuate::{AttenuateError, AttenuateOptions, Attenuated, PoseAttenuation, select};
+use risorius_rig::attenuate::{AttenuateError, AttenuateOptions, Attenuated, PoseAttenuation};
 use risorius_rig::attenuate_clip::{ClipOptions, attenuate_clip};
 use risorius_rig::evaluate::positions_by_definition;
 use risorius_rig::gram::RigGram;
 use risorius_rig::pins::{CoordinateLimit, PinSet, PinSpec};
+use risorius_rig::selection::Selection;
 use risorius_rig::synthetic::{Random, random_rig};
 use risorius_rig::{Deltas, Driver, Rig, Role, Rule, Shape, Slider};
 
 fn attenuate(rig: &Rig, set: &PinSet, w1: &[f32], options: &AttenuateOptions) -> Result<Attenuated, AttenuateError> {
+    attenuate_locked(rig, set, &[], w1, options)
+}
+
+fn attenuate_locked(
+    rig: &Rig,
+    set: &PinSet,
+    locked: &[usize],
+    w1: &[f32],
+    options: &AttenuateOptions,
+) -> Result<Attenuated, AttenuateError> {
     let gram = RigGram::prepare(rig, &silent)?;
-    let selection = select(&gram, set, &options.locked);
-    PoseAttenuation::prepare(rig, &selection, set, options)?.solve(w1, &vec![0.0; w1.len()])
+    let selection = Selection::prepare(&gram, set.clone(), locked);
+    let pose = PoseAttenuation::prepare(rig, &selection, options)?;
+    let zero = vec![0.0; w1.len()];
+    let result = pose.solve(w1, &zero)?;
+    assert_eq!(pose.weights(w1, &zero)?, result.weights, "an event gives what the report shows");
+    Ok(result)
 }
 
 fn with_alpha(alpha: f64) -> AttenuateOptions {
@@ -141,8 +156,8 @@ fn base_pose_is_where_pins_hold() {
     let rig = random_rig(900, 12, 0.3, 8);
     let gram = RigGram::prepare(&rig, &silent).unwrap();
     let set = PinSet::of_vertices(&[450, 500]);
-    let selection = select(&gram, &set, &[]);
-    let pose = PoseAttenuation::prepare(&rig, &selection, &set, &with_alpha(1e9)).unwrap();
+    let selection = Selection::prepare(&gram, set.clone(), &[]);
+    let pose = PoseAttenuation::prepare(&rig, &selection, &with_alpha(1e9)).unwrap();
     let w0 = some_weights(12, 9);
     // Nothing moved since the pins were set: nothing changes, to the bit.
     assert_eq!(pose.solve(&w0, &w0).unwrap().weights, w0);
@@ -162,8 +177,8 @@ fn bounds_meet_kkt_and_locked_sliders_stay() {
     let set = PinSet::of_vertices(&[430, 440, 450, 460]);
     let free = attenuate(&rig, &set, &w1, &with_alpha(1e5)).unwrap();
     assert!(free.weights.iter().any(|w| !(0.0..=1.0).contains(w)), "the case must need bounds");
-    let options = AttenuateOptions { bounds: true, locked: vec![4, 2], ..with_alpha(1e5) };
-    let bounded = attenuate(&rig, &set, &w1, &options).unwrap();
+    let options = AttenuateOptions { bounds: true, ..with_alpha(1e5) };
+    let bounded = attenuate_locked(&rig, &set, &[4, 2], &w1, &options).unwrap();
     assert!(bounded.weights.iter().all(|w| (0.0..=1.0).contains(w)));
     assert!(bounded.kkt_residual.unwrap() < 1e-8);
     assert!(!bounded.at_bound.is_empty());
@@ -171,7 +186,7 @@ fn bounds_meet_kkt_and_locked_sliders_stay() {
     assert!(bounded.pinned_after.rms < bounded.pinned_before.rms);
     // No feasible neighbor is better: the objective rises along every coordinate.
     let gram = RigGram::prepare(&rig, &silent).unwrap();
-    let selection = select(&gram, &set, &[2, 4]);
+    let selection = Selection::prepare(&gram, set.clone(), &[2, 4]);
     let objective = |w: &[f64]| {
         let e: Vec<f64> = w.iter().zip(&w1).map(|(a, b)| a - f64::from(*b)).collect();
         let pinned: f64 = selection.held_at(w).iter().map(|x| x * x).sum();
@@ -194,8 +209,9 @@ fn everything_locked_returns_the_input() {
     let rig = random_rig(400, 5, 0.5, 8);
     let w1 = some_weights(5, 3);
     for bounds in [false, true] {
-        let options = AttenuateOptions { locked: (0..5).collect(), bounds, ..AttenuateOptions::default() };
-        assert_eq!(attenuate(&rig, &PinSet::of_vertices(&[200]), &w1, &options).unwrap().weights, w1);
+        let options = AttenuateOptions { bounds, alpha: None };
+        let set = PinSet::of_vertices(&[200]);
+        assert_eq!(attenuate_locked(&rig, &set, &[0, 1, 2, 3, 4], &w1, &options).unwrap().weights, w1);
     }
 }
 
@@ -347,11 +363,11 @@ fn clips_hold_pins_in_their_ranges_without_jumps() {
     let gram = RigGram::prepare(&rig, &silent).unwrap();
     let (times, weights) = swinging(240, 15);
     let spec = PinSpec { vertices: Some(vec![450, 451]), times: Some(vec![[1.0, 2.0]]), ..PinSpec::default() };
-    let set = PinSet::resolve(&rig, &[spec]).unwrap();
+    let selection = Selection::prepare(&gram, PinSet::resolve(&rig, &[spec]).unwrap(), &[]);
     for bounds in [false, true] {
         let pose = AttenuateOptions { bounds, ..with_alpha(1e7) };
         let options = ClipOptions { pose, fade_secs: 0.3, ..ClipOptions::default() };
-        let result = attenuate_clip(&rig, &gram, &set, &times, &weights, &options, &silent).unwrap();
+        let result = attenuate_clip(&rig, &selection, &times, &weights, &options, &silent).unwrap();
         let row = |f: usize| &result.weights[15 * f..15 * (f + 1)];
         assert_eq!(row(30), &weights[15 * 30..15 * 31], "before the fade nothing changes");
         assert_eq!(row(200), &weights[15 * 200..15 * 201], "after the fade nothing changes");
@@ -365,13 +381,13 @@ fn clips_hold_pins_in_their_ranges_without_jumps() {
         }
         // Frames are independent of the number of threads.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-        let single = pool.install(|| attenuate_clip(&rig, &gram, &set, &times, &weights, &options, &silent)).unwrap();
+        let single = pool.install(|| attenuate_clip(&rig, &selection, &times, &weights, &options, &silent)).unwrap();
         assert_eq!(single, result);
     }
     let hard = ClipOptions { pose: with_alpha(1e7), fade_secs: 0.0, ..ClipOptions::default() };
-    let jumping = attenuate_clip(&rig, &gram, &set, &times, &weights, &hard, &silent).unwrap();
+    let jumping = attenuate_clip(&rig, &selection, &times, &weights, &hard, &silent).unwrap();
     let faded = ClipOptions { fade_secs: 0.3, ..hard };
-    let smooth = attenuate_clip(&rig, &gram, &set, &times, &weights, &faded, &silent).unwrap();
+    let smooth = attenuate_clip(&rig, &selection, &times, &weights, &faded, &silent).unwrap();
     let change = |new: &[f32]| new.iter().zip(&weights).map(|(a, b)| a - b).collect::<Vec<f32>>();
     let (hard, soft) = (roughness(&change(&jumping.weights), 15), roughness(&change(&smooth.weights), 15));
     assert!(hard > 3.0 * soft, "the fade is what removes the jump: {hard} {soft}");
@@ -382,11 +398,11 @@ fn smoothing_rounds_kinks_and_keeps_bounds() {
     let rig = random_rig(900, 15, 0.3, 12);
     let gram = RigGram::prepare(&rig, &silent).unwrap();
     let (times, weights) = swinging(120, 15);
-    let set = PinSet::of_vertices(&[440, 450]);
+    let selection = Selection::prepare(&gram, PinSet::of_vertices(&[440, 450]), &[]);
     let pose = AttenuateOptions { bounds: true, ..with_alpha(1e5) };
     let run = |smooth_secs| {
         let options = ClipOptions { pose: pose.clone(), smooth_secs, ..ClipOptions::default() };
-        attenuate_clip(&rig, &gram, &set, &times, &weights, &options, &silent).unwrap().weights
+        attenuate_clip(&rig, &selection, &times, &weights, &options, &silent).unwrap().weights
     };
     let (sharp, smooth) = (run(0.0), run(0.05));
     assert!(roughness(&smooth, 15) < roughness(&sharp, 15));
@@ -399,8 +415,8 @@ fn cancelling_stops_a_clip() {
     let gram = RigGram::prepare(&rig, &silent).unwrap();
     let (times, weights) = swinging(10, 3);
     let stop = |_: &str, _: f32| std::ops::ControlFlow::Break(());
-    let set = PinSet::of_vertices(&[50]);
-    let result = attenuate_clip(&rig, &gram, &set, &times, &weights, &ClipOptions::default(), &stop);
+    let selection = Selection::prepare(&gram, PinSet::of_vertices(&[50]), &[]);
+    let result = attenuate_clip(&rig, &selection, &times, &weights, &ClipOptions::default(), &stop);
     assert!(result.unwrap_err().to_string().contains("cancelled"));
 }
 
