@@ -9,8 +9,8 @@
 //!
 //! over sliders within their ranges and limited coordinates within theirs. It lives in the space of shapes, so no vertex
 //! is touched. A linear rig is one convex quadratic program. For other rigs each step linearizes `c` and solves such a
-//! program; a backtracking line search keeps the objective (with a penalty on violated limits) falling. At a kink of `c`
-//! a slider is linearized towards the side that it moves to, and stays if it would come back from both. A start at which
+//! program, damped as far as it takes for the objective (with a penalty on violated limits) to fall. At a kink of `c` a
+//! slider is linearized towards the side that it moves to, and stays if it would come back from both. A start at which
 //! the linearized limits contradict one another says nothing about other starts, so a few are tried.
 
 use crate::coefficients::Slope;
@@ -21,7 +21,7 @@ use risorius_linalg::qp::{Constraint, QpError, QuadraticProgram, kkt_residual};
 use risorius_linalg::{Cholesky, Matrix};
 
 /// Gauss-Newton steps at most; in-betweens and combinations settle in five to ten.
-const MAX_STEPS: usize = 60;
+const MAX_STEPS: usize = 100;
 
 /// A step of the sliders below this is an end.
 const SMALL_STEP: f64 = 1e-9;
@@ -97,7 +97,7 @@ pub fn solve_bent(selection: &Selection, problem: &Problem) -> Result<Solution, 
         // Towards the middle of the ranges, where combinations have slopes.
         let middle = |i: usize| problem.bounds.map_or(0.5, |b| 0.5 * (b[i][0] + b[i][1]));
         let start: Vec<f64> = problem.w1.iter().enumerate().map(|(i, &w)| w + fraction * (middle(i) - w)).collect();
-        match model.descend(&system, &start) {
+        match model.descend_both_ways(&system, &start) {
             Ok(solution) => match model.worst_limit(&solution.w2) {
                 None => return Ok(solution),
                 Some(row) => {
@@ -111,6 +111,23 @@ pub fn solve_bent(selection: &Selection, problem: &Problem) -> Result<Solution, 
         }
     }
     Err(failure.unwrap_or(QpError::NoConvergence(0)))
+}
+
+/// How much steps are held back, as a multiple of the mean curvature: none while they succeed, more after each that
+/// raised the objective. With ever more of it a step becomes the shortest one that meets the linearized limits.
+#[derive(Default)]
+struct Damping {
+    amount: f64,
+}
+
+impl Damping {
+    fn relax(&mut self) {
+        self.amount = if self.amount > 1e-4 { self.amount / 8.0 } else { 0.0 };
+    }
+
+    fn tighten(&mut self) {
+        self.amount = (8.0 * self.amount).max(1e-3);
+    }
 }
 
 struct Model<'a> {
@@ -140,38 +157,49 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Gauss-Newton from `start`.
-    fn descend(&self, system: &Matrix, start: &[f64]) -> Result<Solution, QpError> {
+    /// Gauss-Newton from `start`; where that is a kink of some slider, the better of leaving it upwards and downwards.
+    fn descend_both_ways(&self, system: &Matrix, start: &[f64]) -> Result<Solution, QpError> {
+        let activation = self.selection.gram().activation();
+        let up = self.descend(system, start, false);
+        if !self.selection.free().iter().any(|&f| activation.is_kink(f, start[f])) {
+            return up;
+        }
+        match (up, self.descend(system, start, true)) {
+            (Ok(up), Ok(down)) => Ok(if self.merit(&down.w2) < self.merit(&up.w2) { down } else { up }),
+            (up, down) => up.or(down),
+        }
+    }
+
+    /// Gauss-Newton from `start`, looking below kinks first if `falling`.
+    fn descend(&self, system: &Matrix, start: &[f64], falling: bool) -> Result<Solution, QpError> {
         let free = self.selection.free();
         let mut w = self.problem.w1.to_vec();
         free.iter().for_each(|&f| w[f] = start[f]);
         self.clamp(&mut w);
         let mut merit = self.merit(&w);
         let mut solution = Solution { w2: Vec::new(), steps: 0, kkt_residual: 0.0, condition: 1.0, settled: false };
+        let mut damping = Damping::default();
         while solution.steps < MAX_STEPS && !solution.settled {
-            let (step, condition) = self.step(system, &w)?;
+            let (step, condition) = self.step(system, &w, falling, damping.amount)?;
             solution.steps += 1;
             (solution.kkt_residual, solution.condition) = (step.residual, condition);
+            let mut trial = w.clone();
+            free.iter().zip(&step.change).for_each(|(&f, d)| trial[f] += d);
+            let value = self.merit(&trial);
             let largest = step.change.iter().fold(0.0f64, |m, d| m.max(d.abs()));
-            solution.settled = largest < SMALL_STEP;
-            let Some((next, value)) = self.line_search(&w, merit, &step.change) else { break };
-            // Rounding decides about what is left.
-            solution.settled |= merit - value <= 1e-14 * merit.abs();
-            (w, merit) = (next, value);
+            if value <= merit {
+                // Rounding decides about what is left.
+                solution.settled = largest < SMALL_STEP || merit - value <= 1e-14 * merit.abs();
+                (w, merit) = (trial, value);
+                damping.relax();
+            } else {
+                solution.settled = largest < SMALL_STEP;
+                damping.tighten();
+            }
         }
         self.clamp(&mut w);
         solution.w2 = w;
         Ok(solution)
-    }
-
-    /// The first of ever shorter steps that does not raise the objective.
-    fn line_search(&self, w: &[f64], merit: f64, change: &[f64]) -> Option<(Vec<f64>, f64)> {
-        (0..27).map(|halvings| 0.5f64.powi(halvings)).find_map(|length| {
-            let mut trial = w.to_vec();
-            self.selection.free().iter().zip(change).for_each(|(&f, d)| trial[f] += length * d);
-            let value = self.merit(&trial);
-            (value <= merit).then_some((trial, value))
-        })
     }
 
     /// The objective plus a penalty for coordinates outside their limits.
@@ -202,17 +230,20 @@ impl<'a> Model<'a> {
         (violations[worst] > 1e-6 * gram.mean_energy().sqrt()).then_some(worst)
     }
 
-    /// The best change of the free sliders for `c` linearized at `w`, each slider at a kink towards the side it moves to.
-    fn step(&self, system: &Matrix, w: &[f64]) -> Result<(Step, f64), QpError> {
+    /// The best change of the free sliders for `c` linearized at `w`, each slider at a kink towards the side it moves to;
+    /// `falling` says which side is tried first.
+    fn step(&self, system: &Matrix, w: &[f64], falling: bool, damping: f64) -> Result<(Step, f64), QpError> {
         let activation = self.selection.gram().activation();
         let free = self.selection.free();
         let at_kink: Vec<usize> = (0..free.len()).filter(|&i| activation.is_kink(free[i], w[free[i]])).collect();
-        let mut falling = vec![false; w.len()];
-        let mut kept: Vec<usize> = Vec::new();
+        let mut falling = vec![falling; w.len()];
+        let (mut turned, mut kept): (Vec<usize>, Vec<usize>) = Default::default();
         loop {
             let slopes = activation.slopes(w, &falling);
-            let projected = project(system, &slopes, w.len()).principal(free);
-            let system = LinearSystem::factor(projected, self.selection.gram().ridge());
+            let mut hessian = project(system, &slopes, w.len()).principal(free);
+            let mean = (0..free.len()).map(|i| hessian[(i, i)]).sum::<f64>() / free.len().max(1) as f64;
+            (0..free.len()).for_each(|i| hessian[(i, i)] += damping * mean);
+            let system = LinearSystem::factor(hessian, self.selection.gram().ridge());
             let step = self.program(&system, w, &slopes, &kept)?;
             let wrong = |i: &&usize| {
                 let side = if falling[free[**i]] { step.change[**i] } else { -step.change[**i] };
@@ -224,7 +255,12 @@ impl<'a> Model<'a> {
             }
             for i in turning {
                 // From above it wants down: look below. If from below it wants up again, the kink is its place.
-                if falling[free[i]] { kept.push(i) } else { falling[free[i]] = true }
+                if turned.contains(&i) {
+                    kept.push(i);
+                } else {
+                    turned.push(i);
+                    falling[free[i]] = !falling[free[i]];
+                }
             }
         }
     }
