@@ -2,7 +2,7 @@
 //!
 //! **Live Link Face**: columns `Timecode`, `BlendShapeCount`, sliders, and optionally `HeadYaw HeadPitch HeadRoll`,
 //! `LeftEye...`, `RightEye...` in radians. Times are counted from the first frame; rules of timecodes are in the
-//! [`timecode`] module. A row of lost tracking (count 0, or fewer cells than the header) holds the frame before it; a
+//! [`timecode`] module. A row of lost tracking (count 0) holds the frame before it; a
 //! timecode that repeats is dropped. Both are noted.
 //! **Other tables**: `time_s`, `time`, `t` (seconds) or `frame` (with [`ClipOptions::fps`]), then sliders; the head as
 //! `head_tx .. head_tz, head_qx .. head_qw`, as `px_m py_m pz_m qx qy qz qw` (meters), or as the angles above.
@@ -121,8 +121,15 @@ impl Recording {
                 return Ok(());
             }
             let count = columns.count.map(|i| columns.value::<f64>(line, i, cell(i))).transpose()?;
-            if count == Some(0.0) || cells.len() < n_columns {
+            if count == Some(0.0) {
                 return self.hold(columns, timecode, line);
+            }
+            if cells.len() < n_columns {
+                let problem = format!(
+                    "the row ends after {} of {n_columns} columns; the recording is cut off there",
+                    cells.len()
+                );
+                return Err(IoError::malformed(FORMAT, format!("line {line}"), problem));
             }
             self.start(timecode, line, cell(columns.time));
         } else {

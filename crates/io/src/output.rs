@@ -20,7 +20,11 @@ impl WholeFile {
             let problem = format!("the folder cannot be made: {e}");
             IoError::Os { path: folder.to_path_buf(), source: std::io::Error::new(e.kind(), problem) }
         })?;
-        let temp = tempfile::Builder::new().prefix(".risorius-").tempfile_in(folder).map_err(os)?;
+        let mut builder = tempfile::Builder::new();
+        // Temporary files are private; this one gets the permissions that a plain `create` would give.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let temp = builder.prefix(".risorius-").tempfile_in(folder).map_err(os)?;
         Ok(Self { path: path.to_path_buf(), temp: BufWriter::with_capacity(1 << 20, temp) })
     }
 
@@ -29,22 +33,9 @@ impl WholeFile {
         let path = self.path;
         let os = |source| IoError::Os { path: path.clone(), source };
         let temp = self.temp.into_inner().map_err(|e| os(e.into_error()))?;
-        set_usual_permissions(temp.as_file()).map_err(os)?;
         temp.persist(&path).map_err(|e| os(e.error))?;
         Ok(())
     }
-}
-
-/// Temporary files are private; the finished file gets the permissions that a plain `create` would give.
-#[cfg(unix)]
-fn set_usual_permissions(file: &std::fs::File) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(std::fs::Permissions::from_mode(0o644))
-}
-
-#[cfg(not(unix))]
-fn set_usual_permissions(_file: &std::fs::File) -> std::io::Result<()> {
-    Ok(())
 }
 
 impl Write for WholeFile {

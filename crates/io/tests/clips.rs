@@ -58,7 +58,7 @@ fn live_link_lost_and_repeated_frames() {
         "10:00:00:29.000,0".to_string(),
         row("10:00:01:00.000", "0.3"),
         row("10:00:01:00.000", "0.9"),
-        "10:00:01:01.000,10,0.5".to_string(),
+        "10:00:01:01.000,0".to_string(),
     ];
     let content = read(&live_link(&rows.iter().map(String::as_str).collect::<Vec<_>>()));
     assert_eq!(content.clip.values, [0.1, 0.1, 0.3, 0.3]);
@@ -67,6 +67,9 @@ fn live_link_lost_and_repeated_frames() {
     assert!(notes.contains("1 frames before the first"), "{notes}");
     assert!(notes.contains("1 rows that repeat") && notes.contains("line 6"), "{notes}");
     assert!(notes.contains("head angles are 0"), "{notes}");
+    let cut = live_link(&[&row("10:00:00:28.000", "0.1"), "10:00:00:29.000,10,0.5"]);
+    let error = clip_csv::read(cut.as_bytes(), &ClipOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("line 3") && error.contains("cut off"), "{error}");
 }
 
 #[test]

@@ -48,12 +48,12 @@ pub enum GramError {
         n_shapes: usize,
     },
     /// A shape holds a NaN or an infinity.
-    #[error("shape '{shape}' moves vertex {vertex} by a number that is not finite; mend the shape (see `inspect`)")]
+    #[error("shape '{shape}' moves {vertex} by a number that is not finite; mend the shape (see `inspect`)")]
     NotFinite {
         /// Name of the shape.
         shape: String,
-        /// Rig vertex.
-        vertex: u32,
+        /// The vertex, as its file numbers it.
+        vertex: String,
     },
     /// The caller cancelled.
     #[error(transparent)]
@@ -67,11 +67,7 @@ impl RigGram {
         if n_shapes > MAX_SHAPES {
             return Err(GramError::TooManyShapes { n_shapes });
         }
-        for shape in &rig.shapes {
-            if let Some(i) = shape.deltas.offsets.iter().position(|o| !o.iter().all(|x| x.is_finite())) {
-                return Err(GramError::NotFinite { shape: shape.name.clone(), vertex: shape.deltas.vertices[i] });
-            }
-        }
+        check_finite(rig)?;
         let deltas: Vec<Deltas> = rig.shapes.iter().map(|s| s.deltas.clone()).collect();
         let gram = gram_of(&deltas, &rig.neutral, progress)?;
         let trace: f64 = (0..n_shapes).map(|i| gram[(i, i)]).sum();
@@ -137,7 +133,19 @@ impl RigGram {
     }
 }
 
-/// Factor of a positive semi-definite matrix plus a ridge, which grows in the rare case that rounding asks for it.
+/// Refuses shapes with numbers that are not finite.
+pub(crate) fn check_finite(rig: &Rig) -> Result<(), GramError> {
+    for shape in &rig.shapes {
+        if let Some(i) = shape.deltas.offsets.iter().position(|o| !o.iter().all(|x| x.is_finite())) {
+            let vertex = rig.vertex_name(shape.deltas.vertices[i]);
+            return Err(GramError::NotFinite { shape: shape.name.clone(), vertex });
+        }
+    }
+    Ok(())
+}
+
+/// Factor of a positive semi-definite matrix plus a ridge, which grows in the rare case that rounding asks for it. It
+/// ends: displacements are finite f32 and `a` is bounded, so the matrix is finite, and a large enough ridge outgrows it.
 pub(crate) fn factor_with_ridge(a: Matrix, ridge: f64) -> Cholesky {
     let mut ridge = ridge;
     loop {
@@ -307,7 +315,9 @@ mod tests {
     fn too_many_shapes_and_bad_numbers_are_refused() {
         let mut rig = synthetic::random_rig(30, 2, 1.0, 2);
         rig.shapes[1].deltas.offsets[4][2] = f32::NAN;
-        assert!(matches!(RigGram::prepare(&rig, &silent), Err(GramError::NotFinite { vertex: 4, .. })));
+        assert!(
+            matches!(RigGram::prepare(&rig, &silent), Err(GramError::NotFinite { vertex, .. }) if vertex.starts_with("vertex 4 "))
+        );
         let rig = synthetic::random_rig(4, MAX_SHAPES + 1, 0.0, 2);
         assert!(matches!(RigGram::prepare(&rig, &silent), Err(GramError::TooManyShapes { .. })));
         let stop = |_: &str, _: f32| std::ops::ControlFlow::Break(());

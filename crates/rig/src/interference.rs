@@ -11,7 +11,7 @@
 //! angles disturb each other as well [Lewis05, section 3]. The signed `cosine` of the two displacement fields, the
 //! paper's orthogonality, is given beside it. Sliders are ordered by how much they do to all others.
 
-use crate::gram::{GramError, gram_of};
+use crate::gram::{GramError, check_finite, gram_of};
 use crate::model::{Deltas, Rig};
 use risorius_linalg::Matrix;
 use risorius_mesh::Progress;
@@ -47,6 +47,7 @@ impl Interference {
         if n > crate::gram::MAX_SHAPES {
             return Err(GramError::TooManyShapes { n_shapes: n });
         }
+        check_finite(rig)?;
         let shapes: Vec<Deltas> = rig.sliders.iter().map(|s| rig.shapes[s.shape].deltas.clone()).collect();
         let squared: Vec<Deltas> = shapes.iter().map(squared_lengths).collect();
         let inner = gram_of(&shapes, &rig.neutral, progress)?;

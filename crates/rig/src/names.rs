@@ -6,7 +6,7 @@
 //! A shape without sides meets its two halves (`browInnerUp` drives `browInnerUp_L` and `browInnerUp_R`; the halves
 //! together drive the whole by their mean).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 /// The 52 shapes of ARKit in Apple's spelling.
@@ -101,10 +101,12 @@ pub enum Spelling {
 pub fn key(name: &str) -> Key {
     let starts =
         std::iter::once(0).chain(name.char_indices().filter(|(_, c)| is_separator(*c)).map(|(i, c)| i + c.len_utf8()));
-    for start in starts {
+    for start in starts.filter(|&s| !name[s..].starts_with(is_separator)) {
         let candidate = plain_key(&name[start..]);
-        // After another known name it is no prefix but a combination, such as mouthSmileLeft__jawOpen.
-        if known(&candidate) && !known(&plain_key(name[..start].trim_end_matches(is_separator))) {
+        // After two underscores or another known name it is no prefix but a combination: smile_L__jawOpen.
+        let before = &name[..start];
+        let combines = before.ends_with("__") || known(&plain_key(before.trim_end_matches(is_separator)));
+        if known(&candidate) && !combines {
             return candidate;
         }
     }
@@ -154,6 +156,11 @@ pub fn spell(name: &str, spelling: Spelling) -> Option<String> {
         Spelling::Short | Spelling::Arkit => format!("{base}{}", side("Left", "Right")),
         Spelling::LiveLink => format!("{}{}{}", base[..1].to_uppercase(), &base[1..], side("Left", "Right")),
     })
+}
+
+/// Whether a name has no prefix in front of a known base.
+fn is_bare(name: &str) -> bool {
+    key(name) == plain_key(name)
 }
 
 fn is_separator(c: char) -> bool {
@@ -209,13 +216,17 @@ pub struct NameMap {
 pub fn match_names(columns: &[String], sliders: &[String]) -> NameMap {
     let exact: HashMap<&str, usize> = columns.iter().enumerate().rev().map(|(i, n)| (n.as_str(), i)).collect();
     let mut by_key: HashMap<Key, usize> = HashMap::new();
-    for (i, name) in columns.iter().enumerate() {
-        by_key.entry(key(name)).or_insert(i);
+    let (bare, prefixed): (Vec<usize>, Vec<usize>) = (0..columns.len()).partition(|&c| is_bare(&columns[c]));
+    for c in bare.into_iter().chain(prefixed) {
+        by_key.entry(key(&columns[c])).or_insert(c);
     }
+    let bare_sliders: HashSet<Key> = sliders.iter().filter(|s| is_bare(s)).map(|s| key(s)).collect();
     let mut map = NameMap::default();
     let mut column_used = vec![false; columns.len()];
     for (s, slider) in sliders.iter().enumerate() {
-        let k = key(slider);
+        // Beside jawOpen, fix_jawOpen is a slider of its own and not jawOpen with a prefix.
+        let is_other = !is_bare(slider) && bare_sliders.contains(&key(slider));
+        let k = if is_other { plain_key(slider) } else { key(slider) };
         let find = |side| by_key.get(&Key { base: k.base.clone(), side }).copied();
         let found: Vec<(usize, f32)> = if let Some(&c) = exact.get(slider.as_str()) {
             vec![(c, 1.0)]
@@ -276,6 +287,7 @@ mod tests {
         assert_eq!(arkit_index("jawLeft").map(|i| ARKIT[i]), Some("jawLeft"));
         assert_eq!(arkit_index("jaw_L").map(|i| ARKIT[i]), Some("jawLeft"));
         assert_eq!(arkit_index("viseme_aa"), None);
+        assert_eq!(arkit_index("smile_L__jawOpen"), None);
         assert_eq!(arkit_index("mouth"), None);
         assert_eq!(arkit_index("MH_mouth-open"), None);
         assert_eq!(arkit_index("mouthSmileLeft__jawOpen"), None);
@@ -304,6 +316,10 @@ mod tests {
         assert_eq!((map.unmatched_columns, map.unmatched_sliders), (vec![2], vec![3]));
         let map = match_names(&owned(&["cheekPuff_L", "cheekPuff_R"]), &owned(&["cheekPuff"]));
         assert_eq!(map.links, [(0, 0, 0.5), (1, 0, 0.5)]);
+        let map = match_names(&owned(&["JawOpen"]), &owned(&["jawOpen", "fix_jawOpen", "smile_jawOpen"]));
+        assert_eq!((map.links, map.unmatched_sliders), (vec![(0, 0, 1.0)], vec![1, 2]));
+        let map = match_names(&owned(&["JawOpen"]), &owned(&["head.jawOpen", "teeth.jawOpen"]));
+        assert_eq!(map.links.len(), 2, "parts of one rig with their own prefixes");
         let map = match_names(&owned(&["jawLeft", "mouthLeft"]), &owned(&["jaw", "mouthLeft"]));
         assert_eq!(map.links.last(), Some(&(1, 1, 1.0)));
     }

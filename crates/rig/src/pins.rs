@@ -117,14 +117,15 @@ fn add_spec(
         if spec.only.is_some() || spec.times.is_some() || spec.axes.is_some() {
             return Err("`within` names its own axes and always holds; leave out `axes`, `times` and `only`".into());
         }
-        for (axis, &range) in within {
-            let axis = parse_axes(axis)?.first().copied().ok_or("`within` needs an axis: x, y or z")?;
+        for (axes, &range) in within {
             if range[0].is_nan() || range[1].is_nan() || range[0] > range[1] {
                 return Err(format!("`within` goes from {} to {}; the least comes first", range[0], range[1]));
             }
-            for &vertex in &vertices {
-                let limit = limits.entry((vertex, axis)).or_insert(CoordinateLimit { vertex, axis, range });
-                limit.range = [limit.range[0].max(range[0]), limit.range[1].min(range[1])];
+            for axis in parse_axes(axes)? {
+                for &vertex in &vertices {
+                    let limit = limits.entry((vertex, axis)).or_insert(CoordinateLimit { vertex, axis, range });
+                    limit.range = [limit.range[0].max(range[0]), limit.range[1].min(range[1])];
+                }
             }
         }
         return Ok(());
@@ -142,7 +143,10 @@ fn add_spec(
                     pins.insert((vertex, axis), new);
                 }
                 Some(old) if old.only != new.only => {
-                    return Err(format!("rig vertex {vertex} is pinned twice with different `only` lists; keep one"));
+                    return Err(format!(
+                        "{} is pinned twice with different `only` lists; keep one",
+                        rig.vertex_name(vertex)
+                    ));
                 }
                 // Held by either entry: always, if one says so.
                 Some(old) if old.times.is_empty() || new.times.is_empty() => old.times.clear(),
@@ -337,6 +341,10 @@ mod tests {
         };
         let set = PinSet::resolve(&rig, &[within(-1.0, 1.0), within(-2.0, 0.5)]).unwrap();
         assert_eq!(set.limits[0].range, [-1.0, 0.5]);
+        let both = Some([("xy".to_string(), [0.0, 1.0])].into());
+        let set =
+            PinSet::resolve(&rig, &[PinSpec { vertex: Some(1), part: Some("skin".into()), within: both, ..spec() }]);
+        assert_eq!(set.unwrap().limits.iter().map(|l| l.axis).collect::<Vec<_>>(), [0, 1]);
         let timed = |t| PinSpec { region: Some("lips".into()), times: t, ..spec() };
         let set = PinSet::resolve(&rig, &[timed(Some(vec![[0.0, 1.0]])), timed(Some(vec![[2.0, 3.0]]))]).unwrap();
         assert_eq!(set.pins[0].times, [[0.0, 1.0], [2.0, 3.0]]);
