@@ -4,7 +4,7 @@ use crate::files::{expect_ending, extension, in_file};
 use crate::pose::{ClipArgs, SURFACES, write_surface};
 use crate::rig_args::AboutRig;
 use crate::session::{Failure, Report, Session};
-use crate::takes::{CACHES, Frames, take_writer, weight_track};
+use crate::takes::{CACHES, Frames, shifted_head, take_writer, weight_track};
 use clap::{Args, ValueEnum};
 use risorius_io::gltf::{GlbOptions, write_glb};
 use risorius_io::open::{open_clip, open_take};
@@ -197,15 +197,18 @@ fn convert_rig(arguments: &Arguments, session: &Session) -> Result<Report, Failu
     if is_folder(output) {
         obj_folder::write(rig, output, &session.progress())?;
     } else if is_gltf(output) {
-        let track = bound.as_ref().map(|(clip, weights)| {
-            let frames = Frames { times_secs: &clip.times_secs, weights, head: None };
-            weight_track(&Evaluator::prepare(rig), &frames)
+        let frames = bound.as_ref().map(|(clip, weights)| Frames {
+            times_secs: &clip.times_secs,
+            weights,
+            head: clip.head.as_ref(),
         });
+        let track = frames.as_ref().map(|f| weight_track(&Evaluator::prepare(rig), f));
+        let head = frames.as_ref().and_then(shifted_head);
         let options = GlbOptions {
             target_normals: !arguments.no_target_normals,
             as_text: extension(output) == "gltf",
             animation: track.as_ref(),
-            head: bound.as_ref().and_then(|(clip, _)| clip.head.as_ref()),
+            head: head.as_ref(),
             ..GlbOptions::default()
         };
         write_whole(output, &write_glb(rig, &options)?)?;
@@ -218,6 +221,8 @@ fn convert_rig(arguments: &Arguments, session: &Session) -> Result<Report, Failu
     if let Some((path, bytes)) = sidecar {
         write_whole(&path, &bytes)?;
         notes.push(format!("what the format cannot hold is in {}", path.display()));
+    } else if let Some(old) = Some(sidecar_path(output)).filter(|p| p.is_file()) {
+        notes.push(format!("{} was there before and is read with the new rig; remove it if not meant", old.display()));
     }
     let figures = json!({
         "vertices": rig.n_vertices(), "shapes": rig.shapes.len(), "parts": rig.parts.len(), "renamed": renamed,

@@ -89,11 +89,20 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     let look = FaceLook::prepare(rig);
     let n_cells = views.len() * poses.len();
     let options = base_options(arguments, rig, n_cells)?;
+    let mut fields = arguments
+        .color
+        .iter()
+        .flat_map(|c| poses.iter().map(|p| field(rig, &p.0, c)))
+        .collect::<Result<Vec<_>, _>>()?;
+    // One scale for the whole sheet, so that poses can be compared.
+    let low = fields.iter().map(|f| f.range[0]).fold(f32::INFINITY, f32::min);
+    let high = fields.iter().map(|f| f.range[1]).fold(f32::NEG_INFINITY, f32::max);
+    fields.iter_mut().for_each(|f| f.range = [low, high]);
     let mut cells = Vec::new();
     for (p, (positions, label)) in poses.iter().enumerate() {
         for (yaw_degrees, pitch_degrees, view) in &views {
             tick(&session.progress(), "drawing", (p * views.len()) as f32 / n_cells as f32)?;
-            let field = arguments.color.as_deref().map(|c| field(rig, positions, c)).transpose()?;
+            let field = fields.get(p).cloned();
             let options =
                 DrawOptions { yaw_degrees: *yaw_degrees, pitch_degrees: *pitch_degrees, field, ..options.clone() };
             let label = if views.len() > 1 { format!("{label} {view}") } else { label.clone() };

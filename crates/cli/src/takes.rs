@@ -2,7 +2,7 @@
 
 use crate::files::{expect_ending, extension};
 use crate::session::{Failure, Session};
-use risorius_io::gltf::{GlbOptions, TakeOptions, WeightTrack, write_glb, write_take_glb};
+use risorius_io::gltf::{GlbOptions, MAX_TAKE_FRAMES, TakeOptions, WeightTrack, write_glb, write_take_glb};
 use risorius_io::output::{WholeFile, write_whole};
 use risorius_io::take_out::{TakeHeader, TakeWriter};
 use risorius_io::{mdd::MddWriter, npz::NpzWriter, pc2::Pc2Writer};
@@ -41,14 +41,20 @@ pub fn write_frames(rig: &Rig, frames: &Frames, path: &Path, bake: bool, session
     match extension.as_str() {
         "glb" | "gltf" => {
             let as_text = extension == "gltf";
+            let head = shifted_head(frames);
             let bytes = if bake {
+                let (n_frames, most) = (frames.times_secs.len(), MAX_TAKE_FRAMES);
+                if n_frames > most {
+                    let advice = "write .mdd, .pc2 or .npz, or leave out --bake";
+                    return Err(Failure::could_not(format!("{n_frames} frames, a GLB holds {most}; {advice}")));
+                }
                 let take = evaluate_take(&evaluator, frames, session)?;
-                write_take_glb(rig, &take, &TakeOptions { as_text, head: frames.head, ..TakeOptions::default() })?
+                write_take_glb(rig, &take, &TakeOptions { as_text, head: head.as_ref(), ..TakeOptions::default() })?
             } else {
                 let track = weight_track(&evaluator, frames);
                 write_glb(
                     rig,
-                    &GlbOptions { as_text, animation: Some(&track), head: frames.head, ..GlbOptions::default() },
+                    &GlbOptions { as_text, animation: Some(&track), head: head.as_ref(), ..GlbOptions::default() },
                 )?
             };
             Ok(write_whole(path, &bytes)?)
@@ -59,11 +65,28 @@ pub fn write_frames(rig: &Rig, frames: &Frames, path: &Path, bake: bool, session
 
 /// Shape strengths of every frame, for a weight animation; times start at 0, as glTF wants them.
 pub fn weight_track(evaluator: &Evaluator, frames: &Frames) -> WeightTrack {
-    let first = frames.times_secs.first().copied().unwrap_or(0.0).min(0.0);
+    let earlier = time_before_zero(frames);
     WeightTrack {
-        times_secs: frames.times_secs.iter().map(|t| t - first).collect(),
+        times_secs: frames.times_secs.iter().map(|t| t + earlier).collect(),
         coefficients: (0..frames.times_secs.len()).flat_map(|f| evaluator.strengths(frames.row(f))).collect(),
     }
+}
+
+/// Head motion on the time of [`weight_track`], from its first sample that is not before 0.
+pub fn shifted_head(frames: &Frames) -> Option<HeadMotion> {
+    let (head, earlier) = (frames.head?, time_before_zero(frames));
+    let first = head.times_secs.partition_point(|t| t + earlier < 0.0);
+    let shifted = HeadMotion {
+        times_secs: head.times_secs[first..].iter().map(|t| t + earlier).collect(),
+        positions_m: head.positions_m[first..].to_vec(),
+        rotations_xyzw: head.rotations_xyzw[first..].to_vec(),
+    };
+    (!shifted.times_secs.is_empty()).then_some(shifted)
+}
+
+/// How far a clip reaches back before time 0, in seconds.
+fn time_before_zero(frames: &Frames) -> f64 {
+    (-frames.times_secs.first().copied().unwrap_or(0.0)).max(0.0)
 }
 
 fn evaluate_take(evaluator: &Evaluator, frames: &Frames, session: &Session) -> Result<Take, Failure> {

@@ -152,14 +152,47 @@ pub fn files(rig: &Rig) -> impl Iterator<Item = (String, Vec<u8>)> {
     }))
 }
 
-/// Writes [`files`] into `folder`, each whole or not at all; how many.
+/// Writes [`files`] into `folder`: all of them or none; how many. Refuses a folder with OBJs of another rig, which would
+/// be read as shapes of this one.
 pub fn write(rig: &Rig, folder: &Path, progress: &Progress) -> Result<usize, IoError> {
+    let os = |source| IoError::Os { path: folder.to_path_buf(), source };
+    let above = folder.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(above).map_err(os)?;
+    let beside = tempfile::Builder::new().prefix(".risorius-").tempdir_in(above).map_err(os)?;
     let n_files = rig.shapes.len() + 1;
+    let mut names = HashSet::new();
     for (i, (stem, bytes)) in files(rig).enumerate() {
         tick(progress, "writing OBJs", i as f32 / n_files as f32)?;
-        write_whole(&folder.join(format!("{stem}.obj")), &bytes)?;
+        let name = format!("{stem}.obj");
+        write_whole(&beside.path().join(&name), &bytes)?;
+        names.insert(name);
+    }
+    refuse_strangers(folder, &names)?;
+    std::fs::create_dir_all(folder).map_err(os)?;
+    for name in names {
+        std::fs::rename(beside.path().join(&name), folder.join(&name)).map_err(os)?;
     }
     Ok(n_files)
+}
+
+/// Refuses OBJs in `folder` that are not among `names`.
+fn refuse_strangers(folder: &Path, names: &HashSet<String>) -> Result<(), IoError> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
+    let mut strangers: Vec<String> = entries
+        .filter_map(Result::ok)
+        .map(|e| e.file_name().to_string_lossy().into_owned())
+        .filter(|n| n.to_lowercase().ends_with(".obj") && !names.contains(n))
+        .collect();
+    strangers.sort();
+    match strangers.first() {
+        None => Ok(()),
+        Some(first) => {
+            let place = folder.display().to_string();
+            let n = strangers.len();
+            let problem = format!("it holds {n} OBJs of another rig ({first} ...); write into an empty folder");
+            Err(IoError::malformed("folder of OBJs", place, problem))
+        }
+    }
 }
 
 /// A stem that every file system takes and that is not in use in any case of letters.
