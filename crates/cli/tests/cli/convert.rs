@@ -44,6 +44,10 @@ fn a_rig_goes_to_a_folder_and_back() {
     desk.ok(&["convert", "face.glb", "text.gltf"]);
     assert_same(&open(&desk, "face.glb"), &open(&desk, "text.gltf"), 0.0);
     desk.fails_with(2, &["convert", "face.glb", "new"], &["'new' has no ending", "'new/'"]);
+    // Writing again is fine; another rig's shapes in the folder would become shapes of this one.
+    desk.ok(&["convert", "face.glb", "objs/"]);
+    desk.write("objs/stranger.obj", "v 0 0 0\n");
+    desk.fails_with(1, &["convert", "face.glb", "objs/"], &["stranger.obj", "empty folder"]);
 }
 
 #[test]

@@ -207,3 +207,25 @@ fn wrong_clips_are_refused_with_the_line() {
     }
     desk.fails_with(1, &[&pose("clip.csv")[..], &["--head", "clip.csv"]].concat(), &["clip.csv"]);
 }
+
+#[test]
+fn a_take_that_a_glb_cannot_hold_is_refused_before_any_work() {
+    let desk = Desk::new();
+    desk.write("face.glb", rigs::face());
+    let rows: String = (0..2001).map(|f| format!("{},0.5\n", f as f64 / 60.0)).collect();
+    desk.write("long.csv", format!("time_s,jawOpen\n{rows}"));
+    desk.fails_with(1, &["pose", "face.glb", "--clip", "long.csv", "--bake", "-o", "out.glb"], &["2001 frames", "npz"]);
+}
+
+#[test]
+fn a_clip_from_before_time_zero_keeps_its_head_in_step() {
+    let desk = Desk::new();
+    desk.write("face.glb", rigs::face());
+    let header = "time_s,jawOpen,head_tx,head_ty,head_tz,head_qx,head_qy,head_qz,head_qw\n";
+    desk.write("early.csv", format!("{header}-1,0,0,0,0,0,0,0,1\n0,0.5,1,0,0,0,0,0,1\n1,1,2,0,0,0,0,0,1\n"));
+    desk.ok(&["pose", "face.glb", "--clip", "early.csv", "-o", "out.glb"]);
+    desk.ok(&["convert", "out.glb", "back.csv"]);
+    let back = String::from_utf8(desk.read("back.csv")).unwrap();
+    let last = back.lines().last().unwrap();
+    assert!(last.starts_with("2,") && last.contains(",2,"), "{back}");
+}
