@@ -2,7 +2,8 @@
 //!
 //! The camera looks at the middle of what is framed in the *neutral*, from a distance at which the face fills the
 //! height of a 36 mm tall frame through an 85 mm lens. Close-ups keep that distance and take a longer lens, so the
-//! perspective of a nose does not change with the framing.
+//! perspective of a nose does not change with the framing; their middle is that of the framed skin that can be seen
+//! from where the camera stands, or the far side of a mouth and its lining would pull a close-up off the lips.
 //! View space: x right, y up, z towards the camera, origin at the point looked at; units of face space.
 
 use crate::look::FaceLook;
@@ -12,6 +13,8 @@ use glam::{Mat3, Vec2, Vec3};
 const TAN_HALF_VIEW: f32 = 18.0 / 85.0;
 /// Free space around the framed vertices, as a factor.
 const MARGIN: f32 = 1.10;
+/// Cosine between normal and camera above which skin counts as seen in a close-up.
+const FACING: f32 = 0.2;
 
 /// What the picture shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -66,7 +69,59 @@ impl Camera {
         let distance = (half.max(face) * MARGIN / TAN_HALF_VIEW).max(1e-3);
         let focal = distance * 0.5 * height as f32 / (half * MARGIN) * zoom;
         let middle = Vec2::new(0.5 * width as f32, 0.5 * height as f32);
-        Self { rotation, target: turned.middle, distance, focal, middle }
+        let mut camera = Self { rotation, target: turned.middle, distance, focal, middle };
+        if let Framing::Vertices(vertices) = framing {
+            camera.center_on(look, vertices, zoom);
+        }
+        camera
+    }
+
+    /// Moves sideways so that those of `vertices` that can be seen are in the middle of the picture, as projected.
+    ///
+    /// Without zoom all of them should fit, so the middle is that of their bounds. The further the zoom goes in, the
+    /// less of their outskirts can be shown, and the more the middle is where most of them are.
+    fn center_on(&mut self, look: &FaceLook, vertices: &[u32], zoom: f32) {
+        let points = self.in_sight(look, vertices);
+        if points.is_empty() {
+            return;
+        }
+        let outskirts = 1.0 / zoom.max(1.0).powi(2);
+        self.target = self.rotation * points.iter().sum::<Vec3>() / points.len() as f32;
+        // Near points move faster over the picture than far ones: a few rounds settle to a hundredth of a pixel.
+        for _ in 0..4 {
+            let middle = [0, 1].map(|axis| {
+                let place = |p: &Vec3| {
+                    let p = self.view_point(*p);
+                    p[axis] / (self.distance - p.z).max(0.1 * self.distance)
+                };
+                let mut places: Vec<f32> = points.iter().map(place).collect();
+                let half = places.len() / 2;
+                let median = *places.select_nth_unstable_by(half, f32::total_cmp).1;
+                let (lo, hi) = places.iter().fold((f32::MAX, f32::MIN), |(lo, hi), &x| (lo.min(x), hi.max(x)));
+                median + (0.5 * (lo + hi) - median) * outskirts
+            });
+            self.target += (Vec2::from(middle) * self.distance).extend(0.0);
+        }
+    }
+
+    /// The rest of those of `vertices` that face the camera: of the outer skin, or else of the lining, or else of all.
+    fn in_sight(&self, look: &FaceLook, vertices: &[u32]) -> Vec<Vec3> {
+        let place = |v: usize| look.rest.get(v).copied().filter(|p| p.is_finite());
+        let faces = |v: usize, p: Vec3| {
+            let towards = self.towards(self.view_point(p));
+            look.rest_normals.get(v).is_some_and(|&n| self.view_direction(n.into()).dot(towards) > FACING)
+        };
+        let inside = |v: usize| look.inside.get(v).is_some_and(|&i| i > 0.5);
+        let framed = vertices.iter().map(|&v| v as usize).filter_map(|v| place(v).map(|p| (v, p)));
+        let facing: Vec<(usize, Vec3)> = framed.clone().filter(|&(v, p)| faces(v, p)).collect();
+        let outer: Vec<Vec3> = facing.iter().filter(|(v, _)| !inside(*v)).map(|f| f.1).collect();
+        if !outer.is_empty() {
+            outer
+        } else if !facing.is_empty() {
+            facing.into_iter().map(|f| f.1).collect()
+        } else {
+            framed.map(|f| f.1).collect()
+        }
     }
 
     /// The same camera for a canvas of `factor` times as many pixels on a side.

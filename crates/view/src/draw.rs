@@ -9,7 +9,7 @@ use crate::camera::{Camera, Framing};
 use crate::canvas::{Canvas, Color};
 use crate::colormap::{SrgbTable, fraction, linear_of_byte};
 use crate::look::FaceLook;
-use crate::overlay::{self, Marker, ScalarField};
+use crate::overlay::{self, Marker, ScalarField, ScalePlace};
 use crate::raster::{Cutout, NONE, Screen, TILE, Tile, sample_positions};
 use crate::shade::{Material, Scene, Studio, light_directions, tone};
 use crate::visibility::Visibility;
@@ -78,7 +78,10 @@ pub fn draw(look: &FaceLook, positions: &[[f32; 3]], options: &DrawOptions) -> R
     check(look, positions, options)?;
     let mut canvas = Canvas::new(options.width, options.height, [0; 4])?;
     let (yaw, pitch) = (options.yaw_degrees.to_radians(), options.pitch_degrees.to_radians());
-    let camera = Camera::new(look, &options.framing, yaw, pitch, options.zoom, options.width, options.height);
+    let scale = options.field.as_ref().and_then(|f| Some((ScalePlace::new(f, options.width, options.height)?, f)));
+    // Framed as for a picture without the columns of the scale bar, which lie to the right.
+    let width = options.width - 2 * scale.as_ref().map_or(0, |s| s.0.shift);
+    let camera = Camera::new(look, &options.framing, yaw, pitch, options.zoom, width, options.height);
     let scene = Scene::new(look, positions, camera);
     let visibility = Visibility::compute(&scene, options.width, options.height, light_directions());
     let corners = scene.corners(&camera);
@@ -104,8 +107,8 @@ pub fn draw(look: &FaceLook, positions: &[[f32; 3]], options: &DrawOptions) -> R
     }
     overlay::draw_markers(&mut canvas, &options.markers, &scene, &visibility);
     let ink = ink_on(options.background);
-    if let Some(field) = &options.field {
-        overlay::draw_scale(&mut canvas, field, ink);
+    if let Some((place, field)) = scale {
+        place.draw(&mut canvas, field, &visibility, ink);
     }
     if let Some(title) = &options.title {
         overlay::draw_title(&mut canvas, title, ink);

@@ -57,6 +57,8 @@ pub struct FaceLook {
     pub(crate) frame: Frame,
     /// The neutral in face space; not finite where the rig's is not.
     pub(crate) rest: Vec<Vec3>,
+    /// Normals of the neutral in face space.
+    pub(crate) rest_normals: Vec<[f32; 3]>,
     /// 0 for skin that can be seen at rest, 1 for the lining of mouth, nostrils and lids.
     pub(crate) inside: Vec<f32>,
     /// Points of the face, at rest and where shapes move them furthest, which [`crate::Framing::Face`] looks at.
@@ -99,8 +101,20 @@ impl FaceLook {
         let indices: Vec<[u32; 3]> = triangles.iter().map(|t| t.vertices).collect();
         let normals = VertexNormals::prepare(rig.n_vertices(), &indices);
         let flat: Vec<[f32; 3]> = rest.iter().map(|p| p.to_array()).collect();
-        let inside = exposure::inside(&rest, &normals.compute(&flat), &indices);
-        Self { n_vertices: rig.n_vertices(), triangles, surfaces, eyes, normals, frame, rest, inside, face }
+        let rest_normals = normals.compute(&flat);
+        let inside = exposure::inside(&rest, &rest_normals, &indices);
+        Self {
+            n_vertices: rig.n_vertices(),
+            triangles,
+            surfaces,
+            eyes,
+            normals,
+            frame,
+            rest,
+            rest_normals,
+            inside,
+            face,
+        }
     }
 
     /// Number of rig vertices; [`crate::draw`] takes as many positions.

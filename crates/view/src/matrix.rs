@@ -3,7 +3,7 @@
 use crate::ViewError;
 use crate::canvas::{Canvas, Color};
 use crate::colormap::Colormap;
-use crate::scale::{ScaleBar, ticks};
+use crate::scale::{Beyond, ScaleBar, ticks};
 use crate::text::{fitted, text_height, text_width};
 
 const PAPER: Color = [250, 250, 248, 255];
@@ -21,6 +21,7 @@ pub struct MatrixOptions {
     /// Written over the scale bar.
     pub unit: String,
     /// Values at the ends of the colors; by default from 0 to the largest, or evenly around 0 if some are negative.
+    /// Where values go beyond, the bar's label at that end says so.
     pub range: Option<[f32; 2]>,
     /// The colors; by default sequential, or diverging if some values are negative.
     pub colormap: Option<Colormap>,
@@ -56,7 +57,8 @@ pub fn matrix(
     let head = if options.title.is_empty() { 0 } else { text_height(24) as i64 + INSET };
     let (x0, y0) = (INSET + left, INSET + head + top);
     let (grid_width, grid_height) = ((cell * columns.len()) as i64, (cell * rows.len()) as i64);
-    let bar = ScaleBar { colormap, range, unit: &options.unit, ink: INK, size: 16 };
+    let beyond = Beyond::of(values.iter().copied().filter(|v| v.is_finite()), range);
+    let bar = ScaleBar { colormap, range, beyond, unit: &options.unit, ink: INK, size: 16 };
     let bar_height = grid_height.clamp(140, 460);
     let title_width = text_width(24, &options.title) as i64 + 2 * INSET;
     let width = (x0 + grid_width + 2 * INSET + bar.width(bar_height) + INSET).max(title_width);

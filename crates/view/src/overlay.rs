@@ -2,7 +2,7 @@
 
 use crate::canvas::{Canvas, Color};
 use crate::colormap::Colormap;
-use crate::scale::ScaleBar;
+use crate::scale::{Beyond, ScaleBar};
 use crate::shade::Scene;
 use crate::text::{fitted, text_height};
 use crate::visibility::Visibility;
@@ -12,7 +12,7 @@ use crate::visibility::Visibility;
 pub struct ScalarField {
     /// One value per rig vertex; NaN is drawn gray.
     pub values: Vec<f32>,
-    /// Values at the two ends of the colors.
+    /// Values at the two ends of the colors; where `values` go beyond, the bar's label at that end says so.
     pub range: [f32; 2],
     /// Written over the scale bar, e.g. "mm".
     pub unit: String,
@@ -67,27 +67,70 @@ pub(crate) fn draw_markers(canvas: &mut Canvas, markers: &[Marker], scene: &Scen
     }
 }
 
-/// Draws the scale bar of `field` at the right edge.
-pub(crate) fn draw_scale(canvas: &mut Canvas, field: &ScalarField, ink: Color) {
-    let size = label_size(canvas);
-    let bar = ScaleBar { colormap: field.colormap, range: field.range, unit: &field.unit, ink, size };
-    let height = (canvas.height as i64 * 6 / 10).min(520);
-    let width = bar.width(height);
-    if height > 4 * text_height(size) as i64 && width + 24 < canvas.width as i64 {
-        bar.draw(canvas, canvas.width as i64 - width - 16, (canvas.height as i64 - height) / 2, height);
+/// Where the scale bar of a picture goes.
+pub(crate) struct ScalePlace {
+    size: usize,
+    unit: String,
+    beyond: Beyond,
+    x: i64,
+    y: i64,
+    width: i64,
+    height: i64,
+    /// Columns by which the picture's middle moves to the left, so that the face keeps clear of the bar.
+    pub shift: usize,
+}
+
+/// Free columns beside the bar.
+const BESIDE: i64 = 16;
+
+impl ScalePlace {
+    /// At the right edge of a `width` x `height` picture; none where it would not leave most of the picture.
+    pub fn new(field: &ScalarField, width: usize, height: usize) -> Option<Self> {
+        let size = label_size(width, height);
+        let unit = fitted(size, &field.unit, width * 2 / 5);
+        let beyond = Beyond::of(field.values.iter().map(|&v| v as f64), field.range);
+        let mut place = Self { size, unit, beyond, x: 0, y: 0, width: 0, height: 0, shift: 0 };
+        place.height = (height as i64 * 6 / 10).min(520);
+        place.width = place.bar(field, [0; 4]).width(place.height);
+        let strip = place.width + 2 * BESIDE;
+        if place.height <= 4 * text_height(size) as i64 || strip > width as i64 / 2 {
+            return None;
+        }
+        (place.x, place.y) = (width as i64 - place.width - BESIDE, (height as i64 - place.height) / 2);
+        // A head with its ears is about 1.2 times as wide as the face that fills the height; wide pictures have room.
+        let room = (width as i64 - height as i64 * 6 / 5) / 2;
+        place.shift = (strip - room).clamp(0, strip / 2) as usize;
+        Some(place)
+    }
+
+    fn bar<'a>(&'a self, field: &ScalarField, ink: Color) -> ScaleBar<'a> {
+        let (range, beyond) = (field.range, self.beyond);
+        ScaleBar { colormap: field.colormap, range, beyond, unit: &self.unit, ink, size: self.size }
+    }
+
+    /// Draws the bar; where skin is behind it, as in close-ups, on a plate that keeps it readable.
+    pub fn draw(&self, canvas: &mut Canvas, field: &ScalarField, seen: &Visibility, ink: Color) {
+        let inset = BESIDE / 2;
+        let (x, y) = (self.x - inset, self.y - inset);
+        let (width, height) = (self.width + 2 * inset, self.height + 2 * inset);
+        if seen.any_within([x, y, x + width, y + height].map(|c| c as f32)) {
+            let plate = if ink[0] < 128 { [250, 250, 248, 215] } else { [22, 23, 25, 205] };
+            canvas.fill_rect(x, y, width, height, plate);
+        }
+        self.bar(field, ink).draw(canvas, self.x, self.y, self.height);
     }
 }
 
 /// Writes the title at the top left.
 pub(crate) fn draw_title(canvas: &mut Canvas, title: &str, ink: Color) {
-    let size = if canvas.width >= 700 { 24 } else { label_size(canvas) };
+    let size = if canvas.width >= 700 { 24 } else { label_size(canvas.width, canvas.height) };
     let inset = (size / 2) as i64;
     let text = fitted(size, title, canvas.width.saturating_sub(size));
     canvas.text(inset, inset, size, ink, &text);
 }
 
-fn label_size(canvas: &Canvas) -> usize {
-    match canvas.width.min(canvas.height) {
+fn label_size(width: usize, height: usize) -> usize {
+    match width.min(height) {
         0..300 => 12,
         300..800 => 16,
         _ => 20,

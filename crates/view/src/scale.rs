@@ -46,10 +46,33 @@ fn trimmed(number: &str) -> String {
     exponent.map_or_else(|| mantissa.to_string(), |e| format!("{mantissa}e{e}"))
 }
 
+/// Whether values lie below and above a range, whose end colors then stand for more than the ends.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Beyond {
+    below: bool,
+    above: bool,
+}
+
+impl Beyond {
+    /// What `values` do with `range`; NaN says nothing.
+    pub fn of(values: impl Iterator<Item = f64>, range: [f32; 2]) -> Self {
+        let [lo, hi] = range.map(f64::from);
+        let (lo, hi) = (lo.min(hi), lo.max(hi));
+        // Ends that were computed in another precision are no excess.
+        let slack = 1e-5 * (hi - lo);
+        values.fold(Self::default(), |found, v| Self {
+            below: found.below || v < lo - slack,
+            above: found.above || v > hi + slack,
+        })
+    }
+}
+
 /// What a scale bar shows.
 pub(crate) struct ScaleBar<'a> {
     pub colormap: Colormap,
     pub range: [f32; 2],
+    /// Whether the ends of the bar stand for values beyond them.
+    pub beyond: Beyond,
     pub unit: &'a str,
     pub ink: Color,
     /// Line height of its labels.
@@ -61,9 +84,22 @@ impl ScaleBar<'_> {
         text_height(self.size) as i64
     }
 
+    /// Labels of the bar; an end that stands for values beyond it always has one, which says so.
     fn ticks(&self, height: i64) -> Vec<(f64, String)> {
-        let wanted = (height / (3 * text_height(self.size) as i64)).clamp(1, 8) as usize;
-        ticks(self.range[0] as f64, self.range[1] as f64, wanted)
+        let line = text_height(self.size) as f64;
+        let wanted = (height as f64 / (3.0 * line)).floor().clamp(1.0, 8.0) as usize;
+        let [lo, hi] = self.range.map(f64::from);
+        let mut ticks = ticks(lo, hi, wanted);
+        let (least, most) = (lo.min(hi), lo.max(hi));
+        let step = (most - least) / wanted as f64;
+        let spacing = 1.2 * line / (height as f64 - 2.0 * line).max(1.0) * (most - least);
+        for (end, sign, says) in [(least, "<=", self.beyond.below), (most, ">=", self.beyond.above)] {
+            if says && end.is_finite() {
+                ticks.retain(|t| (t.0 - end).abs() > spacing);
+                ticks.push((end, format!("{sign} {}", label(end, step))));
+            }
+        }
+        ticks
     }
 
     /// Width in pixels that the bar needs at `height`, with its labels.
@@ -99,6 +135,19 @@ impl ScaleBar<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ends_that_clip_say_so() {
+        let labels = |range: [f32; 2], values: &[f64]| {
+            let beyond = Beyond::of(values.iter().copied(), range);
+            let bar = ScaleBar { colormap: Colormap::Sequential, range, beyond, unit: "", ink: [0; 4], size: 16 };
+            bar.ticks(240).into_iter().map(|t| t.1).collect::<Vec<_>>()
+        };
+        assert_eq!(labels([0.0, 1.0], &[0.0, 1.0, f64::NAN]), ["0", "0.2", "0.4", "0.6", "0.8", "1"]);
+        assert_eq!(labels([0.0, 1.0], &[0.5, 1.5]), ["0", "0.2", "0.4", "0.6", "0.8", ">= 1"]);
+        assert_eq!(labels([-3.0, 3.0], &[-4.0, 7.0]), ["-2", "0", "2", "<= -3", ">= 3"]);
+        assert_eq!(labels([0.0, 0.93], &[2.0]), ["0", "0.2", "0.4", "0.6", "0.8", ">= 0.93"]);
+    }
 
     #[test]
     fn ticks_are_round_and_inside() {

@@ -85,3 +85,49 @@ pub(crate) fn fitted(size: usize, text: &str, width: usize) -> String {
     let kept: String = text.chars().take(room.saturating_sub(2)).collect();
     if room < 3 { text.chars().take(room).collect() } else { format!("{kept}..") }
 }
+
+/// `text` on one line, or on two where one is too narrow; what still does not fit in `width` pixels is cut.
+///
+/// The break is at a space or after a comma, or else after other punctuation, or else before a capital, as names have
+/// them, and where the lines come out most alike; without such a place the first line is filled.
+pub(crate) fn wrapped(size: usize, text: &str, width: usize) -> Vec<String> {
+    let room = width / advance(size).max(1);
+    let chars: Vec<char> = text.trim().chars().collect();
+    if chars.len() <= room || room < 3 {
+        return vec![fitted(size, text, width)];
+    }
+    let rank = |at: usize| match (chars[at - 1], chars[at]) {
+        (_, ' ') | (',', _) => Some(0),
+        ('_' | '-' | '/' | ':' | ';' | '+', after) if after.is_alphabetic() => Some(1),
+        (before, after) if before.is_lowercase() && after.is_uppercase() => Some(2),
+        _ => None,
+    };
+    let lines = |at: usize| [&chars[..at], &chars[at..]].map(|part| part.iter().collect::<String>().trim().to_string());
+    // What fits without a cut comes before where it breaks, and that before how even the lines are.
+    let cost = |at: usize| {
+        let longest = lines(at).map(|line| line.chars().count()).into_iter().max().unwrap_or(0);
+        rank(at).map(|rank| (longest.max(room), rank, longest, at))
+    };
+    // The first line must fit; the second may be cut.
+    let at = (1..=room).filter_map(cost).min().map_or(room, |best| best.3);
+    let [first, second] = lines(at);
+    vec![first, fitted(size, &second, width)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_labels_break_at_words() {
+        let wrap = |text: &str, letters: usize| wrapped(16, text, letters * text_width(16, "m"));
+        assert_eq!(wrap("jawOpen", 7), ["jawOpen"]);
+        assert_eq!(wrap("mouth smile left", 12), ["mouth", "smile left"]);
+        assert_eq!(wrap("mouthUpperUpLeft", 12), ["mouthUpper", "UpLeft"]);
+        assert_eq!(wrap("noseSneer_L=0.9,jawOpen=0.3", 18), ["noseSneer_L=0.9,", "jawOpen=0.3"]);
+        assert_eq!(wrap("abcdefghijkl", 8), ["abcdefgh", "ijkl"]);
+        assert_eq!(wrap("a label that is much too long for that", 12), ["a label that", "is much to.."]);
+        assert_eq!(wrap("", 4), [""]);
+        assert_eq!(wrap("abc", 0), [""]);
+    }
+}

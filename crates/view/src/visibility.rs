@@ -122,6 +122,13 @@ impl Visibility {
                 .any(|y| (x.saturating_sub(1)..(x + 2).min(self.width)).any(|x| !hidden(x, y)))
     }
 
+    /// Whether there is any surface between two corners (left, top, right, bottom) of the full picture.
+    pub fn any_within(&self, corners: [f32; 4]) -> bool {
+        let [x0, y0, x1, y1] = corners.map(|c| (c * self.factor).max(0.0) as usize);
+        (y0..(y1 + 1).min(self.height))
+            .any(|y| (x0..(x1 + 1).min(self.width)).any(|x| self.nearness[y * self.width + x] > 0.0))
+    }
+
     /// Averages 4 x 4 pixels of one surface: as many as there are turns of the spiral.
     fn blur(&mut self) {
         let (w, h) = (self.width, self.height);

@@ -85,9 +85,11 @@ fn nearer_surfaces_hide_farther_ones_from_every_side() {
         colormap: Colormap::Diverging,
     };
     let at = |yaw: f32| {
-        let options = DrawOptions { yaw_degrees: yaw, field: Some(field.clone()), ..clear() };
+        // Wide, so that the scale bar is away from the balls.
+        let mut options = DrawOptions { width: 600, yaw_degrees: yaw, ..clear() };
+        let [x0, x1, ..] = covered(&draw(&look, &rig.neutral, &options).unwrap()).unwrap();
+        options.field = Some(field.clone());
         let c = draw(&look, &rig.neutral, &options).unwrap();
-        let [x0, x1, ..] = covered(&c).unwrap();
         (c.get((x0 + x1) / 2, 100).unwrap(), c.get(x1 - 4, 100).unwrap())
     };
     let red = |p: [u8; 4]| p[0] > p[2] + 40;
@@ -217,7 +219,7 @@ fn fields_have_a_scale_and_gaps_are_gray() {
     assert!(r.abs_diff(g) < 3 && g.abs_diff(b) < 3, "{r} {g} {b}");
     options.field = Some(ScalarField::spanning(rig.neutral.iter().map(|p| p[1]).collect(), "mm"));
     let c = draw(&look, &rig.neutral, &options).unwrap();
-    let colors: std::collections::BTreeSet<[u8; 4]> = (100..300).filter_map(|y| c.get(355, y)).collect();
+    let colors: std::collections::BTreeSet<[u8; 4]> = (100..300).filter_map(|y| c.get(330, y)).collect();
     assert!(colors.len() > 50, "a scale bar at the right: {}", colors.len());
     options.field = Some(ScalarField::spanning(vec![0.0; 3], "mm"));
     assert!(matches!(draw(&look, &rig.neutral, &options), Err(ViewError::FieldCount { found: 3, .. })));
