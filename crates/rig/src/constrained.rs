@@ -18,7 +18,7 @@ use crate::gram::factor_with_ridge;
 use crate::selection::{Selection, weighted_square};
 use risorius_linalg::dense::dot;
 use risorius_linalg::qp::{Constraint, QpError, QuadraticProgram, kkt_residual};
-use risorius_linalg::{Cholesky, Matrix};
+use risorius_linalg::{Cholesky, Matrix, solve_bounded};
 
 /// Gauss-Newton steps at most; in-betweens and combinations settle in five to ten.
 const MAX_STEPS: usize = 100;
@@ -285,7 +285,12 @@ impl<'a> Model<'a> {
             upper: &upper,
             rows: &rows,
         };
-        let solution = program.solve()?;
+        let has_bounds = self.problem.bounds.is_some();
+        let solution = if rows.is_empty() && has_bounds {
+            solve_bounded(&system.hessian, &gradient, &lower, &upper)?
+        } else {
+            program.solve()?
+        };
         let residual = kkt_residual(&program, &system.hessian, &solution);
         Ok(Step { change: solution.x, residual })
     }
