@@ -180,7 +180,11 @@ fn pose_json(rig: &Rig, set: &PinSet, result: &Attenuated) -> Value {
 
 /// Four digits after the point, or powers of ten for the stand-in of infinity.
 fn alpha_text(alpha: f64) -> String {
-    if alpha >= 1e9 { format!("{alpha:e}") } else { format!("{alpha:.4}") }
+    match alpha {
+        1e9.. => format!("{alpha:e}"),
+        10.0..1e9 => format!("{alpha:.1}"),
+        _ => format!("{alpha:.4}"),
+    }
 }
 
 fn pose_text(rig: &Rig, set: &PinSet, w1: &[f32], result: &Attenuated) -> String {
