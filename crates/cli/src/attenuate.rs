@@ -2,13 +2,13 @@
 
 use crate::files::{expect_ending, extension};
 use crate::pictures::{distances_mm, pin_markers};
-use crate::pose::ClipArgs;
+use crate::pose::WeightsOrClip;
 use crate::rig_args::{
     RigArgs, mapping_to_json, mapping_to_text, pins, slider_names, sliders, weights, weights_to_json,
 };
 use crate::session::{Failure, Report, Session};
 use crate::takes::{Frames, write_frames};
-use clap::{ArgGroup, Args};
+use clap::Args;
 use risorius_io::output::write_whole;
 use risorius_io::{clip_csv, clip_json, weights_json};
 use risorius_rig::attenuate::{AttenuateOptions, Attenuated, Motion, PoseAttenuation};
@@ -24,21 +24,14 @@ use std::time::Instant;
 
 /// See [`crate`].
 #[derive(Args)]
-#[command(group(ArgGroup::new("what").required(true).args(["weights", "clip"])))]
 pub struct Arguments {
     #[command(flatten)]
     rig: RigArgs,
     /// Pins: a JSON file such as [{"vertex": 12, "axes": "xyz"}], or that JSON itself.
     #[arg(long, value_name = "P")]
     pins: String,
-    /// Slider values now: a JSON file, inline JSON, or jawOpen=0.6,smile=1.
-    #[arg(long, short, value_name = "W")]
-    weights: Option<String>,
-    /// A whole clip instead of one pose.
-    #[arg(long, value_name = "FILE")]
-    clip: Option<PathBuf>,
     #[command(flatten)]
-    clip_args: ClipArgs,
+    what: WeightsOrClip,
     /// Slider values when the pins were set; the neutral when left out.
     #[arg(long, value_name = "W0")]
     from: Option<String>,
@@ -78,7 +71,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     let gram_secs = start.elapsed().as_secs_f64();
     let selection = Selection::prepare(&gram, set, &locked);
     let select_secs = start.elapsed().as_secs_f64() - gram_secs;
-    match &arguments.clip {
+    match &arguments.what.clip {
         Some(path) => run_clip(arguments, path, rig, &selection, options, session),
         None => {
             let mut report = run_pose(arguments, rig, &selection, &options)?;
@@ -97,7 +90,7 @@ fn check_call(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.alpha.is_some_and(|a| a.is_nan() || a < 0.0) {
         return Err(Failure::wrong_call("--alpha is 0 or more, or inf"));
     }
-    match (&arguments.output, &arguments.clip) {
+    match (&arguments.output, &arguments.what.clip) {
         (Some(output), None) => expect_ending(output, &["json"], "a set of weights")?,
         (Some(output), Some(_)) => {
             expect_ending(output, &["csv", "json", "glb", "gltf", "mdd", "pc2", "npz"], "an attenuated clip")?
@@ -123,7 +116,7 @@ fn run_pose(
     options: &AttenuateOptions,
 ) -> Result<Report, Failure> {
     let set = selection.set();
-    let w1 = weights(rig, arguments.weights.as_deref().unwrap_or_default())?;
+    let w1 = weights(rig, arguments.what.weights.as_deref().unwrap_or_default())?;
     let w0 = arguments.from.as_deref().map_or(Ok(vec![0.0; w1.len()]), |w| weights(rig, w))?;
     let start = Instant::now();
     let pose = PoseAttenuation::prepare(rig, selection, options)?;
@@ -242,7 +235,7 @@ fn run_clip(
     session: &Session,
 ) -> Result<Report, Failure> {
     let set = selection.set();
-    let content = arguments.clip_args.open(path, session)?;
+    let content = arguments.what.clip_args.open(path, session)?;
     let clip = &content.clip;
     let (weights_in, map) = clip.bind(rig)?;
     let options = ClipOptions {

@@ -30,7 +30,7 @@ const fn spot(x: f32, y: f32, rx: f32, ry: f32) -> Spot {
     Spot { x, y, radius: [rx, ry] }
 }
 
-/// One slider: spots with the motion at their middle, in centimetres.
+/// One slider: spots with the motion at their middle, in centimeters.
 type Motion = &'static [(Spot, [f32; 3])];
 
 const SLIDERS: [(&str, Motion); 10] = [
@@ -68,7 +68,7 @@ const SLIDERS: [(&str, Motion); 10] = [
     ("cheekPuff", &[(spot(3.9, -2.6, 1.9, 1.9), [0.5, 0.0, 0.7]), (spot(-3.9, -2.6, 1.9, 1.9), [-0.5, 0.0, 0.7])]),
 ];
 
-/// Depth of the mask at `(x, y)`, in centimetres.
+/// Depth of the mask at `(x, y)`, in centimeters.
 fn depth(x: f32, y: f32) -> f32 {
     let oval = 1.0 - (x / 8.4).powi(2) - (y / 11.6).powi(2) * 0.82;
     let base = 7.6 * oval.max(0.02).powf(0.55);
@@ -87,7 +87,7 @@ fn depth(x: f32, y: f32) -> f32 {
     base + nose + wings + brow + sockets + eyes + lid + lips + seam + cheeks + folds + chin
 }
 
-/// The mask as a rig in centimetres.
+/// The mask as a rig in centimeters.
 pub fn mask() -> Rig {
     let mut part = RawPart { name: "mask".into(), ..RawPart::default() };
     for row in 0..=ROWS {
@@ -131,7 +131,7 @@ fn deltas(positions: &[[f32; 3]], motion: Motion) -> Deltas {
             let strength = spot.at(p[0], p[1]);
             (0..3).for_each(|k| sum[k] += strength * full[k]);
         }
-        // Sculpted shapes end somewhere; a hundredth of a millimetre cannot be seen.
+        // Sculpted shapes end somewhere; a hundredth of a millimeter cannot be seen.
         if sum.iter().any(|x| x.abs() > 1e-3) {
             out.vertices.push(v as u32);
             out.offsets.push(sum);

@@ -13,7 +13,7 @@ pub fn pin_markers(set: &PinSet) -> Vec<Marker> {
     vertices.into_iter().map(|v| Marker::new(v, [230, 40, 40, 255])).collect()
 }
 
-/// Distance between two poses at every vertex, in millimetres.
+/// Distance between two poses at every vertex, in millimeters.
 pub fn distances_mm(rig: &Rig, a: &[[f32; 3]], b: &[[f32; 3]]) -> Vec<f32> {
     let to_mm = rig.space.millimeters(1.0) as f32;
     a.iter().zip(b).map(|(p, q)| to_mm * (0..3).map(|k| (p[k] - q[k]).powi(2)).sum::<f32>().sqrt()).collect()

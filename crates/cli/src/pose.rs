@@ -20,24 +20,31 @@ pub const SURFACES: [&str; 4] = ["glb", "gltf", "obj", "ply"];
 
 /// See [`crate`].
 #[derive(Args)]
-#[command(group(ArgGroup::new("what").required(true).args(["weights", "clip"])))]
 pub struct Arguments {
     #[command(flatten)]
     rig: RigArgs,
-    /// Slider values: a JSON file, inline JSON, or jawOpen=0.6,smile=1.
-    #[arg(long, short, value_name = "W")]
-    weights: Option<String>,
-    /// Slider values over time: Live Link Face CSV, CSV, JSON, or a glTF animation.
-    #[arg(long, value_name = "FILE")]
-    clip: Option<PathBuf>,
     #[command(flatten)]
-    clip_args: ClipArgs,
+    what: WeightsOrClip,
     /// Write the vertices of every frame into a GLB, instead of shapes with a weight animation.
     #[arg(long, conflicts_with = "weights")]
     bake: bool,
     /// Output: .glb, .gltf, .obj or .ply for a pose; .glb, .gltf, .mdd, .pc2 or .npz for a clip.
     #[arg(long, short)]
     output: PathBuf,
+}
+
+/// One pose or a whole clip.
+#[derive(Args, Debug, Clone)]
+#[command(group(ArgGroup::new("what").required(true).args(["weights", "clip"])))]
+pub struct WeightsOrClip {
+    /// Slider values: a JSON file, inline JSON, or jawOpen=0.6,smile=1.
+    #[arg(long, short, value_name = "W")]
+    pub weights: Option<String>,
+    /// Slider values over time: Live Link Face CSV, CSV, JSON, or a glTF animation.
+    #[arg(long, value_name = "FILE")]
+    pub clip: Option<PathBuf>,
+    #[command(flatten)]
+    pub clip_args: ClipArgs,
 }
 
 /// How to read a clip.
@@ -52,7 +59,7 @@ pub struct ClipArgs {
     /// Joint that is the head, in a BVH.
     #[arg(long)]
     pub joint: Option<String>,
-    /// Unit of head positions in a BVH or in head_tx.. columns: m, cm, ... or a number of metres.
+    /// Unit of head positions in a BVH or in head_tx.. columns: m, cm, ... or a number of meters.
     #[arg(long, value_parser = risorius_rig::model::parse_unit, allow_negative_numbers = true)]
     pub head_unit: Option<f64>,
 }
@@ -87,14 +94,14 @@ impl ClipArgs {
 pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> {
     let start = Instant::now();
     let output = &arguments.output;
-    match arguments.clip {
+    match arguments.what.clip {
         Some(_) => expect_ending(output, &FRAMES, "a clip on a rig")?,
         None => expect_ending(output, &SURFACES, "a pose")?,
     };
     let file = arguments.rig.open(session)?;
     let rig = &file.rig;
-    if let Some(path) = &arguments.clip {
-        let mut content = arguments.clip_args.open(path, session)?;
+    if let Some(path) = &arguments.what.clip {
+        let mut content = arguments.what.clip_args.open(path, session)?;
         if content.clip.head.is_some() && CACHES.contains(&extension(output).as_str()) {
             let note = "head motion is left out: a point cache holds the face as it is without it; .glb keeps it";
             content.notes.push(note.into());
@@ -112,7 +119,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
         content.notes.iter().for_each(|n| text += &format!("  note: {n}\n"));
         return Ok(Report { json, text: text + &mapping_to_text(&map, &clip.names, rig) });
     }
-    let weights = weights(rig, arguments.weights.as_deref().unwrap_or_default())?;
+    let weights = weights(rig, arguments.what.weights.as_deref().unwrap_or_default())?;
     let positions = Evaluator::prepare(rig).positions(&weights);
     if let Some(v) = positions.iter().position(|p| !p.iter().all(|x| x.is_finite())) {
         let advice = "are weights or shapes beyond all measure? see `inspect`";

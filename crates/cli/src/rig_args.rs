@@ -30,7 +30,7 @@ pub struct AboutRig {
     /// Named vertex ranges as JSON, e.g. {"lips": [10, 20]}, end not included.
     #[arg(long, value_name = "JSON")]
     regions: Option<PathBuf>,
-    /// Unit of the file: m, dm, cm, mm, in, ft or a number of metres; guessed when left out.
+    /// Unit of the file: m, dm, cm, mm, in, ft or a number of meters; guessed when left out.
     #[arg(long, value_parser = parse_unit)]
     unit: Option<f64>,
     /// Axis to the top of the head, e.g. +Y; guessed when left out.

@@ -137,26 +137,48 @@ fn parse(bytes: &[u8]) -> Result<Value, IoError> {
     serde_json::from_slice(crate::text::without_bom(bytes)).map_err(|e| json_error(FORMAT, &e))
 }
 
-/// Reads a sidecar.
+/// Reads a sidecar. Every part with a problem is told, not only the first.
 pub fn read(bytes: &[u8]) -> Result<Sidecar, IoError> {
     let value = parse(bytes)?;
     let top = At(TOP.into(), &value);
-    top.only(&KEYS)?;
-    let mut sidecar = Sidecar { roles: roles(&top)?, ..Sidecar::default() };
+    top.object()?;
+    let mut problems = Problems::default();
+    problems.take(top.only(&KEYS));
+    let mut sidecar = Sidecar { roles: problems.take(roles(&top)).unwrap_or_default(), ..Sidecar::default() };
     if let Some(regions) = top.optional("regions")? {
-        for name in regions.object()?.keys() {
-            sidecar.regions.push(region(name, &regions.get(name)?)?);
+        for name in problems.take(regions.object()).into_iter().flat_map(Map::keys) {
+            sidecar.regions.extend(problems.take(regions.get(name).and_then(|at| region(name, &at))));
         }
     }
-    sidecar.meters_per_unit = top.optional("unit")?.map(|at| unit(&at)).transpose()?;
-    sidecar.up = top.optional("up")?.map(|at| axis(&at)).transpose()?;
-    sidecar.front = top.optional("front")?.map(|at| axis(&at)).transpose()?;
+    sidecar.meters_per_unit = top.optional("unit")?.and_then(|at| problems.take(unit(&at)));
+    sidecar.up = top.optional("up")?.and_then(|at| problems.take(axis(&at)));
+    sidecar.front = top.optional("front")?.and_then(|at| problems.take(axis(&at)));
     if let (Some(up), Some(front)) = (sidecar.up, sidecar.front)
         && up.index == front.index
     {
-        return top.err(format!("up ({up}) and front ({front}) lie on one axis; the face cannot look at its own top"));
+        let problem = format!("up ({up}) and front ({front}) lie on one axis; the face cannot look at its own top");
+        problems.take(top.err::<()>(problem));
     }
+    problems.none_or_all()?;
     Ok(sidecar)
+}
+
+/// Problems that are collected before any of them stops the reading.
+#[derive(Default)]
+struct Problems(Vec<IoError>);
+
+impl Problems {
+    fn take<T>(&mut self, result: Result<T, IoError>) -> Option<T> {
+        result.map_err(|e| self.0.push(e)).ok()
+    }
+
+    fn none_or_all(mut self) -> Result<(), IoError> {
+        if self.0.len() < 2 {
+            return self.0.pop().map_or(Ok(()), Err);
+        }
+        let all: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        Err(IoError::malformed(FORMAT, format!("{} problems", all.len()), all.join("\n  ")))
+    }
 }
 
 /// Reads named half-open vertex ranges: `{"face": [0, 9409]}`, text entries ignored.

@@ -25,7 +25,7 @@ pub const SLIDERS: [Spot; 5] = [
 pub const EXTRAS: [Spot; 2] =
     [("jawOpen50", [0.0, -5.0], [0.0, -0.5, 0.5]), ("mouthSmile_L__jawOpen", [2.0, -4.0], [0.25, 0.25, 0.25])];
 
-/// Rest position of vertex `v` in centimetres.
+/// Rest position of vertex `v` in centimeters.
 pub fn rest(v: usize) -> [f32; 3] {
     let (x, y) = (2.0 * (v % SIDE) as f32 - 8.0, 2.0 * (v / SIDE) as f32 - 8.0);
     [x, y, 6.0 - (x * x + y * y) / 16.0]
@@ -66,7 +66,7 @@ fn sheet(name: &str, spots: &[Spot]) -> RawPart {
     }
 }
 
-/// A rig of these sheets, in centimetres.
+/// A rig of these sheets, in centimeters.
 pub fn rig(parts: &[(&str, &[Spot])]) -> Rig {
     let parts = parts.iter().map(|(name, spots)| sheet(name, spots)).collect();
     let space = Space { meters_per_unit: 0.01, ..Space::default() };
