@@ -69,7 +69,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     Ok(Report { json, text })
 }
 
-/// The story of the paper's figures 2 and 3 [Lewis05].
+/// The story of the paper's figures 2 and 3 [Lewis05, section 5].
 struct BrowStory {
     set: PinSet,
     w0: Vec<f32>,

@@ -4,7 +4,7 @@
 //! minimize  1/2 x^T H x + g^T x    subject to    lower <= x <= upper
 //! ```
 //!
-//! Block principal pivoting [Judice94]: guess which unknowns lie at a bound, solve for the others, and exchange all that
+//! Block principal pivoting [Judice94, block algorithm]: guess which unknowns lie at a bound, solve for the others, and exchange all that
 //! turn out wrong at once; when that stops making progress, exchange one at a time, which always ends. A handful of
 //! Cholesky factors of the free part is enough where the dual method of [`crate::qp`] takes in bounds one by one.
 

@@ -28,11 +28,6 @@ impl Matrix {
         self.n_rows
     }
 
-    /// Number of columns.
-    pub fn n_columns(&self) -> usize {
-        self.n_columns
-    }
-
     /// One column.
     pub fn column(&self, column: usize) -> &[f64] {
         &self.data[column * self.n_rows..(column + 1) * self.n_rows]
@@ -60,12 +55,6 @@ impl Matrix {
             }
         }
         y
-    }
-
-    /// `self^T x`.
-    pub fn transposed_times(&self, x: &[f64]) -> Vec<f64> {
-        assert_eq!(x.len(), self.n_rows);
-        (0..self.n_columns).map(|j| dot(self.column(j), x)).collect()
     }
 
     /// `self^T self`, both halves filled.
