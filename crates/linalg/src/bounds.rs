@@ -4,9 +4,10 @@
 //! minimize  1/2 x^T H x + g^T x    subject to    lower <= x <= upper
 //! ```
 //!
-//! Block principal pivoting [Judice94, block algorithm]: guess which unknowns lie at a bound, solve for the others, and exchange all that
-//! turn out wrong at once; when that stops making progress, exchange one at a time, which always ends. A handful of
-//! Cholesky factors of the free part is enough where the dual method of [`crate::qp`] takes in bounds one by one.
+//! Block principal pivoting [Judice94, block algorithm]: guess which unknowns lie at a bound, solve for the others, and
+//! exchange all that turn out wrong at once; when that stops making progress, exchange one at a time, which always
+//! ends. A handful of Cholesky factors of the free part is enough where the dual method of [`crate::qp`] takes in
+//! bounds one by one.
 
 use crate::dense::{Cholesky, Matrix};
 use crate::qp::{Constraint, QpError, QpSolution};

@@ -4,11 +4,11 @@
 //! minimize  1/2 x^T H x + g^T x    subject to    lower <= x <= upper,    row_lower <= R x <= row_upper
 //! ```
 //!
-//! The dual active-set method of Goldfarb and Idnani [Goldfarb83, dual algorithm]: start at the unconstrained minimum and take in the
-//! most violated constraint, one at a time, dropping those whose multiplier would turn negative. It needs one Cholesky
-//! factor of `H`, ends after finitely many steps at a point that meets the KKT conditions, and finds out when no point
-//! is feasible. With `v_j = L^-1 a_j` for the active constraints, each step solves with the small matrix `V^T V`.
-//! Meant for up to a few thousand unknowns.
+//! The dual active-set method of Goldfarb and Idnani [Goldfarb83, dual algorithm]: start at the unconstrained minimum
+//! and take in the most violated constraint, one at a time, dropping those whose multiplier would turn negative. It
+//! needs one Cholesky factor of `H`, ends after finitely many steps at a point that meets the KKT conditions, and finds
+//! out when no point is feasible. With `v_j = L^-1 a_j` for the active constraints, each step solves with the small
+//! matrix `V^T V`. Meant for up to a few thousand unknowns.
 
 use crate::dense::{Cholesky, Matrix, dot};
 

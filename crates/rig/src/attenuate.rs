@@ -1,4 +1,5 @@
-//! Selected motion attenuation of a pose [Lewis05, section 4]: pins hold what the animator has placed while sliders go on moving.
+//! Selected motion attenuation of a pose [Lewis05, section 4]: pins hold what the animator has placed while sliders go
+//! on moving.
 //!
 //! This module joins the pieces: where pins are held (targets), which solver fits (the prepared linear one of
 //! [`crate::selection`], or [`crate::constrained`] for limits and for rigs that are not linear), and what to tell the
