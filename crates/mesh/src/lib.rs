@@ -1,6 +1,7 @@
 //! Meshes without meaning: the crate knows vertices, faces and distances, and nothing of faces that smile.
 //!
-//! Positions are `[f32; 3]` in whatever unit the caller uses; functions take slices, so that a pose costs no copy.
+//! Positions of an artist's surface are `[f32; 3]` in whatever unit the caller uses; functions take slices, so that a pose
+//! costs no copy. What is simulated ([`Surface`], [`TetMesh`]) is f64 in meters.
 
 pub mod bvh;
 pub mod components;
@@ -10,6 +11,9 @@ pub mod normals;
 pub mod polygons;
 pub mod progress;
 pub mod query;
+pub mod rigid;
+pub mod surface;
+pub mod tets;
 pub mod topology;
 
 pub use bvh::Bvh;
@@ -17,4 +21,7 @@ pub use intersect::{IntersectOptions, SelfIntersections, self_intersections};
 pub use normals::VertexNormals;
 pub use polygons::Polygons;
 pub use progress::{Cancelled, Flow, Progress};
+pub use rigid::Rigid;
+pub use surface::Surface;
+pub use tets::TetMesh;
 pub use topology::Edges;

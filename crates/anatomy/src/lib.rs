@@ -1,0 +1,12 @@
+//! Anatomy of a head: the built-in one, made in code, and carrying it into any rig.
+//!
+//! Everything here is in meters, +Y up, +Z the way the face looks, +X the character's left.
+
+pub mod bones;
+pub mod head;
+pub mod landmarks;
+pub mod muscles;
+
+pub use bones::{Bones, JawJoint};
+pub use head::{Head, Identity};
+pub use muscles::{Attachment, Muscle, SplineSolid};
