@@ -1,0 +1,162 @@
+//! Where flesh is: inside the skin, outside bones and eyeballs, near what the shapes move; and how fine it is meshed there.
+//!
+//! The field is a signed distance near each boundary (positive in flesh), the least of
+//!
+//!   skin       distance to the skin, positive where the generalized winding number is above 1/2
+//!   cranium, mandible, eyes    distance to them, positive outside
+//!   reach      a ball around every skin vertex that some shape moves: the back of the head and the body are left out
+//!   joint      a capsule around each condyle where jaw and skull come so close that flesh between them would be torn
+//!
+//! Element sizes: finest at lips and lids, growing with the distance from them, and never much more than the flesh is
+//! thick between skin and bone.
+
+use glam::DVec3;
+use risorius_anatomy::JawJoint;
+use risorius_mesh::winding::WindingNumbers;
+use risorius_mesh::{Bvh, Surface};
+
+/// What a boundary node of the volume lies on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Bound {
+    /// The skin, mouth bag and sockets included.
+    Skin = 0,
+    /// The skull.
+    Cranium = 1,
+    /// The jaw.
+    Mandible = 2,
+    /// An eyeball.
+    Eye = 3,
+    /// The cut towards the rest of the head and body.
+    Border = 4,
+    /// The free surface around the jaw joint.
+    Joint = 5,
+    /// Not on the boundary.
+    Inside = 6,
+}
+
+/// Flesh that is nearer than this to both jaw and skull beside a condyle is left out, in meters (sum of the distances).
+const JOINT_GAP: f64 = 0.008;
+
+/// Radius around a condyle in which that happens, in meters.
+const JOINT_RADIUS: f64 = 0.025;
+
+/// Distances beyond this are not told apart, in meters.
+const FAR: f64 = 0.03;
+
+/// Sizes of elements in meters, before the node count asks for a factor.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sizes {
+    /// Edge length at lips and lids.
+    pub fine: f64,
+    /// Longest edge anywhere.
+    pub coarse: f64,
+    /// Growth of the edge length per meter of distance from lips and lids.
+    pub growth: f64,
+    /// Edge length per thickness of flesh between skin and bone.
+    pub per_thickness: f64,
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Self { fine: 0.0024, coarse: 0.010, growth: 0.11, per_thickness: 0.9 }
+    }
+}
+
+/// A surface that tells inside from outside.
+pub struct Solid {
+    winding: WindingNumbers,
+    tree: Bvh,
+}
+
+impl Solid {
+    /// Prepares the queries.
+    pub fn prepare(surface: &Surface) -> Self {
+        let positions = surface.positions_f32();
+        Self {
+            winding: WindingNumbers::prepare(&positions, &surface.triangles),
+            tree: Bvh::build(&positions, &surface.triangles),
+        }
+    }
+
+    /// Whether `p` is inside.
+    pub fn contains(&self, p: DVec3) -> bool {
+        self.winding.at(p) > 0.5
+    }
+
+    /// Distance to the surface up to `max`, positive inside.
+    pub fn depth(&self, p: DVec3, max: f64) -> f64 {
+        let distance = self.tree.closest_point(p, max).map_or(max, |c| c.distance_sq.sqrt());
+        if self.contains(p) { distance } else { -distance }
+    }
+
+    /// The closest point of the surface.
+    pub fn closest(&self, p: DVec3) -> Option<risorius_mesh::query::Closest> {
+        self.tree.closest_point(p, f64::INFINITY)
+    }
+}
+
+/// Where flesh is in one pose.
+pub struct FleshDomain {
+    /// Skin in the pose, tunnels included.
+    pub skin: Solid,
+    /// Skull.
+    pub cranium: Option<Solid>,
+    /// Jaw in the pose.
+    pub mandible: Option<Solid>,
+    /// Eyeballs: center and radius.
+    pub eyes: Vec<(DVec3, f64)>,
+    /// The joint in the pose.
+    pub joint: JawJoint,
+    /// Skin vertices that some shape moves.
+    pub moving: Bvh,
+    /// How far flesh reaches around them, in meters.
+    pub reach: f64,
+    /// Points along lips and lids.
+    pub features: Bvh,
+    /// Sizes of elements.
+    pub sizes: Sizes,
+}
+
+impl FleshDomain {
+    /// Signed distance to the nearest boundary, positive in flesh, and which boundary that is.
+    pub fn nearest(&self, p: DVec3) -> (f64, Bound) {
+        let reach = self.reach - self.moving.closest_vertex(p, self.reach * 2.0).map_or(self.reach * 2.0, |c| c.1.sqrt());
+        let mut best = (reach, Bound::Border);
+        // Far outside: the sign is known and nothing else can change it.
+        if reach < -0.5 * self.reach {
+            return best;
+        }
+        let mut take = |value: f64, bound: Bound| {
+            if value < best.0 {
+                best = (value, bound);
+            }
+        };
+        take(self.skin.depth(p, FAR), Bound::Skin);
+        let bones = [&self.cranium, &self.mandible].map(|b| b.as_ref().map_or(FAR, |solid| -solid.depth(p, FAR)));
+        take(bones[0], Bound::Cranium);
+        take(bones[1], Bound::Mandible);
+        for &(center, radius) in &self.eyes {
+            take(p.distance(center) - radius, Bound::Eye);
+        }
+        let beside_joint = self.joint.condyles.iter().any(|c| p.distance(*c) < JOINT_RADIUS);
+        if beside_joint && self.cranium.is_some() && self.mandible.is_some() {
+            take(bones[0] + bones[1] - JOINT_GAP, Bound::Joint);
+        }
+        best
+    }
+
+    /// Longest edge wanted at `p`.
+    pub fn edge_length(&self, p: DVec3) -> f64 {
+        let sizes = &self.sizes;
+        let from_features = self.features.closest_vertex(p, 0.2).map_or(0.2, |c| c.1.sqrt());
+        let graded = (sizes.fine + sizes.growth * (from_features - 0.004).max(0.0)).min(sizes.coarse);
+        if graded <= 1.2 * sizes.fine {
+            return graded;
+        }
+        let to = |tree: &Bvh| tree.closest_point(p, FAR).map_or(FAR, |c| c.distance_sq.sqrt());
+        let bone = [&self.cranium, &self.mandible].into_iter().flatten().map(|s| to(&s.tree)).fold(FAR, f64::min);
+        let thickness = to(&self.skin.tree) + bone;
+        graded.min((sizes.per_thickness * thickness).max(1.3 * sizes.fine))
+    }
+}

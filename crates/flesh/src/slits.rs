@@ -1,0 +1,167 @@
+//! Closed lips and lids: pairs of skin vertices that touch in the neutral and part in some pose, and the pose that parts
+//! most of them.
+//!
+//! A pair counts when its vertices are under 3 mm apart through the air, over 15 mm apart along the surface, and some
+//! slider takes them more than 5 mm apart. The volume is meshed in the pose that parts them, so that no element can span
+//! a slit [Cong16, sec. 3]; afterwards the same pairs prove that none does.
+
+use glam::DVec3;
+use rayon::prelude::*;
+use risorius_mesh::bvh::Aabb;
+use risorius_mesh::{Bvh, Edges, Polygons};
+use risorius_rig::{Evaluator, Rig};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::ControlFlow;
+
+use crate::skin::Skin;
+
+/// Pairs are closer than this in the neutral, in meters.
+pub const TOUCHING: f64 = 0.003;
+
+/// Pairs are farther apart than this along the surface, in meters.
+pub const APART_ALONG_SKIN: f64 = 0.015;
+
+/// Some slider takes pairs farther apart than this, in meters.
+pub const PARTED: f64 = 0.005;
+
+/// What touches in the neutral and how to part it.
+#[derive(Debug, Clone, Default)]
+pub struct Slits {
+    /// Skin vertices, the lower number first, ascending.
+    pub pairs: Vec<[u32; 2]>,
+    /// Weights of the rig at which the pairs are apart; all zero when there are no pairs.
+    pub parting_weights: Vec<f32>,
+    /// Pairs that are [`PARTED`] there.
+    pub n_parted: usize,
+}
+
+impl Slits {
+    /// Finds the pairs and the parting pose.
+    pub fn find(rig: &Rig, evaluator: &Evaluator, skin: &Skin) -> Self {
+        let neutral = skin.positions(&rig.neutral);
+        let touching = touching_pairs(skin, &neutral);
+        let mut pose = vec![0.0; rig.sliders.len()];
+        let by_slider: Vec<Vec<f32>> = (0..rig.sliders.len())
+            .into_par_iter()
+            .map(|s| {
+                let mut weights = vec![0.0; rig.sliders.len()];
+                weights[s] = rig.sliders[s].range[1].clamp(0.0, 1.0);
+                distances(&skin.positions(&evaluator.positions(&weights)), &touching)
+            })
+            .collect();
+        let parts = |d: &f32| f64::from(*d) > PARTED;
+        let keep: Vec<bool> = (0..touching.len()).map(|i| by_slider.iter().any(|d| parts(&d[i]))).collect();
+        let pairs: Vec<[u32; 2]> = touching.iter().zip(&keep).filter(|(_, k)| **k).map(|(p, _)| *p).collect();
+        if pairs.is_empty() {
+            return Self { pairs, parting_weights: pose, n_parted: 0 };
+        }
+        // The slider that parts most, then any that part a worthwhile number of the rest (lids beside lips).
+        let mut n_parted = 0;
+        let order = {
+            let mut order: Vec<usize> = (0..rig.sliders.len()).collect();
+            order.sort_by_key(|&s| Reverse(by_slider[s].iter().filter(|d| parts(d)).count()));
+            order
+        };
+        for &s in order.iter().take(12) {
+            let mut trial = pose.clone();
+            trial[s] = rig.sliders[s].range[1].clamp(0.0, 1.0);
+            let apart = distances(&skin.positions(&evaluator.positions(&trial)), &pairs);
+            let count = apart.iter().filter(|d| parts(d)).count();
+            if count > n_parted + pairs.len() / 20 {
+                (pose, n_parted) = (trial, count);
+            }
+        }
+        Self { pairs, parting_weights: pose, n_parted }
+    }
+}
+
+fn distances(positions: &[DVec3], pairs: &[[u32; 2]]) -> Vec<f32> {
+    pairs.iter().map(|p| positions[p[0] as usize].distance(positions[p[1] as usize]) as f32).collect()
+}
+
+/// Pairs closer than [`TOUCHING`] that are not neighbors along the skin.
+fn touching_pairs(skin: &Skin, neutral: &[DVec3]) -> Vec<[u32; 2]> {
+    let own = skin.rig_vertices.len();
+    let points: Vec<[f32; 3]> = neutral[..own].iter().map(|p| p.as_vec3().to_array()).collect();
+    let tree = Bvh::of_points(&points);
+    let ways = Ways::prepare(skin, neutral);
+    let found: Vec<Vec<[u32; 2]>> = (0..own as u32)
+        .into_par_iter()
+        .map(|a| {
+            let p = neutral[a as usize];
+            let reach = glam::Vec3::splat(TOUCHING as f32);
+            let around = Aabb { min: p.as_vec3() - reach, max: p.as_vec3() + reach };
+            let mut near = Vec::new();
+            let _ = tree.overlapping(&around, |b| {
+                if b > a && neutral[b as usize].distance(p) < TOUCHING && !ways.share_edge(a, b) {
+                    near.push(b);
+                }
+                ControlFlow::Continue(())
+            });
+            if near.is_empty() {
+                return Vec::new();
+            }
+            near.sort_unstable();
+            let close = ways.within(a, APART_ALONG_SKIN);
+            near.into_iter().filter(|b| close.binary_search(b).is_err()).map(|b| [a, b]).collect()
+        })
+        .collect();
+    found.concat()
+}
+
+/// The skin's edges with their lengths, for walks along the surface.
+struct Ways {
+    first: Vec<u32>,
+    to: Vec<(u32, f64)>,
+}
+
+impl Ways {
+    fn prepare(skin: &Skin, positions: &[DVec3]) -> Self {
+        let edges = Edges::of(&Polygons::from_triangles(&skin.triangles));
+        let mut list: Vec<(u32, u32)> = Vec::with_capacity(2 * edges.len());
+        for e in 0..edges.len() {
+            let [a, b] = edges.vertices(e);
+            list.extend([(a, b), (b, a)]);
+        }
+        list.sort_unstable();
+        let mut first = vec![0u32; skin.n_vertices() + 1];
+        for &(a, _) in &list {
+            first[a as usize + 1] += 1;
+        }
+        for i in 1..first.len() {
+            first[i] += first[i - 1];
+        }
+        let to = list.iter().map(|&(a, b)| (b, positions[a as usize].distance(positions[b as usize]))).collect();
+        Self { first, to }
+    }
+
+    fn from(&self, v: u32) -> &[(u32, f64)] {
+        &self.to[self.first[v as usize] as usize..self.first[v as usize + 1] as usize]
+    }
+
+    fn share_edge(&self, a: u32, b: u32) -> bool {
+        self.from(a).iter().any(|w| w.0 == b)
+    }
+
+    /// All vertices that a walk along edges reaches within `reach`, ascending.
+    fn within(&self, start: u32, reach: f64) -> Vec<u32> {
+        let mut best = std::collections::BTreeMap::from([(start, 0.0)]);
+        let mut heap = BinaryHeap::from([(Reverse(0u64), start)]);
+        while let Some((Reverse(bits), v)) = heap.pop() {
+            // Bits of non-negative floats sort as the floats do.
+            let length = f64::from_bits(bits);
+            if length > best[&v] {
+                continue;
+            }
+            for &(w, edge) in self.from(v) {
+                let total = length + edge;
+                if total <= reach && best.get(&w).is_none_or(|&old| total < old) {
+                    best.insert(w, total);
+                    heap.push((Reverse(total.to_bits()), w));
+                }
+            }
+        }
+        best.into_keys().collect()
+    }
+}
