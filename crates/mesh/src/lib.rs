@@ -15,6 +15,7 @@ pub mod rigid;
 pub mod surface;
 pub mod tets;
 pub mod topology;
+pub mod winding;
 
 pub use bvh::Bvh;
 pub use intersect::{IntersectOptions, SelfIntersections, self_intersections};
@@ -25,3 +26,4 @@ pub use rigid::Rigid;
 pub use surface::Surface;
 pub use tets::TetMesh;
 pub use topology::Edges;
+pub use winding::WindingNumbers;
