@@ -12,6 +12,7 @@
 
 use glam::DVec3;
 use risorius_anatomy::JawJoint;
+use risorius_mesh::stuffing::Domain;
 use risorius_mesh::winding::WindingNumbers;
 use risorius_mesh::{Bvh, Surface};
 
@@ -33,6 +34,14 @@ pub enum Bound {
     Joint = 5,
     /// Not on the boundary.
     Inside = 6,
+}
+
+impl Bound {
+    /// The bound with this number; numbers above 5 are inside.
+    pub fn from_number(number: u8) -> Self {
+        use Bound::*;
+        [Skin, Cranium, Mandible, Eye, Border, Joint].get(usize::from(number)).copied().unwrap_or(Inside)
+    }
 }
 
 /// Flesh that is nearer than this to both jaw and skull beside a condyle is left out, in meters (sum of the distances).
@@ -88,6 +97,16 @@ impl Solid {
     pub fn depth(&self, p: DVec3, max: f64) -> f64 {
         let distance = self.tree.closest_point(p, max).map_or(max, |c| c.distance_sq.sqrt());
         if self.contains(p) { distance } else { -distance }
+    }
+
+    /// Whether the ball surely holds no point where the winding number passes 1/2. Near triangles it may; away from them
+    /// the number is harmonic, and by Harnack's inequality stays on its side within half the free radius if it is
+    /// within 1/12 of 0 or 1 at the center.
+    fn is_clear(&self, center: DVec3, radius: f64) -> bool {
+        self.tree.closest_point(center, 2.0 * radius).is_none() && {
+            let number = self.winding.at(center);
+            number < 1.0 / 12.0 || number > 11.0 / 12.0
+        }
     }
 
     /// The closest point of the surface.
@@ -158,5 +177,27 @@ impl FleshDomain {
         let bone = [&self.cranium, &self.mandible].into_iter().flatten().map(|s| to(&s.tree)).fold(FAR, f64::min);
         let thickness = to(&self.skin.tree) + bone;
         graded.min((sizes.per_thickness * thickness).max(1.3 * sizes.fine))
+    }
+}
+
+impl Domain for FleshDomain {
+    fn value(&self, p: DVec3) -> f64 {
+        self.nearest(p).0
+    }
+
+    fn size(&self, p: DVec3) -> f64 {
+        self.edge_length(p)
+    }
+
+    fn is_clear(&self, center: DVec3, radius: f64) -> bool {
+        let limit = self.reach + radius;
+        let Some((_, distance_sq)) = self.moving.closest_vertex(center, limit) else { return true };
+        let border = self.reach - distance_sq.sqrt();
+        let bones = [&self.cranium, &self.mandible].into_iter().flatten();
+        border > radius
+            && self.skin.is_clear(center, radius)
+            && bones.into_iter().all(|solid| solid.is_clear(center, radius))
+            && self.eyes.iter().all(|eye| (center.distance(eye.0) - eye.1).abs() > radius)
+            && self.joint.condyles.iter().all(|c| center.distance(*c) > JOINT_RADIUS + radius)
     }
 }

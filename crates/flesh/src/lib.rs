@@ -1,7 +1,13 @@
 //! Flesh for any face: the volume between skin and bones, how it follows every shape, and what it is made of.
 
+pub mod array;
+pub mod domain;
+pub mod flesh;
 pub mod skin;
 pub mod slits;
 
+pub use array::Array;
+pub use domain::Bound;
+pub use flesh::{Flesh, MaterialShape, Materials, SkinEmbedding, VolumeShape};
 pub use skin::Skin;
 pub use slits::Slits;

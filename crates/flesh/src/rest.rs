@@ -1,0 +1,89 @@
+//! Rest volumes for any weights: `X(w) = X0 + B_X c(w)` [Kozlov17, eq. 2], never inverted.
+//!
+//! `c` are the strengths of the rig's shapes, so in-betweens and combinations act on the volume as they do on the skin.
+//! Two good volumes may blend to one with inverted elements; [`RestVolumes::at`] finds them and moves as few nodes as it
+//! can until every element has at least [`LEAST_J`] of its neutral volume. Weights that need no repair cost only the check.
+
+use crate::flesh::Flesh;
+use glam::{DMat3, DVec3};
+use risorius_mesh::tets::edge_matrix;
+use risorius_solve::untangle::{self, UntangleOptions};
+
+/// Elements keep at least this share of their neutral volume.
+pub const LEAST_J: f64 = 0.05;
+
+/// The volume's rest states, ready to be blended.
+#[derive(Debug, Clone)]
+pub struct RestVolumes<'a> {
+    flesh: &'a Flesh,
+    nodes: Vec<DVec3>,
+    six_volumes: Vec<f64>,
+    movable: Vec<bool>,
+}
+
+/// A rest state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rest {
+    /// Position of every node.
+    pub positions: Vec<DVec3>,
+    /// Smallest volume relative to the neutral before repair, and its tet.
+    pub worst_before: (f64, usize),
+    /// Nodes that the repair moved, ascending.
+    pub moved: Vec<u32>,
+    /// Tets that are still below [`LEAST_J`].
+    pub unrepaired: Vec<u32>,
+}
+
+impl<'a> RestVolumes<'a> {
+    /// Prepares the volumes of `flesh`.
+    pub fn prepare(flesh: &'a Flesh) -> Self {
+        let nodes = flesh.rest();
+        let six_volumes = flesh.tets.iter().map(|&t| edge_matrix(&nodes, t).determinant()).collect();
+        let movable = (0..nodes.len()).map(|n| !flesh.is_held(n)).collect();
+        Self { flesh, nodes, six_volumes, movable }
+    }
+
+    /// `X0 + B_X c`, as it comes; `strengths` has one value per shape of the rig.
+    pub fn blend(&self, strengths: &[f64]) -> Vec<DVec3> {
+        let mut positions = self.nodes.clone();
+        for (shape, &c) in self.flesh.volumes.iter().zip(strengths).filter(|(_, c)| **c != 0.0) {
+            for (&node, &offset) in shape.nodes.iter().zip(shape.offsets.iter()) {
+                positions[node as usize] += glam::Vec3::from(offset).as_dvec3() * c;
+            }
+        }
+        positions
+    }
+
+    /// Volume of a tet relative to the neutral.
+    pub fn j(&self, positions: &[DVec3], tet_idx: usize) -> f64 {
+        edge_matrix(positions, self.flesh.tets[tet_idx]).determinant() / self.six_volumes[tet_idx]
+    }
+
+    /// The smallest relative volume and its tet.
+    pub fn worst(&self, positions: &[DVec3]) -> (f64, usize) {
+        let all = (0..self.six_volumes.len()).map(|t| (self.j(positions, t), t));
+        all.fold((f64::INFINITY, 0), |best, this| if this.0 < best.0 || this.0.is_nan() { this } else { best })
+    }
+
+    /// The rest state for these strengths, repaired where needed.
+    pub fn at(&self, strengths: &[f64]) -> Rest {
+        self.repair(self.blend(strengths))
+    }
+
+    /// Moves nodes of `positions` until no tet is below [`LEAST_J`]; nodes on bones and border stay.
+    pub fn repair(&self, mut positions: Vec<DVec3>) -> Rest {
+        let worst_before = self.worst(&positions);
+        if worst_before.0 >= LEAST_J {
+            return Rest { positions, worst_before, moved: Vec::new(), unrepaired: Vec::new() };
+        }
+        let options = UntangleOptions { least_j: LEAST_J, ..UntangleOptions::default() };
+        let done = untangle::untangle(&self.flesh.tets, &self.nodes, &mut positions, &self.movable, &options);
+        Rest { positions, worst_before, moved: done.moved, unrepaired: done.remaining }
+    }
+
+    /// The shape gradient `F = dX(w)/dX0` of a tet.
+    pub fn gradient(&self, positions: &[DVec3], tet_idx: usize) -> DMat3 {
+        let tet = self.flesh.tets[tet_idx];
+        edge_matrix(positions, tet) * edge_matrix(&self.nodes, tet).inverse()
+    }
+}

@@ -1,0 +1,196 @@
+//! The volume, meshed in a pose where lips and lids are apart.
+//!
+//! A lattice cell that spans both lips would glue them, so the mesh is made where no cell can: in the pose that parts the
+//! slits ([`crate::slits`]), jaw and eyes moved along [Cong16, sec. 3]. Each boundary node remembers the point of the skin
+//! that it lies on; [`crate::follow`] carries the volume from there to the neutral and to every shape.
+
+use crate::domain::{Bound, FleshDomain, Sizes, Solid};
+use crate::skin::Skin;
+use crate::slits::Slits;
+use glam::DVec3;
+use risorius_anatomy::Bones;
+use risorius_mesh::improve::{self, ImproveOptions};
+use risorius_mesh::progress::Progress;
+use risorius_mesh::stuffing::{Meshed, TetError, TetOptions, tetrahedralize};
+use risorius_mesh::{Bvh, Rigid, Surface, TetMesh};
+use risorius_rig::{Evaluator, Rig};
+
+/// Shapes that move a skin vertex by less than this leave it unmoved, in meters.
+const MOVES: f64 = 0.0003;
+
+/// Everything that bounds and moves flesh, in meters.
+pub struct Parts<'a> {
+    /// The artist's rig.
+    pub rig: &'a Rig,
+    /// Its evaluator.
+    pub evaluator: &'a Evaluator,
+    /// Its skin.
+    pub skin: &'a Skin,
+    /// Skull and jaw in the neutral.
+    pub bones: &'a Bones,
+    /// The jaw's motion with each shape of the rig.
+    pub jaw_motion: &'a [Rigid],
+    /// Eyeballs: center and radius.
+    pub eyes: &'a [(DVec3, f64)],
+    /// Rig vertices along lips and lids, where elements are finest.
+    pub features: &'a [u32],
+}
+
+/// Everything in one pose.
+pub struct Pose {
+    /// Strength of each shape of the rig.
+    pub strengths: Vec<f64>,
+    /// Skin vertices, tunnels included.
+    pub skin: Vec<DVec3>,
+    /// The jaw's motion from the neutral.
+    pub jaw: Rigid,
+}
+
+impl Parts<'_> {
+    /// The pose at these weights.
+    pub fn pose(&self, weights: &[f32]) -> Pose {
+        let strengths: Vec<f64> = self.evaluator.strengths(weights).iter().map(|&c| c.into()).collect();
+        Pose { skin: self.skin.positions(&self.evaluator.positions(weights)), jaw: self.jaw(&strengths), strengths }
+    }
+
+    /// The jaw's motion for these strengths.
+    pub fn jaw(&self, strengths: &[f64]) -> Rigid {
+        let active = self.jaw_motion.iter().zip(strengths).filter(|(_, c)| **c != 0.0);
+        Rigid::blend(active.map(|(motion, &c)| (*motion, c)), self.bones.joint.center())
+    }
+
+    /// Skin vertices that some shape moves noticeably; all of them for a rig without shapes.
+    pub fn moving_vertices(&self) -> Vec<u32> {
+        let mut local = vec![u32::MAX; self.rig.n_vertices()];
+        for (i, &v) in self.skin.rig_vertices.iter().enumerate() {
+            local[v as usize] = i as u32;
+        }
+        let mut moves = vec![self.rig.shapes.is_empty(); self.skin.rig_vertices.len()];
+        for shape in &self.rig.shapes {
+            for (&v, &offset) in shape.deltas.vertices.iter().zip(&shape.deltas.offsets) {
+                let i = local[v as usize];
+                if i != u32::MAX && self.skin.displacement(offset).length() > MOVES {
+                    moves[i as usize] = true;
+                }
+            }
+        }
+        (0..moves.len() as u32).filter(|&i| moves[i as usize]).collect()
+    }
+
+    /// Where flesh is in `pose`.
+    pub fn domain(&self, pose: &Pose, reach: f64, sizes: Sizes) -> FleshDomain {
+        let points = |vertices: &mut dyn Iterator<Item = u32>| {
+            let positions: Vec<[f32; 3]> = vertices.map(|v| pose.skin[v as usize].as_vec3().to_array()).collect();
+            Bvh::of_points(&positions)
+        };
+        let moved = |surface: &Surface, motion: &Rigid| {
+            let positions = surface.positions.iter().map(|&p| motion.apply(p)).collect();
+            let posed = Surface { positions, triangles: surface.triangles.clone() };
+            (!posed.triangles.is_empty()).then(|| Solid::prepare(&posed))
+        };
+        let skin = Surface { positions: pose.skin.clone(), triangles: self.skin.triangles.clone() };
+        let mut joint = self.bones.joint;
+        joint.condyles = joint.condyles.map(|c| pose.jaw.apply(c));
+        let local = |v: &u32| self.skin.rig_vertices.binary_search(v).ok().map(|i| i as u32);
+        FleshDomain {
+            skin: Solid::prepare(&skin),
+            cranium: moved(&self.bones.cranium, &Rigid::IDENTITY),
+            mandible: moved(&self.bones.mandible, &pose.jaw),
+            eyes: self.eyes.to_vec(),
+            joint,
+            moving: points(&mut self.moving_vertices().into_iter()),
+            reach,
+            features: points(&mut self.features.iter().filter_map(local)),
+            sizes,
+        }
+    }
+}
+
+/// How to mesh.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VolumeOptions {
+    /// Number of nodes wanted, 500 to 200,000. 9,000 is what [Kozlov17, sec. 7] uses.
+    pub nodes: usize,
+    /// How far flesh reaches around skin that shapes move, in meters: enough for cheeks and throat to swing.
+    pub reach: f64,
+    /// Sizes of elements relative to one another.
+    pub sizes: Sizes,
+}
+
+impl Default for VolumeOptions {
+    fn default() -> Self {
+        Self { nodes: 9000, reach: 0.030, sizes: Sizes::default() }
+    }
+}
+
+/// A point of the skin: a triangle and weights of its corners.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SkinPoint {
+    /// Triangle of the [`Skin`].
+    pub triangle: u32,
+    /// Weights of its corners.
+    pub weights: [f64; 3],
+}
+
+impl SkinPoint {
+    /// Its position in a pose of the skin.
+    pub fn at(&self, triangles: &[[u32; 3]], skin: &[DVec3]) -> DVec3 {
+        let corners = triangles[self.triangle as usize];
+        corners.iter().zip(self.weights).map(|(&v, w)| skin[v as usize] * w).sum()
+    }
+}
+
+/// The volume in the pose that parts the slits.
+#[derive(Debug, Clone)]
+pub struct Volume {
+    /// Nodes in that pose, and tets.
+    pub mesh: TetMesh,
+    /// What each node lies on.
+    pub bounds: Vec<Bound>,
+    /// The point of the skin under each node that lies on it.
+    pub skin_points: Vec<Option<SkinPoint>>,
+}
+
+/// Meshes the flesh of `parts` in the pose `weights` that parts `slits`.
+pub fn mesh_volume(
+    parts: &Parts,
+    pose: &Pose,
+    slits: &Slits,
+    options: &VolumeOptions,
+    progress: &Progress,
+) -> Result<(Volume, Meshed), TetError> {
+    let sizes = Sizes { fine: fine_size(pose, slits, &options.sizes), ..options.sizes };
+    let domain = parts.domain(pose, options.reach, sizes);
+    let bounds = box_around(parts, pose, options.reach);
+    let tets = TetOptions { target_nodes: Some(options.nodes), ..TetOptions::default() };
+    let mut meshed = tetrahedralize(&domain, bounds, &tets, progress)?;
+    let bounds: Vec<Bound> = (meshed.mesh.nodes.iter().zip(&meshed.on_boundary))
+        .map(|(&p, &on)| if on { domain.nearest(p).1 } else { Bound::Inside })
+        .collect();
+    improve::improve(&mut meshed.mesh, &meshed.on_boundary, &ImproveOptions::default());
+    let skin_points = (meshed.mesh.nodes.iter().zip(&bounds))
+        .map(|(&p, &bound)| {
+            let closest = (bound == Bound::Skin).then(|| domain.skin.closest(p)).flatten()?;
+            Some(SkinPoint { triangle: closest.triangle, weights: closest.barycentric })
+        })
+        .collect();
+    let volume = Volume { mesh: std::mem::take(&mut meshed.mesh), bounds, skin_points };
+    Ok((volume, meshed))
+}
+
+/// Elements at the slits are small enough to see the gaps of the pose.
+fn fine_size(pose: &Pose, slits: &Slits, sizes: &Sizes) -> f64 {
+    let mut gaps: Vec<f64> =
+        slits.pairs.iter().map(|p| pose.skin[p[0] as usize].distance(pose.skin[p[1] as usize])).collect();
+    gaps.sort_by(f64::total_cmp);
+    gaps.get(gaps.len() / 50).map_or(sizes.fine, |gap| sizes.fine.min(0.6 * gap).max(0.4 * sizes.fine))
+}
+
+fn box_around(parts: &Parts, pose: &Pose, reach: f64) -> [DVec3; 2] {
+    let moving = parts.moving_vertices();
+    let points = moving.iter().map(|&v| pose.skin[v as usize]);
+    let (min, max) = points.fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(lo, hi), p| (lo.min(p), hi.max(p)));
+    let skin = pose.skin.iter().fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(lo, hi), p| (lo.min(*p), hi.max(*p)));
+    let rim = DVec3::splat(0.002);
+    [(min - reach).max(skin.0) - rim, (max + reach).min(skin.1) + rim]
+}
