@@ -97,7 +97,7 @@ pub fn eigen_symmetric(a: DMat3) -> (DVec3, DMat3) {
     let scale = a.to_cols_array().iter().fold(0.0f64, |s, e| s.max(e.abs()));
     for _ in 0..16 {
         let off = m[0][1].abs().max(m[0][2].abs()).max(m[1][2].abs());
-        if !(off > 1e-17 * scale) {
+        if off <= 1e-17 * scale {
             break;
         }
         for (p, q) in PAIRS {
