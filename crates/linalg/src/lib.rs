@@ -1,12 +1,20 @@
-//! Numerical kernels that know nothing of faces: dense symmetric systems and small convex quadratic programs.
+//! Numerical kernels that know nothing of faces: dense and sparse symmetric systems, 3x3 decompositions, and small
+//! convex quadratic programs.
 //!
-//! Everything runs on the calling thread with a fixed order of operations, so results do not depend on how many threads
-//! the caller uses; callers that want more speed run several problems at once.
+//! Everything has a fixed order of operations, so results do not depend on how many threads the caller uses. Only the
+//! assembly of sparse matrices uses more than the calling thread; callers that want more speed run several problems at
+//! once.
 
 pub mod bounds;
 pub mod dense;
 pub mod qp;
+pub mod sparse;
+pub mod sparse_cholesky;
+pub mod svd3;
 
 pub use bounds::solve_bounded;
 pub use dense::{Cholesky, Matrix, NotPositiveDefinite};
 pub use qp::{QpError, QpSolution, QuadraticProgram};
+pub use sparse::{BlockMatrix, BlockPattern, ElementBlocks, Gather, NO_NODE, NodeGraph, Pattern, SparseError, Stencil};
+pub use sparse_cholesky::SparseCholesky;
+pub use svd3::{Svd3, eigen_symmetric, svd};

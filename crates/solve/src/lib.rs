@@ -1,1 +1,89 @@
-//! See Cargo.toml.
+//! Elastic volumes of tetrahedra: energies, their minimization, diffusion of values, repair of inverted elements.
+//!
+//! Knows no faces. Units are SI: meters, newtons, pascals; f64 throughout, because minimizers are compared to
+//! micrometers. An [`Energy`] is a sum over elements of up to four nodes; a [`System`] is what is prepared once for a
+//! topology and a set of held nodes (elimination order, symbolic factor, gather lists) and shared by threads;
+//! [`newton::minimize`] and [`quasi::minimize_quasi`] do the rest in workspaces of their own.
+
+pub mod energy;
+pub mod inversion;
+pub mod isotropic;
+pub mod newton;
+pub mod springs;
+pub mod system;
+pub mod tissue;
+
+mod descent;
+#[cfg(test)]
+mod fixtures;
+#[cfg(test)]
+mod statics_tests;
+
+pub use energy::Energy;
+pub use newton::{Options, Outcome, Report, minimize};
+pub use risorius_linalg::{NO_NODE, Stencil};
+pub use springs::{Spring, Springs};
+pub use system::{Problem, System};
+pub use tissue::{Barrier, Tissue, TissueRest};
+
+use risorius_linalg::SparseError;
+use risorius_mesh::progress::Cancelled;
+
+/// What keeps a solve from starting or going on. Positions handed in stay at the last good state.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum SolveError {
+    /// Two inputs that belong together differ in length.
+    #[error("{what}: {got} given, {wanted} expected")]
+    Length {
+        /// Which input.
+        what: &'static str,
+        /// Its length.
+        got: usize,
+        /// The length it should have.
+        wanted: usize,
+    },
+    /// A rest tet has no volume or is inside out.
+    #[error("{count} rest tets are flat or inverted, the first is tet {first}; repair the rest shape first")]
+    BadRest {
+        /// The first of them.
+        first: usize,
+        /// How many.
+        count: usize,
+    },
+    /// A parameter is not a number or out of range.
+    #[error("{what} of element {element} is {value}; it must be finite and not negative")]
+    Parameter {
+        /// Which parameter.
+        what: &'static str,
+        /// Of which element.
+        element: usize,
+        /// Its value.
+        value: f64,
+    },
+    /// The state to start from has no finite energy.
+    #[error(
+        "the energy of the start is not finite: positions are not finite, or tets are inverted under a barrier (untangle first)"
+    )]
+    BadStart,
+    /// The matrix could not be factored.
+    #[error(transparent)]
+    Matrix(#[from] SparseError),
+    /// The caller's progress callback asked to stop.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+/// Fails when a list has the wrong length.
+fn check_length(what: &'static str, got: usize, wanted: usize) -> Result<(), SolveError> {
+    if got == wanted { Ok(()) } else { Err(SolveError::Length { what, got, wanted }) }
+}
+
+/// Fails at the first value that is negative or not finite.
+fn check_values(what: &'static str, values: impl Iterator<Item = f64>) -> Result<(), SolveError> {
+    for (element, value) in values.enumerate() {
+        if !value.is_finite() || value < 0.0 {
+            return Err(SolveError::Parameter { what, element, value });
+        }
+    }
+    Ok(())
+}

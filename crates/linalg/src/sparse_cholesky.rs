@@ -1,0 +1,233 @@
+//! The Cholesky factor of a [`BlockMatrix`], and solves with it.
+//!
+//! faer's supernodal `L L^T` over the symbolic factor that the [`Pattern`] keeps, so that factoring anew allocates
+//! nothing and repeats no analysis. Factor and solves run on the calling thread: with threads, the bits of the factor
+//! could depend on their number, and solves become slower; run several systems at once instead. A factor is immutable
+//! while solving and can be shared.
+
+use crate::sparse::{BlockMatrix, Pattern, SparseError};
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::llt::factor::{LltError, LltParams};
+use faer::sparse::linalg::cholesky::{LltRef, SymbolicCholeskyRaw};
+use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
+use faer::{Conj, MatMut, Par, Side, Spec};
+use std::sync::Arc;
+
+/// `A = L L^T` of a sparse symmetric positive definite matrix.
+pub struct SparseCholesky<const B: usize> {
+    pattern: Arc<Pattern<B>>,
+    values: Vec<f64>,
+    memory: MemBuffer,
+}
+
+impl<const B: usize> SparseCholesky<B> {
+    /// Factors `matrix`.
+    pub fn new(pattern: &Arc<Pattern<B>>, matrix: &BlockMatrix<B>) -> Result<Self, SparseError> {
+        let params = Spec::<LltParams, f64>::default();
+        let request = pattern.symbolic.factorize_numeric_llt_scratch::<f64>(Par::Seq, params);
+        let memory = MemBuffer::try_new(request).map_err(|_| SparseError::TooLarge)?;
+        let values = vec![0.0; pattern.symbolic.len_val()];
+        let mut factor = Self { pattern: pattern.clone(), values, memory };
+        factor.refactor(matrix)?;
+        Ok(factor)
+    }
+
+    /// Factors another matrix of the same pattern in place. After an error the factor must not be used.
+    pub fn refactor(&mut self, matrix: &BlockMatrix<B>) -> Result<(), SparseError> {
+        let pattern = &*self.pattern;
+        let n = pattern.n_unknowns();
+        if n == 0 {
+            return Ok(());
+        }
+        if let Some(at) = matrix.values.iter().position(|v| !v.is_finite()) {
+            return Err(not_definite(pattern, pattern.row[at] as usize));
+        }
+        let symbolic = SymbolicSparseColMatRef::new_checked(n, n, &pattern.column_start, None, &pattern.row);
+        let lower = SparseColMatRef::new(symbolic, &matrix.values);
+        let stack = MemStack::new(&mut self.memory);
+        let params = Spec::<LltParams, f64>::default();
+        pattern
+            .symbolic
+            .factorize_numeric_llt(&mut self.values, lower, Side::Lower, Default::default(), Par::Seq, stack, params)
+            .map_err(|LltError::NonPositivePivot { index }| {
+                // faer counts pivots from one in its simplicial factor, from zero in its supernodal one.
+                let one_based = matches!(pattern.symbolic.raw(), SymbolicCholeskyRaw::Simplicial(_));
+                not_definite(pattern, index - usize::from(one_based))
+            })?;
+        Ok(())
+    }
+
+    /// Solves `A x = b` in place for values at all nodes: W is B times the number of right-hand sides, and each node
+    /// has its B values of the first, then of the second, and so on. Held nodes get zero.
+    pub fn solve<const W: usize>(&self, values: &mut [[f64; W]]) {
+        let n = self.pattern.n_unknowns();
+        let nodes = self.pattern.graph.free_nodes();
+        let n_columns = W / B;
+        let mut x = vec![0.0; n * n_columns];
+        for (place, &node) in nodes.iter().enumerate() {
+            for (k, &value) in values[node as usize].iter().enumerate() {
+                x[k / B * n + place * B + k % B] = value;
+            }
+        }
+        self.solve_ordered(&mut x, n_columns);
+        values.fill([0.0; W]);
+        for (place, &node) in nodes.iter().enumerate() {
+            for (k, value) in values[node as usize].iter_mut().enumerate() {
+                *value = x[k / B * n + place * B + k % B];
+            }
+        }
+    }
+
+    /// Solves in place for columns of unknowns in elimination order.
+    fn solve_ordered(&self, x: &mut [f64], n_columns: usize) {
+        let n = self.pattern.n_unknowns();
+        if n == 0 {
+            return;
+        }
+        let symbolic = &self.pattern.symbolic;
+        let mut memory = MemBuffer::new(symbolic.solve_in_place_scratch::<f64>(n_columns, Par::Seq));
+        LltRef::new(symbolic, &self.values).solve_in_place_with_conj(
+            Conj::No,
+            MatMut::from_column_major_slice_mut(x, n, n_columns),
+            Par::Seq,
+            MemStack::new(&mut memory),
+        );
+    }
+}
+
+fn not_definite<const B: usize>(pattern: &Pattern<B>, unknown: usize) -> SparseError {
+    SparseError::NotPositiveDefinite { node: pattern.graph.free_nodes()[unknown / B] as usize }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dense::{Cholesky, Matrix};
+    use crate::sparse::{ElementBlocks, Gather, NO_NODE, NodeGraph, Stencil, block_index};
+
+    fn random(seed: &mut u64) -> f64 {
+        *seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (*seed >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
+
+    /// Elements over random nodes; some short, one with a node twice.
+    fn random_stencils(n_nodes: usize, seed: &mut u64) -> Vec<Stencil> {
+        let mut pick = |_| ((random(seed) + 1.0) / 2.0 * n_nodes as f64) as u32;
+        let mut list: Vec<Stencil> = (0..2 * n_nodes)
+            .map(|k| {
+                let base = pick(0);
+                [
+                    base,
+                    (base + 1 + pick(0) % 3) % n_nodes as u32,
+                    (base + 4) % n_nodes as u32,
+                    (base + 5 + k as u32 % 2) % n_nodes as u32,
+                ]
+            })
+            .collect();
+        list[0][3] = NO_NODE;
+        list[1] = [3, NO_NODE, NO_NODE, NO_NODE];
+        list[2] = [5, 5, 7, NO_NODE];
+        list
+    }
+
+    /// A positive definite element matrix `sum of v v^T + 0.1 I`, full and as blocks.
+    fn element_matrix<const B: usize>(seed: &mut u64) -> (Vec<Vec<f64>>, ElementBlocks<B>) {
+        let n = 4 * B;
+        let mut full = vec![vec![0.0; n]; n];
+        for _ in 0..n {
+            let v: Vec<f64> = (0..n).map(|_| random(seed)).collect();
+            (0..n).for_each(|i| (0..n).for_each(|j| full[i][j] += v[i] * v[j]));
+        }
+        (0..n).for_each(|i| full[i][i] += 0.1);
+        let mut blocks = [[[0.0; B]; B]; 10];
+        for a in 0..4 {
+            for b in 0..=a {
+                blocks[block_index(a, b)] =
+                    std::array::from_fn(|c| std::array::from_fn(|r| full[a * B + r][b * B + c]));
+            }
+        }
+        (full, blocks)
+    }
+
+    /// Factor, product and solution against the dense way.
+    fn compare<const B: usize, const W: usize>(n_nodes: usize, seed: u64) {
+        let mut seed = seed;
+        let stencils = random_stencils(n_nodes, &mut seed);
+        let held: Vec<bool> = (0..n_nodes).map(|v| v % 7 == 2).collect();
+        let mut dense = Matrix::zeros(n_nodes * B, n_nodes * B);
+        let mut elements = Vec::new();
+        for stencil in &stencils {
+            let (full, blocks) = element_matrix::<B>(&mut seed);
+            for (p, &row) in stencil.iter().enumerate() {
+                for (q, &column) in stencil.iter().enumerate() {
+                    if row == NO_NODE || column == NO_NODE || held[row as usize] || held[column as usize] {
+                        continue;
+                    }
+                    for i in 0..B {
+                        for j in 0..B {
+                            dense.column_mut(column as usize * B + j)[row as usize * B + i] +=
+                                full[p * B + i][q * B + j];
+                        }
+                    }
+                }
+            }
+            elements.push(blocks);
+        }
+        for v in 0..n_nodes * B {
+            dense.column_mut(v)[v] += if held[v / B] { 1.0 } else { 0.5 };
+        }
+        let graph = NodeGraph::prepare(&held, &[&stencils]).unwrap();
+        let pattern = Arc::new(Pattern::<B>::prepare(&graph).unwrap());
+        let gather = Gather::prepare(&pattern, &stencils);
+        let mut matrix = BlockMatrix::zeros(&pattern);
+        matrix.add(&pattern, &gather, &elements);
+        matrix.add_to_diagonal(&pattern, 0.5);
+
+        let b: Vec<[f64; W]> =
+            held.iter().map(|&h| if h { [0.0; W] } else { std::array::from_fn(|_| random(&mut seed)) }).collect();
+        let factor = SparseCholesky::new(&pattern, &matrix).unwrap();
+        let mut x = b.clone();
+        factor.solve(&mut x);
+        let oracle = Cholesky::factor(dense).unwrap();
+        for k in 0..W / B {
+            let column =
+                |v: &[[f64; W]]| -> Vec<f64> { v.iter().flat_map(|e| e[k * B..(k + 1) * B].to_vec()).collect() };
+            let mut y = column(&b);
+            oracle.solve_in_place(&mut y);
+            let mine = column(&x);
+            assert!(mine.iter().zip(&y).all(|(a, b)| (a - b).abs() < 1e-9), "B {B} W {W} column {k}");
+            let as_nodes: Vec<[f64; B]> = mine.chunks(B).map(|c| c.try_into().unwrap()).collect();
+            let product = matrix.times(&pattern, &as_nodes).concat();
+            assert!(product.iter().zip(column(&b)).all(|(a, b)| (a - b).abs() < 1e-9));
+        }
+    }
+
+    #[test]
+    fn same_as_dense() {
+        compare::<3, 3>(40, 1);
+        compare::<3, 6>(300, 2);
+        compare::<1, 3>(50, 3);
+        compare::<1, 1>(400, 4);
+    }
+
+    #[test]
+    fn refuses_indefinite_and_nan() {
+        let stencils = [[0, 1, NO_NODE, NO_NODE]];
+        let graph = NodeGraph::prepare(&[false; 2], &[&stencils]).unwrap();
+        let pattern = Arc::new(Pattern::<1>::prepare(&graph).unwrap());
+        let gather = Gather::prepare(&pattern, &stencils);
+        for bad in [-1.0, f64::NAN, 0.0] {
+            let mut matrix = BlockMatrix::zeros(&pattern);
+            let mut element = [[[0.0]]; 10];
+            element[block_index(0, 0)] = [[1.0]];
+            element[block_index(1, 1)] = [[bad]];
+            matrix.add(&pattern, &gather, &[element]);
+            let error = SparseCholesky::new(&pattern, &matrix).err().unwrap();
+            assert_eq!(error, SparseError::NotPositiveDefinite { node: 1 });
+        }
+        assert!(NodeGraph::prepare(&[false; 2], &[&[[0, 2, NO_NODE, NO_NODE]]]).is_err());
+        let nothing = NodeGraph::prepare(&[true; 2], &[&stencils]).unwrap();
+        let pattern = Arc::new(Pattern::<3>::prepare(&nothing).unwrap());
+        SparseCholesky::new(&pattern, &BlockMatrix::zeros(&pattern)).unwrap().solve(&mut [[1.0; 3]; 2]);
+    }
+}

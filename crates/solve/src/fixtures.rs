@@ -1,0 +1,148 @@
+//! What tests share: random numbers, bars of tets, derivative checks.
+
+use crate::energy::Energy;
+use glam::{DMat3, DQuat, DVec3};
+use risorius_linalg::ElementBlocks;
+use risorius_linalg::sparse::block_index;
+use risorius_mesh::tets::TetMesh;
+
+/// A multiplicative generator.
+pub struct Random(pub u64);
+
+impl Random {
+    /// From -1 to 1.
+    pub fn number(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
+
+    /// In the cube from -1 to 1.
+    pub fn vector(&mut self) -> DVec3 {
+        DVec3::new(self.number(), self.number(), self.number())
+    }
+
+    pub fn matrix(&mut self) -> DMat3 {
+        DMat3::from_cols(self.vector(), self.vector(), self.vector())
+    }
+
+    pub fn rotation(&mut self) -> DMat3 {
+        DMat3::from_quat(DQuat::from_axis_angle((self.vector() + DVec3::splat(1e-3)).normalize(), 3.0 * self.number()))
+    }
+}
+
+/// A box of cells, each of six tets around a diagonal, from the origin to `size`.
+pub fn bar(cells: [usize; 3], size: DVec3) -> TetMesh {
+    let counts = cells.map(|c| c + 1);
+    let node = |i: usize, j: usize, k: usize| ((k * counts[1] + j) * counts[0] + i) as u32;
+    let mut mesh = TetMesh::default();
+    for k in 0..counts[2] {
+        for j in 0..counts[1] {
+            for i in 0..counts[0] {
+                let fraction = |at: usize, n: usize| at as f64 / n as f64;
+                mesh.nodes.push(size * DVec3::new(fraction(i, cells[0]), fraction(j, cells[1]), fraction(k, cells[2])));
+            }
+        }
+    }
+    for k in 0..cells[2] {
+        for j in 0..cells[1] {
+            for i in 0..cells[0] {
+                for axes in [[0, 1, 2], [1, 2, 0], [2, 0, 1], [0, 2, 1], [2, 1, 0], [1, 0, 2]] {
+                    let mut at = [i, j, k];
+                    let mut tet = [node(i, j, k); 4];
+                    for (corner, axis) in axes.into_iter().enumerate() {
+                        at[axis] += 1;
+                        tet[corner + 1] = node(at[0], at[1], at[2]);
+                    }
+                    if matches!(axes, [0, 2, 1] | [2, 1, 0] | [1, 0, 2]) {
+                        tet.swap(2, 3);
+                    }
+                    mesh.tets.push(tet);
+                }
+            }
+        }
+    }
+    mesh
+}
+
+fn gradient_of(energy: &dyn Energy, x: &[DVec3]) -> (f64, [DVec3; 4]) {
+    let (mut value, mut gradient) = ([0.0], [[DVec3::ZERO; 4]]);
+    energy.gradients(x, 0..1, &mut value, &mut gradient);
+    let mut alone = [0.0];
+    energy.values(x, 0..1, &mut alone);
+    assert!((alone[0] - value[0]).abs() <= 1e-13 * value[0].abs().max(1e-300), "{alone:?} {value:?}");
+    (value[0], gradient[0])
+}
+
+fn block_entry(blocks: &ElementBlocks<3>, row: usize, column: usize) -> f64 {
+    let (a, r, b, c) = (row / 3, row % 3, column / 3, column % 3);
+    if a >= b { blocks[block_index(a, b)][c][r] } else { blocks[block_index(b, a)][r][c] }
+}
+
+/// Gradient and exact Hessian of the first element over nodes 0 to 3 against differences with the given step, and
+/// definiteness of the projected one.
+pub fn check_energy(energy: &dyn Energy, x: &[DVec3], step: f64) {
+    let (value, gradient) = gradient_of(energy, x);
+    let mut exact = [[[[0.0; 3]; 3]; 10]];
+    let mut projected = exact;
+    energy.hessians(x, 0..1, true, &mut exact);
+    energy.hessians(x, 0..1, false, &mut projected);
+    let scale = exact[0].iter().flatten().flatten().fold(1e-12f64, |m, v| m.max(v.abs()));
+    let used: Vec<usize> = (0..4).filter(|&a| energy.stencils()[0][a] != risorius_linalg::NO_NODE).collect();
+    for &a in &used {
+        for axis in 0..3 {
+            let node = energy.stencils()[0][a] as usize;
+            let at = |h: f64| {
+                let mut moved = x.to_vec();
+                moved[node][axis] += h;
+                gradient_of(energy, &moved)
+            };
+            let (plus, minus) = (at(step), at(-step));
+            let slope = (plus.0 - minus.0) / (2.0 * step);
+            let noise = 1e-14 * value.abs() / step + 1e-4 * scale * step;
+            assert!(
+                (slope - gradient[a][axis]).abs() < 1e-5 * scale.max(gradient[a].length()) * step.sqrt() + noise,
+                "slope {slope} {}",
+                gradient[a][axis]
+            );
+            for &b in &used {
+                for other in 0..3 {
+                    let curve = (plus.1[b][other] - minus.1[b][other]) / (2.0 * step);
+                    let entry = block_entry(&exact[0], 3 * b + other, 3 * a + axis);
+                    assert!((curve - entry).abs() < 1e-5 * scale, "curve {curve} {entry} scale {scale}");
+                }
+            }
+        }
+    }
+    check_definite(&projected[0], scale);
+}
+
+/// No direction of a sample has negative curvature.
+fn check_definite(blocks: &ElementBlocks<3>, scale: f64) {
+    let mut random = Random(11);
+    for _ in 0..200 {
+        let v: Vec<f64> = (0..12).map(|_| random.number()).collect();
+        let curvature: f64 = (0..144).map(|k| v[k / 12] * v[k % 12] * block_entry(blocks, k / 12, k % 12)).sum();
+        assert!(curvature > -1e-12 * scale, "{curvature} {scale}");
+    }
+    (0..12).for_each(|i| {
+        (0..i).for_each(|j| {
+            let (a, b) = (block_entry(blocks, i, j), block_entry(blocks, j, i));
+            assert!((a - b).abs() < 1e-12 * scale);
+        })
+    });
+}
+
+/// A moved and turned state has the same energy, turned forces, and forces without net force or torque.
+pub fn check_rigid_invariance(energy: &dyn Energy, x: &[DVec3], random: &mut Random) {
+    let (value, gradient) = gradient_of(energy, x);
+    let (turn, shift) = (random.rotation(), random.vector() * 3.0);
+    let moved: Vec<DVec3> = x.iter().map(|&p| turn * p + shift).collect();
+    let (moved_value, moved_gradient) = gradient_of(energy, &moved);
+    let size = gradient.iter().map(|g| g.length()).fold(1e-9, f64::max);
+    assert!((value - moved_value).abs() < 1e-9 * value.abs().max(1e-12) + 1e-9 * size);
+    for (g, m) in gradient.iter().zip(&moved_gradient) {
+        assert!((turn * *g - *m).length() < 1e-9 * size);
+    }
+    let torque: DVec3 = gradient.iter().zip(x).map(|(g, p)| p.cross(*g)).sum();
+    assert!(gradient.iter().sum::<DVec3>().length() < 1e-12 * size && torque.length() < 1e-12 * size);
+}
