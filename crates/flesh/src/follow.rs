@@ -1,0 +1,362 @@
+//! A volume follows its skin and bones into another pose: the incremental static solves of blendvolumes.
+//!
+//! [Kozlov17, sec. 6.1, eq. 13]: springs pull the skin's nodes to the pose while the state that the last solve reached
+//! becomes the next rest state; little resistance to volume change (lambda = 100), measured against the neutral volume;
+//! nodes on bones may slide; then they are projected to the bone and a second solve holds them there.
+//! Departures: the pose itself is approached in steps of a few millimeters (turning jaws are followed, not cut across);
+//! each step starts from the harmonic extension of the skin's motion, so that Newton's method has only to straighten
+//! it; sliding nodes are kept in the plane of the bone by springs along its normal, and weakly where they were along
+//! it; a barrier keeps elements upright; nodes that the pose leaves alone are not touched at all.
+//!
+//! In: a volume at rest in one pose. Out: its nodes in another, no element inverted, and how well the skin is met.
+
+use crate::domain::{Bound, Solid};
+use crate::rest::LEAST_J;
+use crate::volume::{Parts, Pose, SkinPoint};
+use glam::DVec3;
+use risorius_mesh::progress::Progress;
+use risorius_mesh::tets::edge_matrix;
+use risorius_mesh::{Rigid, Surface};
+use risorius_solve::diffuse::Extension;
+use risorius_solve::untangle::{UntangleOptions, untangle};
+use risorius_solve::{Barrier, Energy, Options, Problem, SolveError, Spring, Springs, System, Tissue, minimize};
+
+/// How to follow.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FollowOptions {
+    /// Shear stiffness in Pa, the same everywhere: only its ratio to the springs counts.
+    pub mu: f64,
+    /// Resistance to volume change in Pa; 100 lets muscles bulge [Kozlov17, sec. 6.1].
+    pub lambda: f64,
+    /// Pull of the skin in N/m at the first and at the last step.
+    pub skin_springs: [f64; 2],
+    /// Longest way of a node in one step, in meters.
+    pub stride: f64,
+    /// Nodes that would move less than this stay, in meters.
+    pub least_motion: f64,
+}
+
+impl Default for FollowOptions {
+    fn default() -> Self {
+        Self { mu: 3000.0, lambda: 100.0, skin_springs: [60.0, 3000.0], stride: 0.006, least_motion: 1e-5 }
+    }
+}
+
+/// Springs that hold a sliding node in its bone's plane, and along it, in N/m.
+const BONE_SPRINGS: [f64; 2] = [3000.0, 3.0];
+
+/// Springs that hold a node on its bone in the second solve, in N/m.
+const PROJECTED_SPRING: f64 = 30000.0;
+
+/// Solves of one pose stop when no step is longer than this, in meters.
+const STEP_TOLERANCE: f64 = 2e-5;
+
+/// A volume at rest in a pose, ready to be led to others.
+pub struct Follower<'a> {
+    parts: &'a Parts<'a>,
+    tets: &'a [[u32; 4]],
+    bounds: &'a [Bound],
+    skin_points: &'a [Option<SkinPoint>],
+    rest: &'a [DVec3],
+    rest_pose: &'a Pose,
+    six_volumes: Vec<f64>,
+    bones: [Solid; 2],
+    extension: Extension,
+    options: FollowOptions,
+}
+
+/// A volume in another pose.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Followed {
+    /// Where every node is.
+    pub positions: Vec<DVec3>,
+    /// Mean and largest distance of the skin's nodes from where the skin went, in meters.
+    pub miss: [f64; 2],
+    /// Smallest volume relative to the rest.
+    pub least_j: f64,
+    /// Nodes that had to be untangled at the end.
+    pub n_untangled: usize,
+    /// Newton iterations over all solves.
+    pub iterations: usize,
+    /// Nodes that were solved for.
+    pub n_active: usize,
+}
+
+impl<'a> Follower<'a> {
+    /// Prepares a volume that rests at `rest` in `rest_pose`.
+    pub fn prepare(
+        parts: &'a Parts<'a>,
+        tets: &'a [[u32; 4]],
+        bounds: &'a [Bound],
+        skin_points: &'a [Option<SkinPoint>],
+        rest: &'a [DVec3],
+        rest_pose: &'a Pose,
+        options: FollowOptions,
+    ) -> Result<Self, SolveError> {
+        let led: Vec<bool> = bounds.iter().map(|b| is_led(*b)).collect();
+        Ok(Self {
+            parts,
+            tets,
+            bounds,
+            skin_points,
+            rest,
+            rest_pose,
+            six_volumes: tets.iter().map(|&t| edge_matrix(rest, t).determinant()).collect(),
+            bones: [&parts.bones.cranium, &parts.bones.mandible].map(|s: &Surface| Solid::prepare(s)),
+            extension: Extension::prepare(rest, tets, &led)?,
+            options,
+        })
+    }
+
+    /// Where skin and bones lead each node in `pose`; other nodes are where they rest.
+    pub fn targets(&self, pose: &Pose) -> Vec<DVec3> {
+        let jaw = pose.jaw.after(&self.rest_pose.jaw.inverse());
+        let triangles = &self.parts.skin.triangles;
+        let lead = |i: usize| match (self.bounds[i], &self.skin_points[i]) {
+            (Bound::Skin, Some(point)) => {
+                self.rest[i] + point.at(triangles, &pose.skin) - point.at(triangles, &self.rest_pose.skin)
+            }
+            (Bound::Mandible, _) => jaw.apply(self.rest[i]),
+            _ => self.rest[i],
+        };
+        (0..self.rest.len()).map(lead).collect()
+    }
+
+    /// Leads the volume to `pose`.
+    pub fn follow(&self, pose: &Pose, progress: &Progress) -> Result<Followed, SolveError> {
+        let goal = self.targets(pose);
+        let way: Vec<DVec3> = goal.iter().zip(self.rest).map(|(g, r)| *g - *r).collect();
+        let spread = self.extension.extend(&way);
+        let region = Region::around(self, &spread);
+        let longest = way.iter().map(|d| d.length()).fold(0.0, f64::max);
+        if region.nodes.is_empty() || longest == 0.0 {
+            return Ok(Followed { positions: self.rest.to_vec(), least_j: 1.0, ..Followed::default() });
+        }
+        let steps = (longest / self.options.stride).ceil().clamp(1.0, 12.0) as usize;
+        let mut walk = Walk::start(self, &region)?;
+        for step in 1..=steps {
+            let share = step as f64 / steps as f64;
+            let between = Pose {
+                strengths: Vec::new(),
+                skin: self.rest_pose.skin.iter().zip(&pose.skin).map(|(a, b)| a.lerp(*b, share)).collect(),
+                jaw: between(&self.rest_pose.jaw, &pose.jaw, share, self.parts.bones.joint.center()),
+            };
+            walk.step(&between, share, progress)?;
+        }
+        walk.project(pose, progress)?;
+        Ok(self.finish(walk, &goal))
+    }
+
+    fn finish(&self, walk: Walk, goal: &[DVec3]) -> Followed {
+        let mut positions = self.rest.to_vec();
+        for (local, &node) in walk.region.nodes.iter().enumerate() {
+            positions[node as usize] = walk.x[local];
+        }
+        let mut n_untangled = 0;
+        if self.least_j(&positions) < LEAST_J {
+            let movable: Vec<bool> = self.bounds.iter().map(|b| *b != Bound::Border).collect();
+            let options = UntangleOptions { least_j: LEAST_J, ..UntangleOptions::default() };
+            n_untangled = untangle(self.tets, self.rest, &mut positions, &movable, &options).moved.len();
+        }
+        let misses: Vec<f64> = (0..positions.len())
+            .filter(|&i| self.bounds[i] == Bound::Skin)
+            .map(|i| positions[i].distance(goal[i]))
+            .collect();
+        Followed {
+            miss: [misses.iter().sum::<f64>() / misses.len().max(1) as f64, misses.iter().copied().fold(0.0, f64::max)],
+            least_j: self.least_j(&positions),
+            positions,
+            n_untangled,
+            iterations: walk.iterations,
+            n_active: walk.region.n_free,
+        }
+    }
+
+    fn least_j(&self, positions: &[DVec3]) -> f64 {
+        let js = self.tets.iter().zip(&self.six_volumes).map(|(&t, v)| edge_matrix(positions, t).determinant() / v);
+        js.fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// Whether skin, bone or border tells a node where to go.
+fn is_led(bound: Bound) -> bool {
+    matches!(bound, Bound::Skin | Bound::Cranium | Bound::Mandible | Bound::Border)
+}
+
+/// The rigid motion at `share` of the way from `a` to `b`.
+fn between(a: &Rigid, b: &Rigid, share: f64, pivot: DVec3) -> Rigid {
+    let change = b.after(&a.inverse());
+    Rigid::blend([(change, share)], a.apply(pivot)).after(a)
+}
+
+/// The part of a volume that a pose moves, with a numbering of its own.
+struct Region {
+    /// Volume node of each local node; those from `n_free` on are held.
+    nodes: Vec<u32>,
+    n_free: usize,
+    /// Tets over local nodes.
+    tets: Vec<[u32; 4]>,
+    /// Reference volume of each.
+    volumes: Vec<f64>,
+}
+
+impl Region {
+    /// Nodes that move by more than the least motion, and their neighbors; the next neighbors are held.
+    fn around(follower: &Follower, motion: &[DVec3]) -> Self {
+        let moves: Vec<bool> = motion.iter().map(|d| d.length() > follower.options.least_motion).collect();
+        let mut free = moves.clone();
+        for tet in follower.tets.iter().filter(|t| t.iter().any(|&n| moves[n as usize])) {
+            tet.iter().for_each(|&n| free[n as usize] = true);
+        }
+        for (i, bound) in follower.bounds.iter().enumerate() {
+            free[i] &= *bound != Bound::Border;
+        }
+        let touched = |t: &&[u32; 4]| t.iter().any(|&n| free[n as usize]);
+        let mut seen = free.clone();
+        for tet in follower.tets.iter().filter(touched) {
+            tet.iter().for_each(|&n| seen[n as usize] = true);
+        }
+        let all = 0..free.len() as u32;
+        let mut nodes: Vec<u32> = all.clone().filter(|&n| free[n as usize]).collect();
+        let n_free = nodes.len();
+        nodes.extend(all.filter(|&n| seen[n as usize] && !free[n as usize]));
+        let mut local = vec![u32::MAX; free.len()];
+        for (i, &n) in nodes.iter().enumerate() {
+            local[n as usize] = i as u32;
+        }
+        let chosen = || follower.tets.iter().enumerate().filter(|(_, t)| t.iter().any(|&n| free[n as usize]));
+        Self {
+            tets: chosen().map(|(_, t)| t.map(|n| local[n as usize])).collect(),
+            volumes: chosen().map(|(i, _)| follower.six_volumes[i] / 6.0).collect(),
+            nodes,
+            n_free,
+        }
+    }
+}
+
+/// The state of a region on its way.
+struct Walk<'a> {
+    follower: &'a Follower<'a>,
+    region: &'a Region,
+    system: System,
+    x: Vec<DVec3>,
+    /// Targets of all nodes of the volume at the last step.
+    last_targets: Vec<DVec3>,
+    iterations: usize,
+}
+
+impl<'a> Walk<'a> {
+    fn start(follower: &'a Follower<'a>, region: &'a Region) -> Result<Self, SolveError> {
+        let held: Vec<bool> = (0..region.nodes.len()).map(|i| i >= region.n_free).collect();
+        let x: Vec<DVec3> = region.nodes.iter().map(|&n| follower.rest[n as usize]).collect();
+        let springs: Vec<[u32; 4]> = led_nodes(follower, region).map(|i| Spring::at_node(i, DVec3::ZERO, 0.0).nodes).collect();
+        let planes: Vec<[u32; 4]> = bone_nodes(follower, region).map(|i| Spring::at_node(i, DVec3::ZERO, 0.0).nodes).collect();
+        let system = System::prepare(&held, &[&region.tets, &springs, &planes])?;
+        Ok(Self { follower, region, system, x, last_targets: follower.rest.to_vec(), iterations: 0 })
+    }
+
+    /// One step: the skin at `pose`, bones sliding.
+    fn step(&mut self, pose: &Pose, share: f64, progress: &Progress) -> Result<(), SolveError> {
+        let targets = self.follower.targets(pose);
+        let way: Vec<DVec3> = targets.iter().zip(&self.last_targets).map(|(a, b)| *a - *b).collect();
+        let spread = self.follower.extension.extend(&way);
+        let rest = self.x.clone();
+        self.advance(&spread);
+        let [soft, stiff] = self.follower.options.skin_springs;
+        let skin = soft * (stiff / soft).powf(share);
+        let mut springs = Vec::new();
+        for i in led_nodes(self.follower, self.region) {
+            let node = self.region.nodes[i as usize] as usize;
+            let stiffness = if self.follower.bounds[node] == Bound::Skin { skin } else { BONE_SPRINGS[1] };
+            springs.push(Spring::at_node(i, targets[node], stiffness));
+        }
+        let mut planes = Vec::new();
+        for i in bone_nodes(self.follower, self.region) {
+            let (point, normal) = self.on_bone(i, pose);
+            planes.push(Spring { normal: Some(normal), ..Spring::at_node(i, point, BONE_SPRINGS[0]) });
+        }
+        self.last_targets = targets;
+        self.solve(&rest, &springs, &planes, 12, progress)
+    }
+
+    /// The second solve: nodes on bones are held where they are closest to the bone.
+    fn project(&mut self, pose: &Pose, progress: &Progress) -> Result<(), SolveError> {
+        let rest = self.x.clone();
+        let stiff = self.follower.options.skin_springs[1];
+        let mut springs = Vec::new();
+        for i in led_nodes(self.follower, self.region) {
+            let node = self.region.nodes[i as usize] as usize;
+            let spring = if self.follower.bounds[node] == Bound::Skin {
+                Spring::at_node(i, self.last_targets[node], stiff)
+            } else {
+                Spring::at_node(i, self.on_bone(i, pose).0, PROJECTED_SPRING)
+            };
+            springs.push(spring);
+        }
+        let planes: Vec<Spring> =
+            bone_nodes(self.follower, self.region).map(|i| Spring::at_node(i, self.x[i as usize], 0.0)).collect();
+        self.solve(&rest, &springs, &planes, 12, progress)
+    }
+
+    fn solve(
+        &mut self,
+        rest: &[DVec3],
+        springs: &[Spring],
+        planes: &[Spring],
+        max_iterations: usize,
+        progress: &Progress,
+    ) -> Result<(), SolveError> {
+        let n = self.region.tets.len();
+        let options = &self.follower.options;
+        let barrier = Barrier { strength: options.mu, threshold: 0.25 };
+        let (mu, lambda) = (vec![options.mu; n], vec![options.lambda; n]);
+        let tissue = Tissue::prepare(&self.region.tets, rest, Some(&self.region.volumes), &mu, &lambda, barrier)?;
+        let (springs, planes) = (Springs::prepare(springs)?, Springs::prepare(planes)?);
+        let energies: [&dyn Energy; 3] = [&tissue, &springs, &planes];
+        let problem = Problem { system: &self.system, energies: &energies, loads: &[] };
+        let tolerances =
+            Options { step_tolerance: STEP_TOLERANCE, force_tolerance: 1e-6, max_iterations, allow_inversion: false };
+        let report = minimize(&problem, &mut self.x, &tolerances, progress)?;
+        self.iterations += report.iterations;
+        Ok(())
+    }
+
+    /// Moves the free nodes along `motion`, less far if elements would be squashed.
+    fn advance(&mut self, motion: &[DVec3]) {
+        let start = self.x.clone();
+        for attempt in 0..6 {
+            let share = 0.5f64.powi(attempt);
+            for i in 0..self.region.n_free {
+                self.x[i] = start[i] + motion[self.region.nodes[i] as usize] * share;
+            }
+            let upright = |(&tet, volume): (&[u32; 4], &f64)| edge_matrix(&self.x, tet).determinant() > 0.3 * volume;
+            if self.region.tets.iter().zip(&self.region.volumes).all(upright) {
+                return;
+            }
+        }
+        self.x = start;
+    }
+
+    /// The point of its bone closest to local node `i` in `pose`, and the bone's normal there.
+    fn on_bone(&self, i: u32, pose: &Pose) -> (DVec3, DVec3) {
+        let follower = self.follower;
+        let node = self.region.nodes[i as usize] as usize;
+        let which = usize::from(follower.bounds[node] == Bound::Mandible);
+        let motion = if which == 1 { pose.jaw } else { Rigid::IDENTITY };
+        let surface = [&follower.parts.bones.cranium, &follower.parts.bones.mandible][which];
+        let p = motion.inverse().apply(self.x[i as usize]);
+        let Some(closest) = follower.bones[which].closest(p) else { return (self.x[i as usize], DVec3::Y) };
+        let [a, b, c] = surface.triangles[closest.triangle as usize].map(|v| surface.positions[v as usize]);
+        let normal = (b - a).cross(c - a).normalize_or(DVec3::Y);
+        (motion.apply(closest.point), motion.rotation * normal)
+    }
+}
+
+fn led_nodes<'a>(follower: &'a Follower, region: &'a Region) -> impl Iterator<Item = u32> + 'a {
+    (0..region.n_free as u32).filter(|&i| is_led(follower.bounds[region.nodes[i as usize] as usize]))
+}
+
+fn bone_nodes<'a>(follower: &'a Follower, region: &'a Region) -> impl Iterator<Item = u32> + 'a {
+    let on_bone = |b: Bound| matches!(b, Bound::Cranium | Bound::Mandible);
+    (0..region.n_free as u32).filter(move |&i| on_bone(follower.bounds[region.nodes[i as usize] as usize]))
+}
