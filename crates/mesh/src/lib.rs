@@ -4,14 +4,22 @@
 //! costs no copy. What is simulated ([`Surface`], [`TetMesh`]) is f64 in meters.
 
 pub mod bvh;
+pub mod clean;
 pub mod components;
+mod crossings;
+mod cut;
 pub mod defects;
 pub mod intersect;
+pub mod lattice;
 pub mod normals;
+pub mod octree;
 pub mod polygons;
 pub mod progress;
+pub mod quality;
 pub mod query;
 pub mod rigid;
+pub mod solid;
+pub mod stuffing;
 pub mod surface;
 pub mod tets;
 pub mod topology;
@@ -22,7 +30,10 @@ pub use intersect::{IntersectOptions, SelfIntersections, self_intersections};
 pub use normals::VertexNormals;
 pub use polygons::Polygons;
 pub use progress::{Cancelled, Flow, Progress};
+pub use quality::Quality;
 pub use rigid::Rigid;
+pub use solid::Solid;
+pub use stuffing::{Domain, Meshed, TetError, TetOptions, tetrahedralize};
 pub use surface::Surface;
 pub use tets::TetMesh;
 pub use topology::Edges;

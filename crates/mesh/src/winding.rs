@@ -84,7 +84,7 @@ impl WindingNumbers {
 
     /// The winding number at `q`; 0 where `q` is not finite or so far away that powers of it overflow.
     pub fn at(&self, q: DVec3) -> f64 {
-        if !(q.abs().max_element() < 1e60) {
+        if !q.is_finite() || q.abs().max_element() > 1e60 {
             return 0.0;
         }
         let (mut near, mut far, mut n) = (HalfAngles::default(), 0.0, 0);
