@@ -5,7 +5,7 @@
 
 /// What a surface is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Skin, and everything unknown.
     Skin,
     /// Gums and the lining of the mouth.
@@ -31,7 +31,7 @@ impl Kind {
 }
 
 /// The kind that `name` speaks of, if it speaks of one other than skin.
-pub(crate) fn kind_of(name: &str) -> Option<Kind> {
+pub fn kind_of(name: &str) -> Option<Kind> {
     let words = words(name);
     let starts = |stems: &[&str]| words.iter().any(|w| stems.iter().any(|s| w.starts_with(s)));
     let has = |exact: &[&str]| words.iter().any(|w| exact.contains(&w.as_str()));
