@@ -5,8 +5,14 @@
 pub mod bones;
 pub mod head;
 pub mod landmarks;
+pub mod meters;
+pub mod motions;
 pub mod muscles;
+pub mod note;
+pub mod pieces;
 
 pub use bones::{Bones, JawJoint};
 pub use head::{Head, Identity};
 pub use muscles::{Attachment, Muscle, SplineSolid};
+pub use note::Note;
+pub use pieces::{PieceKind, Pieces};

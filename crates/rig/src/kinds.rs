@@ -62,7 +62,8 @@ pub fn kind_of(name: &str) -> Option<Kind> {
     (!around_eye && (eye || starts(&["sclera", "iris", "pupil"]))).then_some(Kind::Eye)
 }
 
-fn words(name: &str) -> Vec<String> {
+/// The words of a name, in lower case: cut at punctuation, digits and case changes.
+pub fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut before_lower = false;
     for c in name.chars() {
