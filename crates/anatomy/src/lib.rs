@@ -3,6 +3,8 @@
 //! Everything here is in meters, +Y up, +Z the way the face looks, +X the character's left.
 
 pub mod bones;
+pub mod eyes;
+pub mod find;
 pub mod head;
 pub mod landmarks;
 pub mod meters;
