@@ -2,8 +2,9 @@
 //!
 //! Reading order: [`model`] (the words), [`mod@assemble`] (from an importer's raw parts to a [`Rig`]), [`roles`] and
 //! [`names`] (what shape names say), [`coefficients`] and [`evaluate`] (weights to vertices), [`clip`] and [`take`]
-//! (over time); [`space`] and [`check`] (unit, axes, problems). Attenuation: [`pins`], [`gram`], [`selection`] and
-//! [`constrained`] (the solvers), [`attenuate`] and [`attenuate_clip`] (what callers use), [`interference`].
+//! (over time); [`space`] and [`check`] (unit, axes, problems); [`face`], [`kinds`] and [`pieces`] (skin, eyes, teeth).
+//! Attenuation: [`pins`], [`gram`], [`selection`] and [`constrained`] (the solvers), [`attenuate`] and
+//! [`attenuate_clip`] (what callers use), [`interference`].
 //!
 //! A rig keeps the numbers of the artist's file: their unit, their axes. [`Space`] says how to get to meters, +Y up,
 //! +Z front. Physics converts displacements, never the artist's surface, which is how an untouched result stays the
@@ -17,10 +18,13 @@ pub mod clip;
 pub mod coefficients;
 pub mod constrained;
 pub mod evaluate;
+pub mod face;
 pub mod gram;
 pub mod interference;
+pub mod kinds;
 pub mod model;
 pub mod names;
+pub mod pieces;
 pub mod pins;
 pub mod roles;
 pub mod selection;

@@ -8,12 +8,10 @@
 mod camera;
 mod canvas;
 mod colormap;
-mod components;
 mod draw;
 mod exposure;
 mod look;
 mod matrix;
-mod names;
 mod overlay;
 mod plot;
 mod raster;

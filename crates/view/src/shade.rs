@@ -5,13 +5,13 @@
 //! scattering below the surface; highlights are Blinn's with Schlick's rise at grazing angles.
 
 use crate::camera::Camera;
-use crate::components::Eye;
 use crate::look::{FaceLook, Surface};
-use crate::names::Kind;
 use crate::raster::Corner;
 use crate::visibility::Openness;
 use glam::Vec3;
 use rayon::prelude::*;
+use risorius_rig::kinds::Kind;
+use risorius_rig::pieces::Eye;
 
 /// Lashes in a full circle around an eye.
 const LASHES_AROUND: f32 = 110.0;

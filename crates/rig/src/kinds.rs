@@ -5,7 +5,7 @@
 
 /// What a surface is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Skin, and everything unknown.
     Skin,
     /// Gums and the lining of the mouth.
@@ -31,7 +31,7 @@ impl Kind {
 }
 
 /// The kind that `name` speaks of, if it speaks of one other than skin.
-pub(crate) fn kind_of(name: &str) -> Option<Kind> {
+pub fn kind_of(name: &str) -> Option<Kind> {
     let words = words(name);
     let starts = |stems: &[&str]| words.iter().any(|w| stems.iter().any(|s| w.starts_with(s)));
     let has = |exact: &[&str]| words.iter().any(|w| exact.contains(&w.as_str()));
@@ -62,7 +62,8 @@ pub(crate) fn kind_of(name: &str) -> Option<Kind> {
     (!around_eye && (eye || starts(&["sclera", "iris", "pupil"]))).then_some(Kind::Eye)
 }
 
-fn words(name: &str) -> Vec<String> {
+/// The words of a name, in lower case: cut at punctuation, digits and case changes.
+pub fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut before_lower = false;
     for c in name.chars() {

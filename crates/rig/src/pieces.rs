@@ -4,21 +4,24 @@
 //! texture seams are closed again where two open edges, and no others, meet on one welded edge. An eyeball is a piece that a
 //! sphere fits; a shell is an open piece whose vertices all lie just above an eyeball; lashes reach further out; a row
 //! of small pieces below the eyes is teeth, and what overlaps them and is not the skin is gums and tongue.
-//! Lengths are in units of half a face (see `look`), so the limits hold for every rig.
+//! Lengths are in units of half a face (see [`crate::face`]), so the limits hold for every rig.
 
-use crate::names::Kind;
+use crate::kinds::Kind;
 use glam::{DMat4, DVec3, DVec4, Vec3};
 
 /// One corner set of a triangle: welded vertices, and vertices as the file numbers them (over all parts).
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Corners {
+pub struct Corners {
+    /// Rig vertices.
     pub rig: [u32; 3],
+    /// File vertices, counted over all parts.
     pub file: [u32; 3],
 }
 
 /// A connected piece of surface.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Piece {
+pub struct Piece {
+    /// Triangles, ascending.
     pub triangles: Vec<u32>,
     /// Welded vertices, ascending, each once.
     pub vertices: Vec<u32>,
@@ -26,15 +29,17 @@ pub(crate) struct Piece {
 
 /// An eyeball at rest.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Eye {
+pub struct Eye {
+    /// Center of the sphere.
     pub center: Vec3,
+    /// Its radius.
     pub radius: f32,
     /// Unit direction from the center to the pupil.
     pub gaze: Vec3,
 }
 
 /// Splits triangles into connected pieces, in order of their first triangle.
-pub(crate) fn pieces(n_file_vertices: usize, triangles: &[Corners]) -> Vec<Piece> {
+pub fn pieces(n_file_vertices: usize, triangles: &[Corners]) -> Vec<Piece> {
     let mut parent: Vec<u32> = (0..n_file_vertices as u32).collect();
     join_triangles(&mut parent, triangles);
     // (welded edge, file edge, a file vertex): equal file edges are inner edges, single ones are open.
@@ -108,7 +113,7 @@ fn join(parent: &mut [u32], a: u32, b: u32) {
 
 /// The eyeball that the points of a piece form, if their distances from a center differ by less than `tolerance`
 /// (root mean square, in radii). The face looks along +Z.
-pub(crate) fn fit_eye(points: &[Vec3], tolerance: f64) -> Option<Eye> {
+pub fn fit_eye(points: &[Vec3], tolerance: f64) -> Option<Eye> {
     let (center, radius) = fit_sphere(points)?;
     let spread = points.iter().map(|p| (p.as_dvec3().distance(center) / radius - 1.0).powi(2)).sum::<f64>();
     if (spread / points.len() as f64).sqrt() > tolerance {
@@ -159,7 +164,8 @@ fn gaze(points: &[Vec3], center: Vec3) -> Vec3 {
     gaze
 }
 
-pub(crate) fn bounds(points: &[Vec3]) -> Option<(Vec3, Vec3)> {
+/// Lowest and highest coordinates.
+pub fn bounds(points: &[Vec3]) -> Option<(Vec3, Vec3)> {
     let first = *points.first()?;
     Some(points.iter().fold((first, first), |(lo, hi), p| (lo.min(*p), hi.max(*p))))
 }
@@ -167,7 +173,7 @@ pub(crate) fn bounds(points: &[Vec3]) -> Option<(Vec3, Vec3)> {
 /// What pieces are; eyeballs are added to `eyes`. `named` is what names say of each triangle.
 ///
 /// Shells and lashes that touch each other come as one piece; these are taken apart, so pieces are returned too.
-pub(crate) fn classify(
+pub fn classify(
     n_file_vertices: usize,
     triangles: &[Corners],
     named: &[Option<Kind>],
@@ -233,7 +239,8 @@ fn lash_span(points: &[Vec3], eyes: &[Eye]) -> (Option<usize>, [f32; 2]) {
 
 /// What a piece is, and the eyeball it belongs to.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct PieceLook {
+pub struct PieceLook {
+    /// What it is made of.
     pub kind: Kind,
     /// The eyeball that it is, or that its lashes stand around.
     pub eye: Option<usize>,

@@ -1,0 +1,166 @@
+//! Where the face's main features are, roughly: the middle plane, the eyes, the mouth.
+//!
+//! Eyes come from eyeballs, or from what blinks; the mouth from what smiles or opens. Everything else is looked for in
+//! windows around them, in units of the distance between the eyes.
+
+use super::front::Front;
+use crate::eyes::{Eye, fit_eyes};
+use crate::motions::{Motion, motion};
+use crate::pieces::Pieces;
+use glam::DVec3;
+use risorius_rig::Rig;
+
+/// Usual distance between the pupils in meters.
+const USUAL_EYES: f64 = 0.063;
+
+/// The rough layout of a face.
+#[derive(Debug, Clone)]
+pub struct Frame {
+    /// The middle plane is `x = middle`.
+    pub middle: f64,
+    /// How well the skin mirrors in that plane: fraction of the face whose mirror image is skin too.
+    pub symmetry: f64,
+    /// Only one side of the face is there: +1 the left, -1 the right.
+    pub only_side: Option<f64>,
+    /// Left and right eye.
+    pub eyes: [Option<DVec3>; 2],
+    /// Eyeballs, where there are any.
+    pub eyeballs: [Option<Eye>; 2],
+    /// Middle of the mouth.
+    pub mouth: Option<DVec3>,
+    /// What the mouth was found by.
+    pub mouth_source: String,
+    /// Distance between the pupils, measured or usual: the unit of windows.
+    pub unit: f64,
+}
+
+/// Lays out the face of `rig`; `None` when neither eyes nor a mouth are found.
+pub fn frame(rig: &Rig, pieces: &Pieces, front: &Front) -> Option<Frame> {
+    let eyeballs = fit_eyes(pieces);
+    let blink = |side: usize| {
+        let m = motion(rig, ["eyeBlinkLeft", "eyeBlinkRight"][side])?;
+        center_of(pieces, &m, None)
+    };
+    let smiles =
+        ["mouthSmileLeft", "mouthSmileRight"].map(|n| motion(rig, n).and_then(|m| center_of(pieces, &m, None)));
+    let blinks = [0, 1].map(blink);
+    let rough = [&eyeballs.map(|e| e.map(|e| e.center)), &blinks, &smiles];
+    let middle_of = |pair: &[Option<DVec3>; 2]| match pair {
+        [Some(l), Some(r)] if l.x - r.x > 0.01 => Some((l.x + r.x) / 2.0),
+        _ => None,
+    };
+    let mut guesses: Vec<f64> = rough.iter().filter_map(|p| middle_of(p)).collect();
+    let (middle, symmetry, only_side) = middle_plane(pieces, front, &mut guesses);
+    let side_of = |side: usize| {
+        let sign = 1.0 - 2.0 * side as f64;
+        motion(rig, ["eyeBlinkLeft", "eyeBlinkRight"][side]).and_then(|m| center_of(pieces, &m, Some((middle, sign))))
+    };
+    let mut eyes = [0, 1].map(|s| eyeballs[s].map(|e| e.center).or_else(|| side_of(s)));
+    let mirror = |p: DVec3| DVec3::new(2.0 * middle - p.x, p.y, p.z);
+    if only_side.is_none() {
+        eyes = [eyes[0].or(eyes[1].map(mirror)), eyes[1].or(eyes[0].map(mirror))];
+    }
+    let unit = match eyes {
+        [Some(l), Some(r)] => (l.x - r.x).abs(),
+        [Some(e), None] | [None, Some(e)] => 2.0 * (e.x - middle).abs(),
+        _ => USUAL_EYES,
+    };
+    let (mouth, mouth_source) = mouth_place(rig, pieces, middle, &eyes, unit);
+    if mouth.is_none() && eyes.iter().all(Option::is_none) {
+        return None;
+    }
+    Some(Frame { middle, symmetry, only_side, eyes, eyeballs, mouth, mouth_source, unit })
+}
+
+/// Center of what a motion moves of the face's skin, by the square of the displacement; on one side of a plane if asked.
+pub fn center_of(pieces: &Pieces, motion: &Motion, side: Option<(f64, f64)>) -> Option<DVec3> {
+    let (mut sum, mut weight) = (DVec3::ZERO, 0.0);
+    for &v in &pieces.face {
+        let p = pieces.positions[v as usize];
+        if side.is_some_and(|(middle, sign)| (p.x - middle) * sign < 0.0) || !p.is_finite() {
+            continue;
+        }
+        let w = motion.moved[v as usize].length_squared();
+        sum += p * w;
+        weight += w;
+    }
+    (weight > 0.0).then(|| sum / weight)
+}
+
+/// The plane in which most of the face mirrors onto itself, how much that is, and the side of half a face.
+fn middle_plane(pieces: &Pieces, front: &Front, guesses: &mut Vec<f64>) -> (f64, f64, Option<f64>) {
+    let points: Vec<DVec3> = pieces.face.iter().map(|&v| pieces.positions[v as usize]).collect();
+    let (lo, hi) = points.iter().fold((f64::MAX, f64::MIN), |(lo, hi), p| (lo.min(p.x), hi.max(p.x)));
+    let borders = [(lo, 1.0), (hi, -1.0)];
+    guesses.extend([(lo + hi) / 2.0, 0.0]);
+    let step = (points.len() / 400).max(1);
+    let fit = |plane: f64| {
+        let (mut near, mut n, mut shift) = (0.0, 0.0, 0.0);
+        for p in points.iter().step_by(step) {
+            n += 1.0;
+            let mirrored = DVec3::new(2.0 * plane - p.x, p.y, p.z);
+            let Some(c) = front.closest(mirrored) else { continue };
+            if c.point.distance(mirrored) < 0.004 {
+                near += 1.0;
+                // Only where the surface looks sideways does the distance tell where the plane is.
+                let normal = front.normal(&c);
+                shift += (c.point - mirrored).dot(normal) * normal.x;
+            }
+        }
+        (near / f64::max(n, 1.0), shift / f64::max(near, 1.0))
+    };
+    let mut best = (guesses[0], 0.0);
+    for &guess in guesses.iter() {
+        let mut plane = guess;
+        for _ in 0..4 {
+            plane += fit(plane).1;
+        }
+        let symmetry = fit(plane).0;
+        // Earlier guesses know more; a later one has to be clearly better.
+        if symmetry > best.1 + 0.05 {
+            best = (plane, symmetry);
+        }
+    }
+    if best.1 >= 0.4 && (best.0 - lo).min(hi - best.0) > 0.25 * (hi - lo) {
+        return (best.0, best.1, None);
+    }
+    // Half a face: its straight border lies in the plane.
+    let on_border = |x: f64| points.iter().filter(|p| (p.x - x).abs() < 0.0015).count();
+    let (x, side) = if on_border(lo) >= on_border(hi) { borders[0] } else { borders[1] };
+    (x, best.1, Some(side))
+}
+
+/// Middle of the mouth and what it was found by.
+fn mouth_place(
+    rig: &Rig,
+    pieces: &Pieces,
+    middle: f64,
+    eyes: &[Option<DVec3>; 2],
+    unit: f64,
+) -> (Option<DVec3>, String) {
+    let mut centers = Vec::new();
+    let mut names = Vec::new();
+    for name in ["mouthPucker", "mouthFunnel", "mouthSmileLeft", "mouthSmileRight", "mouthPressLeft", "mouthPressRight"]
+    {
+        if let Some(m) = motion(rig, name)
+            && let Some(c) = center_of(pieces, &m, None)
+        {
+            centers.push(c);
+            names.push(m.name);
+        }
+    }
+    if centers.is_empty()
+        && let Some(m) = motion(rig, "jawOpen")
+        && let Some(c) = center_of(pieces, &m, None)
+    {
+        centers.push(c + DVec3::Y * 0.2 * unit);
+        names.push(m.name);
+    }
+    if let Some(count) = (!centers.is_empty()).then_some(centers.len() as f64) {
+        let mean = centers.iter().sum::<DVec3>() / count;
+        return (Some(DVec3::new(middle, mean.y, mean.z)), names.join(", "));
+    }
+    // Mouths are a little more than an eye distance below the eyes.
+    let eye = eyes[0].or(eyes[1]);
+    (eye.map(|e| DVec3::new(middle, e.y - 1.1 * unit, e.z)), "distance from the eyes".into())
+}
