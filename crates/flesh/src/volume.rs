@@ -9,7 +9,7 @@ use crate::skin::Skin;
 use crate::slits::Slits;
 use glam::DVec3;
 use risorius_anatomy::Bones;
-use risorius_mesh::improve::{self, ImproveOptions};
+//use risorius_mesh::improve::{self, ImproveOptions};
 use risorius_mesh::progress::Progress;
 use risorius_mesh::stuffing::{Meshed, TetError, TetOptions, tetrahedralize};
 use risorius_mesh::{Bvh, Rigid, Surface, TetMesh};
@@ -167,7 +167,7 @@ pub fn mesh_volume(
     let bounds: Vec<Bound> = (meshed.mesh.nodes.iter().zip(&meshed.on_boundary))
         .map(|(&p, &on)| if on { domain.nearest(p).1 } else { Bound::Inside })
         .collect();
-    improve::improve(&mut meshed.mesh, &meshed.on_boundary, &ImproveOptions::default());
+    //improve::improve(&mut meshed.mesh, &meshed.on_boundary, &ImproveOptions::default());
     let skin_points = (meshed.mesh.nodes.iter().zip(&bounds))
         .map(|(&p, &bound)| {
             let closest = (bound == Bound::Skin).then(|| domain.skin.closest(p)).flatten()?;
