@@ -3,12 +3,14 @@
 //! Knows no faces. Units are SI: meters, newtons, pascals; f64 throughout, because minimizers are compared to
 //! micrometers. An [`Energy`] is a sum over elements of up to four nodes; a [`System`] is what is prepared once for a
 //! topology and a set of held nodes (elimination order, symbolic factor, gather lists) and shared by threads;
-//! [`newton::minimize`] and [`quasi::minimize_quasi`] do the rest in workspaces of their own.
+//! [`settle`], [`minimize`] (Newton) and
+//! [`minimize_quasi`] find minima in workspaces of their own.
 
 pub mod energy;
 pub mod inversion;
 pub mod isotropic;
 pub mod newton;
+pub mod quasi;
 pub mod springs;
 pub mod system;
 pub mod tissue;
@@ -21,6 +23,7 @@ mod statics_tests;
 
 pub use energy::Energy;
 pub use newton::{Options, Outcome, Report, minimize};
+pub use quasi::{Preconditioner, minimize_quasi, settle};
 pub use risorius_linalg::{NO_NODE, Stencil};
 pub use springs::{Spring, Springs};
 pub use system::{Problem, System};
