@@ -6,6 +6,7 @@
 //! [`settle`], [`minimize`] (Newton) and
 //! [`minimize_quasi`] find minima in workspaces of their own.
 
+pub mod diffuse;
 pub mod energy;
 pub mod inversion;
 pub mod isotropic;
@@ -21,6 +22,7 @@ mod fixtures;
 #[cfg(test)]
 mod statics_tests;
 
+pub use diffuse::{Diffusion, Harmonic};
 pub use energy::Energy;
 pub use newton::{Options, Outcome, Report, minimize};
 pub use quasi::{Preconditioner, minimize_quasi, settle};
