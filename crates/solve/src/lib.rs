@@ -8,6 +8,7 @@
 
 pub mod diffuse;
 pub mod energy;
+pub mod foldover;
 pub mod inversion;
 pub mod isotropic;
 pub mod newton;
@@ -15,6 +16,7 @@ pub mod quasi;
 pub mod springs;
 pub mod system;
 pub mod tissue;
+pub mod untangle;
 
 mod descent;
 #[cfg(test)]
@@ -30,6 +32,7 @@ pub use risorius_linalg::{NO_NODE, Stencil};
 pub use springs::{Spring, Springs};
 pub use system::{Problem, System};
 pub use tissue::{Barrier, Tissue, TissueRest};
+pub use untangle::{UntangleOptions, Untangled, untangle};
 
 use risorius_linalg::SparseError;
 use risorius_mesh::progress::Cancelled;
