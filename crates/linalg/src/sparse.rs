@@ -380,6 +380,15 @@ impl<const B: usize> BlockMatrix<B> {
         }
     }
 
+    /// Adds a symmetric block on the diagonal of each node; those of held nodes are ignored.
+    pub fn add_node_blocks(&mut self, pattern: &Pattern<B>, blocks: &[[[f64; B]; B]]) {
+        for (place, &node) in pattern.graph.nodes.iter().enumerate() {
+            let n_blocks = pattern.blocks_of(place).len();
+            let mine = &mut self.values[pattern.base[place] as usize..];
+            Pattern::<B>::for_values(n_blocks, 0, |at, r, c| mine[at] += blocks[node as usize][c][r]);
+        }
+    }
+
     /// Largest diagonal entry.
     pub fn largest_diagonal(&self, pattern: &Pattern<B>) -> f64 {
         pattern.column_start[..pattern.n_unknowns()].iter().fold(0.0, |m, &s| m.max(self.values[s as usize]))

@@ -47,8 +47,10 @@ pub enum Outcome {
     /// The iterations ran out.
     #[default]
     IterationLimit,
-    /// No further decrease can be found: rounding, or elements that are about to collapse.
+    /// No further decrease can be found above rounding.
     Stalled,
+    /// A tet is about to become flat, and the energy would let it: use a barrier or more volume stiffness.
+    Collapsing,
 }
 
 /// Time spent in each part.
@@ -126,8 +128,8 @@ pub fn minimize(
                     break;
                 }
             }
-            Step::Stuck => {
-                outcome = Outcome::Stalled;
+            Step::Stuck(reason) => {
+                outcome = reason;
                 break;
             }
         }

@@ -73,16 +73,24 @@ impl Incidence {
 }
 
 impl System {
-    /// For energies with these stencils, in this order; nodes that are held keep the positions given to a solve.
+    /// For energies with these stencils, in this order; nodes that are held keep the positions given to a solve, as do
+    /// nodes that no element names.
     pub fn prepare(held: &[bool], stencils: &[&[Stencil]]) -> Result<Self, SolveError> {
-        let graph = NodeGraph::prepare(held, stencils)?;
+        let mut alone = vec![true; held.len()];
+        for &node in stencils.iter().copied().flatten().flatten() {
+            if let Some(flag) = alone.get_mut(node as usize) {
+                *flag = false;
+            }
+        }
+        let held: Vec<bool> = held.iter().zip(&alone).map(|(&held, &alone)| held || alone).collect();
+        let graph = NodeGraph::prepare(&held, stencils)?;
         let stencils: Vec<Vec<Stencil>> = stencils.iter().map(|list| list.to_vec()).collect();
         Ok(Self {
-            held: held.to_vec(),
             incidence: stencils.iter().map(|list| Incidence::prepare(held.len(), list)).collect(),
             vector: Layout::prepare(&graph, &stencils)?,
             scalar: Layout::prepare(&graph, &stencils)?,
             stencils,
+            held,
         })
     }
 

@@ -141,7 +141,7 @@ impl Tissue {
     fn spectrum(&self, tet: usize, s: DVec3) -> Spectrum {
         let mu = self.mu[tet];
         let [_, h1, h2] = self.of_volume(tet, s.x * s.y * s.z);
-        let mut spectrum = Spectrum::of_volume(s, -0.5 * mu, h1, h2);
+        let mut spectrum = Spectrum::of_invariants(s, -0.5 * mu, 0.0, h1, h2);
         let squares = s * s;
         let products = DVec3::new(s.y * s.z, s.z * s.x, s.x * s.y);
         let sums = DVec3::splat(squares.element_sum()) - squares;

@@ -1,0 +1,171 @@
+//! Times of the static solvers on a slab of the size of a face's flesh: 9460 nodes, 40824 tets, 3 mm elements.
+//! Run with `cargo bench -p risorius-solve`; `RAYON_NUM_THREADS` sets the threads.
+
+use glam::DVec3;
+use risorius_mesh::progress::silent;
+use risorius_mesh::tets::TetMesh;
+use risorius_solve::{Barrier, Options, Preconditioner, Problem, Report, Spring, Springs, System, Tissue};
+use risorius_solve::{Energy, minimize, minimize_quasi};
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+const CELLS: [usize; 3] = [54, 42, 3];
+const SIZE: DVec3 = DVec3::new(0.18, 0.14, 0.012);
+
+fn slab() -> TetMesh {
+    let counts = CELLS.map(|c| c + 1);
+    let node = |at: [usize; 3]| ((at[2] * counts[1] + at[1]) * counts[0] + at[0]) as u32;
+    let mut mesh = TetMesh::default();
+    for k in 0..counts[2] {
+        for j in 0..counts[1] {
+            for i in 0..counts[0] {
+                let at = DVec3::new(i as f64, j as f64, k as f64);
+                mesh.nodes.push(SIZE * at / DVec3::new(CELLS[0] as f64, CELLS[1] as f64, CELLS[2] as f64));
+            }
+        }
+    }
+    for cell in 0..CELLS.iter().product() {
+        let corner = [cell % CELLS[0], cell / CELLS[0] % CELLS[1], cell / (CELLS[0] * CELLS[1])];
+        for (axes, odd) in [
+            ([0, 1, 2], false),
+            ([1, 2, 0], false),
+            ([2, 0, 1], false),
+            ([0, 2, 1], true),
+            ([2, 1, 0], true),
+            ([1, 0, 2], true),
+        ] {
+            let mut at = corner;
+            let mut tet = [node(at); 4];
+            for (place, axis) in axes.into_iter().enumerate() {
+                at[axis] += 1;
+                tet[place + 1] = node(at);
+            }
+            if odd {
+                tet.swap(2, 3);
+            }
+            mesh.tets.push(tet);
+        }
+    }
+    mesh
+}
+
+/// A fifth longer, and bent to an arc of a radian.
+fn bent(p: DVec3) -> DVec3 {
+    let angle = p.x / SIZE.x - 0.5;
+    let radius = 1.2 * SIZE.x + p.z - 0.5 * SIZE.z;
+    DVec3::new(radius * angle.sin(), p.y, radius * angle.cos() - 1.2 * SIZE.x)
+}
+
+/// A broad smile: two Gaussian pulls of 8 mm.
+fn smiling(p: DVec3) -> DVec3 {
+    let pull = |at: DVec3, by: DVec3| by * (-(p - at).truncate().length_squared() / (2.0 * 0.015f64.powi(2))).exp();
+    let (left, right) = (DVec3::new(0.06, 0.05, 0.0), DVec3::new(0.12, 0.05, 0.0));
+    p + pull(left, DVec3::new(-0.006, 0.005, 0.002)) + pull(right, DVec3::new(0.006, 0.005, 0.002))
+}
+
+struct Case {
+    name: &'static str,
+    held: Vec<bool>,
+    springs: Springs,
+    start: Vec<DVec3>,
+}
+
+fn cases(mesh: &TetMesh) -> Vec<Case> {
+    let pulled = |target: fn(DVec3) -> DVec3, stiffness: f64| -> Springs {
+        let skin = (0..mesh.nodes.len()).filter(|&v| mesh.nodes[v].z > SIZE.z - 1e-9);
+        let springs: Vec<Spring> = skin.map(|v| Spring::at_node(v as u32, target(mesh.nodes[v]), stiffness)).collect();
+        Springs::prepare(&springs).unwrap_or_default()
+    };
+    let bottom: Vec<bool> = mesh.nodes.iter().map(|p| p.z < 1e-9).collect();
+    let ends: Vec<bool> = mesh.nodes.iter().map(|p| p.x < 1e-9 || p.x > SIZE.x - 1e-9).collect();
+    let moved = mesh.nodes.iter().zip(&ends).map(|(&p, _)| bent(p)).collect();
+    vec![
+        Case {
+            name: "ends held, stretched 20 % and bent, start bent",
+            held: ends,
+            springs: pulled(bent, 0.0),
+            start: moved,
+        },
+        Case {
+            name: "skin pulled to bent by 10 N/m, bottom free",
+            held: vec![false; mesh.nodes.len()],
+            springs: pulled(bent, 10.0),
+            start: mesh.nodes.clone(),
+        },
+        Case {
+            name: "skin pulled to a smile by 1000 N/m, bottom held",
+            held: bottom,
+            springs: pulled(smiling, 1000.0),
+            start: mesh.nodes.clone(),
+        },
+    ]
+}
+
+fn say(out: &mut impl Write, name: &str, prepared: Duration, total: Duration, r: &Report, error: f64) {
+    let ms = |d: Duration| d.as_secs_f64() * 1e3;
+    let t = &r.times;
+    let line = format!(
+        "  {name:22} prepare {:6.1} ms  solve {:7.1} ms  {:3} it {:3} ev  {:?}  force {:.1e} N  det {:.3}  assembly {:.0} factor {:.0} solve {:.0} search {:.0}  apart {:.1e} m",
+        ms(prepared),
+        ms(total),
+        r.iterations,
+        r.evaluations,
+        r.outcome,
+        r.residual,
+        r.smallest_det,
+        ms(t.assembly),
+        ms(t.factor),
+        ms(t.solve),
+        ms(t.line_search),
+        error
+    );
+    let _ = writeln!(out, "{line}");
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut out = std::io::stdout().lock();
+    let mesh = slab();
+    let n = mesh.tets.len();
+    for lambda in [100.0, 2500.0] {
+        let tissue =
+            Tissue::prepare(&mesh.tets, &mesh.nodes, None, &vec![5000.0; n], &vec![lambda; n], Barrier::default())?;
+        for case in cases(&mesh) {
+            let begin = Instant::now();
+            let system = System::prepare(&case.held, &[&mesh.tets, case.springs.stencils()])?;
+            writeln!(
+                out,
+                "lambda {lambda}: {} ({} nodes, {n} tets, system {:.0} ms)",
+                case.name,
+                mesh.nodes.len(),
+                begin.elapsed().as_secs_f64() * 1e3
+            )?;
+            let problem = Problem { system: &system, energies: &[&tissue, &case.springs], loads: &[] };
+            let begin = Instant::now();
+            let mut x = case.start.clone();
+            let report = minimize(&problem, &mut x, &Options::default(), &silent)?;
+            say(&mut out, "newton", Duration::ZERO, begin.elapsed(), &report, 0.0);
+            for which in ["laplacian", "stiffness"] {
+                let begin = Instant::now();
+                let preconditioner = match which {
+                    "laplacian" => Preconditioner::laplacian(&problem)?,
+                    _ => Preconditioner::stiffness(&problem, &case.start)?,
+                };
+                let prepared = begin.elapsed();
+                for (name, tolerance) in [("1e-5 N", 1e-5), ("1e-7 N", 1e-7)] {
+                    let begin = Instant::now();
+                    let mut y = case.start.clone();
+                    let options = Options {
+                        max_iterations: 1000,
+                        step_tolerance: 1e-9,
+                        force_tolerance: tolerance,
+                        ..Options::default()
+                    };
+                    let report = minimize_quasi(&problem, &preconditioner, &mut y, &options, &silent)?;
+                    let error = x.iter().zip(&y).map(|(a, b)| a.distance(*b)).fold(0.0, f64::max);
+                    say(&mut out, &format!("{which} {name}"), prepared, begin.elapsed(), &report, error);
+                }
+            }
+        }
+    }
+    Ok(())
+}
