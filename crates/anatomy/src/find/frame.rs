@@ -5,7 +5,7 @@
 
 use super::front::Front;
 use crate::eyes::{Eye, fit_eyes};
-use crate::motions::{Motion, motion};
+use crate::motions::{Motion, motion, motions};
 use crate::pieces::Pieces;
 use glam::DVec3;
 use risorius_rig::Rig;
@@ -28,8 +28,6 @@ pub struct Frame {
     pub eyeballs: [Option<Eye>; 2],
     /// Middle of the mouth.
     pub mouth: Option<DVec3>,
-    /// What the mouth was found by.
-    pub mouth_source: String,
     /// Distance between the pupils, measured or usual: the unit of windows.
     pub unit: f64,
 }
@@ -65,11 +63,11 @@ pub fn frame(rig: &Rig, pieces: &Pieces, front: &Front) -> Option<Frame> {
         [Some(e), None] | [None, Some(e)] => 2.0 * (e.x - middle).abs(),
         _ => USUAL_EYES,
     };
-    let (mouth, mouth_source) = mouth_place(rig, pieces, middle, &eyes, unit);
+    let mouth = mouth_place(rig, pieces, middle, &eyes, unit);
     if mouth.is_none() && eyes.iter().all(Option::is_none) {
         return None;
     }
-    Some(Frame { middle, symmetry, only_side, eyes, eyeballs, mouth, mouth_source, unit })
+    Some(Frame { middle, symmetry, only_side, eyes, eyeballs, mouth, unit })
 }
 
 /// Center of what a motion moves of the face's skin, by the square of the displacement; on one side of a plane if asked.
@@ -130,37 +128,21 @@ fn middle_plane(pieces: &Pieces, front: &Front, guesses: &mut Vec<f64>) -> (f64,
     (x, best.1, Some(side))
 }
 
-/// Middle of the mouth and what it was found by.
-fn mouth_place(
-    rig: &Rig,
-    pieces: &Pieces,
-    middle: f64,
-    eyes: &[Option<DVec3>; 2],
-    unit: f64,
-) -> (Option<DVec3>, String) {
-    let mut centers = Vec::new();
-    let mut names = Vec::new();
-    for name in ["mouthPucker", "mouthFunnel", "mouthSmileLeft", "mouthSmileRight", "mouthPressLeft", "mouthPressRight"]
-    {
-        if let Some(m) = motion(rig, name)
-            && let Some(c) = center_of(pieces, &m, None)
-        {
-            centers.push(c);
-            names.push(m.name);
-        }
-    }
+/// Middle of the mouth.
+fn mouth_place(rig: &Rig, pieces: &Pieces, middle: f64, eyes: &[Option<DVec3>; 2], unit: f64) -> Option<DVec3> {
+    const AROUND: [&str; 6] =
+        ["mouthPucker", "mouthFunnel", "mouthSmileLeft", "mouthSmileRight", "mouthPressLeft", "mouthPressRight"];
+    let mut centers: Vec<DVec3> = motions(rig, &AROUND).iter().filter_map(|m| center_of(pieces, m, None)).collect();
     if centers.is_empty()
-        && let Some(m) = motion(rig, "jawOpen")
-        && let Some(c) = center_of(pieces, &m, None)
+        && let Some(c) = motion(rig, "jawOpen").and_then(|m| center_of(pieces, &m, None))
     {
         centers.push(c + DVec3::Y * 0.2 * unit);
-        names.push(m.name);
     }
     if let Some(count) = (!centers.is_empty()).then_some(centers.len() as f64) {
         let mean = centers.iter().sum::<DVec3>() / count;
-        return (Some(DVec3::new(middle, mean.y, mean.z)), names.join(", "));
+        return Some(DVec3::new(middle, mean.y, mean.z));
     }
     // Mouths are a little more than an eye distance below the eyes.
-    let eye = eyes[0].or(eyes[1]);
-    (eye.map(|e| DVec3::new(middle, e.y - 1.1 * unit, e.z)), "distance from the eyes".into())
+    let eye = eyes[0].or(eyes[1])?;
+    Some(DVec3::new(middle, eye.y - 1.1 * unit, eye.z))
 }
