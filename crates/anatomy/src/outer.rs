@@ -86,12 +86,31 @@ impl OuterSkin {
         Some(OuterPoint { point: found.point, normal, corners, barycentric: found.barycentric, on_border })
     }
 
-    /// How deep `p` lies under the skin; negative outside. `None` where the closest skin is an open border.
+    /// How deep `p` lies under the skin; negative outside. `None` where no skin is within `reach`, and at open
+    /// borders, behind which skin is missing.
+    ///
+    /// Beside openings (nostrils, lips, lids) the closest skin may look any way, so that "outside" has to be confirmed by
+    /// rays.
     pub fn depth(&self, p: DVec3, reach: f64) -> Option<(f64, OuterPoint)> {
-        let c = self.closest(p, reach)?;
-        let inside = (c.point - p).dot(c.normal) >= 0.0;
+        let c = self.closest(p, reach).filter(|c| !c.on_border)?;
         let distance = c.point.distance(p);
-        (!c.on_border).then_some((if inside { distance } else { -distance }, c))
+        let inside = (c.point - p).dot(c.normal) >= 0.0 || self.surrounds(p);
+        Some((if inside { distance } else { -distance }, c))
+    }
+
+    /// Whether most rays from `p`, up, back and to the sides, leave the head through the back of its skin.
+    pub fn surrounds(&self, p: DVec3) -> bool {
+        const AWAY: [[f64; 3]; 7] = [
+            [0.02, 1.0, -0.03],
+            [1.0, 0.3, -0.2],
+            [-1.0, 0.31, -0.21],
+            [0.03, 0.4, -1.0],
+            [0.7, 0.7, -0.5],
+            [-0.71, 0.7, -0.5],
+            [0.01, 0.6, 1.0],
+        ];
+        let leaves = |d: &[f64; 3]| self.tree.ray(p, DVec3::from(*d), f64::INFINITY).is_some_and(|h| h.from_behind);
+        2 * AWAY.iter().filter(|d| leaves(d)).count() > AWAY.len()
     }
 }
 

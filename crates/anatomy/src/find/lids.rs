@@ -3,7 +3,7 @@
 use super::Found;
 use super::frame::Frame;
 use super::front::{Front, SkinPoint, flat};
-use crate::motions::{Motion, motion};
+use crate::motions::Motion;
 use crate::pieces::PieceKind;
 use glam::DVec3;
 use risorius_mesh::Bvh;
@@ -34,7 +34,7 @@ pub fn find(rig: &Rig, front: &Front, frame: &Frame, found: &mut Found) {
             continue;
         }
         let by_eyeball = frame.eyeballs[side].and_then(|_| opening_by_eyeball(front, frame, side));
-        let blink = motion(rig, ["eyeBlinkLeft", "eyeBlinkRight"][side]);
+        let blink = frame.sided(rig, "eyeBlink", side);
         let opening = match (by_eyeball, blink) {
             (Some(slots), _) => Opening { slots, source: "opening over the eyeball".into(), confidence: 0.9 },
             (None, Some(blink)) => {

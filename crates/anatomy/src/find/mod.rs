@@ -172,6 +172,13 @@ fn tell(frame: &Frame, no_slit: bool, notes: &mut Vec<Note>) {
         let what = format!("the face is not symmetric: {:.0} % of it mirrors onto itself", 100.0 * frame.symmetry);
         notes.push(Note::new(what, "check the landmarks, and give those that are off in a landmark file"));
     }
+    if frame.swapped {
+        let what = "shapes called left move the character's right side";
+        notes.push(Note::new(
+            what,
+            "they are taken by where they act; the character's left is +X when it looks along +Z",
+        ));
+    }
     if no_slit {
         let what =
             "no opening between the lips was found: no shape parts them (jawOpen, mouthFunnel, mouthLowerDown ...)";
