@@ -16,6 +16,7 @@ pub mod muscles;
 pub mod note;
 pub mod outer;
 pub mod pieces;
+pub mod skin;
 pub mod warp;
 
 pub use bones::{Bones, JawJoint};
