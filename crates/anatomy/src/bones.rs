@@ -1,7 +1,18 @@
 //! Rigid parts: cranium, mandible, and the joint between them.
+//!
+//! The built-in ones are sculpted with signed distances ([`implicit`]) from tables of a few dozen forms, turned into
+//! triangles on one side ([`contour`]), reduced ([`simplify`]) and mirrored: closed manifolds, symmetric to the bit.
+
+mod contour;
+mod cranium;
+mod implicit;
+mod mandible;
+mod simplify;
 
 use glam::{DQuat, DVec3};
+use implicit::Sculpt;
 use risorius_mesh::{Rigid, Surface};
+use simplify::Goal;
 
 /// Cranium and mandible as closed surfaces, in meters, +Y up, +Z front, +X the character's left.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -42,4 +53,32 @@ impl JawJoint {
         let rotation = DQuat::from_axis_angle(axis, angle) * turn;
         Rigid { rotation, translation: center - rotation * self.center() }
     }
+}
+
+/// Skull, jaw and joint of the built-in head. Takes a fraction of a second; keep the result.
+pub fn built_in_bones() -> Bones {
+    let (cranium, mandible) = rayon::join(
+        || meshed(&cranium::sculpt(), 2.0, &Goal { n_vertices: 2700, longest: 12.0 }),
+        || meshed(&mandible::sculpt(), 1.5, &Goal { n_vertices: 1100, longest: 8.0 }),
+    );
+    Bones { cranium, mandible, joint: built_in_joint() }
+}
+
+/// The joint of the built-in head: condyles 100 mm apart, tracks of 12 mm that fall by 30 degrees.
+pub fn built_in_joint() -> JawJoint {
+    JawJoint {
+        condyles: [DVec3::new(0.05, 0.0, 0.0), DVec3::new(-0.05, 0.0, 0.0)],
+        track: DVec3::new(0.0, -0.5, 0.75f64.sqrt()),
+        track_length: 0.012,
+    }
+}
+
+/// The surface of a sculpt, in meters.
+fn meshed(sculpt: &Sculpt, step: f64, goal: &Goal) -> Surface {
+    let fine = contour::half_surface(sculpt, DVec3::new(0.0, -100.0, -110.0), DVec3::new(84.0, 150.0, 120.0), step);
+    let mut half = simplify::simplify(&fine, goal);
+    simplify::relax(&mut half, sculpt, 6);
+    let mut whole = contour::mirrored(&half);
+    whole.positions.iter_mut().for_each(|p| *p *= 1e-3);
+    whole
 }

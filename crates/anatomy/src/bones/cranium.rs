@@ -1,0 +1,142 @@
+//! The skull without the jaw, sculpted: brain case, base, orbits, nose, cheek bones, upper jaw.
+//!
+//! Numbers are millimeters on the character's left; the frame is that of the head (origin midway between the condyles).
+//! They were placed from the skin's key points less the tissue depths ([`crate::depths`]) and, between those, from the
+//! proportions of anatomy atlases. Solid: the brain case, the base and the sinuses count as bone.
+
+use super::implicit::{Sculpt, ellipsoid, ribbon, tube};
+
+/// The cranium.
+pub(crate) fn sculpt() -> Sculpt {
+    let mut s = Sculpt::default();
+    brain_case(&mut s);
+    base(&mut s);
+    upper_jaw(&mut s);
+    temples(&mut s);
+    orbits(&mut s);
+    cheeks(&mut s);
+    nose(&mut s);
+    joint(&mut s);
+    s
+}
+
+fn brain_case(s: &mut Sculpt) {
+    s.add(0.0, ellipsoid([0.0, 58.0, -24.0], [64.5, 67.0, 67.5]));
+    s.add(40.0, ellipsoid([0.0, 60.0, 22.0], [57.5, 63.0, 66.0]));
+    // Side bulge of the parietal bones, and the back of the head.
+    s.add(30.0, ellipsoid([30.0, 74.0, -22.0], [33.0, 38.0, 50.0]));
+    s.add(16.0, ellipsoid([0.0, 34.0, -55.0], [46.0, 34.0, 36.0]));
+}
+
+fn base(s: &mut Sculpt) {
+    s.add(12.0, ellipsoid([0.0, 2.0, -28.0], [44.0, 22.0, 38.0]));
+    s.add(12.0, ellipsoid([0.0, 6.0, 20.0], [30.0, 22.0, 40.0]));
+    // Temporal bone around the ear canal, down to the mastoid.
+    s.add(12.0, ellipsoid([42.0, 14.0, -16.0], [21.0, 19.0, 25.0]));
+    s.add(8.0, tube(&[[50.0, 4.0, -26.0, 13.0], [51.5, -14.0, -22.5, 8.0], [51.0, -20.0, -20.5, 6.0]]));
+    // Occipital condyles.
+    s.add(6.0, tube(&[[12.0, -17.0, -12.0, 5.0], [18.0, -17.0, -24.0, 5.0]]));
+    // Wings of the sphenoid beside the palate.
+    s.add(5.0, tube(&[[17.0, -4.0, 32.0, 6.0], [17.0, -20.0, 33.0, 3.0], [19.0, -30.0, 30.0, 2.4]]));
+}
+
+fn upper_jaw(s: &mut Sculpt) {
+    // Body of the maxilla.
+    s.add(10.0, ellipsoid([15.0, -12.0, 56.0], [17.0, 25.0, 24.0]));
+    s.add(6.0, tube(&[[0.0, -30.0, 74.0, 9.0], [13.0, -30.5, 67.0, 9.0], [22.0, -30.0, 50.0, 8.5]]));
+    // Alveolar ridge.
+    s.add(
+        5.0,
+        tube(&[
+            [0.0, -33.5, 84.3, 4.6],
+            [8.5, -33.5, 82.0, 4.6],
+            [16.5, -33.8, 75.5, 4.6],
+            [22.5, -34.5, 65.5, 4.8],
+            [26.5, -35.0, 55.0, 5.0],
+            [28.5, -35.0, 45.0, 5.0],
+            [26.5, -33.0, 39.0, 4.6],
+        ]),
+    );
+    // Canine eminence.
+    s.add(5.0, tube(&[[17.5, -34.0, 76.5, 4.0], [15.0, -16.0, 75.5, 3.5]]));
+    // Palate and the room for the tongue.
+    s.cut(5.0, ellipsoid([0.0, -47.0, 50.0], [21.0, 15.0, 31.0]));
+}
+
+fn temples(s: &mut Sculpt) {
+    // Temporal fossa: behind the orbit's outer rim, inside the arch.
+    s.cut(14.0, ellipsoid([79.0, 16.0, 34.0], [28.0, 38.0, 28.0]));
+    s.cut(6.0, tube(&[[54.0, 16.0, 34.0, 10.0], [50.0, -6.0, 33.0, 11.0], [48.0, -24.0, 32.0, 13.0]]));
+}
+
+fn orbits(s: &mut Sculpt) {
+    // Brow and rim first, then the socket cut from them.
+    s.add(
+        8.0,
+        tube(&[[6.0, 45.5, 81.5, 6.0], [18.0, 46.0, 79.0, 5.5], [32.0, 45.5, 74.0, 5.2], [43.5, 41.0, 64.5, 4.8]]),
+    );
+    s.add(
+        6.0,
+        tube(&[[43.5, 41.0, 64.0, 5.0], [49.5, 33.0, 57.5, 4.4], [51.0, 18.0, 56.0, 4.2], [48.0, 5.0, 60.5, 6.0]]),
+    );
+    s.add(
+        6.0,
+        tube(&[[47.0, 3.0, 61.0, 6.0], [34.0, 1.0, 67.0, 5.0], [22.0, 3.5, 70.5, 4.5], [14.0, 13.0, 74.0, 4.0]]),
+    );
+}
+
+fn cheeks(s: &mut Sculpt) {
+    // Outer walls of the orbits: the great wings of the sphenoid.
+    for (y, back) in [(35.0, 32.0), (23.0, 23.0), (11.0, 13.0)] {
+        s.add(5.0, tube(&[[49.0, y, 57.0, 3.5], [41.5, 0.5 * (y + back), 46.5, 4.0], [32.0, back, 37.0, 6.0]]));
+    }
+    s.add(7.0, ellipsoid([45.0, -3.0, 58.5], [10.5, 11.0, 7.5]));
+    s.add(7.0, ellipsoid([38.0, -9.0, 59.0], [11.0, 10.0, 7.5]));
+    s.add(6.0, tube(&[[42.0, -9.0, 58.0, 6.0], [34.0, -20.0, 54.0, 5.5], [28.0, -29.0, 51.0, 5.0]]));
+    // Under the cheek bone.
+    s.cut(8.0, ellipsoid([38.0, -25.0, 77.0], [14.0, 15.0, 15.0]));
+    // Arch, running out above the ear canal.
+    s.add(
+        5.0,
+        ribbon(&[
+            [49.0, -2.0, 57.5, 7.0, 5.0, 0.0],
+            [56.0, 2.0, 50.5, 5.5, 3.0, 0.0],
+            [59.5, 4.5, 41.0, 4.2, 2.6, 0.0],
+            [60.8, 6.3, 28.0, 3.8, 2.4, 0.0],
+            [60.0, 7.5, 13.0, 3.8, 2.8, 0.0],
+            [57.5, 10.0, -2.0, 4.0, 4.0, 0.0],
+            [58.0, 11.0, -14.0, 3.5, 4.0, 0.0],
+        ]),
+    );
+    // The socket: a wide mouth, narrowing backwards and inwards.
+    s.cut(3.5, ellipsoid([32.0, 23.5, 70.0], [18.3, 15.8, 20.0]));
+    s.cut(3.5, ellipsoid([34.0, 23.5, 88.0], [19.0, 16.0, 24.0]));
+    s.cut(6.0, tube(&[[31.5, 24.0, 64.0, 16.0], [24.0, 24.0, 44.0, 11.0], [17.0, 24.0, 30.0, 5.0]]));
+    // Ear canal.
+    s.cut(2.0, tube(&[[52.0, 1.0, -9.5, 2.5], [70.0, 1.0, -9.5, 3.5]]));
+}
+
+fn nose(s: &mut Sculpt) {
+    // Frontal processes of the maxillae, from the brow down beside the nasal opening.
+    s.add(
+        5.0,
+        tube(&[[7.5, 36.0, 76.0, 4.5], [10.0, 20.0, 78.0, 4.2], [14.5, 2.0, 77.0, 4.2], [16.0, -14.0, 76.0, 4.0]]),
+    );
+    s.add(8.0, tube(&[[0.0, 40.0, 77.0, 6.5], [0.0, 29.0, 77.0, 5.5], [0.0, 15.0, 94.0, 5.0]]));
+    s.add(6.0, tube(&[[4.5, 30.0, 76.0, 4.0], [6.5, 13.0, 87.0, 4.2], [10.5, 3.0, 81.0, 4.0]]));
+    // Nasal opening: a pear on end, and the passage behind it.
+    s.cut(2.5, ellipsoid([5.0, -9.0, 86.0], [7.5, 8.2, 24.0]));
+    s.cut(2.5, tube(&[[0.0, -5.0, 90.0, 9.5], [0.0, 5.5, 90.0, 5.0], [0.0, 4.0, 106.0, 6.0]]));
+    s.cut(3.0, tube(&[[3.5, -6.0, 80.0, 7.0], [3.5, -4.0, 52.0, 6.0]]));
+    // Septum and nasal spine.
+    s.add(2.0, tube(&[[0.0, -24.0, 80.0, 5.5], [0.0, -19.0, 89.0, 1.2]]));
+    s.add(2.0, tube(&[[0.0, -16.0, 62.0, 2.0], [0.0, 6.0, 64.0, 2.0], [0.0, 14.0, 76.0, 2.0]]));
+}
+
+fn joint(s: &mut Sculpt) {
+    // Where the condyle goes, with room around it.
+    for i in 0..=4 {
+        let slide = f64::from(i) * 3.0;
+        s.cut(1.5, ellipsoid([50.0, -0.5 * slide, 0.866 * slide - 0.4], [11.6, 6.5, 7.0]));
+    }
+}
