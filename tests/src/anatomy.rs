@@ -1,15 +1,16 @@
 //! Real heads with anatomy: the ICT head as one to carry from and to measure against, and pictures of bones.
 
 use glam::DVec3;
-use risorius_anatomy::bones::{Bones, JawJoint};
+use risorius_anatomy::bones::{Bones, JawJoint, built_in_bones};
 use risorius_anatomy::find::find_direct;
 use risorius_anatomy::head::Head;
 use risorius_anatomy::landmarks::{NAMES, index};
 use risorius_anatomy::outer::OuterSkin;
 use risorius_anatomy::pieces::pieces;
+use risorius_anatomy::skin;
 use risorius_io::open::{OpenOptions, open_rig};
 use risorius_mesh::progress::silent;
-use risorius_mesh::{Polygons, Surface};
+use risorius_mesh::{Bvh, Polygons, Surface};
 use risorius_rig::{FaceGroup, Material, Part, Rig};
 use risorius_view::{Canvas, DrawOptions, FaceLook, draw};
 use std::path::Path;
@@ -17,6 +18,13 @@ use std::path::Path;
 /// Opens a rig of the data folder.
 pub fn open(data: &Path, path: &str) -> Rig {
     open_rig(&data.join(path), &OpenOptions::default(), &silent).unwrap().rig
+}
+
+/// The built-in head, as far as carrying needs it.
+pub fn built_in() -> Head {
+    let neutral = skin::neutral();
+    let landmarks = neutral.landmarks.iter().map(|&v| neutral.parts[0].positions[v as usize]).collect();
+    Head { rig: skin::to_rig(&neutral), bones: built_in_bones(), landmarks, ..Head::default() }
 }
 
 /// A surface of `ict_anatomy` in meters.
@@ -130,4 +138,27 @@ pub fn save(name: &str, columns: usize, pictures: Vec<Canvas>) {
     let labeled: Vec<(Canvas, String)> = pictures.into_iter().map(|p| (p, String::new())).collect();
     let sheet = risorius_view::sheet(&labeled, columns, "").unwrap();
     std::fs::write(Path::new(&out).join(format!("{name}.png")), sheet.encode_png()).unwrap();
+}
+
+/// Distances in millimeters from points spread over `from` to the surface `to`: mean and 95th percentile.
+pub fn distances(from: &Surface, to: &Surface, keep: impl Fn(DVec3) -> bool) -> (f64, f64) {
+    let tree = Bvh::build(&to.positions_f32(), &to.triangles);
+    // One sample per triangle, weighing its area, so that fine meshing counts no more than coarse.
+    let mut found: Vec<(f64, f64)> = from
+        .corners()
+        .filter_map(|[a, b, c]| {
+            let (p, area) = ((a + b + c) / 3.0, (b - a).cross(c - a).length());
+            let near = tree.closest_point(p, f64::INFINITY).filter(|_| keep(p))?;
+            Some((1000.0 * near.distance_sq.sqrt(), area))
+        })
+        .collect();
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let total: f64 = found.iter().map(|f| f.1).sum();
+    let mean = found.iter().map(|f| f.0 * f.1).sum::<f64>() / total;
+    let mut sum = 0.0;
+    let at = found.iter().find(|f| {
+        sum += f.1;
+        sum >= 0.95 * total
+    });
+    (mean, at.map_or(0.0, |f| f.0))
 }

@@ -1,15 +1,14 @@
 //! Anatomy found in and carried into real heads.
 
-use glam::DVec3;
 use risorius_anatomy::carry::{Anatomy, CarryOptions, carry};
 use risorius_anatomy::find::{Given, find, find_direct};
 use risorius_anatomy::head::Head;
-use risorius_anatomy::landmarks::NAMES;
+use risorius_anatomy::outer::OuterSkin;
 use risorius_anatomy::pieces::{PieceKind, pieces};
 use risorius_mesh::Surface;
 use risorius_mesh::progress::silent;
 use risorius_rig::Rig;
-use risorius_tests::anatomy::{ict_head, ict_landmarks, open, save, skin_and_bones};
+use risorius_tests::anatomy::{built_in, distances, ict_bone, ict_landmarks, open, save, skin_and_bones};
 use risorius_tests::data;
 use risorius_view::{DrawOptions, FaceLook, Marker, draw};
 
@@ -132,10 +131,43 @@ fn pictures(rig: &Rig, anatomy: &Anatomy, name: &str) {
     save(&format!("{name}_bones"), 2, skin_and_bones(rig, &bones, &[0.0, 50.0, 90.0]));
 }
 
+/// Part of a bone's vertices that lie under the outer skin, of those near it.
+fn inside(anatomy: &Anatomy, bone: &Surface) -> f64 {
+    let skin = OuterSkin::new(&anatomy.pieces.positions, &anatomy.pieces.skin);
+    let depths: Vec<f64> = bone.positions.iter().filter_map(|&p| Some(skin.depth(p, 1.0)?.0)).collect();
+    depths.iter().filter(|d| **d > 0.0).count() as f64 / depths.len() as f64
+}
+
 #[test]
-fn anatomy_of_the_ict_head_goes_into_other_heads() {
-    let Some(data) = data("anatomy_of_the_ict_head_goes_into_other_heads") else { return };
-    let head = ict_head(&data);
+fn the_built_in_head_goes_into_the_ict_head_near_its_bones() {
+    let Some(data) = data("the_built_in_head_goes_into_the_ict_head_near_its_bones") else { return };
+    let rig = open(&data, ICT);
+    let anatomy = anatomy_of(&rig, &built_in());
+    let front = anatomy.bones.joint.center().z - 0.02;
+    let truth = [ict_bone(&data, "skull_upper"), ict_bone(&data, "mandible")];
+    for (name, bone, truth) in
+        [("skull", &anatomy.bones.cranium, &truth[0]), ("jaw", &anatomy.bones.mandible, &truth[1])]
+    {
+        let there = distances(bone, truth, |p| p.z > front);
+        let back = distances(truth, bone, |p| p.z > front);
+        let part = inside(&anatomy, bone);
+        println!(
+            "{name}: to the ICT bone {:.1} mm (95 %: {:.1}), back {:.1} mm (95 %: {:.1}), {:.2} % inside the skin",
+            there.0,
+            there.1,
+            back.0,
+            back.1,
+            100.0 * part
+        );
+        assert!(part > 0.999, "{name}");
+    }
+    pictures(&rig, &anatomy, "ict");
+}
+
+#[test]
+fn the_built_in_head_goes_into_all_heads() {
+    let Some(data) = data("the_built_in_head_goes_into_all_heads") else { return };
+    let head = built_in();
     for path in HEADS {
         let rig = open(&data, path);
         let start = std::time::Instant::now();
@@ -148,6 +180,7 @@ fn anatomy_of_the_ict_head_goes_into_other_heads() {
                 println!("  {} {angle:.1} degrees, {:.1} mm", shape.name, 1000.0 * m.translation.length());
             }
         }
-        pictures(&rig, &anatomy, &format!("from_ict_{}", short(path)));
+        pictures(&rig, &anatomy, short(path));
     }
+    pictures(&head.rig, &anatomy_of(&head.rig, &head), "built_in");
 }
