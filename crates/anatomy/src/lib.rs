@@ -3,18 +3,25 @@
 //! Everything here is in meters, +Y up, +Z the way the face looks, +X the character's left.
 
 pub mod bones;
+pub mod carry;
+pub mod error;
 pub mod eyes;
 pub mod find;
 pub mod head;
+pub mod jaw_motion;
 pub mod landmarks;
 pub mod meters;
 pub mod motions;
 pub mod muscles;
 pub mod skin;
 pub mod note;
+pub mod outer;
 pub mod pieces;
+pub mod skin;
+pub mod warp;
 
 pub use bones::{Bones, JawJoint};
+pub use error::AnatomyError;
 pub use head::{Head, Identity};
 pub use muscles::{Attachment, Muscle, SplineSolid};
 pub use note::Note;

@@ -3,7 +3,7 @@
 use super::Found;
 use super::frame::Frame;
 use super::front::{Front, SkinPoint, flat};
-use crate::motions::{Motion, motion};
+use crate::motions::Motion;
 use crate::pieces::PieceKind;
 use glam::DVec3;
 use risorius_mesh::Bvh;
@@ -19,6 +19,13 @@ struct Slot {
     lower: SkinPoint,
 }
 
+/// An eye's opening from right to left.
+struct Opening {
+    slots: Vec<Slot>,
+    source: String,
+    confidence: f64,
+}
+
 /// Sets the six landmarks of each eye.
 pub fn find(rig: &Rig, front: &Front, frame: &Frame, found: &mut Found) {
     for (side, name) in ["left", "right"].into_iter().enumerate() {
@@ -27,14 +34,16 @@ pub fn find(rig: &Rig, front: &Front, frame: &Frame, found: &mut Found) {
             continue;
         }
         let by_eyeball = frame.eyeballs[side].and_then(|_| opening_by_eyeball(front, frame, side));
-        let blink = motion(rig, ["eyeBlinkLeft", "eyeBlinkRight"][side]);
-        let (slots, source, confidence) = match (by_eyeball, blink) {
-            (Some(slots), _) => (slots, "opening over the eyeball".to_string(), 0.9),
-            (None, Some(blink)) => (opening_by_blink(front, frame, side, &blink), blink.name, 0.7),
+        let blink = frame.sided(rig, "eyeBlink", side);
+        let opening = match (by_eyeball, blink) {
+            (Some(slots), _) => Opening { slots, source: "opening over the eyeball".into(), confidence: 0.9 },
+            (None, Some(blink)) => {
+                Opening { slots: opening_by_blink(front, frame, side, &blink), source: blink.name, confidence: 0.7 }
+            }
             _ => continue,
         };
-        if slots.len() >= 4 {
-            set(front, frame, name, sign, &slots, &source, confidence, found);
+        if opening.slots.len() >= 4 {
+            set(front, frame, (name, sign), &opening, found);
         }
     }
 }
@@ -104,17 +113,10 @@ fn opening_by_blink(front: &Front, frame: &Frame, side: usize, blink: &Motion) -
     (-n..=n).filter_map(|i| slot_at(center.x + step * i as f64)).collect()
 }
 
-#[allow(clippy::too_many_arguments)]
-fn set(
-    front: &Front,
-    frame: &Frame,
-    name: &str,
-    sign: f64,
-    slots: &[Slot],
-    source: &str,
-    confidence: f64,
-    found: &mut Found,
-) {
+/// Sets the landmarks of the eye called `name`, which lies on the side `sign`.
+fn set(front: &Front, frame: &Frame, (name, sign): (&str, f64), opening: &Opening, found: &mut Found) {
+    let Opening { slots, source, confidence } = opening;
+    let (source, confidence) = (source.as_str(), *confidence);
     let (first, last) = (&slots[0], &slots[slots.len() - 1]);
     let (inner, outer) = if sign > 0.0 { (first, last) } else { (last, first) };
     let middle = |s: &Slot| (s.upper.point + s.lower.point) / 2.0;

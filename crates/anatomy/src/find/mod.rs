@@ -5,18 +5,25 @@
 //! built-in head, warped by what was found. A head that is tilted is set upright first. Every landmark says where it is from and how sure it is.
 
 mod brows;
+mod fill;
 mod frame;
 mod front;
+pub mod given;
 mod lids;
 mod mouth;
 mod nose;
 mod profile;
 mod upright;
 
+use crate::error::AnatomyError;
+use crate::head::Head;
 use crate::landmarks::{self, N_LANDMARKS, NAMES};
 use crate::note::Note;
 use crate::pieces::Pieces;
+use frame::Frame;
+pub(crate) use front::flat;
 use front::{Front, SkinPoint};
+pub use given::Given;
 use glam::DVec3;
 use risorius_rig::Rig;
 
@@ -75,11 +82,68 @@ impl Found {
     }
 }
 
-/// What can be found of the landmarks of `rig`, in the order of [`NAMES`], and what is missing.
+/// All landmarks of a rig, in the order of [`NAMES`], and what was noticed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Landmarks {
+    /// One for each of [`NAMES`].
+    pub all: Vec<FoundLandmark>,
+    /// What is missing or doubtful.
+    pub notes: Vec<Note>,
+}
+
+/// Landmarks that decide where the head is, at least.
+const NEEDED: usize = 4;
+
+/// The landmarks of `rig`: those that the user gives, those that can be found, and the rest from `head`.
+pub fn find(rig: &Rig, pieces: &Pieces, head: &Head, given: &Given) -> Result<Landmarks, AnatomyError> {
+    if pieces.skin.is_empty() {
+        return Err(AnatomyError::NoSkin { reason: "no connected surface of triangles was found".into() });
+    }
+    if head.landmarks.len() != N_LANDMARKS {
+        let what = format!("{} landmarks instead of {N_LANDMARKS}", head.landmarks.len());
+        return Err(AnatomyError::Head { what });
+    }
+    let (all, mut notes) = find_direct(rig, pieces);
+    let mut found = Found { all };
+    let front = Front::new(pieces);
+    for &(index, position) in &given.points {
+        if let Some(p) = front.closest(position) {
+            found.all[index] = None;
+            found.set(&front, NAMES[index], p, 1.0, "given");
+            let off = p.point.distance(position) * 1000.0;
+            if off > 10.0 {
+                let what = format!("the given landmark '{}' is {off:.0} mm from the skin", NAMES[index]);
+                notes.push(Note::new(what, "give it in the unit and axes of the file, or as a vertex"));
+            }
+        }
+    }
+    let n_sure = found.all.iter().flatten().filter(|l| l.confidence >= fill::ANCHOR).count();
+    if n_sure < NEEDED {
+        fill::by_shape(rig, pieces, &front, head, &mut found, &mut notes)?;
+    }
+    fill::from_head(pieces, &front, &head.landmarks, &mut found, &mut notes);
+    let all: Vec<FoundLandmark> = found.all.into_iter().flatten().collect();
+    if all.len() < N_LANDMARKS {
+        return Err(AnatomyError::NoLandmarks {
+            rig: rig.name.clone(),
+            tried: "shapes, profile, eyeballs, the built-in head".into(),
+            found: all.len(),
+            needed: N_LANDMARKS,
+        });
+    }
+    Ok(Landmarks { all, notes })
+}
+
+/// What can be found of the landmarks of `rig` without the built-in head, in the order of [`NAMES`].
 pub fn find_direct(rig: &Rig, pieces: &Pieces) -> (Vec<Option<FoundLandmark>>, Vec<Note>) {
     let mut found = Found::new();
-    let notes = Vec::new();
-    let Some(turned) = upright_pieces(rig, pieces) else { return (found.all, notes) };
+    let mut notes = Vec::new();
+    let Some(turned) = upright_pieces(rig, pieces) else {
+        let what =
+            "neither eyes nor a mouth are found: no eyeballs, and no shapes that blink, smile, pucker or open the jaw";
+        notes.push(Note::new(what, "name shapes as ARKit does, or give landmarks in a landmark file"));
+        return (found.all, notes);
+    };
     let front = Front::new(&turned);
     let Some(frame) = frame::frame(rig, &turned, &front) else { return (found.all, notes) };
     let (gaps, source) = mouth::slit(rig, &front, &frame);
@@ -90,10 +154,46 @@ pub fn find_direct(rig: &Rig, pieces: &Pieces) -> (Vec<Option<FoundLandmark>>, V
         nose::find(&front, &frame, &profile, &mut found);
     }
     brows::find(rig, &front, &frame, &mut found);
+    fill::mirrored(&front, &frame, &mut found);
     for l in found.all.iter_mut().flatten() {
         l.position = on_triangle(pieces, l.triangle, l.barycentric);
     }
+    tell(&frame, gaps.is_empty(), &mut notes);
     (found.all, notes)
+}
+
+/// Notes on what a face lacks.
+fn tell(frame: &Frame, no_slit: bool, notes: &mut Vec<Note>) {
+    if let Some(side) = frame.only_side {
+        let side = if side > 0.0 { "left" } else { "right" };
+        let what = format!("only the {side} half of the face is there");
+        notes.push(Note::new(what, "anatomy is carried whole; mirror the skin in the modeling tool for a whole face"));
+    } else if frame.symmetry < 0.6 {
+        let what = format!("the face is not symmetric: {:.0} % of it mirrors onto itself", 100.0 * frame.symmetry);
+        notes.push(Note::new(what, "check the landmarks, and give those that are off in a landmark file"));
+    }
+    if frame.swapped {
+        let what = "shapes called left move the character's right side";
+        notes.push(Note::new(
+            what,
+            "they are taken by where they act; the character's left is +X when it looks along +Z",
+        ));
+    }
+    if no_slit {
+        let what =
+            "no opening between the lips was found: no shape parts them (jawOpen, mouthFunnel, mouthLowerDown ...)";
+        let advice = "name such a shape as ARKit does, or give mouth_left, mouth_right, lip_upper_middle_inner and lip_lower_middle_inner in a landmark file";
+        notes.push(Note::new(what, advice));
+    }
+    for (eye, side) in frame.eyeballs.iter().zip(["left", "right"]) {
+        if eye.is_none() && frame.only_side.is_none_or(|s| (s > 0.0) == (side == "left")) {
+            let what = format!("no {side} eyeball was found");
+            notes.push(Note::new(
+                what,
+                format!("name its part eye_{side}; its place is taken from lids and the built-in head"),
+            ));
+        }
+    }
 }
 
 /// The pieces turned so that the middle plane of the face is upright; `None` without anything that looks like a face.

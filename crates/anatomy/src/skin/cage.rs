@@ -16,6 +16,10 @@ pub enum Label {
     Brow,
     /// Outer nose.
     Nose,
+    /// From the wing of the nose to the cheek.
+    NoseCrease,
+    /// Where the skin turns into a nostril.
+    NostrilRim,
     /// Lining of a nostril.
     Nostril,
     /// Side of the face.
@@ -38,6 +42,10 @@ pub enum Label {
     LipUpper,
     /// Red of the lower lip.
     LipLower,
+    /// Where the upper lip lies on the lower.
+    ContactUpper,
+    /// Where the lower lip lies on the upper.
+    ContactLower,
     /// Lining of the mouth.
     MouthBag,
 }
@@ -158,6 +166,51 @@ pub fn whole(half: &Cage) -> Cage {
     }
     cage.loops = mirrored_loops(&cage);
     cage
+}
+
+/// Smooths `points` where the surface is broad (cheeks, forehead, cranium, neck): `rounds` steps against the bi-Laplacian,
+/// which takes out unevenness of the tables and keeps their curvature. Features and the border stay as they are.
+pub fn smooth(cage: &mut Cage, rounds: usize) {
+    let n = cage.points.len();
+    let mut neighbors = vec![Vec::new(); n];
+    let mut loose = vec![1.0f64; n];
+    let mut at_ear = vec![[false; 2]; n];
+    for (face, (label, _)) in cage.faces.iter().zip(&cage.labels) {
+        for i in 0..4 {
+            neighbors[face[i] as usize].push(face[(i + 1) % 4]);
+            let v = face[i] as usize;
+            loose[v] = loose[v].min(looseness(*label));
+            at_ear[v][usize::from(*label == Label::Ear)] = true;
+        }
+    }
+    // The ear keeps its shape, but where it stands on the head the head decides.
+    (0..n).filter(|&v| at_ear[v] == [true; 2]).for_each(|v| loose[v] = 0.3);
+    let fixed = |name: &str| name == "neck_border" || name.contains("_edge");
+    for v in cage.loops.iter().filter(|(name, _)| fixed(name)).flat_map(|(_, c)| &c.vertices) {
+        loose[*v as usize] = 0.0;
+    }
+    let umbrella = |x: &[DVec3]| -> Vec<DVec3> {
+        let at =
+            |v: usize| neighbors[v].iter().map(|&w| x[w as usize]).sum::<DVec3>() / neighbors[v].len() as f64 - x[v];
+        (0..n).map(at).collect()
+    };
+    for _ in 0..rounds {
+        let second = umbrella(&umbrella(&cage.points));
+        (0..n).for_each(|v| cage.points[v] -= 0.35 * loose[v] * second[v]);
+    }
+}
+
+/// How freely smoothing moves the vertices of a label's faces.
+fn looseness(label: Label) -> f64 {
+    match label {
+        Label::Scalp | Label::Neck => 1.0,
+        Label::Cheek | Label::Forehead => 0.8,
+        Label::Brow | Label::Chin => 0.3,
+        Label::AroundMouth | Label::NoseCrease => 0.25,
+        Label::LidLower => 0.5,
+        Label::LidUpper => 0.1,
+        _ => 0.0,
+    }
 }
 
 /// Turns faces so that neighbors agree about the outside.
