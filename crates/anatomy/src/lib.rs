@@ -3,6 +3,7 @@
 //! Everything here is in meters, +Y up, +Z the way the face looks, +X the character's left.
 
 pub mod bones;
+pub mod depths;
 pub mod head;
 pub mod landmarks;
 pub mod muscles;
