@@ -7,6 +7,7 @@ pub mod depths;
 pub mod head;
 pub mod landmarks;
 pub mod muscles;
+pub mod skin;
 
 pub use bones::{Bones, JawJoint};
 pub use head::{Head, Identity};

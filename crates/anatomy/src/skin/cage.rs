@@ -1,0 +1,268 @@
+//! A control cage of quads with labels: built by halves, joined in strips, mirrored into a whole.
+//!
+//! Positions are where the *limit surface* shall pass, in millimeters; `fit` finds the control points for them.
+
+use glam::DVec3;
+use std::collections::BTreeMap;
+
+/// What a face of the skin belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Label {
+    /// Hairy part of the head.
+    Scalp,
+    /// Between hairline and brows.
+    Forehead,
+    /// Where the eyebrow sits.
+    Brow,
+    /// Outer nose.
+    Nose,
+    /// From the wing of the nose to the cheek.
+    NoseCrease,
+    /// Where the skin turns into a nostril.
+    NostrilRim,
+    /// Lining of a nostril.
+    Nostril,
+    /// Side of the face.
+    Cheek,
+    /// Chin with the groove under the lower lip.
+    Chin,
+    /// Skin around the red of the lips.
+    AroundMouth,
+    /// Below jaw and chin.
+    Neck,
+    /// Auricle.
+    Ear,
+    /// Upper lid up to the brow.
+    LidUpper,
+    /// Lower lid.
+    LidLower,
+    /// Behind the lids, around the eyeball.
+    EyeSocket,
+    /// Red of the upper lip.
+    LipUpper,
+    /// Red of the lower lip.
+    LipLower,
+    /// Where the upper lip lies on the lower.
+    ContactUpper,
+    /// Where the lower lip lies on the upper.
+    ContactLower,
+    /// Lining of the mouth.
+    MouthBag,
+}
+
+/// Side of the body that a face lies on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Side {
+    /// The character's left, +X.
+    Left,
+    /// The character's right.
+    Right,
+}
+
+/// Quads with labels over points that the surface shall pass.
+#[derive(Debug, Clone, Default)]
+pub struct Cage {
+    /// Points of the limit surface.
+    pub points: Vec<DVec3>,
+    /// Quads.
+    pub faces: Vec<[u32; 4]>,
+    /// Per face.
+    pub labels: Vec<(Label, Side)>,
+    /// Chains of neighbors, in order. Closed ones do not repeat their first vertex.
+    pub loops: BTreeMap<String, Chain>,
+    /// Per vertex, its mirror image.
+    pub mirror: Vec<u32>,
+}
+
+/// Vertices that follow one another along edges.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Chain {
+    /// In order.
+    pub vertices: Vec<u32>,
+    /// The last is joined to the first.
+    pub closed: bool,
+}
+
+impl Cage {
+    /// Adds points and returns their numbers.
+    pub fn add(&mut self, points: &[DVec3]) -> Vec<u32> {
+        let first = self.points.len() as u32;
+        self.points.extend_from_slice(points);
+        (first..self.points.len() as u32).collect()
+    }
+
+    /// Adds one quad.
+    pub fn quad(&mut self, corners: [u32; 4], label: Label) {
+        self.faces.push(corners);
+        self.labels.push((label, Side::Left));
+    }
+
+    /// Quads between two rows of as many vertices.
+    pub fn strip(&mut self, a: &[u32], b: &[u32], label: impl Fn(usize) -> Label) {
+        assert_eq!(a.len(), b.len(), "rows of a strip");
+        for i in 1..a.len() {
+            self.quad([a[i - 1], a[i], b[i], b[i - 1]], label(i - 1));
+        }
+    }
+
+    /// Quads between two closed rings.
+    pub fn ring(&mut self, a: &[u32], b: &[u32], label: impl Fn(usize) -> Label) {
+        let close = |r: &[u32]| r.iter().chain(&r[..1]).copied().collect::<Vec<_>>();
+        self.strip(&close(a), &close(b), label);
+    }
+
+    /// Fills a ring of `2 * (columns + rows)` vertices by a grid that starts at ring vertex 0; `inner` are the points
+    /// within, row by row. Ring vertices run along the first row, down the last column, back and up.
+    pub fn cap(&mut self, ring: &[u32], columns: usize, inner: &[DVec3], label: Label) {
+        let rows = ring.len() / 2 - columns;
+        let inner = self.add(inner);
+        let at = |row: usize, column: usize| match (row, column) {
+            (0, c) => ring[c],
+            (r, c) if c == columns => ring[columns + r],
+            (r, c) if r == rows => ring[2 * columns + rows - c],
+            (r, 0) => ring[ring.len() - r],
+            (r, c) => inner[(r - 1) * (columns - 1) + c - 1],
+        };
+        for r in 0..rows {
+            for c in 0..columns {
+                self.quad([at(r, c), at(r, c + 1), at(r + 1, c + 1), at(r + 1, c)], label);
+            }
+        }
+    }
+
+    /// Remembers a chain of vertices.
+    pub fn name(&mut self, name: &str, vertices: &[u32], closed: bool) {
+        self.loops.insert(name.into(), Chain { vertices: vertices.to_vec(), closed });
+    }
+}
+
+/// The half cage (x >= 0) and its mirror image, joined where x is 0, wound outwards.
+///
+/// Chains called `..._left` get a right sibling; others whose ends lie in the middle run on to the other side.
+pub fn whole(half: &Cage) -> Cage {
+    let mut cage = half.clone();
+    cage.mirror = Vec::with_capacity(2 * half.points.len());
+    for (v, p) in half.points.iter().enumerate() {
+        if p.x == 0.0 {
+            cage.mirror.push(v as u32);
+        } else {
+            cage.mirror.push(cage.points.len() as u32);
+            cage.points.push(DVec3::new(-p.x, p.y, p.z));
+        }
+    }
+    let mut back: Vec<u32> = (0..cage.points.len() as u32).collect();
+    for v in 0..half.points.len() {
+        back[cage.mirror[v] as usize] = v as u32;
+    }
+    cage.mirror.extend_from_slice(&back[half.points.len()..]);
+    orient(&mut cage.faces, half.points.len());
+    for f in 0..half.faces.len() {
+        let [a, b, c, d] = cage.faces[f].map(|v| cage.mirror[v as usize]);
+        cage.faces.push([d, c, b, a]);
+        cage.labels.push((half.labels[f].0, Side::Right));
+    }
+    if volume(&cage) < 0.0 {
+        cage.faces.iter_mut().for_each(|f| f.reverse());
+    }
+    cage.loops = mirrored_loops(&cage);
+    cage
+}
+
+/// Smooths `points` where the surface is broad (cheeks, forehead, cranium, neck): `rounds` steps against the bi-Laplacian,
+/// which takes out unevenness of the tables and keeps their curvature. Features and the border stay as they are.
+pub fn smooth(cage: &mut Cage, rounds: usize) {
+    let n = cage.points.len();
+    let mut neighbors = vec![Vec::new(); n];
+    let mut loose = vec![1.0f64; n];
+    let mut at_ear = vec![[false; 2]; n];
+    for (face, (label, _)) in cage.faces.iter().zip(&cage.labels) {
+        for i in 0..4 {
+            neighbors[face[i] as usize].push(face[(i + 1) % 4]);
+            let v = face[i] as usize;
+            loose[v] = loose[v].min(looseness(*label));
+            at_ear[v][usize::from(*label == Label::Ear)] = true;
+        }
+    }
+    // The ear keeps its shape, but where it stands on the head the head decides.
+    (0..n).filter(|&v| at_ear[v] == [true; 2]).for_each(|v| loose[v] = 0.3);
+    let fixed = |name: &str| name == "neck_border" || name.contains("_edge");
+    for v in cage.loops.iter().filter(|(name, _)| fixed(name)).flat_map(|(_, c)| &c.vertices) {
+        loose[*v as usize] = 0.0;
+    }
+    let umbrella = |x: &[DVec3]| -> Vec<DVec3> {
+        let at =
+            |v: usize| neighbors[v].iter().map(|&w| x[w as usize]).sum::<DVec3>() / neighbors[v].len() as f64 - x[v];
+        (0..n).map(at).collect()
+    };
+    for _ in 0..rounds {
+        let second = umbrella(&umbrella(&cage.points));
+        (0..n).for_each(|v| cage.points[v] -= 0.35 * loose[v] * second[v]);
+    }
+}
+
+/// How freely smoothing moves the vertices of a label's faces.
+fn looseness(label: Label) -> f64 {
+    match label {
+        Label::Scalp | Label::Neck => 1.0,
+        Label::Cheek | Label::Forehead => 0.8,
+        Label::Brow | Label::Chin => 0.3,
+        Label::AroundMouth | Label::NoseCrease => 0.25,
+        Label::LidLower => 0.5,
+        Label::LidUpper => 0.1,
+        _ => 0.0,
+    }
+}
+
+/// Turns faces so that neighbors agree about the outside.
+fn orient(faces: &mut [[u32; 4]], n_vertices: usize) {
+    let mut of_vertex = vec![Vec::new(); n_vertices];
+    for (f, face) in faces.iter().enumerate() {
+        face.iter().for_each(|&v| of_vertex[v as usize].push(f));
+    }
+    let mut done = vec![false; faces.len()];
+    let mut queue = vec![0];
+    done[0] = true;
+    while let Some(f) = queue.pop() {
+        for i in 0..4 {
+            let (a, b) = (faces[f][i], faces[f][(i + 1) % 4]);
+            for &g in &of_vertex[a as usize] {
+                if done[g] || !faces[g].contains(&b) {
+                    continue;
+                }
+                if (0..4).any(|j| faces[g][j] == a && faces[g][(j + 1) % 4] == b) {
+                    faces[g].reverse();
+                }
+                done[g] = true;
+                queue.push(g);
+            }
+        }
+    }
+}
+
+fn volume(cage: &Cage) -> f64 {
+    let sixfold = |f: &[u32; 4]| {
+        let [a, b, c, d] = f.map(|v| cage.points[v as usize]);
+        a.dot(b.cross(c)) + a.dot(c.cross(d))
+    };
+    cage.faces.iter().map(sixfold).sum::<f64>() / 6.0
+}
+
+fn mirrored_loops(cage: &Cage) -> BTreeMap<String, Chain> {
+    let mut loops = BTreeMap::new();
+    for (name, chain) in &cage.loops {
+        let other: Vec<u32> = chain.vertices.iter().map(|&v| cage.mirror[v as usize]).collect();
+        if name.contains("left") {
+            loops.insert(name.replace("left", "right"), Chain { vertices: other, closed: chain.closed });
+            loops.insert(name.clone(), chain.clone());
+        } else {
+            // From the far end of the right side over the middle to the left; a loop through the middle twice is closed.
+            let on_axis = |v: Option<&u32>| v.is_some_and(|&v| cage.mirror[v as usize] == v);
+            let closed = on_axis(chain.vertices.last());
+            let last = other.len() - usize::from(closed);
+            let mut vertices: Vec<u32> = other[1..last].iter().rev().copied().collect();
+            vertices.extend_from_slice(&chain.vertices);
+            loops.insert(name.clone(), Chain { vertices, closed });
+        }
+    }
+    loops
+}
