@@ -7,6 +7,7 @@ pub mod carry;
 pub mod error;
 pub mod eyes;
 pub mod find;
+pub mod depths;
 pub mod head;
 pub mod jaw_motion;
 pub mod landmarks;
