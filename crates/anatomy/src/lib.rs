@@ -4,17 +4,16 @@
 
 pub mod bones;
 pub mod carry;
+pub mod depths;
 pub mod error;
 pub mod eyes;
 pub mod find;
-pub mod depths;
 pub mod head;
 pub mod jaw_motion;
 pub mod landmarks;
 pub mod meters;
 pub mod motions;
 pub mod muscles;
-pub mod skin;
 pub mod note;
 pub mod outer;
 pub mod pieces;
