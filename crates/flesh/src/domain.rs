@@ -1,17 +1,18 @@
 //! Where flesh is: inside the skin, outside bones and eyeballs, near what the shapes move; and how fine it is meshed there.
 //!
-//! The field is a signed distance near each boundary (positive in flesh), the least of
+//! A point is in flesh if it is
 //!
-//!   skin       distance to the skin, positive where the generalized winding number is above 1/2
-//!   cranium, mandible, eyes    distance to them, positive outside
-//!   reach      a ball around every skin vertex that some shape moves: the back of the head and the body are left out
-//!   joint      a capsule around each condyle where jaw and skull come so close that flesh between them would be torn
+//!   inside the skin: the generalized winding number is above 1/2
+//!   outside cranium, mandible and eyeballs
+//!   within reach of a skin vertex that some shape moves: the back of the head and the body are left out
+//!   not where jaw and skull come so close beside a condyle that flesh between them would be torn
 //!
 //! Element sizes: finest at lips and lids, growing with the distance from them, and never much more than the flesh is
 //! thick between skin and bone.
 
 use glam::DVec3;
 use risorius_anatomy::JawJoint;
+use risorius_mesh::bvh::{self, Aabb};
 use risorius_mesh::stuffing::Domain;
 use risorius_mesh::winding::WindingNumbers;
 use risorius_mesh::{Bvh, Surface};
@@ -76,6 +77,7 @@ impl Default for Sizes {
 pub struct Solid {
     winding: WindingNumbers,
     tree: Bvh,
+    bounds: Aabb,
 }
 
 impl Solid {
@@ -85,18 +87,18 @@ impl Solid {
         Self {
             winding: WindingNumbers::prepare(&positions, &surface.triangles),
             tree: Bvh::build(&positions, &surface.triangles),
+            bounds: bvh::bounds(&positions).unwrap_or(Aabb { min: glam::Vec3::MAX, max: glam::Vec3::MAX }),
         }
     }
 
     /// Whether `p` is inside.
     pub fn contains(&self, p: DVec3) -> bool {
-        self.winding.at(p) > 0.5
+        self.bounds.distance_sq(p) == 0.0 && self.winding.at(p) > 0.5
     }
 
-    /// Distance to the surface up to `max`, positive inside.
-    pub fn depth(&self, p: DVec3, max: f64) -> f64 {
-        let distance = self.tree.closest_point(p, max).map_or(max, |c| c.distance_sq.sqrt());
-        if self.contains(p) { distance } else { -distance }
+    /// Distance to the surface, up to `max`.
+    pub fn distance(&self, p: DVec3, max: f64) -> f64 {
+        self.tree.closest_point(p, max).map_or(max, |c| c.distance_sq.sqrt())
     }
 
     /// Whether the ball surely holds no point where the winding number passes 1/2. Near triangles it may; away from them
@@ -138,31 +140,41 @@ pub struct FleshDomain {
 }
 
 impl FleshDomain {
-    /// Signed distance to the nearest boundary, positive in flesh, and which boundary that is.
-    pub fn nearest(&self, p: DVec3) -> (f64, Bound) {
-        let reach = self.reach - self.moving.closest_vertex(p, self.reach * 2.0).map_or(self.reach * 2.0, |c| c.1.sqrt());
-        let mut best = (reach, Bound::Border);
-        // Far outside: the sign is known and nothing else can change it.
-        if reach < -0.5 * self.reach {
-            return best;
-        }
-        let mut take = |value: f64, bound: Bound| {
-            if value < best.0 {
-                best = (value, bound);
+    /// Whether `p` is in flesh. The cheapest questions come first.
+    pub fn contains(&self, p: DVec3) -> bool {
+        self.moving.closest_vertex(p, self.reach).is_some()
+            && self.eyes.iter().all(|eye| p.distance(eye.0) > eye.1)
+            && self.skin.contains(p)
+            && [&self.cranium, &self.mandible].into_iter().flatten().all(|bone| !bone.contains(p))
+            && self.beside_joint(p) > 0.0
+    }
+
+    /// Sum of the distances to jaw and skull beside a condyle, less the gap that is kept free; far away elsewhere.
+    fn beside_joint(&self, p: DVec3) -> f64 {
+        match (&self.cranium, &self.mandible) {
+            (Some(cranium), Some(mandible)) if self.joint.condyles.iter().any(|c| p.distance(*c) < JOINT_RADIUS) => {
+                cranium.distance(p, FAR) + mandible.distance(p, FAR) - JOINT_GAP
             }
-        };
-        take(self.skin.depth(p, FAR), Bound::Skin);
-        let bones = [&self.cranium, &self.mandible].map(|b| b.as_ref().map_or(FAR, |solid| -solid.depth(p, FAR)));
-        take(bones[0], Bound::Cranium);
-        take(bones[1], Bound::Mandible);
-        for &(center, radius) in &self.eyes {
-            take(p.distance(center) - radius, Bound::Eye);
+            _ => FAR,
         }
-        let beside_joint = self.joint.condyles.iter().any(|c| p.distance(*c) < JOINT_RADIUS);
-        if beside_joint && self.cranium.is_some() && self.mandible.is_some() {
-            take(bones[0] + bones[1] - JOINT_GAP, Bound::Joint);
-        }
-        best
+    }
+
+    /// The boundary nearest to a point on the boundary of flesh.
+    pub fn bound(&self, p: DVec3) -> Bound {
+        let border = self.moving.closest_vertex(p, self.reach * 2.0).map_or(2.0 * self.reach, |c| c.1.sqrt());
+        let bone = |solid: &Option<Solid>| solid.as_ref().map_or(FAR, |s| s.distance(p, FAR));
+        let eye = self.eyes.iter().map(|eye| (p.distance(eye.0) - eye.1).abs()).fold(FAR, f64::min);
+        let distances = [
+            (self.skin.distance(p, FAR), Bound::Skin),
+            (bone(&self.cranium), Bound::Cranium),
+            (bone(&self.mandible), Bound::Mandible),
+            (eye, Bound::Eye),
+            ((self.reach - border).abs(), Bound::Border),
+            (self.beside_joint(p).abs(), Bound::Joint),
+        ];
+        let nearest = distances.into_iter().fold((f64::INFINITY, Bound::Border), |a, b| if b.0 < a.0 { b } else { a });
+        // Far from everything: the membrane that winding numbers span over an open neck.
+        if nearest.0 > 0.002 { Bound::Border } else { nearest.1 }
     }
 
     /// Longest edge wanted at `p`.
@@ -173,16 +185,15 @@ impl FleshDomain {
         if graded <= 1.2 * sizes.fine {
             return graded;
         }
-        let to = |tree: &Bvh| tree.closest_point(p, FAR).map_or(FAR, |c| c.distance_sq.sqrt());
-        let bone = [&self.cranium, &self.mandible].into_iter().flatten().map(|s| to(&s.tree)).fold(FAR, f64::min);
-        let thickness = to(&self.skin.tree) + bone;
-        graded.min((sizes.per_thickness * thickness).max(1.3 * sizes.fine))
+        let bones = [&self.cranium, &self.mandible].into_iter().flatten();
+        let thickness = self.skin.distance(p, FAR) + bones.map(|s| s.distance(p, FAR)).fold(FAR, f64::min);
+        graded.min((sizes.per_thickness * thickness).max(1.7 * sizes.fine))
     }
 }
 
 impl Domain for FleshDomain {
     fn value(&self, p: DVec3) -> f64 {
-        self.nearest(p).0
+        if self.contains(p) { 1.0 } else { -1.0 }
     }
 
     fn size(&self, p: DVec3) -> f64 {

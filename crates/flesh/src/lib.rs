@@ -3,8 +3,8 @@
 pub mod array;
 pub mod domain;
 pub mod flesh;
-//pub mod follow;
-//pub mod rest;
+pub mod follow;
+pub mod rest;
 pub mod skin;
 pub mod slits;
 pub mod volume;

@@ -165,7 +165,7 @@ pub fn mesh_volume(
     let tets = TetOptions { target_nodes: Some(options.nodes), ..TetOptions::default() };
     let mut meshed = tetrahedralize(&domain, bounds, &tets, progress)?;
     let bounds: Vec<Bound> = (meshed.mesh.nodes.iter().zip(&meshed.on_boundary))
-        .map(|(&p, &on)| if on { domain.nearest(p).1 } else { Bound::Inside })
+        .map(|(&p, &on)| if on { domain.bound(p) } else { Bound::Inside })
         .collect();
     //improve::improve(&mut meshed.mesh, &meshed.on_boundary, &ImproveOptions::default());
     let skin_points = (meshed.mesh.nodes.iter().zip(&bounds))
