@@ -13,12 +13,21 @@ use crate::TetMesh;
 use crate::clean::{drop_small_pieces, part_at_nodes};
 use crate::crossings::{Signs, crossings, doubtful};
 use crate::cut::cut;
+use crate::improve::{ImproveOptions, onto_zero, peel, smooth};
 use crate::lattice::Lattice;
 use crate::octree::{Decision, MAX_CUBES, MAX_LEVEL, Octree};
 use crate::progress::{Cancelled, Progress, tick};
 use crate::tets::{edges, edges_of};
 use glam::{DVec3, UVec3};
 use rayon::prelude::*;
+
+/// Tets on the boundary that still have smaller dihedral angles than this after improving are taken away.
+const PEEL_DEG: f64 = 10.0;
+/// How far, as a logarithm, the number of nodes may be from the one wanted.
+const CLOSE_ENOUGH: f64 = 0.08;
+/// Runs of the whole and estimates for each of them, at most, to meet a number of nodes.
+const FULL_RUNS: usize = 4;
+const ESTIMATES: usize = 6;
 
 /// What to fill with tets. Functions are called from many threads.
 pub trait Domain: Sync {
@@ -29,12 +38,29 @@ pub trait Domain: Sync {
     /// small sizes are found late. Sizes below 1/256 of the largest are not met.
     fn size(&self, p: DVec3) -> f64;
 
-    /// Whether the ball surely holds no point of the boundary. `false` is always right, but then all of the box is
-    /// refined and looked at; see [`crate::solid::Solid`] for a good answer.
-    fn is_clear(&self, center: DVec3, radius: f64) -> bool {
+    /// Whether the whole ball is inside (`true`) or outside, if that is certain. `None` is always right, but then all of
+    /// the box is refined and looked at; see [`crate::solid::Solid`] for a good answer.
+    fn side_of_ball(&self, center: DVec3, radius: f64) -> Option<bool> {
         let _ = (center, radius);
-        false
+        None
     }
+
+    /// Where the segment meets the boundary, if that is known more quickly than by asking for values.
+    fn hits(&self, from: DVec3, to: DVec3) -> Hits {
+        let _ = (from, to);
+        Hits::Unknown
+    }
+}
+
+/// Where a segment meets the boundary of a domain.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Hits {
+    /// Not told.
+    Unknown,
+    /// At most once, and nowhere if its ends are on the same side.
+    Smooth,
+    /// Probably at this fraction and nowhere else.
+    Once(f64),
 }
 
 /// How to fill a domain.
@@ -45,13 +71,15 @@ pub struct TetOptions {
     /// How many times cubes may be halved below the size asked for where edges cross the boundary twice, 0 to 3. 1 keeps
     /// gaps of 0.6 of the size open; every step more halves that and costs nodes around all creases.
     pub gap_levels: u8,
+    /// Whether and how nodes are moved for better tets afterwards; `None` leaves the cut lattice as it is.
+    pub improve: Option<ImproveOptions>,
     /// Separate pieces with less than this share of the whole volume are dropped; 0 keeps all.
     pub least_piece: f64,
 }
 
 impl Default for TetOptions {
     fn default() -> Self {
-        Self { target_nodes: None, gap_levels: 1, least_piece: 0.005 }
+        Self { target_nodes: None, gap_levels: 1, improve: Some(ImproveOptions::default()), least_piece: 0.005 }
     }
 }
 
@@ -81,6 +109,8 @@ pub struct Report {
     pub n_unsnapped: usize,
     /// Nodes that were copied to part what met in a single node.
     pub n_parted: usize,
+    /// Flat tets taken from the boundary.
+    pub n_peeled: usize,
     /// Small pieces dropped.
     pub n_dropped: usize,
 }
@@ -134,7 +164,14 @@ pub fn tetrahedralize(
         return Err(TetError::Bounds { min, max });
     }
     let job = Job { signs: Signs { domain, min, max }, largest: largest_size(domain, min, max)?, options, progress };
-    job.stuff(1.0)
+    let mut meshed = match options.target_nodes {
+        None => job.stuff(1.0),
+        Some(target) => job.stuff_to(target),
+    }?;
+    if let Some(improve) = &options.improve {
+        job.improve(&mut meshed, improve)?;
+    }
+    Ok(meshed)
 }
 
 /// The largest of sizes sampled over the box.
@@ -160,6 +197,22 @@ struct Signed {
     edges: Vec<[u32; 2]>,
 }
 
+/// What an earlier lattice of the same octree has found out, by keys of nodes.
+#[derive(Default)]
+struct Known {
+    keys: Vec<u64>,
+    inside: Vec<bool>,
+    edges: Vec<[u64; 2]>,
+    doubt: Vec<bool>,
+}
+
+impl Known {
+    fn doubt(&self, lattice: &Lattice, edge: [u32; 2]) -> Option<bool> {
+        let keys = edge.map(|v| lattice.keys[v as usize]);
+        self.edges.binary_search(&keys).ok().map(|i| self.doubt[i])
+    }
+}
+
 /// One domain being filled.
 struct Job<'a> {
     signs: Signs<'a>,
@@ -181,7 +234,7 @@ impl Job<'_> {
         // A cube to spare on all sides: what is inside never reaches the border of the grid.
         let origin = min.midpoint(max) - 0.5 * cubes * side;
         let decide = |center: DVec3, side: f64| {
-            if self.signs.is_clear(center, 0.5 * 3f64.sqrt() * side) && !self.signs.inside(center) {
+            if self.signs.side_of_ball(center, 0.5 * 3f64.sqrt() * side) == Some(false) {
                 return Decision::Outside;
             }
             let corner = |i: u32| DVec3::new(f64::from(i & 1), f64::from(i >> 1 & 1), f64::from(i >> 2)) - 0.5;
@@ -214,15 +267,101 @@ impl Job<'_> {
         Ok(Meshed { mesh: found.mesh, on_boundary, report })
     }
 
+    fn improve(&self, meshed: &mut Meshed, options: &ImproveOptions) -> Result<(), TetError> {
+        let neighbors = meshed.mesh.neighbors();
+        let nodes = &meshed.mesh.nodes;
+        let sum = |v: usize| neighbors.of(v).iter().map(|&u| nodes[u as usize].distance(nodes[v])).sum::<f64>();
+        let reaches: Vec<f64> = (0..nodes.len()).map(|v| sum(v) / neighbors.of(v).len().max(1) as f64).collect();
+        let project = |v: u32, p: DVec3, normal: DVec3| onto_zero(&self.signs, p, normal, 0.5 * reaches[v as usize]);
+        smooth(&mut meshed.mesh, &meshed.on_boundary, Some(&project), options, self.progress)?;
+        meshed.report.n_peeled = peel(&mut meshed.mesh, PEEL_DEG);
+        let former = meshed.mesh.drop_unused_nodes();
+        meshed.on_boundary = former.iter().map(|&v| meshed.on_boundary[v as usize]).collect();
+        Ok(())
+    }
+
+    /// Scales sizes until the number of nodes is near `target`: by counting lattice nodes first, which is cheap and off by
+    /// a factor, then by that factor of a full run.
+    fn stuff_to(&self, target: usize) -> Result<Meshed, TetError> {
+        let target = target.max(20) as f64;
+        let (mut per_estimate, mut scale) = (1.0, self.first_scale(target));
+        let mut best: Option<Meshed> = None;
+        for _ in 0..FULL_RUNS {
+            scale = self.scale_for(target / per_estimate, scale)?;
+            let estimate = self.estimate(scale)?;
+            let meshed = self.stuff(scale)?;
+            let n = meshed.mesh.nodes.len() as f64;
+            let off = |n: f64| (n / target).ln().abs();
+            if best.as_ref().is_none_or(|b| off(n) < off(b.mesh.nodes.len() as f64)) {
+                best = Some(meshed);
+            }
+            if off(n) < CLOSE_ENOUGH {
+                break;
+            }
+            per_estimate = n / estimate;
+        }
+        best.ok_or(TetError::Empty)
+    }
+
+    /// The scale at which a lattice of the sizes asked for, two nodes to a cube, has about `target` nodes inside.
+    fn first_scale(&self, target: f64) -> f64 {
+        const N: u32 = 16;
+        let Signs { domain, min, max } = self.signs;
+        let extent = max - min;
+        let nodes_at = |i: u32| {
+            let share = (UVec3::new(i % N, i / N % N, i / N / N).as_dvec3() + 0.5) / f64::from(N);
+            let p = min + extent * share;
+            if self.signs.inside(p) { 2.0 / domain.size(p).powi(3) } else { 0.0 }
+        };
+        // Sizes are rounded down to powers of two of the largest, which makes two to three times as many.
+        let counts: Vec<f64> = (0..N.pow(3)).into_par_iter().map(nodes_at).collect();
+        let n = 2.5 * counts.iter().sum::<f64>() * extent.element_product() / f64::from(N.pow(3));
+        if n > 0.0 { (n / target).cbrt() } else { 1.0 }
+    }
+
+    /// A scale at which the estimate is about `target`, searched from `scale`.
+    fn scale_for(&self, target: f64, scale: f64) -> Result<f64, TetError> {
+        let mut points: Vec<(f64, f64)> = Vec::new();
+        let mut x = scale.ln();
+        for _ in 0..ESTIMATES {
+            let y = (self.estimate(x.exp())? / target).ln();
+            points.push((x, y));
+            if y.abs() < 0.5 * CLOSE_ENOUGH {
+                break;
+            }
+            // Nodes fall with the cube of the scale, or with its square where all is surface.
+            let slope = match points[..] {
+                [.., (x0, y0), (x1, y1)] if x1 != x0 => ((y1 - y0) / (x1 - x0)).clamp(-3.5, -1.5),
+                _ => -2.5,
+            };
+            x -= (y / slope).clamp(-1.5, 1.5);
+        }
+        let nearest = points.into_iter().min_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
+        Ok(nearest.map_or(scale, |p| p.0.exp()))
+    }
+
+    /// Roughly how many nodes there will be: lattice nodes inside, and half of those outside that have one inside.
+    fn estimate(&self, scale: f64) -> Result<f64, TetError> {
+        tick(self.progress, "sizes", 0.0)?;
+        let lattice = Lattice::of(&self.octree(scale)?);
+        let inside = self.signs_of(&lattice, &Known::default());
+        let mut at_boundary = vec![false; inside.len()];
+        for tet in lattice.tets.iter().filter(|tet| tet.iter().any(|&v| inside[v as usize])) {
+            tet.iter().for_each(|&v| at_boundary[v as usize] = true);
+        }
+        let count = |i: bool| inside.iter().zip(&at_boundary).filter(|(a, b)| **a == i && **b).count() as f64;
+        Ok((count(true) + 0.5 * count(false)).max(1.0))
+    }
+
     /// Splits cubes around edges that cross the boundary more than once, as often as the options allow.
     fn refine(&self, tree: &mut Octree, report: &mut Report) -> Result<Signed, TetError> {
-        let mut known: (Vec<u64>, Vec<bool>) = Default::default();
+        let mut known = Known::default();
         for round in 0..=MAX_LEVEL {
             tick(self.progress, "gaps", round as f32 / MAX_LEVEL as f32)?;
             let lattice = Lattice::of(tree);
             let inside = self.signs_of(&lattice, &known);
             let edges = edges(&lattice.tets);
-            let doubt = doubtful(&self.signs, &lattice.nodes, &inside, &edges);
+            let doubt = doubtful(&self.signs, &lattice.nodes, &inside, &edges, |e| known.doubt(&lattice, e));
             report.n_doubtful = doubt.iter().filter(|&&d| d).count();
             report.n_lattice_nodes = lattice.nodes.len();
             let in_doubt = |e: &[u32; 2]| doubt[edges.partition_point(|x| x < e)];
@@ -239,15 +378,16 @@ impl Job<'_> {
             if n_split == 0 {
                 return Ok(Signed { lattice, inside, edges });
             }
-            known = (lattice.keys, inside);
+            let edges = edges.iter().map(|e| e.map(|v| lattice.keys[v as usize])).collect();
+            known = Known { keys: lattice.keys, inside, edges, doubt };
         }
         Err(TetError::Empty)
     }
 
     /// The sign at each node of a lattice, taken from `known` where it is.
-    fn signs_of(&self, lattice: &Lattice, known: &(Vec<u64>, Vec<bool>)) -> Vec<bool> {
-        let sign = |(key, &p): (&u64, &DVec3)| match known.0.binary_search(key) {
-            Ok(i) => known.1[i],
+    fn signs_of(&self, lattice: &Lattice, known: &Known) -> Vec<bool> {
+        let sign = |(key, &p): (&u64, &DVec3)| match known.keys.binary_search(key) {
+            Ok(i) => known.inside[i],
             Err(_) => self.signs.inside(p),
         };
         lattice.keys.par_iter().zip(&lattice.nodes).with_min_len(64).map(sign).collect()

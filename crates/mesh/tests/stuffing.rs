@@ -14,8 +14,9 @@ impl<V: Fn(DVec3) -> f64 + Sync, S: Fn(DVec3) -> f64 + Sync> Domain for Distance
     fn size(&self, p: DVec3) -> f64 {
         (self.1)(p)
     }
-    fn is_clear(&self, center: DVec3, radius: f64) -> bool {
-        (self.0)(center).abs() > radius
+    fn side_of_ball(&self, center: DVec3, radius: f64) -> Option<bool> {
+        let d = (self.0)(center);
+        (d.abs() > radius).then_some(d > 0.0)
     }
 }
 
