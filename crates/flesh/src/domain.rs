@@ -12,10 +12,9 @@
 
 use glam::DVec3;
 use risorius_anatomy::JawJoint;
-use risorius_mesh::bvh::{self, Aabb};
-use risorius_mesh::stuffing::Domain;
-use risorius_mesh::winding::WindingNumbers;
-use risorius_mesh::{Bvh, Surface};
+use risorius_mesh::Bvh;
+use risorius_mesh::solid::{Shell, hits_of};
+use risorius_mesh::stuffing::{Domain, Hits};
 
 /// What a boundary node of the volume lies on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,58 +72,14 @@ impl Default for Sizes {
     }
 }
 
-/// A surface that tells inside from outside.
-pub struct Solid {
-    winding: WindingNumbers,
-    tree: Bvh,
-    bounds: Aabb,
-}
-
-impl Solid {
-    /// Prepares the queries.
-    pub fn prepare(surface: &Surface) -> Self {
-        let positions = surface.positions_f32();
-        Self {
-            winding: WindingNumbers::prepare(&positions, &surface.triangles),
-            tree: Bvh::build(&positions, &surface.triangles),
-            bounds: bvh::bounds(&positions).unwrap_or(Aabb { min: glam::Vec3::MAX, max: glam::Vec3::MAX }),
-        }
-    }
-
-    /// Whether `p` is inside.
-    pub fn contains(&self, p: DVec3) -> bool {
-        self.bounds.distance_sq(p) == 0.0 && self.winding.at(p) > 0.5
-    }
-
-    /// Distance to the surface, up to `max`.
-    pub fn distance(&self, p: DVec3, max: f64) -> f64 {
-        self.tree.closest_point(p, max).map_or(max, |c| c.distance_sq.sqrt())
-    }
-
-    /// Whether the ball surely holds no point where the winding number passes 1/2. Near triangles it may; away from them
-    /// the number is harmonic, and by Harnack's inequality stays on its side within half the free radius if it is
-    /// within 1/12 of 0 or 1 at the center.
-    fn is_clear(&self, center: DVec3, radius: f64) -> bool {
-        self.tree.closest_point(center, 2.0 * radius).is_none() && {
-            let number = self.winding.at(center);
-            number < 1.0 / 12.0 || number > 11.0 / 12.0
-        }
-    }
-
-    /// The closest point of the surface.
-    pub fn closest(&self, p: DVec3) -> Option<risorius_mesh::query::Closest> {
-        self.tree.closest_point(p, f64::INFINITY)
-    }
-}
-
 /// Where flesh is in one pose.
 pub struct FleshDomain {
     /// Skin in the pose, tunnels included.
-    pub skin: Solid,
+    pub skin: Shell,
     /// Skull.
-    pub cranium: Option<Solid>,
+    pub cranium: Option<Shell>,
     /// Jaw in the pose.
-    pub mandible: Option<Solid>,
+    pub mandible: Option<Shell>,
     /// Eyeballs: center and radius.
     pub eyes: Vec<(DVec3, f64)>,
     /// The joint in the pose.
@@ -144,8 +99,8 @@ impl FleshDomain {
     pub fn contains(&self, p: DVec3) -> bool {
         self.moving.closest_vertex(p, self.reach).is_some()
             && self.eyes.iter().all(|eye| p.distance(eye.0) > eye.1)
-            && self.skin.contains(p)
-            && [&self.cranium, &self.mandible].into_iter().flatten().all(|bone| !bone.contains(p))
+            && self.skin.value(p) > 0.0
+            && [&self.cranium, &self.mandible].into_iter().flatten().all(|bone| bone.value(p) <= 0.0)
             && self.beside_joint(p) > 0.0
     }
 
@@ -162,7 +117,7 @@ impl FleshDomain {
     /// The boundary nearest to a point on the boundary of flesh.
     pub fn bound(&self, p: DVec3) -> Bound {
         let border = self.moving.closest_vertex(p, self.reach * 2.0).map_or(2.0 * self.reach, |c| c.1.sqrt());
-        let bone = |solid: &Option<Solid>| solid.as_ref().map_or(FAR, |s| s.distance(p, FAR));
+        let bone = |solid: &Option<Shell>| solid.as_ref().map_or(FAR, |s| s.distance(p, FAR));
         let eye = self.eyes.iter().map(|eye| (p.distance(eye.0) - eye.1).abs()).fold(FAR, f64::min);
         let distances = [
             (self.skin.distance(p, FAR), Bound::Skin),
@@ -200,15 +155,40 @@ impl Domain for FleshDomain {
         self.edge_length(p)
     }
 
-    fn is_clear(&self, center: DVec3, radius: f64) -> bool {
-        let limit = self.reach + radius;
-        let Some((_, distance_sq)) = self.moving.closest_vertex(center, limit) else { return true };
-        let border = self.reach - distance_sq.sqrt();
-        let bones = [&self.cranium, &self.mandible].into_iter().flatten();
-        border > radius
-            && self.skin.is_clear(center, radius)
-            && bones.into_iter().all(|solid| solid.is_clear(center, radius))
-            && self.eyes.iter().all(|eye| (center.distance(eye.0) - eye.1).abs() > radius)
-            && self.joint.condyles.iter().all(|c| center.distance(*c) > JOINT_RADIUS + radius)
+    fn side_of_ball(&self, center: DVec3, radius: f64) -> Option<bool> {
+        let Some((_, distance_sq)) = self.moving.closest_vertex(center, self.reach + radius) else { return Some(false) };
+        let mut sure = self.reach - distance_sq.sqrt() > radius;
+        let mut outside = false;
+        let mut ask = |is_in: Option<bool>, wanted: bool| match is_in {
+            Some(side) => outside |= side != wanted,
+            None => sure = false,
+        };
+        ask(self.skin.side_of_ball(center, radius), true);
+        for &(middle, eye_radius) in &self.eyes {
+            let gap = center.distance(middle) - eye_radius;
+            ask(if gap.abs() > radius { Some(gap < 0.0) } else { None }, false);
+        }
+        for bone in [&self.cranium, &self.mandible].into_iter().flatten() {
+            ask(bone.side_of_ball(center, radius), false);
+        }
+        if outside {
+            return Some(false);
+        }
+        let free = self.joint.condyles.iter().all(|c| center.distance(*c) > JOINT_RADIUS + radius);
+        (sure && free).then_some(true)
+    }
+
+    fn hits(&self, from: DVec3, to: DVec3) -> Hits {
+        // Spheres and the border have no triangles to be hit.
+        let middle = from.midpoint(to);
+        let radius = 0.5 * from.distance(to);
+        let near_eye = |eye: &(DVec3, f64)| (middle.distance(eye.0) - eye.1).abs() <= radius;
+        let border = self.moving.closest_vertex(middle, self.reach - radius).is_none();
+        let near_joint = self.joint.condyles.iter().any(|c| middle.distance(*c) < JOINT_RADIUS + radius);
+        if border || near_joint || self.eyes.iter().any(near_eye) {
+            return Hits::Unknown;
+        }
+        let shells = [Some(&self.skin), self.cranium.as_ref(), self.mandible.as_ref()];
+        hits_of(shells.into_iter().flatten(), from, to)
     }
 }

@@ -10,11 +10,12 @@
 //!
 //! In: a volume at rest in one pose. Out: its nodes in another, no element inverted, and how well the skin is met.
 
-use crate::domain::{Bound, Solid};
+use crate::domain::Bound;
 use crate::rest::LEAST_J;
 use crate::volume::{Parts, Pose, SkinPoint};
 use glam::DVec3;
 use risorius_mesh::progress::Progress;
+use risorius_mesh::solid::Shell;
 use risorius_mesh::tets::edge_matrix;
 use risorius_mesh::{Rigid, Surface, TetMesh};
 use risorius_solve::diffuse::Harmonic;
@@ -61,7 +62,7 @@ pub struct Follower<'a> {
     rest: &'a [DVec3],
     rest_pose: &'a Pose,
     six_volumes: Vec<f64>,
-    bones: [Solid; 2],
+    bones: [Shell; 2],
     harmonic: Harmonic,
     options: FollowOptions,
 }
@@ -103,7 +104,7 @@ impl<'a> Follower<'a> {
             rest,
             rest_pose,
             six_volumes: tets.iter().map(|&t| edge_matrix(rest, t).determinant()).collect(),
-            bones: [&parts.bones.cranium, &parts.bones.mandible].map(|s: &Surface| Solid::prepare(s)),
+            bones: [&parts.bones.cranium, &parts.bones.mandible].map(|s: &Surface| Shell::prepare(s)),
             harmonic: Harmonic::prepare(&TetMesh { nodes: rest.to_vec(), tets: tets.to_vec() }, &led)?,
             options,
         })
@@ -353,7 +354,7 @@ impl<'a> Walk<'a> {
         let motion = if which == 1 { pose.jaw } else { Rigid::IDENTITY };
         let surface = [&follower.parts.bones.cranium, &follower.parts.bones.mandible][which];
         let p = motion.inverse().apply(self.x[i as usize]);
-        let Some(closest) = follower.bones[which].closest(p) else { return (self.x[i as usize], DVec3::Y) };
+        let Some(closest) = follower.bones[which].tree.closest_point(p, f64::INFINITY) else { return (self.x[i as usize], DVec3::Y) };
         let [a, b, c] = surface.triangles[closest.triangle as usize].map(|v| surface.positions[v as usize]);
         let normal = (b - a).cross(c - a).normalize_or(DVec3::Y);
         (motion.apply(closest.point), motion.rotation * normal)

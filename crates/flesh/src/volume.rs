@@ -4,13 +4,13 @@
 //! slits ([`crate::slits`]), jaw and eyes moved along [Cong16, sec. 3]. Each boundary node remembers the point of the skin
 //! that it lies on; [`crate::follow`] carries the volume from there to the neutral and to every shape.
 
-use crate::domain::{Bound, FleshDomain, Sizes, Solid};
+use crate::domain::{Bound, FleshDomain, Sizes};
 use crate::skin::Skin;
 use crate::slits::Slits;
 use glam::DVec3;
 use risorius_anatomy::Bones;
-//use risorius_mesh::improve::{self, ImproveOptions};
 use risorius_mesh::progress::Progress;
+use risorius_mesh::solid::Shell;
 use risorius_mesh::stuffing::{Meshed, TetError, TetOptions, tetrahedralize};
 use risorius_mesh::{Bvh, Rigid, Surface, TetMesh};
 use risorius_rig::{Evaluator, Rig};
@@ -86,14 +86,14 @@ impl Parts<'_> {
         let moved = |surface: &Surface, motion: &Rigid| {
             let positions = surface.positions.iter().map(|&p| motion.apply(p)).collect();
             let posed = Surface { positions, triangles: surface.triangles.clone() };
-            (!posed.triangles.is_empty()).then(|| Solid::prepare(&posed))
+            (!posed.triangles.is_empty()).then(|| Shell::prepare(&posed))
         };
         let skin = Surface { positions: pose.skin.clone(), triangles: self.skin.triangles.clone() };
         let mut joint = self.bones.joint;
         joint.condyles = joint.condyles.map(|c| pose.jaw.apply(c));
         let local = |v: &u32| self.skin.rig_vertices.binary_search(v).ok().map(|i| i as u32);
         FleshDomain {
-            skin: Solid::prepare(&skin),
+            skin: Shell::prepare(&skin),
             cranium: moved(&self.bones.cranium, &Rigid::IDENTITY),
             mandible: moved(&self.bones.mandible, &pose.jaw),
             eyes: self.eyes.to_vec(),
@@ -167,10 +167,9 @@ pub fn mesh_volume(
     let bounds: Vec<Bound> = (meshed.mesh.nodes.iter().zip(&meshed.on_boundary))
         .map(|(&p, &on)| if on { domain.bound(p) } else { Bound::Inside })
         .collect();
-    //improve::improve(&mut meshed.mesh, &meshed.on_boundary, &ImproveOptions::default());
     let skin_points = (meshed.mesh.nodes.iter().zip(&bounds))
         .map(|(&p, &bound)| {
-            let closest = (bound == Bound::Skin).then(|| domain.skin.closest(p)).flatten()?;
+            let closest = (bound == Bound::Skin).then(|| domain.skin.tree.closest_point(p, f64::INFINITY)).flatten()?;
             Some(SkinPoint { triangle: closest.triangle, weights: closest.barycentric })
         })
         .collect();

@@ -22,10 +22,11 @@ pub struct Solid<'a> {
     size: Box<dyn Fn(DVec3) -> f64 + Sync + 'a>,
 }
 
-/// One surface.
-struct Shell {
+/// One surface, ready to be asked for its inside and for distances.
+pub struct Shell {
     winding: WindingNumbers,
-    tree: Bvh,
+    /// Its triangles.
+    pub tree: Bvh,
     bounds: Aabb,
 }
 
@@ -36,13 +37,14 @@ impl<'a> Solid<'a> {
         Self { skin: Shell::prepare(skin), holes, size: Box::new(size) }
     }
 
-    fn shells(&self) -> impl Iterator<Item = &Shell> {
+    fn shells(&self) -> impl Iterator<Item = &Shell> + Clone {
         [&self.skin].into_iter().chain(&self.holes)
     }
 }
 
 impl Shell {
-    fn prepare(surface: &Surface) -> Self {
+    /// Prepares the queries.
+    pub fn prepare(surface: &Surface) -> Self {
         let positions = surface.positions_f32();
         let tree = Bvh::build(&positions, &surface.triangles);
         let bounds = tree.nodes.first().map_or(Aabb::default(), |root| root.bounds);
@@ -50,12 +52,18 @@ impl Shell {
     }
 
     /// The winding number, or 0 outside the box, minus one half.
-    fn value(&self, p: DVec3) -> f64 {
+    pub fn value(&self, p: DVec3) -> f64 {
         let near = self.bounds.distance_sq(p) == 0.0;
         if near { self.winding.at_roughly(p) - 0.5 } else { -0.5 }
     }
 
-    fn side_of_ball(&self, center: DVec3, radius: f64) -> Option<bool> {
+    /// Distance to the surface, up to `max`.
+    pub fn distance(&self, p: DVec3, max: f64) -> f64 {
+        self.tree.closest_point(p, max).map_or(max, |c| c.distance_sq.sqrt())
+    }
+
+    /// Whether the whole ball is inside (`true`) or outside, if that is certain.
+    pub fn side_of_ball(&self, center: DVec3, radius: f64) -> Option<bool> {
         if self.bounds.distance_sq(center) > radius * radius {
             return Some(false);
         }
@@ -93,16 +101,21 @@ impl Domain for Solid<'_> {
     }
 
     fn hits(&self, from: DVec3, to: DVec3) -> Hits {
-        let first = |a: DVec3, b: DVec3| {
-            let distances = self.shells().filter_map(|s| s.tree.ray(a, b - a, 1.0)).map(|hit| hit.distance);
-            distances.fold(f64::INFINITY, f64::min)
-        };
-        let forward = first(from, to);
-        if forward.is_infinite() {
-            return Hits::Smooth;
-        }
-        // The first hits from both ends are the same: there is no other.
-        let backward = first(to, from);
-        if (forward + backward - 1.0).abs() < 1e-6 { Hits::Once(forward) } else { Hits::Unknown }
+        hits_of(self.shells(), from, to)
     }
+}
+
+/// Where the segment meets the triangles of `shells`.
+pub fn hits_of<'a>(shells: impl Iterator<Item = &'a Shell> + Clone, from: DVec3, to: DVec3) -> Hits {
+    let first = |a: DVec3, b: DVec3| {
+        let distances = shells.clone().filter_map(|s| s.tree.ray(a, b - a, 1.0)).map(|hit| hit.distance);
+        distances.fold(f64::INFINITY, f64::min)
+    };
+    let forward = first(from, to);
+    if forward.is_infinite() {
+        return Hits::Smooth;
+    }
+    // The first hits from both ends are the same: there is no other.
+    let backward = first(to, from);
+    if (forward + backward - 1.0).abs() < 1e-6 { Hits::Once(forward) } else { Hits::Unknown }
 }
