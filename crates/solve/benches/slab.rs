@@ -4,8 +4,9 @@
 use glam::DVec3;
 use risorius_mesh::progress::silent;
 use risorius_mesh::tets::TetMesh;
+use risorius_solve::springs::lumped_masses;
 use risorius_solve::{Barrier, Options, Preconditioner, Problem, Report, Spring, Springs, System, Tissue};
-use risorius_solve::{Energy, minimize, minimize_quasi};
+use risorius_solve::{Diffusion, Energy, UntangleOptions, minimize, minimize_quasi, untangle};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
@@ -167,5 +168,54 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         }
     }
+    others(&mut out, &mesh)
+}
+
+/// A dynamic step, diffusion, untangling.
+fn others(out: &mut impl Write, mesh: &TetMesh) -> Result<(), Box<dyn std::error::Error>> {
+    let ms = |begin: Instant| begin.elapsed().as_secs_f64() * 1e3;
+    let n = mesh.tets.len();
+    let bottom: Vec<bool> = mesh.nodes.iter().map(|p| p.z < 1e-9).collect();
+    let tissue =
+        Tissue::prepare(&mesh.tets, &mesh.nodes, None, &vec![5000.0; n], &vec![2500.0; n], Barrier::default())?;
+    for dt in [1.0 / 300.0, 1.0 / 60.0] {
+        let flight: Vec<DVec3> =
+            mesh.nodes.iter().map(|p| *p + DVec3::new(0.5, 0.2, 0.1) * dt * (p.z / SIZE.z)).collect();
+        let inertia = Springs::inertia(&lumped_masses(mesh, 1100.0), &flight, dt)?;
+        let system = System::prepare(&bottom, &[&mesh.tets, inertia.stencils()])?;
+        let problem = Problem { system: &system, energies: &[&tissue, &inertia], loads: &[] };
+        let preconditioner = Preconditioner::laplacian(&problem)?;
+        let options = Options { max_iterations: 200, force_tolerance: 1e-5, ..Options::default() };
+        let mut x = mesh.nodes.clone();
+        let begin = Instant::now();
+        let report = minimize_quasi(&problem, &preconditioner, &mut x, &options, &silent)?;
+        say(out, &format!("step of {:.1} ms", dt * 1e3), Duration::ZERO, begin.elapsed(), &report, 0.0);
+    }
+    let begin = Instant::now();
+    let diffusion = Diffusion::prepare(mesh, &vec![false; mesh.nodes.len()], 1e-4, 1)?;
+    let prepared = ms(begin);
+    let begin = Instant::now();
+    diffusion.run(&vec![[1.0, 2.0]; mesh.nodes.len()])?;
+    writeln!(out, "  diffusion: prepare {prepared:.1} ms, two columns {:.1} ms", ms(begin))?;
+
+    let movable: Vec<bool> = mesh.nodes.iter().map(|p| p.z > 1e-9).collect();
+    let mut x = mesh.nodes.clone();
+    let begin = Instant::now();
+    untangle(&mesh.tets, tissue.rest(), &mut x, &movable, &UntangleOptions::default())?;
+    writeln!(out, "  untangle: nothing to do {:.2} ms", ms(begin))?;
+    for v in (0..x.len()).filter(|v| movable[*v]).step_by(150) {
+        x[v] += DVec3::new(0.004, -0.005, 0.003);
+    }
+    let begin = Instant::now();
+    let done = untangle(&mesh.tets, tissue.rest(), &mut x, &movable, &UntangleOptions::default())?;
+    writeln!(
+        out,
+        "  untangle: {} bad tets, {} left, {} nodes moved by up to {:.1} mm, {:.0} ms",
+        done.n_bad,
+        done.still_bad.len(),
+        done.moved.len(),
+        done.longest_motion * 1e3,
+        ms(begin)
+    )?;
     Ok(())
 }
