@@ -143,7 +143,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let problem = Problem { system: &system, energies: &[&tissue, &case.springs], loads: &[] };
             let begin = Instant::now();
             let mut x = case.start.clone();
-            let report = minimize(&problem, &mut x, &Options::default(), &silent)?;
+            let report = minimize(&problem, &mut x, &Options { force_tolerance: 1e-9, ..Options::default() }, &silent)?;
             say(&mut out, "newton", Duration::ZERO, begin.elapsed(), &report, 0.0);
             for which in ["laplacian", "stiffness"] {
                 let begin = Instant::now();
@@ -152,7 +152,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     _ => Preconditioner::stiffness(&problem, &case.start)?,
                 };
                 let prepared = begin.elapsed();
-                for (name, tolerance) in [("1e-5 N", 1e-5), ("1e-7 N", 1e-7)] {
+                for (name, tolerance) in [("1e-6 N", 1e-6), ("1e-8 N", 1e-8)] {
                     let begin = Instant::now();
                     let mut y = case.start.clone();
                     let options = Options {

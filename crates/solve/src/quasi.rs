@@ -1,6 +1,6 @@
 //! Quasi-Newton with a factor that stays: many, cheap steps.
 //!
-//! L-BFGS whose first guess of the inverse Hessian is a solve with a fixed factor [Liu17, sec. 4]: a few pairs of steps
+//! L-BFGS whose first guess of the inverse Hessian is a solve with a fixed factor [Liu17, L-BFGS]: a few pairs of steps
 //! and gradient changes correct what the factor does not know. Two factors are offered. The Laplacian (one unknown per
 //! node, shared by x, y, z) is quick to factor and to solve, and knows stiffness and springs but neither rotation nor
 //! volume. The stiffness at the start knows everything about the start. The minimum is the same as Newton's, to the
@@ -15,7 +15,7 @@ use risorius_linalg::SparseCholesky;
 use risorius_mesh::progress::{Progress, tick};
 use std::collections::VecDeque;
 
-/// Steps remembered. [Liu17, sec. 4.2] finds little gain beyond five; eight costs nothing beside the solves.
+/// Steps remembered. Few are enough beside such a factor; eight cost little beside the solves.
 const MEMORY: usize = 8;
 
 /// A factor that stands for the second derivatives. Immutable: may be shared by problems that differ little.

@@ -4,7 +4,7 @@
 //! node the elements that push it. It is immutable; solves on several threads share it. A [`Problem`] puts energies
 //! with the same stencils on it: other rest shapes, materials, targets or stiffnesses need no other system.
 //!
-//! Sums are grouped by the data (elements in blocks of [`CHUNK`], nodes with their elements in ascending order), so
+//! Sums are grouped by the data (elements in blocks of 256, nodes with their elements in ascending order), so
 //! results are the same to the bit for any number of threads.
 
 use crate::energy::Energy;
