@@ -1,7 +1,7 @@
 //! Energies that repair inverted tets: one that unfolds them, one that keeps them unfolded.
 //!
-//! `Unfold` is the regularized distortion of [Garanzha21, regularized energy]: with `D = det F - floor`, a floor that `det F`
-//! shall exceed, and `chi(D) = (D + sqrt(eps^2 + D^2)) / 2`, a positive function that tends to `max(D, 0)`,
+//! `Unfold` is the regularized distortion of [Garanzha21, regularized energy]: with `D = det F - floor`, a floor that
+//! `det F` shall exceed, and `chi(D) = (D + sqrt(eps^2 + D^2)) / 2`, a positive function that tends to `max(D, 0)`,
 //!
 //! ```text
 //! psi = |F|^2 / chi^(2/3) + (D^2 + 1) / chi

@@ -1,11 +1,11 @@
 //! Repairs inverted or too flat tets by moving few nodes a little.
 //!
 //! Around every bad tet (`det F` over its rest shape below a threshold) a few rings of movable nodes are freed. There,
-//! the regularized foldover-free energy of [Garanzha21, untangling] is minimized by projected Newton with a weak pull to the
-//! input while its regularization is lowered, until every tet is above the threshold. From that state, nodes are drawn
-//! back to the input behind a barrier at the threshold, so that in the end only what is needed has moved. Where this
-//! fails, the neighborhood grows and the attempt is repeated; where it fails at the largest neighborhood, the nodes go
-//! back and the tets are named.
+//! the regularized foldover-free energy of [Garanzha21, untangling] is minimized by projected Newton with a weak pull
+//! to the input while its regularization is lowered, until every tet is above the threshold. From that state, nodes are
+//! drawn back to the input behind a barrier at the threshold, so that in the end only what is needed has moved. Where
+//! this fails, the neighborhood grows and the attempt is repeated; where it fails at the largest neighborhood, the
+//! nodes go back and the tets are named.
 //!
 //! When nothing is bad, the cost is one determinant per tet. The order of work is fixed, so results are the same on any
 //! number of threads. Limits: the topology stays; tets without movable nodes cannot be helped.
