@@ -2,10 +2,12 @@
 //! Run with `cargo bench -p risorius-solve`; `RAYON_NUM_THREADS` sets the threads.
 
 use glam::DVec3;
+use rayon::prelude::*;
 use risorius_mesh::progress::silent;
 use risorius_mesh::tets::TetMesh;
+use risorius_solve::springs::lumped_masses;
 use risorius_solve::{Barrier, Options, Preconditioner, Problem, Report, Spring, Springs, System, Tissue};
-use risorius_solve::{Energy, minimize, minimize_quasi};
+use risorius_solve::{Diffusion, Energy, UntangleOptions, minimize, minimize_quasi, settle, untangle};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
@@ -79,7 +81,19 @@ fn cases(mesh: &TetMesh) -> Vec<Case> {
     let bottom: Vec<bool> = mesh.nodes.iter().map(|p| p.z < 1e-9).collect();
     let ends: Vec<bool> = mesh.nodes.iter().map(|p| p.x < 1e-9 || p.x > SIZE.x - 1e-9).collect();
     let moved = mesh.nodes.iter().zip(&ends).map(|(&p, _)| bent(p)).collect();
+    // Skin springs as in the last case, and a bottom that slides.
+    let mut sliding = pulled(smiling, 1000.0).springs().to_vec();
+    for v in (0..mesh.nodes.len()).filter(|&v| bottom[v]) {
+        sliding.push(Spring { normal: Some(DVec3::Z), ..Spring::at_node(v as u32, mesh.nodes[v], 1000.0) });
+    }
+    let sliding = Springs::prepare(&sliding).unwrap_or_default();
     vec![
+        Case {
+            name: "skin pulled to a smile by 1000 N/m, bottom sliding by 1000 N/m",
+            held: vec![false; mesh.nodes.len()],
+            springs: sliding,
+            start: mesh.nodes.clone(),
+        },
         Case {
             name: "ends held, stretched 20 % and bent, start bent",
             held: ends,
@@ -104,22 +118,10 @@ fn cases(mesh: &TetMesh) -> Vec<Case> {
 fn say(out: &mut impl Write, name: &str, prepared: Duration, total: Duration, r: &Report, error: f64) {
     let ms = |d: Duration| d.as_secs_f64() * 1e3;
     let t = &r.times;
-    let line = format!(
-        "  {name:22} prepare {:6.1} ms  solve {:7.1} ms  {:3} it {:3} ev  {:?}  force {:.1e} N  det {:.3}  assembly {:.0} factor {:.0} solve {:.0} search {:.0}  apart {:.1e} m",
-        ms(prepared),
-        ms(total),
-        r.iterations,
-        r.evaluations,
-        r.outcome,
-        r.residual,
-        r.smallest_det,
-        ms(t.assembly),
-        ms(t.factor),
-        ms(t.solve),
-        ms(t.line_search),
-        error
-    );
-    let _ = writeln!(out, "{line}");
+    let _ = write!(out, "  {name:22} prepare {:6.1} ms  solve {:7.1} ms", ms(prepared), ms(total));
+    let _ = write!(out, "  {:3} it {:3} ev  {:?}  force {:.1e} N", r.iterations, r.evaluations, r.outcome, r.residual);
+    let _ = write!(out, "  det {:.3}  assembly {:.0} factor {:.0}", r.smallest_det, ms(t.assembly), ms(t.factor));
+    let _ = writeln!(out, " solve {:.0} search {:.0}  apart {error:.1e} m", ms(t.solve), ms(t.line_search));
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -142,8 +144,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let problem = Problem { system: &system, energies: &[&tissue, &case.springs], loads: &[] };
             let begin = Instant::now();
             let mut x = case.start.clone();
-            let report = minimize(&problem, &mut x, &Options::default(), &silent)?;
+            let report = minimize(&problem, &mut x, &Options { force_tolerance: 1e-9, ..Options::default() }, &silent)?;
             say(&mut out, "newton", Duration::ZERO, begin.elapsed(), &report, 0.0);
+            let begin = Instant::now();
+            let mut y = case.start.clone();
+            let report = settle(&problem, &mut y, &Options::default(), &silent)?;
+            let error = x.iter().zip(&y).map(|(a, b)| a.distance(*b)).fold(0.0, f64::max);
+            say(&mut out, "settle (default)", Duration::ZERO, begin.elapsed(), &report, error);
             for which in ["laplacian", "stiffness"] {
                 let begin = Instant::now();
                 let preconditioner = match which {
@@ -151,7 +158,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     _ => Preconditioner::stiffness(&problem, &case.start)?,
                 };
                 let prepared = begin.elapsed();
-                for (name, tolerance) in [("1e-5 N", 1e-5), ("1e-7 N", 1e-7)] {
+                for (name, tolerance) in [("1e-6 N", 1e-6), ("1e-8 N", 1e-8)] {
                     let begin = Instant::now();
                     let mut y = case.start.clone();
                     let options = Options {
@@ -167,5 +174,85 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         }
     }
+    others(&mut out, &mesh)
+}
+
+/// A dynamic step, diffusion, untangling.
+fn others(out: &mut impl Write, mesh: &TetMesh) -> Result<(), Box<dyn std::error::Error>> {
+    let ms = |begin: Instant| begin.elapsed().as_secs_f64() * 1e3;
+    let n = mesh.tets.len();
+    let bottom: Vec<bool> = mesh.nodes.iter().map(|p| p.z < 1e-9).collect();
+    let tissue =
+        Tissue::prepare(&mesh.tets, &mesh.nodes, None, &vec![5000.0; n], &vec![2500.0; n], Barrier::default())?;
+    for dt in [1.0 / 300.0, 1.0 / 60.0] {
+        let flight: Vec<DVec3> =
+            mesh.nodes.iter().map(|p| *p + DVec3::new(0.5, 0.2, 0.1) * dt * (p.z / SIZE.z)).collect();
+        let inertia = Springs::inertia(&lumped_masses(mesh, 1100.0), &flight, dt)?;
+        let system = System::prepare(&bottom, &[&mesh.tets, inertia.stencils()])?;
+        let problem = Problem { system: &system, energies: &[&tissue, &inertia], loads: &[] };
+        let preconditioner = Preconditioner::laplacian(&problem)?;
+        let options = Options { max_iterations: 200, force_tolerance: 1e-5, ..Options::default() };
+        let mut x = mesh.nodes.clone();
+        let begin = Instant::now();
+        let report = minimize_quasi(&problem, &preconditioner, &mut x, &options, &silent)?;
+        say(out, &format!("step of {:.1} ms", dt * 1e3), Duration::ZERO, begin.elapsed(), &report, 0.0);
+    }
+    shapes(out, mesh, &bottom)?;
+    let begin = Instant::now();
+    let diffusion = Diffusion::prepare(mesh, &vec![false; mesh.nodes.len()], 1e-4, 1)?;
+    let prepared = ms(begin);
+    let begin = Instant::now();
+    diffusion.run(&vec![[1.0, 2.0]; mesh.nodes.len()])?;
+    writeln!(out, "  diffusion: prepare {prepared:.1} ms, two columns {:.1} ms", ms(begin))?;
+
+    let movable: Vec<bool> = mesh.nodes.iter().map(|p| p.z > 1e-9).collect();
+    let mut x = mesh.nodes.clone();
+    let begin = Instant::now();
+    untangle(&mesh.tets, tissue.rest(), &mut x, &movable, &UntangleOptions::default())?;
+    writeln!(out, "  untangle: nothing to do {:.2} ms", ms(begin))?;
+    for v in (0..x.len()).filter(|v| movable[*v]).step_by(150) {
+        x[v] += DVec3::new(0.004, -0.005, 0.003);
+    }
+    let begin = Instant::now();
+    let done = untangle(&mesh.tets, tissue.rest(), &mut x, &movable, &UntangleOptions::default())?;
+    writeln!(
+        out,
+        "  untangle: {} bad tets, {} left, {} nodes moved by up to {:.1} mm, {:.0} ms",
+        done.n_bad,
+        done.still_bad.len(),
+        done.moved.len(),
+        done.longest_motion * 1e3,
+        ms(begin)
+    )?;
+    Ok(())
+}
+
+/// Blendvolumes: springs that stiffen in four stages, each state the next rest state, shapes in parallel.
+fn shapes(out: &mut impl Write, mesh: &TetMesh, held: &[bool]) -> Result<(), Box<dyn std::error::Error>> {
+    let n = mesh.tets.len();
+    let skin: Vec<usize> = (0..mesh.nodes.len()).filter(|&v| mesh.nodes[v].z > SIZE.z - 1e-9).collect();
+    let springs = |strength: f64, stiffness: f64| {
+        let target = |v: usize| mesh.nodes[v].lerp(smiling(mesh.nodes[v]), strength);
+        let list: Vec<Spring> = skin.iter().map(|&v| Spring::at_node(v as u32, target(v), stiffness)).collect();
+        Springs::prepare(&list)
+    };
+    let system = System::prepare(held, &[&mesh.tets, springs(1.0, 1.0)?.stencils()])?;
+    let neutral: Vec<f64> = (0..n).map(|t| mesh.edges_of(t).determinant() / 6.0).collect();
+    let barrier = Barrier { strength: 5000.0, threshold: 0.3 };
+    let begin = Instant::now();
+    let solved = (1..=16).into_par_iter().map(|k| {
+        let mut x = mesh.nodes.clone();
+        for stiffness in [3.0, 30.0, 300.0, 3000.0] {
+            let springs = springs(f64::from(k) / 16.0, stiffness)?;
+            let (mu, lambda) = (vec![5000.0; n], vec![100.0; n]);
+            let tissue = Tissue::prepare(&mesh.tets, &x, Some(&neutral), &mu, &lambda, barrier)?;
+            let problem = Problem { system: &system, energies: &[&tissue, &springs], loads: &[] };
+            settle(&problem, &mut x, &Options::default(), &silent)?;
+        }
+        Ok(x)
+    });
+    let solved: Vec<Vec<DVec3>> = solved.collect::<Result<_, risorius_solve::SolveError>>()?;
+    let each = begin.elapsed().as_secs_f64() / solved.len() as f64;
+    writeln!(out, "  blendvolumes: {} shapes of 4 stages, {:.2} s each", solved.len(), each)?;
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Energies that repair inverted tets: one that unfolds them, one that keeps them unfolded.
 //!
-//! `Unfold` is the regularized distortion of [Garanzha21, eq. 3 and 4]: with `D = det F - floor`, a floor that `det F`
-//! shall exceed, and `chi(D) = (D + sqrt(eps^2 + D^2)) / 2`, a positive function that tends to `max(D, 0)`,
+//! `Unfold` is the regularized distortion of [Garanzha21, regularized energy]: with `D = det F - floor`, a floor that
+//! `det F` shall exceed, and `chi(D) = (D + sqrt(eps^2 + D^2)) / 2`, a positive function that tends to `max(D, 0)`,
 //!
 //! ```text
 //! psi = |F|^2 / chi^(2/3) + (D^2 + 1) / chi
@@ -113,7 +113,13 @@ impl Energy for Foldover {
 
     fn hessians(&self, x: &[DVec3], elements: Range<usize>, exact: bool, blocks: &mut [ElementBlocks<3>]) {
         for (block, tet) in blocks.iter_mut().zip(elements) {
-            let svd = svd(self.gradient_of(x, tet));
+            let f = self.gradient_of(x, tet);
+            // Nearly all tets of a patch: not worth a decomposition.
+            if matches!(self.mode, Mode::Keep(_)) && f.determinant() > 2.0 * self.floor {
+                *block = [[[0.0; 3]; 3]; 10];
+                continue;
+            }
+            let svd = svd(f);
             let d = self.density(svd.s.length_squared(), svd.s.element_product());
             let spectrum = Spectrum::of_invariants(svd.s, d.i, d.ij, d.j, d.jj);
             let spectrum = if exact { spectrum } else { spectrum.projected() };

@@ -70,7 +70,7 @@ pub enum SolveError {
     },
     /// The state to start from has no finite energy.
     #[error(
-        "the energy of the start is not finite: positions are not finite, or tets are inverted under a barrier (untangle first)"
+        "the start has no finite energy: positions are not numbers, or tets are inverted under a barrier (untangle)"
     )]
     BadStart,
     /// The matrix could not be factored.

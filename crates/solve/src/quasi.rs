@@ -1,10 +1,11 @@
 //! Quasi-Newton with a factor that stays: many, cheap steps.
 //!
-//! L-BFGS whose first guess of the inverse Hessian is a solve with a fixed factor [Liu17, sec. 4]: a few pairs of steps
+//! L-BFGS whose first guess of the inverse Hessian is a solve with a fixed factor [Liu17, L-BFGS]: a few pairs of steps
 //! and gradient changes correct what the factor does not know. Two factors are offered. The Laplacian (one unknown per
 //! node, shared by x, y, z) is quick to factor and to solve, and knows stiffness and springs but neither rotation nor
-//! volume. The stiffness at the start knows everything about the start. The minimum is the same as Newton's, to the
-//! tolerance: only the way there differs. The line search is the same, with the same promises.
+//! volume, nor the direction of sliding planes. The stiffness at a state knows everything about that state, for ten
+//! times the cost; shapes that start from the same neutral with the same springs can share one. The minimum is the same
+//! as Newton's, to the tolerance: only the way there differs. The line search is the same, with the same promises.
 
 use crate::SolveError;
 use crate::descent::{Descent, Step, dot, longest, timed};
@@ -14,8 +15,9 @@ use glam::DVec3;
 use risorius_linalg::SparseCholesky;
 use risorius_mesh::progress::{Progress, tick};
 use std::collections::VecDeque;
+use std::time::Duration;
 
-/// Steps remembered. [Liu17, sec. 4.2] finds little gain beyond five; eight costs nothing beside the solves.
+/// Steps remembered. Few are enough beside such a factor; eight cost little beside the solves.
 const MEMORY: usize = 8;
 
 /// A factor that stands for the second derivatives. Immutable: may be shared by problems that differ little.
@@ -133,20 +135,28 @@ fn remember(pairs: &mut VecDeque<Pair>, descent: &Descent, d: &[DVec3], alpha: f
     }
 }
 
-/// The default way to a minimum: quasi-Newton with the Laplacian, and Newton from there if 150 steps were not enough.
+/// The default way to a minimum: quasi-Newton, and Newton from there if 150 steps were not enough.
 ///
-/// On 9460 nodes and 40824 tets under a fifth of stretch the Laplacian needs 15 to 55 steps of about 10 ms where one
-/// step of Newton's method costs 200 to 500 ms; Newton wins only where a barrier or very uneven compression makes the
-/// second derivatives unlike the Laplacian's. The iterations of both count in the report.
+/// On 9460 nodes and 40824 tets under a fifth of stretch the Laplacian needs 14 to 42 steps of 5 to 8 ms where Newton's
+/// method needs 4 or 5 of 100 to 250 ms. Springs along normals only make it slow (140 steps); then the stiffness at the
+/// start is factored instead (11 steps of 20 ms). Newton is left for what is unlike both: barriers, very uneven
+/// compression. The iterations of both count in the report.
 pub fn settle(
     problem: &Problem,
     x: &mut [DVec3],
     options: &Options,
     progress: &Progress,
 ) -> Result<Report, SolveError> {
-    let preconditioner = timed_preconditioner(problem)?;
+    let mut factor_time = Duration::ZERO;
+    let preconditioner = timed(&mut factor_time, || {
+        if problem.energies.iter().any(|energy| energy.is_directional()) {
+            Preconditioner::stiffness(problem, x)
+        } else {
+            Preconditioner::laplacian(problem)
+        }
+    })?;
     let cheap = Options { max_iterations: 150, ..*options };
-    let first = minimize_quasi(problem, &preconditioner.0, x, &cheap, progress)?;
+    let first = minimize_quasi(problem, &preconditioner, x, &cheap, progress)?;
     let mut report = first;
     if matches!(first.outcome, Outcome::IterationLimit | Outcome::Stalled) {
         report = crate::newton::minimize(problem, x, options, progress)?;
@@ -155,12 +165,6 @@ pub fn settle(
         report.times.solve += first.times.solve;
         report.times.line_search += first.times.line_search;
     }
-    report.times.factor += preconditioner.1;
+    report.times.factor += factor_time;
     Ok(report)
-}
-
-fn timed_preconditioner(problem: &Problem) -> Result<(Preconditioner, std::time::Duration), SolveError> {
-    let mut time = std::time::Duration::ZERO;
-    let preconditioner = timed(&mut time, || Preconditioner::laplacian(problem))?;
-    Ok((preconditioner, time))
 }

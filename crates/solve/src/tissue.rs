@@ -106,7 +106,7 @@ impl Tissue {
         check_length("lambda per tet", lambda.len(), tets.len())?;
         check_values("mu", mu.iter().copied())?;
         check_values("lambda", lambda.iter().copied())?;
-        check_values("barrier strength", [barrier.strength].into_iter())?;
+        check_values("barrier (strength, threshold)", [barrier.strength, barrier.threshold].into_iter())?;
         let rest = TissueRest::prepare(tets, rest)?;
         let ratio = match reference_volume {
             None => vec![1.0; tets.len()],

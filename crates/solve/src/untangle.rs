@@ -1,11 +1,11 @@
 //! Repairs inverted or too flat tets by moving few nodes a little.
 //!
 //! Around every bad tet (`det F` over its rest shape below a threshold) a few rings of movable nodes are freed. There,
-//! the regularized foldover-free energy of [Garanzha21, sec. 3] is minimized by projected Newton with a weak pull to the
-//! input while its regularization is lowered, until every tet is above the threshold. From that state, nodes are drawn
-//! back to the input behind a barrier at the threshold, so that in the end only what is needed has moved. Where this
-//! fails, the neighborhood grows and the attempt is repeated; where it fails at the largest neighborhood, the nodes go
-//! back and the tets are named.
+//! the regularized foldover-free energy of [Garanzha21, untangling] is minimized by projected Newton with a weak pull
+//! to the input while its regularization is lowered, until every tet is above the threshold. From that state, nodes are
+//! drawn back to the input behind a barrier at the threshold, so that in the end only what is needed has moved. Where
+//! this fails, the neighborhood grows and the attempt is repeated; where it fails at the largest neighborhood, the
+//! nodes go back and the tets are named.
 //!
 //! When nothing is bad, the cost is one determinant per tet. The order of work is fixed, so results are the same on any
 //! number of threads. Limits: the topology stays; tets without movable nodes cannot be helped.
@@ -86,8 +86,16 @@ pub fn untangle(
             break;
         }
         last_size = region.len();
-        for patch in neighbors.patches(tets, &region) {
-            repair(tets, rest, x, &patch, &neighbors, options)?;
+        // No tet has free nodes of two patches, so they do not feel each other.
+        let patches = neighbors.patches(tets, &region);
+        let repairs: Vec<Option<Vec<DVec3>>> = patches
+            .par_iter()
+            .map(|patch| repair(tets, rest, x, patch, &neighbors, options))
+            .collect::<Result<_, _>>()?;
+        for (patch, state) in patches.iter().zip(repairs) {
+            for (&node, position) in patch.iter().zip(state.into_iter().flatten()) {
+                x[node as usize] = position;
+            }
         }
         let left = bad_tets(tets, rest, x, options.threshold);
         if left.len() == hopeless.len() || rings >= options.last_rings {
@@ -163,7 +171,7 @@ impl Neighbors {
         all
     }
 
-    /// The connected pieces of a region: they can be repaired one after another.
+    /// The connected pieces of a region: no tet has nodes of two.
     fn patches(&self, tets: &[Stencil], region: &[u32]) -> Vec<Vec<u32>> {
         let mut waiting: std::collections::BTreeSet<u32> = region.iter().copied().collect();
         let mut patches = Vec::new();
@@ -217,15 +225,15 @@ impl Patch {
     }
 }
 
-/// Unfolds one patch and draws it back; leaves `x` alone if it cannot.
+/// Unfolds one patch and draws it back: the positions of its free nodes, or none if it is good or cannot be helped.
 fn repair(
     tets: &[Stencil],
     rest: &TissueRest,
-    x: &mut [DVec3],
+    x: &[DVec3],
     free: &[u32],
     neighbors: &Neighbors,
     options: &UntangleOptions,
-) -> Result<(), SolveError> {
+) -> Result<Option<Vec<DVec3>>, SolveError> {
     let patch = Patch::prepare(tets, rest, free, neighbors);
     let input: Vec<DVec3> = patch.nodes.iter().map(|&node| x[node as usize]).collect();
     let held: Vec<bool> = (0..patch.nodes.len()).map(|node| node >= patch.n_free).collect();
@@ -235,7 +243,7 @@ fn repair(
         Foldover { tets: patch.tets.clone(), inverse: patch.inverse.clone(), floor, mode: Mode::Unfold(1.0) };
     let least = |x: &[DVec3], energy: &Foldover| energy.smallest_det(x, 0..energy.tets.len());
     if least(&input, &energy) >= floor {
-        return Ok(());
+        return Ok(None);
     }
     let pull = |weight: f64| -> Result<Springs, SolveError> {
         let stiffness = weight / (patch.size * patch.size);
@@ -253,17 +261,16 @@ fn repair(
     };
     let mut now = input.clone();
     if !unfold(&system, &mut energy, &weak, &mut now, &newton)? {
-        return Ok(());
+        return Ok(None);
     }
     let mut near = now.clone();
     energy.mode = Mode::Keep(1e-2);
     let problem = Problem { system: &system, energies: &[&energy, &pull(1.0)?], loads: &[] };
-    let back = minimize(&problem, &mut near, &Options { max_iterations: 60, ..newton }, &silent);
-    let state = if back.is_ok() && least(&near, &energy) >= floor { near } else { now };
-    for (&node, position) in patch.nodes.iter().zip(state).take(patch.n_free) {
-        x[node as usize] = position;
-    }
-    Ok(())
+    let precise = Options { max_iterations: 60, step_tolerance: 1e-3 * patch.size, ..newton };
+    let back = minimize(&problem, &mut near, &precise, &silent);
+    let mut state = if back.is_ok() && least(&near, &energy) >= floor { near } else { now };
+    state.truncate(patch.n_free);
+    Ok(Some(state))
 }
 
 /// Lowers the regularization until every tet is above the floor; false if that does not happen.
@@ -281,7 +288,7 @@ fn unfold(
         if excess > 0.0 {
             return Ok(true);
         }
-        // Large enough that the worst tet still feels its way out, and never growing [Garanzha21, sec. 3.3].
+        // Large enough that the worst tet still feels its way out, and never growing.
         eps = (0.7 * eps).min((1e-6 + 0.04 * excess * excess).sqrt()).max(1e-4);
         energy.mode = Mode::Unfold(eps);
         let problem = Problem { system, energies: &[&*energy, pull], loads: &[] };
