@@ -11,7 +11,7 @@ use super::table::{row, rows};
 use glam::DVec3;
 
 /// Where ribs C1..C6 begin, on the middle line.
-const TOP: &str = "0 113 68, 0 132.5 27, 0 134 -32, 0 109 -79, 0 54 -99.5, 0 -26 -74";
+const TOP: &str = "0 113 69, 0 133 28, 0 135 -33, 0 110 -83, 0 50 -104.5, 0 -26 -74";
 /// Where they end, at the ear.
 const AT_EAR: &str = "73.2 22.5 -13, 73.6 20 -21, 73.2 13.5 -27, 71.8 4 -30, 69.3 -8 -29.5, 66.5 -17.5 -24.5";
 /// An ellipsoid near the cranium, whose directions space the ribs.

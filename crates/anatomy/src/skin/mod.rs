@@ -16,6 +16,10 @@ mod marks;
 mod mouth;
 mod subdivide;
 mod table;
+mod teeth;
+#[cfg(test)]
+mod tests;
+mod tongue;
 
 pub use cage::Chain;
 
@@ -77,6 +81,13 @@ pub fn neutral() -> NeutralHead {
     head.parts.push(skin_part(&fine));
     head.parts.push(eyeball::build("eye_left", false));
     head.parts.push(eyeball::build("eye_right", true));
+    for jaw in [teeth::Jaw::Upper, teeth::Jaw::Lower] {
+        head.parts.push(teeth::teeth(jaw));
+    }
+    for jaw in [teeth::Jaw::Upper, teeth::Jaw::Lower] {
+        head.parts.push(teeth::gums(jaw));
+    }
+    head.parts.push(tongue::build());
     let mirrored = |p: DVec3| DVec3::new(-p.x, p.y, p.z);
     head.eyes =
         [eyes::CENTER, mirrored(eyes::CENTER)].map(|c| Eyeball { center: c * METERS, radius: eyes::RADIUS * METERS });
@@ -93,6 +104,7 @@ fn skin() -> Cage {
     cage.points = subdivide::fit(&cage.points, &cage.faces, 14);
     let mut fine = subdivide::subdivide(&subdivide::subdivide(&cage));
     fine.points = subdivide::limit(&fine.points, &fine.faces);
+    cage::smooth(&mut fine, 40);
     finish::finish(&mut fine);
     finish::symmetrize(&mut fine);
     fine

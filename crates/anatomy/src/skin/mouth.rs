@@ -5,7 +5,7 @@ use super::table::{row, rows};
 use glam::DVec3;
 
 /// Half the opening between the lips, in mm.
-pub const HALF_GAP: f64 = 0.15;
+pub const HALF_GAP: f64 = 0.12;
 
 /// From outside: skin next to the red, border of the red, its fullest line; k0..k10.
 const LIPS: &str = "
@@ -16,7 +16,7 @@ const LIPS: &str = "
 /// Where the lips meet, k0..k5: the front of their contact and its back. Both lips keep [`HALF_GAP`] from it.
 const CONTACT: &str = "
     0 -44.3 100.8, 5 -43.9 100.6, 10 -43.9 99.1, 15 -44.2 96.1, 20 -44.5 92, 24.6 -44.7 86.6
-    0 -44.3 95, 4.8 -43.9 94.7, 9.6 -43.9 93.4, 14.4 -44.2 90.9, 19 -44.5 87.4, 23.8 -44.7 83.8";
+    0 -44.3 92.8, 4.8 -43.9 92.4, 9.6 -43.9 90.7, 14.4 -44.2 87.8, 19 -44.5 84.6, 23.8 -44.7 82";
 
 /// The bag: the furrow between lips and gums, and the ring at the molars; k0..k10.
 const BAG: &str = "
