@@ -28,6 +28,10 @@ pub enum Label {
     Chin,
     /// Skin around the red of the lips.
     AroundMouth,
+    /// Lower border of the jaw.
+    Jaw,
+    /// Between the jaw's two sides.
+    UnderChin,
     /// Below jaw and chin.
     Neck,
     /// Auricle.
@@ -236,7 +240,8 @@ fn label_looseness(label: Label) -> f64 {
     match label {
         Label::Scalp | Label::Neck => 1.0,
         Label::Cheek | Label::Forehead => 0.8,
-        Label::Brow | Label::Chin => 0.3,
+        Label::Brow | Label::Chin | Label::Jaw => 0.3,
+        Label::UnderChin => 0.45,
         Label::AroundMouth | Label::NoseCrease => 0.25,
         Label::LidLower => 0.5,
         Label::LidUpper => 0.1,

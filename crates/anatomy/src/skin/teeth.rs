@@ -132,7 +132,7 @@ fn crown(jaw: Jaw, i: usize) -> Cage {
     let tooth = &jaw.table()[i];
     let (place, along, out) = jaw.arch(jaw.middle(i));
     // Teeth keep a little apart, and their outer surface lies on the arch at the edge.
-    let width = 0.5 * (tooth.width - 0.9);
+    let width = 0.5 * (tooth.width - if i < 3 { 0.5 } else { 0.9 });
     // (height above the edge, half width, outer and inner face relative to the arch)
     let full = 0.5 * tooth.height;
     let levels = [
