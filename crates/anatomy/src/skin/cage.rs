@@ -36,10 +36,14 @@ pub enum Label {
     Neck,
     /// Auricle.
     Ear,
-    /// Upper lid up to the brow.
+    /// Upper lid up to its fold.
     LidUpper,
     /// Lower lid.
     LidLower,
+    /// From the fold of the upper lid to the brow.
+    OrbitUpper,
+    /// From the lower lid to the cheek.
+    OrbitLower,
     /// Behind the lids, around the eyeball.
     EyeSocket,
     /// Red of the upper lip.
@@ -243,8 +247,8 @@ fn label_looseness(label: Label) -> f64 {
         Label::Brow | Label::Chin | Label::Jaw => 0.3,
         Label::UnderChin => 0.45,
         Label::AroundMouth | Label::NoseCrease => 0.25,
-        Label::LidLower => 0.5,
-        Label::LidUpper => 0.1,
+        Label::LidLower | Label::OrbitLower => 0.5,
+        Label::LidUpper | Label::OrbitUpper => 0.1,
         _ => 0.0,
     }
 }
@@ -291,7 +295,7 @@ fn mirrored_loops(cage: &Cage) -> BTreeMap<String, Chain> {
             loops.insert(name.replace("left", "right"), Chain { vertices: other, closed: chain.closed });
             loops.insert(name.clone(), chain.clone());
         } else {
-            // From the far end of the right side over the middle to the left; a loop through the middle twice is closed.
+            // From the right over the middle to the left; a loop through the middle twice is closed.
             let on_axis = |v: Option<&u32>| v.is_some_and(|&v| cage.mirror[v as usize] == v);
             let closed = on_axis(chain.vertices.last());
             let last = other.len() - usize::from(closed);

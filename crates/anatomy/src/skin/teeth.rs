@@ -25,7 +25,8 @@ struct Tooth {
     height: f64,
     /// Across the arch at the gum and at the edge.
     depth: [f64; 2],
-    /// y of the edge, and how far its corners stand out from its middle (cusps), or its middle from the corners (point).
+    /// y of the edge, and how far its corners stand out from its middle (cusps), or below 0 its middle from the
+    /// corners (point).
     edge: f64,
     cusp: f64,
 }
@@ -173,7 +174,7 @@ fn crown(jaw: Jaw, i: usize) -> Cage {
 
 /// How far ring vertex `k` of an edge lies behind its foremost points.
 fn relief(cusp: f64, k: usize) -> f64 {
-    match (cusp > 0.0, k % 2 == 0, k) {
+    match (cusp > 0.0, k.is_multiple_of(2), k) {
         // Corners are cusps, what is between them lies lower.
         (true, true, _) => 0.0,
         (true, false, _) => 0.7 * cusp,
