@@ -22,6 +22,12 @@ pub(crate) struct Surface {
     pub eye: Option<usize>,
     /// Roots and tips of lashes, see [`PieceLook::span`].
     pub span: [f32; 2],
+    /// Which of the scene's layers it is drawn in: 0 for all that hides what is behind.
+    pub layer: usize,
+    /// Share of what is behind that it hides where it is seen straight on.
+    pub opacity: f32,
+    /// The sides of its polygons are drawn where no wireframe is asked for, too.
+    pub outlined: bool,
 }
 
 impl Surface {
@@ -31,7 +37,7 @@ impl Surface {
             Kind::Skin => 1.0,
             Kind::Mouth | Kind::Tongue => 0.6,
             Kind::Teeth => 0.15,
-            Kind::Eye | Kind::Lash | Kind::Hair | Kind::Hidden => 0.0,
+            Kind::Eye | Kind::Lash | Kind::Hair | Kind::Hidden | Kind::Piece(_) => 0.0,
         }
     }
 }
@@ -63,6 +69,8 @@ pub struct FaceLook {
     pub(crate) inside: Vec<f32>,
     /// Points of the face, at rest and where shapes move them furthest, which [`crate::Framing::Face`] looks at.
     pub(crate) face: Vec<Vec3>,
+    /// What the colors of surfaces are multiplied by at each vertex; empty for 1 everywhere.
+    pub(crate) tint: Vec<Vec3>,
 }
 
 /// From file coordinates to face space.
@@ -74,8 +82,20 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
+    /// A frame whose origin is between `lo` and `hi` (already turned by `rotation`), which are 1 above and below it, or
+    /// beside it if that is further.
+    pub fn around(rotation: DMat3, lo: DVec3, hi: DVec3) -> Self {
+        let half = (0.5 * (hi - lo).truncate()).max_element();
+        let per_unit = if half > 0.0 && (1.0 / half).is_finite() { 1.0 / half } else { 1.0 };
+        Self { rotation, center: 0.5 * (lo + hi), per_unit }
+    }
+
     pub fn point(&self, p: [f32; 3]) -> Vec3 {
-        ((self.rotation * DVec3::from(p.map(f64::from)) - self.center) * self.per_unit).as_vec3()
+        self.place(DVec3::from(p.map(f64::from)))
+    }
+
+    pub fn place(&self, p: DVec3) -> Vec3 {
+        ((self.rotation * p - self.center) * self.per_unit).as_vec3()
     }
 }
 
@@ -85,9 +105,7 @@ impl FaceLook {
         let rotation = rig.space.si_axes_from_file();
         let turned: Vec<DVec3> = rig.neutral.iter().map(|p| rotation * DVec3::from(p.map(f64::from))).collect();
         let (face, lo, hi) = find_face(rig, &turned);
-        let half = (0.5 * (hi - lo).truncate()).max_element();
-        let per_unit = if half > 0.0 && (1.0 / half).is_finite() { 1.0 / half } else { 1.0 };
-        let frame = Frame { rotation, center: 0.5 * (lo + hi), per_unit };
+        let frame = Frame::around(rotation, lo, hi);
         let rest: Vec<Vec3> = rig.neutral.iter().map(|&p| frame.point(p)).collect();
         let face = reach_of(rig, &face, &frame);
 
@@ -114,6 +132,7 @@ impl FaceLook {
             rest_normals,
             inside,
             face,
+            tint: Vec::new(),
         }
     }
 
@@ -210,7 +229,8 @@ fn color(
                 continue;
             }
             let color = base_color(rig, &sources[t as usize], kind);
-            let surface = Surface { kind, color, eye: look.eye, span: look.span };
+            let (eye, span) = (look.eye, look.span);
+            let surface = Surface { kind, color, eye, span, layer: 0, opacity: 1.0, outlined: false };
             let idx = surfaces.iter().rposition(|s| *s == surface).unwrap_or_else(|| {
                 surfaces.push(surface);
                 surfaces.len() - 1
@@ -247,7 +267,7 @@ fn base_color(rig: &Rig, source: &Source, kind: Kind) -> [f32; 3] {
         Kind::Eye => [0.78, 0.75, 0.72],
         Kind::Lash => [0.035, 0.024, 0.02],
         Kind::Hair => [0.07, 0.045, 0.03],
-        Kind::Hidden => [0.0; 3],
+        Kind::Hidden | Kind::Piece(_) => [0.0; 3],
     }
 }
 

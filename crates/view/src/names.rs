@@ -3,6 +3,8 @@
 //! Names are cut into words at punctuation and case changes, so that "eyeLashes_L", "M_EyeLashes" and "eye lashes"
 //! read alike, and "solid" is no lid. Words that mean skin decide nothing: a mesh called "face" often holds teeth too.
 
+use crate::model::Finish;
+
 /// What a surface is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -22,6 +24,8 @@ pub(crate) enum Kind {
     Hair,
     /// Transparent shells over the eye (tear film, cornea, soft shadow): not drawn.
     Hidden,
+    /// A piece of a model, which says itself how it looks.
+    Piece(Finish),
 }
 
 impl Kind {
