@@ -46,6 +46,8 @@ pub struct LabeledPoint {
 const LINE_SLACK: f32 = 0.001;
 /// The same for dots, which are put on skins of other meshes.
 const DOT_SLACK: f32 = 0.004;
+/// Pixels across from which a line has a dark edge.
+const CASED: f32 = 2.0;
 const DOT_RADIUS: f32 = 3.2;
 /// What is left of a dot that is hidden, and of its name.
 const DIMMED: f32 = 0.38;
@@ -60,19 +62,28 @@ struct Ink {
 /// Draws `lines` where the surface, whose nearness at the samples of each pixel is in `depths`, does not hide them.
 pub(crate) fn draw_lines(canvas: &mut Canvas, lines: &[Polyline], scene: &Scene, depths: &[[f32; 4]]) {
     for line in lines.iter().filter(|l| l.width > 0.0 && l.width < 1000.0) {
-        let mut inks = inked(canvas, line, scene);
-        // Where segments meet, the one that covers more; ties cannot matter, as the nearer comes first.
-        inks.sort_unstable_by(|a, b| {
-            (a.pixel.cmp(&b.pixel)).then(b.coverage.total_cmp(&a.coverage)).then(b.nearness.total_cmp(&a.nearness))
-        });
-        inks.dedup_by_key(|ink| ink.pixel);
-        for ink in inks {
-            let reach = ink.nearness * (1.0 + LINE_SLACK);
-            let seen = depths[ink.pixel].iter().filter(|&&d| d <= reach).count() as f32 / 4.0;
-            let left = seen + (1.0 - seen) * line.hidden.clamp(0.0, 1.0);
-            let (x, y) = (ink.pixel % canvas.width, ink.pixel / canvas.width);
-            canvas.blend(x as i64, y as i64, line.color, ink.coverage * left);
+        if line.width >= CASED {
+            // A dark edge, so that pale lines show on pale bones.
+            let casing = Polyline { width: line.width + 1.6, color: [18, 18, 20, line.color[3] / 2], ..line.clone() };
+            draw_line(canvas, &casing, scene, depths);
         }
+        draw_line(canvas, line, scene, depths);
+    }
+}
+
+fn draw_line(canvas: &mut Canvas, line: &Polyline, scene: &Scene, depths: &[[f32; 4]]) {
+    let mut inks = inked(canvas, line, scene);
+    // Where segments meet, the one that covers more; ties cannot matter, as the nearer comes first.
+    inks.sort_unstable_by(|a, b| {
+        (a.pixel.cmp(&b.pixel)).then(b.coverage.total_cmp(&a.coverage)).then(b.nearness.total_cmp(&a.nearness))
+    });
+    inks.dedup_by_key(|ink| ink.pixel);
+    for ink in inks {
+        let reach = ink.nearness * (1.0 + LINE_SLACK);
+        let seen = depths[ink.pixel].iter().filter(|&&d| d <= reach).count() as f32 / 4.0;
+        let left = seen + (1.0 - seen) * line.hidden.clamp(0.0, 1.0);
+        let (x, y) = (ink.pixel % canvas.width, ink.pixel / canvas.width);
+        canvas.blend(x as i64, y as i64, line.color, ink.coverage * left);
     }
 }
 
@@ -105,7 +116,7 @@ struct Tag<'a> {
 
 /// Draws dots and their names, hidden ones dimmed and below the others.
 pub(crate) fn draw_labels(canvas: &mut Canvas, labels: &[LabeledPoint], scene: &Scene, surface: &Visibility) {
-    let size = if label_size(canvas.width, canvas.height) > 16 { 16 } else { 12 };
+    let size = label_size(canvas.width, canvas.height).min(16);
     let edge = [canvas.width as f32, canvas.height as f32];
     let mut tags: Vec<Tag> = Vec::new();
     for label in labels {
@@ -149,7 +160,8 @@ fn draw_tag(canvas: &mut Canvas, tag: &Tag, place: Option<[f32; 4]>, size: usize
     canvas.disc(tag.at.into(), DOT_RADIUS + 1.1, faded([16, 16, 18, 220]));
     canvas.disc(tag.at.into(), DOT_RADIUS, faded(tag.color));
     if let Some([x, y, ..]) = place {
-        let (x, y) = (x.round() as i64, y.round() as i64);
+        // The box is around the letters, without the room above and below them.
+        let (x, y) = (x.round() as i64, (y - 0.1 * text_height(size) as f32).round() as i64);
         for (dx, dy) in [(-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (1, -1), (-1, 1), (1, 1)] {
             canvas.text(x + dx, y + dy, size, faded([14, 14, 16, 120]), tag.text);
         }

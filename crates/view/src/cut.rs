@@ -43,12 +43,17 @@ impl CutPlane {
 
     /// Heights of `points` over the plane, with those that are as good as 0 made so.
     fn heights(&self, points: &[DVec3]) -> Vec<f64> {
-        let bounds = Bounds::of(points.iter().copied());
-        let least = 1e-9 * (bounds.hi - bounds.lo).length();
+        let least = slack(points);
         let normal = self.normal.normalize_or_zero();
         let height = |p: &DVec3| (*p - self.point).dot(normal);
         points.iter().map(height).map(|h| if h.abs() <= least { 0.0 } else { h }).collect()
     }
+}
+
+/// Heights that are as good as 0 among `points`.
+fn slack(points: &[DVec3]) -> f64 {
+    let bounds = Bounds::of(points.iter().copied());
+    1e-9 * (bounds.hi - bounds.lo).length()
 }
 
 /// What is left of tets that the plane goes through.
@@ -95,9 +100,10 @@ pub fn cut_tets(
     check(mesh, tets)?;
     let heights = plane.heights(&mesh.nodes);
     let (mut boundary, mut colors, mut inner) = (Vec::new(), Vec::new(), Vec::new());
+    let slack = slack(&mesh.nodes);
     let kept = |tet: u32| {
         let sum: f64 = mesh.tets[tet as usize].iter().map(|&v| heights[v as usize]).sum();
-        style == CutStyle::Flat || sum.is_nan() || sum <= 0.0
+        style == CutStyle::Flat || sum.is_nan() || sum <= slack
     };
     for (face, tet, other) in faces(mesh) {
         match other {

@@ -47,7 +47,7 @@ impl Finish {
             Self::Matte | Self::Flat => [0.42, 0.42, 0.42],
             Self::Bone => [0.74, 0.66, 0.50],
             Self::Flesh => [0.80, 0.56, 0.26],
-            Self::Muscle => [0.42, 0.075, 0.055],
+            Self::Muscle => [0.36, 0.045, 0.035],
             Self::Skin => [0.62, 0.38, 0.27],
         }
     }

@@ -5,7 +5,7 @@
 //! shader from the distance to the polygon's sides, so they are hidden and smoothed as the surface is.
 //! Translucent surfaces are coats over that: of each only the nearest point of a sample counts, so that the far side of
 //! a skin, its mouth and its sockets do not cloud what is inside, and nearer coats lie over farther ones. A coat hides
-//! its opacity where it is seen straight on and more at a slant, as a film does, which draws its outline.
+//! its opacity where it is seen straight on, and more at a slant and in creases, which draws its outline and features.
 
 use crate::canvas::Color;
 use crate::colormap::{SrgbTable, linear_in, linear_of_byte};
@@ -15,7 +15,7 @@ use crate::model::Finish;
 use crate::names::Kind;
 use crate::raster::{NONE, Screen, TILE, Tile, sample_positions};
 use crate::shade::{Material, Scene, Studio, tone};
-use crate::visibility::Visibility;
+use crate::visibility::{Openness, Visibility};
 use glam::{Vec2, Vec3, Vec4};
 
 /// A layer of the scene on the screen.
@@ -173,7 +173,7 @@ impl Painter<'_> {
             light *= 0.45;
         }
         let line = if self.options.wireframe || surface.outlined { self.line_cover(coat, t, flat) } else { 0.0 };
-        let hidden = line.max(cover(surface, normal.dot(towards)));
+        let hidden = line.max(cover(surface, normal.dot(towards), open));
         (tone(light).lerp(Vec3::splat(0.012), line) * hidden).extend(hidden)
     }
 
@@ -189,9 +189,15 @@ impl Painter<'_> {
 }
 
 /// Share of what is behind that a surface hides where the cosine between its normal and the viewer is `facing`.
-fn cover(surface: &Surface, facing: f32) -> f32 {
+fn cover(surface: &Surface, facing: f32, open: Openness) -> f32 {
+    if surface.layer == 0 {
+        return 1.0;
+    }
     let slant = (1.0 - facing).clamp(0.0, 1.0);
-    if surface.layer == 0 { 1.0 } else { surface.opacity + (1.0 - surface.opacity) * slant.powi(3) }
+    let film = surface.opacity + (1.0 - surface.opacity) * slant.powi(2);
+    // Creases hold more of it: lids, nostrils and the line of the lips tell where the face is.
+    let crease = (2.2 * (0.95 - open.sky)).clamp(0.0, 0.75);
+    film + (1.0 - film) * crease
 }
 
 /// `normal` bent so that it does not point away from the viewer, as smooth normals do near outlines.
