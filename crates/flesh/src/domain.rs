@@ -156,7 +156,9 @@ impl Domain for FleshDomain {
     }
 
     fn side_of_ball(&self, center: DVec3, radius: f64) -> Option<bool> {
-        let Some((_, distance_sq)) = self.moving.closest_vertex(center, self.reach + radius) else { return Some(false) };
+        let Some((_, distance_sq)) = self.moving.closest_vertex(center, self.reach + radius) else {
+            return Some(false);
+        };
         let mut sure = self.reach - distance_sq.sqrt() > radius;
         let mut outside = false;
         let mut ask = |is_in: Option<bool>, wanted: bool| match is_in {

@@ -258,8 +258,10 @@ impl<'a> Walk<'a> {
     fn start(follower: &'a Follower<'a>, region: &'a Region) -> Result<Self, SolveError> {
         let held: Vec<bool> = (0..region.nodes.len()).map(|i| i >= region.n_free).collect();
         let x: Vec<DVec3> = region.nodes.iter().map(|&n| follower.rest[n as usize]).collect();
-        let springs: Vec<[u32; 4]> = led_nodes(follower, region).map(|i| Spring::at_node(i, DVec3::ZERO, 0.0).nodes).collect();
-        let planes: Vec<[u32; 4]> = bone_nodes(follower, region).map(|i| Spring::at_node(i, DVec3::ZERO, 0.0).nodes).collect();
+        let springs: Vec<[u32; 4]> =
+            led_nodes(follower, region).map(|i| Spring::at_node(i, DVec3::ZERO, 0.0).nodes).collect();
+        let planes: Vec<[u32; 4]> =
+            bone_nodes(follower, region).map(|i| Spring::at_node(i, DVec3::ZERO, 0.0).nodes).collect();
         let system = System::prepare(&held, &[&region.tets, &springs, &planes])?;
         Ok(Self { follower, region, system, x, last_targets: follower.rest.to_vec(), iterations: 0 })
     }
@@ -354,7 +356,9 @@ impl<'a> Walk<'a> {
         let motion = if which == 1 { pose.jaw } else { Rigid::IDENTITY };
         let surface = [&follower.parts.bones.cranium, &follower.parts.bones.mandible][which];
         let p = motion.inverse().apply(self.x[i as usize]);
-        let Some(closest) = follower.bones[which].tree.closest_point(p, f64::INFINITY) else { return (self.x[i as usize], DVec3::Y) };
+        let Some(closest) = follower.bones[which].tree.closest_point(p, f64::INFINITY) else {
+            return (self.x[i as usize], DVec3::Y);
+        };
         let [a, b, c] = surface.triangles[closest.triangle as usize].map(|v| surface.positions[v as usize]);
         let normal = (b - a).cross(c - a).normalize_or(DVec3::Y);
         (motion.apply(closest.point), motion.rotation * normal)
