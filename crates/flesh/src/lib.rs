@@ -2,6 +2,7 @@
 
 pub mod array;
 pub mod domain;
+pub mod face;
 pub mod flesh;
 pub mod follow;
 pub mod rest;
@@ -11,6 +12,7 @@ pub mod volume;
 
 pub use array::Array;
 pub use domain::Bound;
+pub use face::{BuildReport, Face};
 pub use flesh::{Flesh, MaterialShape, Materials, SkinEmbedding, VolumeShape};
 pub use skin::Skin;
 pub use slits::Slits;
