@@ -3,12 +3,12 @@
 //! A point is in flesh if it is
 //!
 //!   inside the skin: the generalized winding number is above 1/2
-//!   outside cranium, mandible and eyeballs
-//!   within reach of a skin vertex that some shape moves: the back of the head and the body are left out
+//!   outside cranium, mandible and eyeballs, or so close below the skin that no element would fit between
+//!   within reach of a skin vertex that some shape moves, and in front of the ears: the rest of the body is left out
 //!   not where jaw and skull come so close beside a condyle that flesh between them would be torn
 //!
-//! Element sizes: finest at lips and lids, growing with the distance from them, and never much more than the flesh is
-//! thick between skin and bone.
+//! Elements are finest at lips and lids and grow with the distance from them. Over bone, flesh is as thin as 3 mm; rather
+//! than meshing a whole forehead that finely, the volume reaches into the bone there by what an element lacks.
 
 use glam::DVec3;
 use risorius_anatomy::JawJoint;
@@ -53,7 +53,10 @@ const JOINT_RADIUS: f64 = 0.025;
 /// Distances beyond this are not told apart, in meters.
 const FAR: f64 = 0.03;
 
-/// Sizes of elements in meters, before the node count asks for a factor.
+/// Flesh is not made thicker than this for the sake of elements, in meters.
+const THICK_ENOUGH: f64 = 0.008;
+
+/// Sizes of lattice cells in meters, before the node count asks for a factor; elements at the skin are half as large.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sizes {
     /// Edge length at lips and lids.
@@ -62,13 +65,13 @@ pub struct Sizes {
     pub coarse: f64,
     /// Growth of the edge length per meter of distance from lips and lids.
     pub growth: f64,
-    /// Edge length per thickness of flesh between skin and bone.
-    pub per_thickness: f64,
+    /// Thickness of the thinnest flesh in edge lengths.
+    pub least_thickness: f64,
 }
 
 impl Default for Sizes {
     fn default() -> Self {
-        Self { fine: 0.0024, coarse: 0.010, growth: 0.11, per_thickness: 0.9 }
+        Self { fine: 0.008, coarse: 0.032, growth: 0.6, least_thickness: 0.35 }
     }
 }
 
@@ -88,6 +91,8 @@ pub struct FleshDomain {
     pub moving: Bvh,
     /// How far flesh reaches around them, in meters.
     pub reach: f64,
+    /// Flesh lies in front of this z, in meters.
+    pub back: f64,
     /// Points along lips and lids.
     pub features: Bvh,
     /// Sizes of elements.
@@ -97,11 +102,26 @@ pub struct FleshDomain {
 impl FleshDomain {
     /// Whether `p` is in flesh. The cheapest questions come first.
     pub fn contains(&self, p: DVec3) -> bool {
-        self.moving.closest_vertex(p, self.reach).is_some()
-            && self.eyes.iter().all(|eye| p.distance(eye.0) > eye.1)
+        p.z > self.back
+            && self.moving.closest_vertex(p, self.reach).is_some()
             && self.skin.value(p) > 0.0
-            && [&self.cranium, &self.mandible].into_iter().flatten().all(|bone| bone.value(p) <= 0.0)
+            && (self.is_outside_solids(p) || self.is_thin(p))
             && self.beside_joint(p) > 0.0
+    }
+
+    fn is_outside_solids(&self, p: DVec3) -> bool {
+        self.eyes.iter().all(|eye| p.distance(eye.0) > eye.1)
+            && [&self.cranium, &self.mandible].into_iter().flatten().all(|bone| bone.value(p) <= 0.0)
+    }
+
+    /// Whether `p` is nearer to the skin than flesh must at least be thick.
+    fn is_thin(&self, p: DVec3) -> bool {
+        let least = self.least_thickness(p);
+        self.skin.distance(p, least) < least
+    }
+
+    fn least_thickness(&self, p: DVec3) -> f64 {
+        (self.sizes.least_thickness * self.edge_length(p)).min(THICK_ENOUGH)
     }
 
     /// Sum of the distances to jaw and skull beside a condyle, less the gap that is kept free; far away elsewhere.
@@ -114,8 +134,19 @@ impl FleshDomain {
         }
     }
 
-    /// The boundary nearest to a point on the boundary of flesh.
-    pub fn bound(&self, p: DVec3) -> Bound {
+    /// What a node at `p` belongs to: the bone that it is in, or the boundary nearest to it if it is on the boundary.
+    pub fn bound(&self, p: DVec3, on_boundary: bool) -> Bound {
+        let inside = |solid: &Option<Shell>| solid.as_ref().is_some_and(|s| s.value(p) > 0.0);
+        let within = if inside(&self.mandible) {
+            Bound::Mandible
+        } else if inside(&self.cranium) {
+            Bound::Cranium
+        } else {
+            Bound::Inside
+        };
+        if !on_boundary {
+            return within;
+        }
         let border = self.moving.closest_vertex(p, self.reach * 2.0).map_or(2.0 * self.reach, |c| c.1.sqrt());
         let bone = |solid: &Option<Shell>| solid.as_ref().map_or(FAR, |s| s.distance(p, FAR));
         let eye = self.eyes.iter().map(|eye| (p.distance(eye.0) - eye.1).abs()).fold(FAR, f64::min);
@@ -125,24 +156,30 @@ impl FleshDomain {
             (bone(&self.mandible), Bound::Mandible),
             (eye, Bound::Eye),
             ((self.reach - border).abs(), Bound::Border),
+            ((p.z - self.back).abs(), Bound::Border),
             (self.beside_joint(p).abs(), Bound::Joint),
         ];
         let nearest = distances.into_iter().fold((f64::INFINITY, Bound::Border), |a, b| if b.0 < a.0 { b } else { a });
-        // Far from everything: the membrane that winding numbers span over an open neck.
-        if nearest.0 > 0.002 { Bound::Border } else { nearest.1 }
+        if nearest.0 < 0.0005 {
+            return nearest.1;
+        }
+        // Where flesh is thin, its inner boundary lies within the bone or eye.
+        if within != Bound::Inside {
+            within
+        } else if self.eyes.iter().any(|e| p.distance(e.0) < e.1) {
+            Bound::Eye
+        } else if nearest.0 > 0.002 {
+            // The membrane that winding numbers span over an open neck.
+            Bound::Border
+        } else {
+            nearest.1
+        }
     }
 
     /// Longest edge wanted at `p`.
     pub fn edge_length(&self, p: DVec3) -> f64 {
-        let sizes = &self.sizes;
-        let from_features = self.features.closest_vertex(p, 0.2).map_or(0.2, |c| c.1.sqrt());
-        let graded = (sizes.fine + sizes.growth * (from_features - 0.004).max(0.0)).min(sizes.coarse);
-        if graded <= 1.2 * sizes.fine {
-            return graded;
-        }
-        let bones = [&self.cranium, &self.mandible].into_iter().flatten();
-        let thickness = self.skin.distance(p, FAR) + bones.map(|s| s.distance(p, FAR)).fold(FAR, f64::min);
-        graded.min((sizes.per_thickness * thickness).max(1.7 * sizes.fine))
+        let from_features = self.features.closest_vertex(p, 0.1).map_or(0.1, |c| c.1.sqrt());
+        (self.sizes.fine + self.sizes.growth * (from_features - 0.005).max(0.0)).min(self.sizes.coarse)
     }
 }
 
@@ -156,41 +193,49 @@ impl Domain for FleshDomain {
     }
 
     fn side_of_ball(&self, center: DVec3, radius: f64) -> Option<bool> {
-        let Some((_, distance_sq)) = self.moving.closest_vertex(center, self.reach + radius) else {
+        let Some((_, distance_sq)) = self.moving.closest_vertex(center, self.reach + radius) else { return Some(false) };
+        if center.z + radius < self.back || self.skin.side_of_ball(center, radius) == Some(false) {
             return Some(false);
-        };
-        let mut sure = self.reach - distance_sq.sqrt() > radius;
-        let mut outside = false;
-        let mut ask = |is_in: Option<bool>, wanted: bool| match is_in {
-            Some(side) => outside |= side != wanted,
+        }
+        let mut sure = self.reach - distance_sq.sqrt() > radius && center.z - radius > self.back;
+        sure &= self.skin.side_of_ball(center, radius).is_some();
+        let mut solid = Some(false);
+        let mut ask = |is_in: Option<bool>| match is_in {
+            Some(true) => solid = Some(true),
+            Some(false) => {}
             None => sure = false,
         };
-        ask(self.skin.side_of_ball(center, radius), true);
         for &(middle, eye_radius) in &self.eyes {
             let gap = center.distance(middle) - eye_radius;
-            ask(if gap.abs() > radius { Some(gap < 0.0) } else { None }, false);
+            ask((gap.abs() > radius).then_some(gap < 0.0));
         }
         for bone in [&self.cranium, &self.mandible].into_iter().flatten() {
-            ask(bone.side_of_ball(center, radius), false);
+            ask(bone.side_of_ball(center, radius));
         }
-        if outside {
-            return Some(false);
+        if solid == Some(true) {
+            let thick = self.sizes.least_thickness * (self.edge_length(center) + self.sizes.growth * radius);
+            let thick = thick.min(THICK_ENOUGH) + radius;
+            return (self.skin.distance(center, thick) >= thick).then_some(false);
         }
         let free = self.joint.condyles.iter().all(|c| center.distance(*c) > JOINT_RADIUS + radius);
         (sure && free).then_some(true)
     }
 
     fn hits(&self, from: DVec3, to: DVec3) -> Hits {
-        // Spheres and the border have no triangles to be hit.
+        // Spheres, the border and the inside of bones have no triangles to be hit.
         let middle = from.midpoint(to);
         let radius = 0.5 * from.distance(to);
         let near_eye = |eye: &(DVec3, f64)| (middle.distance(eye.0) - eye.1).abs() <= radius;
         let border = self.moving.closest_vertex(middle, self.reach - radius).is_none();
         let near_joint = self.joint.condyles.iter().any(|c| middle.distance(*c) < JOINT_RADIUS + radius);
-        if border || near_joint || self.eyes.iter().any(near_eye) {
+        let back = (middle.z - self.back).abs() < radius;
+        let mut bones = [&self.cranium, &self.mandible].into_iter().flatten();
+        if border || back || near_joint || self.eyes.iter().any(near_eye) {
             return Hits::Unknown;
         }
-        let shells = [Some(&self.skin), self.cranium.as_ref(), self.mandible.as_ref()];
-        hits_of(shells.into_iter().flatten(), from, to)
+        if bones.any(|bone| bone.side_of_ball(middle, radius) != Some(false)) {
+            return Hits::Unknown;
+        }
+        hits_of(std::iter::once(&self.skin), from, to)
     }
 }
