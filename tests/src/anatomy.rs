@@ -118,7 +118,10 @@ pub fn skin_and_bones(rig: &Rig, surfaces: &[(&Surface, [f32; 3])], yaws: &[f32]
             ..Part::default()
         });
     }
-    let look = FaceLook::prepare(&all);
+    // Bones are lit as if there were no skin around them.
+    let mut bare = all.clone();
+    bare.parts[..rig.parts.len()].iter_mut().for_each(|p| (p.faces, p.groups) = (Polygons::default(), Vec::new()));
+    let (look, bare) = (FaceLook::prepare(&all), FaceLook::prepare(&bare));
     let mut without_skin = all.neutral.clone();
     without_skin[..rig.n_vertices()].fill([f32::NAN; 3]);
     let mut with_skin = all.neutral.clone();
@@ -127,7 +130,7 @@ pub fn skin_and_bones(rig: &Rig, surfaces: &[(&Surface, [f32; 3])], yaws: &[f32]
     for &yaw in yaws {
         let options = DrawOptions { yaw_degrees: yaw, width: 600, height: 600, zoom: 0.75, ..DrawOptions::default() };
         pictures.push(draw(&look, &with_skin, &options).unwrap());
-        pictures.push(draw(&look, &without_skin, &options).unwrap());
+        pictures.push(draw(&bare, &without_skin, &options).unwrap());
     }
     pictures
 }

@@ -1,12 +1,12 @@
 //! Tissue between skin and bone: bones that the warp brought too close to the skin, or through it, are pushed in.
 //!
 //! How thick the tissue has to be at a bone's vertex is half of what it is in the built-in head (people differ by that
-//! much), between the thinnest and 8 mm. Pushes go against the skin's normal, are spread over the bone so that dents are
+//! much), between the thinnest and 8 mm. Pushes go away from the closest skin, are spread over the bone so that dents are
 //! shallow and wide, and are repeated until no vertex is too close. Only bone within 25 mm of the skin is looked at.
 
 use crate::bones::Bones;
 use crate::note::Note;
-use crate::outer::OuterSkin;
+use crate::outer::{OuterPoint, OuterSkin};
 use glam::DVec3;
 use rayon::prelude::*;
 use risorius_mesh::{Bvh, Surface};
@@ -85,6 +85,12 @@ impl Pushed {
     }
 }
 
+/// Away from the skin; through it first for points outside.
+fn inward(p: DVec3, depth: f64, c: &OuterPoint) -> DVec3 {
+    let away = if depth > 0.0 { p - c.point } else { c.point - p };
+    if away.length() > 1e-4 { away.normalize() } else { -c.normal }
+}
+
 /// Pushes until all vertices are `least` deep; returns how many are not.
 fn push_surface(bone: &mut Surface, least: &[f64], skin: &OuterSkin) -> usize {
     let neighbors = neighbors(bone);
@@ -95,7 +101,7 @@ fn push_surface(bone: &mut Surface, least: &[f64], skin: &OuterSkin) -> usize {
             .par_iter()
             .zip(least)
             .map(|(&p, &least)| match skin.depth(p, DEEP) {
-                Some((depth, c)) if depth < least => -c.normal * (least - depth),
+                Some((depth, c)) if depth < least => inward(p, depth, &c) * (least - depth),
                 _ => DVec3::ZERO,
             })
             .collect();

@@ -1,10 +1,11 @@
 //! Landmarks on the skin of any rig: from what its shapes move, and from its geometry.
 //!
 //! [`frame`] finds eyes, mouth and middle plane; [`mouth`] the slit of the lips; [`profile`] the middle line; [`lids`],
-//! [`nose`], [`brows`] the rest that can be seen; what cannot be found is mirrored from the other side or comes from the
+//! [`nose`], [`brows`], [`ears`] the rest that can be seen; what cannot be found is mirrored from the other side or comes from the
 //! built-in head, warped by what was found. A head that is tilted is set upright first. Every landmark says where it is from and how sure it is.
 
 mod brows;
+mod ears;
 mod fill;
 mod frame;
 mod front;
@@ -154,6 +155,7 @@ pub fn find_direct(rig: &Rig, pieces: &Pieces) -> (Vec<Option<FoundLandmark>>, V
         nose::find(&front, &frame, &profile, &mut found);
     }
     brows::find(rig, &front, &frame, &mut found);
+    ears::find(&front, &frame, &mut found);
     fill::mirrored(&front, &frame, &mut found);
     for l in found.all.iter_mut().flatten() {
         l.position = on_triangle(pieces, l.triangle, l.barycentric);
