@@ -94,7 +94,7 @@ pub fn carry(
         OuterSkin::new(&head_pieces.positions, &head_pieces.skin),
         OuterSkin::new(&rig_pieces.positions, &rig_pieces.skin),
     );
-    let anchors = anchors::gather(&head_pieces, &head.landmarks, &rig_pieces, &landmarks.all);
+    let anchors = anchors::gather(&head_pieces, &head.landmarks, &rig_pieces, landmarks);
     let warp = skin::fit(&anchors, &from_skin, &to_skin, head, landmarks, options.rounds, progress)?;
     tick(progress, "carry: bones", 0.0)?;
     let mut bones = warped_bones(&warp, &head.bones);

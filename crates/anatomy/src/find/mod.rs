@@ -86,10 +86,21 @@ impl Found {
 /// All landmarks of a rig, in the order of [`NAMES`], and what was noticed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Landmarks {
-    /// One for each of [`NAMES`].
+    /// One for each of [`NAMES`]. On half a face, those of the other side are mirror images in the air.
     pub all: Vec<FoundLandmark>,
+    /// Only half of a face is there.
+    pub half: Option<HalfFace>,
     /// What is missing or doubtful.
     pub notes: Vec<Note>,
+}
+
+/// One side of a face, cut off in the middle plane.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HalfFace {
+    /// The plane is `x = plane`, in meters.
+    pub plane: f64,
+    /// The side that is there: +1 the left, -1 the right.
+    pub side: f64,
 }
 
 /// Landmarks that decide where the head is, at least.
@@ -104,8 +115,7 @@ pub fn find(rig: &Rig, pieces: &Pieces, head: &Head, given: &Given) -> Result<La
         let what = format!("{} landmarks instead of {N_LANDMARKS}", head.landmarks.len());
         return Err(AnatomyError::Head { what });
     }
-    let (all, mut notes) = find_direct(rig, pieces);
-    let mut found = Found { all };
+    let Direct { mut found, mut notes, half } = direct(rig, pieces);
     let front = Front::new(pieces);
     for &(index, position) in &given.points {
         if let Some(p) = front.closest(position) {
@@ -122,7 +132,9 @@ pub fn find(rig: &Rig, pieces: &Pieces, head: &Head, given: &Given) -> Result<La
     if n_sure < NEEDED {
         fill::by_shape(rig, pieces, &front, head, &mut found, &mut notes)?;
     }
+    half.iter().for_each(|h| fill::mirrored_in_air(h, false, &mut found));
     fill::from_head(pieces, &front, &head.landmarks, &mut found, &mut notes);
+    half.iter().for_each(|h| fill::mirrored_in_air(h, true, &mut found));
     let all: Vec<FoundLandmark> = found.all.into_iter().flatten().collect();
     if all.len() < N_LANDMARKS {
         return Err(AnatomyError::NoLandmarks {
@@ -132,21 +144,34 @@ pub fn find(rig: &Rig, pieces: &Pieces, head: &Head, given: &Given) -> Result<La
             needed: N_LANDMARKS,
         });
     }
-    Ok(Landmarks { all, notes })
+    Ok(Landmarks { all, half, notes })
 }
 
 /// What can be found of the landmarks of `rig` without the built-in head, in the order of [`NAMES`].
 pub fn find_direct(rig: &Rig, pieces: &Pieces) -> (Vec<Option<FoundLandmark>>, Vec<Note>) {
+    let Direct { found, notes, .. } = direct(rig, pieces);
+    (found.all, notes)
+}
+
+/// What was found without the built-in head.
+struct Direct {
+    found: Found,
+    notes: Vec<Note>,
+    half: Option<HalfFace>,
+}
+
+fn direct(rig: &Rig, pieces: &Pieces) -> Direct {
     let mut found = Found::new();
     let mut notes = Vec::new();
-    let Some(turned) = upright_pieces(rig, pieces) else {
+    let turned = upright_pieces(rig, pieces);
+    let front = turned.as_ref().map(Front::new);
+    let frame = turned.as_ref().zip(front.as_ref()).and_then(|(t, f)| frame::frame(rig, t, f));
+    let (Some(front), Some(frame)) = (front, frame) else {
         let what =
             "neither eyes nor a mouth are found: no eyeballs, and no shapes that blink, smile, pucker or open the jaw";
         notes.push(Note::new(what, "name shapes as ARKit does, or give landmarks in a landmark file"));
-        return (found.all, notes);
+        return Direct { found, notes, half: None };
     };
-    let front = Front::new(&turned);
-    let Some(frame) = frame::frame(rig, &turned, &front) else { return (found.all, notes) };
     let (gaps, source) = mouth::slit(rig, &front, &frame);
     let slit_y = (!gaps.is_empty()).then(|| gaps[gaps.len() / 2].middle().y);
     lids::find(rig, &front, &frame, &mut found);
@@ -156,12 +181,14 @@ pub fn find_direct(rig: &Rig, pieces: &Pieces) -> (Vec<Option<FoundLandmark>>, V
     }
     brows::find(rig, &front, &frame, &mut found);
     ears::find(&front, &frame, &mut found);
-    fill::mirrored(&front, &frame, &mut found);
+    if frame.only_side.is_none() {
+        fill::mirrored(&front, frame.middle, &mut found);
+    }
     for l in found.all.iter_mut().flatten() {
         l.position = on_triangle(pieces, l.triangle, l.barycentric);
     }
     tell(&frame, gaps.is_empty(), &mut notes);
-    (found.all, notes)
+    Direct { found, notes, half: frame.only_side.map(|side| HalfFace { plane: frame.middle, side }) }
 }
 
 /// Notes on what a face lacks.
@@ -169,7 +196,7 @@ fn tell(frame: &Frame, no_slit: bool, notes: &mut Vec<Note>) {
     if let Some(side) = frame.only_side {
         let side = if side > 0.0 { "left" } else { "right" };
         let what = format!("only the {side} half of the face is there");
-        notes.push(Note::new(what, "anatomy is carried whole; mirror the skin in the modeling tool for a whole face"));
+        notes.push(Note::new(what, "anatomy is carried whole, its other side by mirror images; mirror the skin in the modeling tool for a whole face"));
     } else if frame.symmetry < 0.6 {
         let what = format!("the face is not symmetric: {:.0} % of it mirrors onto itself", 100.0 * frame.symmetry);
         notes.push(Note::new(what, "check the landmarks, and give those that are off in a landmark file"));
