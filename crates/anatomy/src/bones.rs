@@ -83,6 +83,43 @@ fn meshed(sculpt: &Sculpt, step: f64, goal: &Goal) -> Surface {
     whole
 }
 
+/// What muscles must keep clear of, in millimeters: the sculpts of the bones, teeth and eyeballs.
+pub(crate) struct Obstacles {
+    parts: [Sculpt; 3],
+}
+
+impl Obstacles {
+    /// Those of the built-in head.
+    pub(crate) fn new() -> Self {
+        let mut soft_parts = Sculpt::default();
+        soft_parts.add(0.0, implicit::ellipsoid([31.5, 24.0, 64.0], [12.2; 3]));
+        // Both rows of teeth.
+        soft_parts.add(
+            0.0,
+            implicit::ribbon(&[
+                [0.0, -47.5, 86.5, 10.0, 3.5, 0.0],
+                [9.0, -47.5, 84.0, 10.0, 3.5, 0.0],
+                [17.0, -47.5, 76.0, 10.0, 3.8, 0.0],
+                [23.0, -47.5, 65.0, 9.0, 4.5, 0.0],
+                [27.5, -47.5, 52.0, 8.5, 5.0, 0.0],
+                [29.5, -47.5, 42.0, 8.0, 5.0, 0.0],
+            ]),
+        );
+        Self { parts: [cranium::sculpt(), mandible::sculpt(), soft_parts] }
+    }
+
+    /// Signed distance from the nearest of them.
+    pub(crate) fn distance(&self, p: DVec3) -> f64 {
+        self.parts.iter().map(|s| s.distance(p)).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Direction away from the nearest of them.
+    pub(crate) fn gradient(&self, p: DVec3) -> DVec3 {
+        let nearest = self.parts.iter().min_by(|a, b| a.distance(p).total_cmp(&b.distance(p)));
+        nearest.map_or(DVec3::ZERO, |s| s.gradient(p))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
