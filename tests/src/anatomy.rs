@@ -5,6 +5,7 @@ use risorius_anatomy::bones::{Bones, JawJoint, built_in_bones};
 use risorius_anatomy::find::find_direct;
 use risorius_anatomy::head::Head;
 use risorius_anatomy::landmarks::{NAMES, index};
+use risorius_anatomy::muscles::built_in_muscles;
 use risorius_anatomy::outer::OuterSkin;
 use risorius_anatomy::pieces::pieces;
 use risorius_anatomy::skin;
@@ -24,7 +25,7 @@ pub fn open(data: &Path, path: &str) -> Rig {
 pub fn built_in() -> Head {
     let neutral = skin::neutral();
     let landmarks = neutral.landmarks.iter().map(|&v| neutral.parts[0].positions[v as usize]).collect();
-    Head { rig: skin::to_rig(&neutral), bones: built_in_bones(), landmarks, ..Head::default() }
+    Head { rig: skin::to_rig(&neutral), bones: built_in_bones(), muscles: built_in_muscles(), landmarks }
 }
 
 /// A surface of `ict_anatomy` in meters.

@@ -129,6 +129,10 @@ fn pictures(rig: &Rig, anatomy: &Anatomy, name: &str) {
         (&anatomy.teeth[1], [0.8, 0.8, 0.6]),
     ];
     save(&format!("{name}_bones"), 2, skin_and_bones(rig, &bones, &[0.0, 50.0, 90.0]));
+    let bodies: Vec<Surface> = anatomy.muscles.iter().map(|m| m.solid.surface(8)).collect();
+    let flesh = bodies.iter().map(|s| (s, [0.55, 0.12, 0.1]));
+    let all: Vec<(&Surface, [f32; 3])> = bones.iter().copied().chain(flesh).collect();
+    save(&format!("{name}_muscles"), 2, skin_and_bones(rig, &all, &[0.0, 50.0]));
 }
 
 /// Part of a bone's vertices that lie under the outer skin, of those near it.

@@ -4,6 +4,7 @@
 
 pub mod bones;
 pub mod carry;
+pub mod depths;
 pub mod error;
 pub mod eyes;
 pub mod find;

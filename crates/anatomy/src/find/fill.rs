@@ -20,7 +20,7 @@ const WARPED: f64 = 0.25;
 
 /// Sets missing landmarks whose mirror images in `x = middle` were found.
 pub fn mirrored(front: &Front, middle: f64, found: &mut Found) {
-    for i in 0..N_LANDMARKS {
+    for (i, name) in NAMES.iter().enumerate() {
         let Some(other) = found.all[landmarks::mirrored(i)].clone().filter(|_| found.all[i].is_none()) else {
             continue;
         };
