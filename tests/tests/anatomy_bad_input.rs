@@ -357,6 +357,10 @@ fn given_landmarks_and_bones_are_checked() {
     let zygion = &moved.all[index("zygion_left").unwrap()];
     assert!(zygion.source == "given" && zygion.confidence == 1.0 && zygion.position.distance(wanted) < 0.003);
 
+    let again = given::read(given::write(&marks.all, &rig).as_bytes(), &rig).unwrap();
+    assert_eq!(again.points.len(), NAMES.len());
+    assert!(again.points.iter().all(|(i, p)| p.distance(marks.all[*i].position) < 1e-6));
+
     let carried = anatomy(&rig).unwrap();
     let with = |scale: f64, about: DVec3| {
         let mut cranium = carried.bones.cranium.clone();

@@ -100,6 +100,7 @@ pub fn carry(
     let mut bones = warped_bones(&warp, &head.bones);
     let head_depths = depth::Depths::of(&from_skin, &head.bones, warp.similarity.scale);
     let pushed = depth::push_in(&mut bones, &head_depths, &to_skin, options.thinnest, &mut notes);
+    tell_folds(&warp, &head.bones, &bones, &mut notes);
     let mut muscles = head.muscles.clone();
     for muscle in &mut muscles {
         let control = warp.apply_all(&muscle.solid.control);
@@ -138,6 +139,20 @@ fn check(head: &Head, landmarks: &Landmarks) -> Result<(), AnatomyError> {
         return fail("no bones".into());
     }
     Ok(())
+}
+
+/// Tells of bone whose triangles turned over on the way.
+fn tell_folds(warp: &Warp, before: &Bones, after: &Bones, notes: &mut Vec<Note>) {
+    let turn = warp.similarity.rigid.rotation;
+    for (name, a, b) in [("skull", &before.cranium, &after.cranium), ("jaw", &before.mandible, &after.mandible)] {
+        let normal = |[p, q, r]: [DVec3; 3]| (q - p).cross(r - p);
+        let folded = a.corners().zip(b.corners()).filter(|(p, q)| (turn * normal(*p)).dot(normal(*q)) < 0.0).count();
+        // A few slivers turn in any warp.
+        if folded > a.triangles.len() / 200 {
+            let what = format!("{folded} of {} triangles of the {name} turned over", a.triangles.len());
+            notes.push(Note::new(what, "landmarks contradict one another: check them, or supply the bone"));
+        }
+    }
 }
 
 fn warped_bones(warp: &Warp, bones: &Bones) -> Bones {
