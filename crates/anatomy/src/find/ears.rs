@@ -67,11 +67,11 @@ fn front_edge(front: &Front, frame: &Frame, sign: f64, y: f64, eye_z: f64, mouth
     })
 }
 
-/// The longest run of rows with an edge, over gaps of up to three rows.
+/// The longest run of rows with an edge, over single rows without.
 fn longest_run(edges: &[Option<SkinPoint>]) -> Option<std::ops::Range<usize>> {
     let (mut best, mut current) = (0..0, 0..0);
     for i in (0..edges.len()).filter(|&i| edges[i].is_some()) {
-        current = if i <= current.end + 3 && !current.is_empty() { current.start..i + 1 } else { i..i + 1 };
+        current = if i <= current.end + 1 && !current.is_empty() { current.start..i + 1 } else { i..i + 1 };
         if current.len() > best.len() {
             best = current.clone();
         }
