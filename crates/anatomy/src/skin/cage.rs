@@ -231,7 +231,7 @@ fn looseness(cage: &Cage) -> Vec<f64> {
         }
     }
     // The ear keeps its shape, but where it stands on the head the head decides.
-    (0..loose.len()).filter(|&v| at_ear[v] == [true; 2]).for_each(|v| loose[v] = 0.3);
+    (0..loose.len()).filter(|&v| at_ear[v] == [true; 2]).for_each(|v| loose[v] = 0.6);
     let fixed = |name: &str| name == "neck_border" || name.contains("_edge");
     for v in cage.loops.iter().filter(|(name, _)| fixed(name)).flat_map(|(_, c)| &c.vertices) {
         loose[*v as usize] = 0.0;

@@ -1,7 +1,7 @@
 //! The built-in head's neutral surface: skin, eyeballs, teeth, gums and tongue, made from small tables.
 //!
-//! The skin is a control cage of quads for one half (`face`, `eyes`, `mouth`, `cranium`, `ears`), whose tables say where
-//! the surface passes. Broad places are smoothed, control points are found whose limit surface passes there, and the
+//! The skin is a control cage of quads for one half (`face`, `eyes`, `mouth`, `cranium`, `ears`), whose tables say
+//! where the surface passes. Broad places are smoothed, control points are found whose limit surface passes there, and the
 //! mirrored cage is subdivided twice (`subdivide`) and finished where surfaces nearly touch (`finish`, `mouth`).
 //! The numbers follow averages of adult anthropometry; no scan was used. A vertex of the cage keeps its number, the
 //! result is the same to the bit on every run, and its halves are exact mirror images.
@@ -43,8 +43,8 @@ pub struct NeutralHead {
     /// For each vertex of the skin, the one at its mirror image.
     pub mirror: Vec<u32>,
     /// Named lines of skin vertices in order. Lids, each from the inner corner to the outer:
-    /// `lid_upper_left_edge` (where lashes grow), `..._edge_inner` (on the eyeball), `..._crease`, `..._orbit`, the same
-    /// with `lower` and `right`. Lips, from the right corner to the left: `lip_upper_border` (of the red),
+    /// `lid_upper_left_edge` (where lashes grow), `..._edge_inner` (on the eyeball), `..._crease`, `..._orbit`, the
+    /// same with `lower` and `right`. Lips, from the right corner to the left: `lip_upper_border` (of the red),
     /// `lip_upper_outer` and `lip_upper_inner` (front and back of the contact), the same with `lower`.
     /// `nasolabial_left`, `nostril_left`, their right siblings, and `neck_border`.
     pub loops: BTreeMap<String, Chain>,

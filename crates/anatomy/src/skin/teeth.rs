@@ -55,7 +55,7 @@ const LOWER: [Tooth; 7] = [
     tooth(10.2, 6.8, [9.4, 8.2], -46.1, 1.1),
 ];
 
-/// Length of a tooth below the gum's margin that is modelled.
+/// Length of a tooth below the gum's margin that is modeled.
 const ROOT: f64 = 4.0;
 
 impl Jaw {
