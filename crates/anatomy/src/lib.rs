@@ -5,6 +5,7 @@
 pub mod bones;
 pub mod depths;
 pub mod head;
+pub mod identity;
 pub mod landmarks;
 pub mod muscles;
 pub mod skin;

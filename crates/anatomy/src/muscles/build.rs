@@ -37,9 +37,8 @@ pub(super) struct Row {
 }
 
 /// Solids of all drafts, each pair as left and right.
-pub(super) fn all(drafts: &[Draft]) -> Vec<Muscle> {
-    let obstacles = bones::Obstacles::new();
-    let fitted: Vec<SplineSolid> = drafts.par_iter().map(|d| fitted(d, &obstacles)).collect();
+pub(super) fn all(drafts: &[Draft], obstacles: &bones::Obstacles) -> Vec<Muscle> {
+    let fitted: Vec<SplineSolid> = drafts.par_iter().map(|d| fitted(d, obstacles)).collect();
     let mut out = Vec::new();
     for (draft, solid) in drafts.iter().zip(fitted) {
         let muscle = |name: String, solid| Muscle { name, origin: draft.origin, insertion: draft.insertion, solid };
