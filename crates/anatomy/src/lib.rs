@@ -10,6 +10,7 @@ pub mod landmarks;
 pub mod muscles;
 pub mod skin;
 
-pub use bones::{Bones, JawJoint};
+pub use bones::{Bones, JawJoint, built_in_bones};
+pub use depths::{Depth, depth_at};
 pub use head::{Head, Identity};
-pub use muscles::{Attachment, Muscle, SplineSolid};
+pub use muscles::{Attachment, Muscle, SplineSolid, built_in_muscles};

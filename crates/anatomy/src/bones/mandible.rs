@@ -25,8 +25,8 @@ pub(crate) fn sculpt() -> Sculpt {
             [49.5, -1.0, -0.5, 4.0],
             [49.0, -8.0, -1.0, 3.6],
             [47.0, -22.0, 2.0, 3.6],
-            [44.5, -46.0, 7.0, 3.2],
-            [43.5, -56.0, 13.0, 2.6],
+            [43.4, -46.0, 7.0, 3.2],
+            [41.9, -56.0, 13.0, 2.6],
         ]),
     );
     // The oblique line, from the front of the ramus down to the body.
@@ -62,7 +62,7 @@ fn ramus() -> Form {
         [8.0, -10.5],
         [2.0, -5.0],
     ];
-    Form::Slab(Plate { outline, middle: [49.3, 0.075, -0.16], half_width: 2.8 })
+    Form::Slab(Plate { outline, middle: [49.3, 0.1, -0.16], half_width: 2.8 })
 }
 
 fn chin(s: &mut Sculpt) {

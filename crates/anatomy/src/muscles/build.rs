@@ -101,9 +101,9 @@ fn is_ring(rows: &[Row]) -> bool {
 fn symmetrize(rows: &mut [Row]) {
     let n = rows.len();
     let old: Vec<Vec<DVec3>> = rows.iter().map(|r| r.points.clone()).collect();
-    for i in 0..n {
-        for j in 0..old[i].len() {
-            rows[i].points[j] = 0.5 * (old[i][j] + old[n - 1 - i][j] * DVec3::new(-1.0, 1.0, 1.0));
+    for (i, row) in rows.iter_mut().enumerate() {
+        for (p, image) in row.points.iter_mut().zip(&old[n - 1 - i]) {
+            *p = 0.5 * (*p + *image * DVec3::new(-1.0, 1.0, 1.0));
         }
     }
 }
