@@ -28,14 +28,22 @@ pub enum Label {
     Chin,
     /// Skin around the red of the lips.
     AroundMouth,
+    /// Lower border of the jaw.
+    Jaw,
+    /// Between the jaw's two sides.
+    UnderChin,
     /// Below jaw and chin.
     Neck,
     /// Auricle.
     Ear,
-    /// Upper lid up to the brow.
+    /// Upper lid up to its fold.
     LidUpper,
     /// Lower lid.
     LidLower,
+    /// From the fold of the upper lid to the brow.
+    OrbitUpper,
+    /// From the lower lid to the cheek.
+    OrbitLower,
     /// Behind the lids, around the eyeball.
     EyeSocket,
     /// Red of the upper lip.
@@ -168,47 +176,79 @@ pub fn whole(half: &Cage) -> Cage {
     cage
 }
 
-/// Smooths `points` where the surface is broad (cheeks, forehead, cranium, neck): `rounds` steps against the bi-Laplacian,
-/// which takes out unevenness of the tables and keeps their curvature. Features and the border stay as they are.
+/// Turns all faces of a closed surface so that it is wound outwards.
+pub fn turn_outwards(cage: &mut Cage) {
+    orient(&mut cage.faces, cage.points.len());
+    if volume(cage) < 0.0 {
+        cage.faces.iter_mut().for_each(|f| f.reverse());
+    }
+}
+
+/// Smooths the surface where it is broad (cheeks, forehead, cranium, neck) and leaves features and the border alone:
+/// `rounds` steps against the bi-Laplacian, which takes out unevenness and keeps curvature, each followed by a step
+/// of the Laplacian within the surface, which evens out the quads.
 pub fn smooth(cage: &mut Cage, rounds: usize) {
     let n = cage.points.len();
     let mut neighbors = vec![Vec::new(); n];
-    let mut loose = vec![1.0f64; n];
-    let mut at_ear = vec![[false; 2]; n];
+    for face in &cage.faces {
+        (0..4).for_each(|i| neighbors[face[i] as usize].push(face[(i + 1) % 4]));
+    }
+    let loose = looseness(cage);
+    let umbrella = |x: &[DVec3]| -> Vec<DVec3> {
+        let mean = |v: usize| neighbors[v].iter().map(|&w| x[w as usize]).sum::<DVec3>() / neighbors[v].len() as f64;
+        (0..n).map(|v| mean(v) - x[v]).collect()
+    };
+    for _ in 0..rounds {
+        let first = umbrella(&cage.points);
+        let second = umbrella(&first);
+        let normals = normals(cage);
+        for v in 0..n {
+            let within = first[v] - normals[v] * first[v].dot(normals[v]);
+            cage.points[v] += loose[v] * (0.15 * within - 0.35 * second[v]);
+        }
+    }
+}
+
+/// Unit normals of the vertices, faces weighing by area.
+pub fn normals(cage: &Cage) -> Vec<DVec3> {
+    let mut normals = vec![DVec3::ZERO; cage.points.len()];
+    for face in &cage.faces {
+        let [a, b, c, d] = face.map(|v| cage.points[v as usize]);
+        let area = (c - a).cross(d - b);
+        face.iter().for_each(|&v| normals[v as usize] += area);
+    }
+    normals.into_iter().map(|n| n.normalize_or_zero()).collect()
+}
+
+/// How freely smoothing moves each vertex, 0 to 1.
+fn looseness(cage: &Cage) -> Vec<f64> {
+    let mut loose = vec![1.0f64; cage.points.len()];
+    let mut at_ear = vec![[false; 2]; cage.points.len()];
     for (face, (label, _)) in cage.faces.iter().zip(&cage.labels) {
-        for i in 0..4 {
-            neighbors[face[i] as usize].push(face[(i + 1) % 4]);
-            let v = face[i] as usize;
-            loose[v] = loose[v].min(looseness(*label));
-            at_ear[v][usize::from(*label == Label::Ear)] = true;
+        for &v in face {
+            loose[v as usize] = loose[v as usize].min(label_looseness(*label));
+            at_ear[v as usize][usize::from(*label == Label::Ear)] = true;
         }
     }
     // The ear keeps its shape, but where it stands on the head the head decides.
-    (0..n).filter(|&v| at_ear[v] == [true; 2]).for_each(|v| loose[v] = 0.3);
+    (0..loose.len()).filter(|&v| at_ear[v] == [true; 2]).for_each(|v| loose[v] = 0.6);
     let fixed = |name: &str| name == "neck_border" || name.contains("_edge");
     for v in cage.loops.iter().filter(|(name, _)| fixed(name)).flat_map(|(_, c)| &c.vertices) {
         loose[*v as usize] = 0.0;
     }
-    let umbrella = |x: &[DVec3]| -> Vec<DVec3> {
-        let at =
-            |v: usize| neighbors[v].iter().map(|&w| x[w as usize]).sum::<DVec3>() / neighbors[v].len() as f64 - x[v];
-        (0..n).map(at).collect()
-    };
-    for _ in 0..rounds {
-        let second = umbrella(&umbrella(&cage.points));
-        (0..n).for_each(|v| cage.points[v] -= 0.35 * loose[v] * second[v]);
-    }
+    loose
 }
 
 /// How freely smoothing moves the vertices of a label's faces.
-fn looseness(label: Label) -> f64 {
+fn label_looseness(label: Label) -> f64 {
     match label {
         Label::Scalp | Label::Neck => 1.0,
         Label::Cheek | Label::Forehead => 0.8,
-        Label::Brow | Label::Chin => 0.3,
+        Label::Brow | Label::Chin | Label::Jaw => 0.3,
+        Label::UnderChin => 0.45,
         Label::AroundMouth | Label::NoseCrease => 0.25,
-        Label::LidLower => 0.5,
-        Label::LidUpper => 0.1,
+        Label::LidLower | Label::OrbitLower => 0.5,
+        Label::LidUpper | Label::OrbitUpper => 0.1,
         _ => 0.0,
     }
 }
@@ -255,7 +295,7 @@ fn mirrored_loops(cage: &Cage) -> BTreeMap<String, Chain> {
             loops.insert(name.replace("left", "right"), Chain { vertices: other, closed: chain.closed });
             loops.insert(name.clone(), chain.clone());
         } else {
-            // From the far end of the right side over the middle to the left; a loop through the middle twice is closed.
+            // From the right over the middle to the left; a loop through the middle twice is closed.
             let on_axis = |v: Option<&u32>| v.is_some_and(|&v| cage.mirror[v as usize] == v);
             let closed = on_axis(chain.vertices.last());
             let last = other.len() - usize::from(closed);
