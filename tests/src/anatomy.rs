@@ -3,12 +3,12 @@
 use glam::DVec3;
 use risorius_anatomy::bones::{Bones, JawJoint, built_in_bones};
 use risorius_anatomy::find::find_direct;
-use risorius_anatomy::head::Head;
+use risorius_anatomy::head::{Head, Identity};
 use risorius_anatomy::landmarks::{NAMES, index};
 use risorius_anatomy::muscles::built_in_muscles;
 use risorius_anatomy::outer::OuterSkin;
 use risorius_anatomy::pieces::pieces;
-use risorius_anatomy::skin;
+use risorius_anatomy::skin::{self, PartMesh};
 use risorius_io::open::{OpenOptions, open_rig};
 use risorius_mesh::progress::silent;
 use risorius_mesh::{Bvh, Polygons, Surface};
@@ -23,9 +23,32 @@ pub fn open(data: &Path, path: &str) -> Rig {
 
 /// The built-in head, as far as carrying needs it.
 pub fn built_in() -> Head {
-    let neutral = skin::neutral();
+    person(&Identity::default())
+}
+
+/// A relative of the built-in head.
+pub fn person(identity: &Identity) -> Head {
+    let mut neutral = skin::neutral();
+    let normals = normals(&neutral.parts[0]);
+    for (p, n) in neutral.parts[0].positions.iter_mut().zip(normals) {
+        *p = identity.thicken(*p, n);
+    }
+    neutral.parts.iter_mut().flat_map(|p| &mut p.positions).for_each(|p| *p = identity.warp(*p));
     let landmarks = neutral.landmarks.iter().map(|&v| neutral.parts[0].positions[v as usize]).collect();
-    Head { rig: skin::to_rig(&neutral), bones: built_in_bones(), muscles: built_in_muscles(), landmarks }
+    let mut bones = built_in_bones();
+    bones.cranium.positions.iter_mut().for_each(|p| *p = identity.warp(*p));
+    bones.mandible.positions.iter_mut().for_each(|p| *p = identity.warp(*p));
+    bones.joint.condyles = bones.joint.condyles.map(|p| identity.warp(p));
+    Head { rig: skin::to_rig(&neutral), bones, muscles: built_in_muscles(), landmarks }
+}
+
+fn normals(part: &PartMesh) -> Vec<DVec3> {
+    let mut normals = vec![DVec3::ZERO; part.positions.len()];
+    for t in part.faces.triangulated() {
+        let [a, b, c] = t.map(|v| part.positions[v as usize]);
+        t.iter().for_each(|&v| normals[v as usize] += (b - a).cross(c - a));
+    }
+    normals
 }
 
 /// A surface of `ict_anatomy` in meters.

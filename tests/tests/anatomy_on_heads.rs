@@ -2,13 +2,13 @@
 
 use risorius_anatomy::carry::{Anatomy, CarryOptions, carry};
 use risorius_anatomy::find::{Given, find, find_direct};
-use risorius_anatomy::head::Head;
+use risorius_anatomy::head::{Head, Identity};
 use risorius_anatomy::outer::OuterSkin;
 use risorius_anatomy::pieces::{PieceKind, pieces};
 use risorius_mesh::Surface;
 use risorius_mesh::progress::silent;
 use risorius_rig::Rig;
-use risorius_tests::anatomy::{built_in, distances, ict_bone, ict_head, ict_landmarks, open, save, skin_and_bones};
+use risorius_tests::anatomy::{built_in, distances, ict_bone, ict_head, ict_landmarks, open, person, save, skin_and_bones};
 use risorius_tests::data;
 use risorius_view::{DrawOptions, FaceLook, Marker, draw};
 
@@ -263,5 +263,35 @@ fn blinking_shows_the_lids() {
         let (mean, max) = (off.iter().sum::<f64>() / 12.0, off.iter().copied().fold(0.0, f64::max));
         println!("{}: lids by blinking differ by {mean:.1} mm, at most {max:.1} mm", short(path));
         assert!(mean < 4.5 && max < 6.5, "{path}: {mean:.1}, {max:.1}");
+    }
+}
+
+/// The built-in head into its relatives, whose bones are known: with landmarks known and with landmarks found.
+#[test]
+fn bones_follow_the_relatives_of_the_built_in_head() {
+    let head = built_in();
+    for seed in 1..4 {
+        let identity = Identity::random(seed);
+        let other = person(&identity);
+        let found = pieces(&other.rig);
+        let given = Given { points: other.landmarks.iter().copied().enumerate().collect() };
+        for (what, given) in [("given", given), ("found", Given::default())] {
+            let marks = find(&other.rig, &found, &head, &given).unwrap();
+            let mark_off = marks.all.iter().zip(&other.landmarks).map(|(a, b)| a.position.distance(*b));
+            let mark_off = 1000.0 * mark_off.sum::<f64>() / marks.all.len() as f64;
+            let anatomy = carry(&other.rig, found.clone(), &marks, &head, &CarryOptions::default(), &silent).unwrap();
+            let off = |a: &Surface, b: &Surface| {
+                let sum: f64 = a.positions.iter().zip(&b.positions).map(|(p, q)| p.distance(*q)).sum();
+                1000.0 * sum / a.positions.len() as f64
+            };
+            let skull = off(&anatomy.bones.cranium, &other.bones.cranium);
+            let jaw = off(&anatomy.bones.mandible, &other.bones.mandible);
+            let before = [off(&head.bones.cranium, &other.bones.cranium), off(&head.bones.mandible, &other.bones.mandible)];
+            println!(
+                "person {seed}, landmarks {what} ({mark_off:.1} mm off): skull {skull:.1} mm, jaw {jaw:.1} mm off; before {before:.1?}"
+            );
+            let bound = if what == "given" { 3.0 } else { 5.0 };
+            assert!(skull < bound && jaw < bound + 1.0, "person {seed}, {what}");
+        }
     }
 }

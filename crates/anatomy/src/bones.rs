@@ -58,8 +58,8 @@ impl JawJoint {
 /// Skull, jaw and joint of the built-in head. Takes a fraction of a second; keep the result.
 pub fn built_in_bones() -> Bones {
     let (cranium, mandible) = rayon::join(
-        || meshed(&cranium::sculpt(), 2.0, &Goal { n_vertices: 2700, longest: 12.0 }),
-        || meshed(&mandible::sculpt(), 1.5, &Goal { n_vertices: 1100, longest: 8.0 }),
+        || meshed(&cranium::sculpt(), 2.5, &Goal { n_vertices: 2700, longest: 12.0 }),
+        || meshed(&mandible::sculpt(), 2.0, &Goal { n_vertices: 1100, longest: 8.0 }),
     );
     Bones { cranium, mandible, joint: built_in_joint() }
 }
@@ -77,7 +77,7 @@ pub fn built_in_joint() -> JawJoint {
 fn meshed(sculpt: &Sculpt, step: f64, goal: &Goal) -> Surface {
     let fine = contour::half_surface(sculpt, DVec3::new(0.0, -100.0, -110.0), DVec3::new(84.0, 150.0, 120.0), step);
     let mut half = simplify::simplify(&fine, goal);
-    simplify::relax(&mut half, sculpt, 6);
+    simplify::relax(&mut half, sculpt, 4);
     let mut whole = contour::mirrored(&half);
     whole.positions.iter_mut().for_each(|p| *p *= 1e-3);
     whole
@@ -121,7 +121,7 @@ impl Obstacles {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::depths::built_in_depths;
     use risorius_mesh::{Bvh, Edges, Polygons};
@@ -146,8 +146,8 @@ mod tests {
         ("trichion", [0.0, 100.0, 80.0]),
     ];
 
-    /// Made once for all tests.
-    fn bones() -> &'static Bones {
+    /// Made once for all tests of the crate.
+    pub(crate) fn bones() -> &'static Bones {
         static BONES: std::sync::OnceLock<Bones> = std::sync::OnceLock::new();
         BONES.get_or_init(built_in_bones)
     }
