@@ -8,7 +8,9 @@ use risorius_anatomy::pieces::{PieceKind, pieces};
 use risorius_mesh::Surface;
 use risorius_mesh::progress::silent;
 use risorius_rig::Rig;
-use risorius_tests::anatomy::{built_in, distances, ict_bone, ict_head, ict_landmarks, open, person, save, skin_and_bones};
+use risorius_tests::anatomy::{
+    built_in, distances, ict_bone, ict_head, ict_landmarks, open, person, save, skin_and_bones,
+};
 use risorius_tests::data;
 use risorius_view::{DrawOptions, FaceLook, Marker, draw};
 
@@ -286,7 +288,8 @@ fn bones_follow_the_relatives_of_the_built_in_head() {
             };
             let skull = off(&anatomy.bones.cranium, &other.bones.cranium);
             let jaw = off(&anatomy.bones.mandible, &other.bones.mandible);
-            let before = [off(&head.bones.cranium, &other.bones.cranium), off(&head.bones.mandible, &other.bones.mandible)];
+            let before =
+                [off(&head.bones.cranium, &other.bones.cranium), off(&head.bones.mandible, &other.bones.mandible)];
             println!(
                 "person {seed}, landmarks {what} ({mark_off:.1} mm off): skull {skull:.1} mm, jaw {jaw:.1} mm off; before {before:.1?}"
             );

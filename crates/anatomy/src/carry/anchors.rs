@@ -22,8 +22,9 @@ impl Anchor {
 }
 
 /// All anchors. Landmarks of the built-in head that are not finite are left out.
-pub fn gather(head: &Pieces, head_marks: &[DVec3], rig: &Pieces, marks: &Landmarks) -> Vec<Anchor> {
-    let mut anchors: Vec<Anchor> = head_marks
+pub fn gather(head: &Pieces, rig: &Pieces, marks: &Landmarks) -> Vec<Anchor> {
+    let mut anchors: Vec<Anchor> = marks
+        .on_head
         .iter()
         .zip(&marks.all)
         .map(|(&from, mark)| Anchor { from, to: mark.position, confidence: mark.confidence })

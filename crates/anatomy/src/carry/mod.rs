@@ -94,7 +94,7 @@ pub fn carry(
         OuterSkin::new(&head_pieces.positions, &head_pieces.skin),
         OuterSkin::new(&rig_pieces.positions, &rig_pieces.skin),
     );
-    let anchors = anchors::gather(&head_pieces, &head.landmarks, &rig_pieces, landmarks);
+    let anchors = anchors::gather(&head_pieces, &rig_pieces, landmarks);
     let warp = skin::fit(&anchors, &from_skin, &to_skin, head, landmarks, options.rounds, progress)?;
     tick(progress, "carry: bones", 0.0)?;
     let mut bones = warped_bones(&warp, &head.bones);
@@ -128,7 +128,7 @@ pub fn carry(
 
 fn check(head: &Head, landmarks: &Landmarks) -> Result<(), AnatomyError> {
     let fail = |what: String| Err(AnatomyError::Head { what });
-    if head.landmarks.len() != N_LANDMARKS || landmarks.all.len() != N_LANDMARKS {
+    if [head.landmarks.len(), landmarks.all.len(), landmarks.on_head.len()].iter().any(|n| *n != N_LANDMARKS) {
         return fail(format!(
             "{} landmarks, and the rig {}; both need {N_LANDMARKS}",
             head.landmarks.len(),

@@ -49,14 +49,21 @@ pub fn mirrored_in_air(half: &HalfFace, all: bool, found: &mut Found) {
     }
 }
 
-/// Sets missing landmarks from those of the built-in head, warped by what was found and brought to the skin.
-pub fn from_head(pieces: &Pieces, front: &Front, head: &[DVec3], found: &mut Found, notes: &mut Vec<Note>) {
+/// Sets missing landmarks from those of the built-in head, warped by what was found and brought to the skin. `seen` is
+/// where what was found lies on the head.
+pub fn from_head(
+    pieces: &Pieces,
+    front: &Front,
+    (seen, head): (&[DVec3], &[DVec3]),
+    found: &mut Found,
+    notes: &mut Vec<Note>,
+) {
     let sure = |i: &usize| {
         head[*i].is_finite() && found.all[*i].as_ref().is_some_and(|l| l.confidence >= ANCHOR || l.source == MATCHED)
     };
     let anchors: Vec<usize> = (0..N_LANDMARKS).filter(sure).collect();
     let at = |i: &usize| found.all[*i].as_ref().map_or(DVec3::ZERO, |l| l.position);
-    let from: Vec<DVec3> = anchors.iter().map(|&i| head[i]).collect();
+    let from: Vec<DVec3> = anchors.iter().map(|&i| seen[i]).collect();
     let to: Vec<DVec3> = anchors.iter().map(at).collect();
     let weights: Vec<f64> =
         anchors.iter().map(|&i| found.all[i].as_ref().map_or(0.0, |l| l.confidence * l.confidence)).collect();
@@ -95,7 +102,7 @@ fn outer_point(pieces: &Pieces, outer: &OuterSkin, front: &Front, p: DVec3) -> O
 }
 
 /// Source of landmarks that come from laying the whole built-in head over the skin.
-const MATCHED: &str = "built-in head laid over the skin";
+pub const MATCHED: &str = "built-in head laid over the skin";
 
 /// Without any feature to go by: lays the built-in head over the skin, trying places and sizes, and takes all landmarks
 /// from there.

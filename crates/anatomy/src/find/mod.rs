@@ -20,7 +20,7 @@ use crate::error::AnatomyError;
 use crate::head::Head;
 use crate::landmarks::{self, N_LANDMARKS, NAMES};
 use crate::note::Note;
-use crate::pieces::Pieces;
+use crate::pieces::{self, Pieces};
 use frame::Frame;
 pub(crate) use front::flat;
 use front::{Front, SkinPoint};
@@ -88,6 +88,8 @@ impl Found {
 pub struct Landmarks {
     /// One for each of [`NAMES`]. On half a face, those of the other side are mirror images in the air.
     pub all: Vec<FoundLandmark>,
+    /// The same points on the head that anatomy comes from; see [`same_on_head`].
+    pub on_head: Vec<DVec3>,
     /// Only half of a face is there.
     pub half: Option<HalfFace>,
     /// What is missing or doubtful.
@@ -133,7 +135,8 @@ pub fn find(rig: &Rig, pieces: &Pieces, head: &Head, given: &Given) -> Result<La
         fill::by_shape(rig, pieces, &front, head, &mut found, &mut notes)?;
     }
     half.iter().for_each(|h| fill::mirrored_in_air(h, false, &mut found));
-    fill::from_head(pieces, &front, &head.landmarks, &mut found, &mut notes);
+    let on_head = same_on_head(head, &found);
+    fill::from_head(pieces, &front, (&on_head, &head.landmarks), &mut found, &mut notes);
     half.iter().for_each(|h| fill::mirrored_in_air(h, true, &mut found));
     let all: Vec<FoundLandmark> = found.all.into_iter().flatten().collect();
     if all.len() < N_LANDMARKS {
@@ -144,7 +147,22 @@ pub fn find(rig: &Rig, pieces: &Pieces, head: &Head, given: &Given) -> Result<La
             needed: N_LANDMARKS,
         });
     }
-    Ok(Landmarks { all, half, notes })
+    Ok(Landmarks { all, on_head, half, notes })
+}
+
+/// How far the finder may be from the head's own landmarks for its answer to count (meters).
+const BIAS: f64 = 0.015;
+
+/// Where the landmarks of `found` lie on `head`: for those that were seen in the rig, where the same look at the head
+/// sees them, so that what the finder gets wrong it gets wrong on both and the pairs are true; else the head's own.
+fn same_on_head(head: &Head, found: &Found) -> Vec<DVec3> {
+    let seen = direct(&head.rig, &pieces::pieces(&head.rig)).found;
+    let same = |i: usize| {
+        let (on_rig, on_head) = (found.all[i].as_ref()?, seen.all[i].as_ref()?);
+        let was_seen = on_rig.confidence < 1.0 && on_rig.source != fill::MATCHED;
+        Some(on_head.position).filter(|p| was_seen && p.distance(head.landmarks[i]) < BIAS)
+    };
+    (0..N_LANDMARKS).map(|i| same(i).unwrap_or(head.landmarks[i])).collect()
 }
 
 /// What can be found of the landmarks of `rig` without the built-in head, in the order of [`NAMES`].
