@@ -79,7 +79,8 @@ pub fn ict_head(data: &Path) -> Head {
     let eye = (at("eye_left_inner") + at("eye_left_outer")) / 2.0;
     let (unit, mouth, middle) = (2.0 * eye.x, at("lip_upper_middle_inner"), DVec3::new(0.0, eye.y, eye.z));
     let outer = OuterSkin::new(&found.positions, &found.skin);
-    let rough: [(&str, DVec3); 9] = [
+    let rough: [(&str, DVec3); 10] = [
+        ("trichion", middle + unit * DVec3::new(0.0, 1.25, -0.1)),
         ("vertex", middle + unit * DVec3::new(0.0, 2.2, -1.2)),
         ("neck_pit", DVec3::new(0.0, mouth.y - 2.1 * unit, mouth.z - 1.0 * unit)),
         ("tragion", middle + unit * DVec3::new(1.15, -0.35, -1.35)),

@@ -293,8 +293,8 @@ fn bones_follow_the_relatives_of_the_built_in_head() {
             println!(
                 "person {seed}, landmarks {what} ({mark_off:.1} mm off): skull {skull:.1} mm, jaw {jaw:.1} mm off; before {before:.1?}"
             );
-            let bound = if what == "given" { 3.0 } else { 5.0 };
-            assert!(skull < bound && jaw < bound + 1.0, "person {seed}, {what}");
+            let bound = if what == "given" { 1.0 } else { 3.0 };
+            assert!(skull < bound && jaw < bound, "person {seed}, {what}");
         }
     }
 }

@@ -258,3 +258,29 @@ fn upright_pieces(rig: &Rig, pieces: &Pieces) -> Option<Pieces> {
 fn on_triangle(pieces: &Pieces, triangle: [u32; 3], barycentric: [f64; 3]) -> DVec3 {
     triangle.iter().zip(barycentric).map(|(&v, w)| pieces.positions[v as usize] * w).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pieces::PieceKind;
+    use crate::skin;
+
+    /// The built-in head has no shapes here: eyeballs, profile and ears are found on it near its own landmarks.
+    #[test]
+    fn a_head_without_shapes_is_seen_by_its_geometry() {
+        let neutral = skin::neutral();
+        let rig = skin::to_rig(&neutral);
+        let pieces = pieces::pieces(&rig);
+        for kind in [PieceKind::EyeLeft, PieceKind::EyeRight, PieceKind::TeethUpper, PieceKind::TeethLower] {
+            assert!(pieces.has(kind), "{kind:?}");
+        }
+        let (marks, notes) = find_direct(&rig, &pieces);
+        assert!(notes.iter().any(|n| n.what.contains("no opening between the lips")));
+        let truth = |i: usize| neutral.parts[0].positions[neutral.landmarks[i] as usize];
+        for name in ["eye_left_outer", "eye_right_outer", "nose_tip", "subnasale", "pogonion", "lid_upper_left_inner"] {
+            let i = landmarks::index(name).unwrap();
+            let off = marks[i].as_ref().unwrap_or_else(|| panic!("{name}")).position.distance(truth(i));
+            assert!(off < 0.008, "{name} is {:.1} mm off", 1000.0 * off);
+        }
+    }
+}
