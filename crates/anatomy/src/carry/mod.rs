@@ -3,8 +3,8 @@
 //! 1. a similarity from the landmarks, each weighing by the square of its confidence;
 //! 2. a smooth warp through landmarks, eyeballs and teeth, softer where they are less sure ([`crate::warp`]);
 //! 3. the warp is refined: points of the built-in outer skin are pulled to the closest outer skin of the rig that looks
-//!    the same way, in rounds ([`skin`]), so that what lies beneath follows the actual surface;
-//! 4. bones that come closer to the skin than tissue allows are pushed in along smooth fields ([`depth`]);
+//!    the same way, in rounds (`skin`), so that what lies beneath follows the actual surface;
+//! 4. bones that come closer to the skin than tissue allows are pushed in along smooth fields (`depth`);
 //! 5. jaw and eyes get their rigid motion in every shape ([`crate::jaw_motion`]).
 //!
 //! Bones that the user supplies are taken as they are. Everything is in meters, +Y up, +Z front. In the manner of
@@ -70,7 +70,7 @@ pub struct Anatomy {
     pub jaw_motion: Vec<Rigid>,
     /// The motion of the left and right eyeball in each shape.
     pub eye_motion: [Vec<Rigid>; 2],
-    /// From the built-in head to the rig, without what [`depth`] pushed.
+    /// From the built-in head to the rig, without the pushes that keep bones under the skin.
     pub warp: Warp,
     /// What was noticed.
     pub notes: Vec<Note>,
