@@ -1,7 +1,7 @@
 //! Rigid parts: cranium, mandible, and the joint between them.
 //!
-//! The built-in ones are sculpted with signed distances ([`implicit`]) from tables of a few dozen forms, turned into
-//! triangles on one side ([`contour`]), reduced ([`simplify`]) and mirrored: closed manifolds, symmetric to the bit.
+//! The built-in ones are sculpted with signed distances (`implicit`) from tables of a few dozen forms, turned into
+//! triangles on one side (`contour`), reduced (`simplify`) and mirrored: closed manifolds, symmetric to the bit.
 
 mod contour;
 mod cranium;

@@ -21,10 +21,10 @@ pub(crate) fn sculpt() -> Sculpt {
 }
 
 fn brain_case(s: &mut Sculpt) {
-    s.add(0.0, ellipsoid([0.0, 50.0, -20.0], [68.0, 79.0, 67.0]));
+    s.add(0.0, ellipsoid([0.0, 52.0, -21.0], [70.5, 77.5, 70.5]));
     s.add(30.0, ellipsoid([0.0, 60.0, 22.0], [59.5, 62.0, 66.0]));
     // Upper corners of the parietal bones.
-    s.add(15.0, ellipsoid([24.0, 85.0, -13.0], [32.5, 32.5, 40.0]));
+    s.add(15.0, ellipsoid([27.0, 86.0, -14.0], [34.5, 34.5, 43.0]));
     // Underneath, the head sits on the neck.
     s.cut(12.0, ellipsoid([0.0, -64.0, -8.0], [160.0, 44.0, 130.0]));
     s.cut(10.0, ellipsoid([60.0, -42.0, -2.0], [40.0, 38.0, 42.0]));
@@ -34,7 +34,7 @@ fn base(s: &mut Sculpt) {
     s.add(12.0, ellipsoid([0.0, 6.0, 20.0], [30.0, 22.0, 40.0]));
     // Temporal bone around the ear canal, down to the mastoid.
     s.add(12.0, ellipsoid([42.0, 14.0, -16.0], [21.0, 19.0, 25.0]));
-    s.add(8.0, tube(&[[50.0, 4.0, -26.0, 13.0], [51.5, -14.0, -22.5, 8.0], [51.0, -20.0, -20.5, 6.0]]));
+    s.add(8.0, tube(&[[49.0, 3.0, -25.0, 12.0], [51.5, -14.0, -22.5, 8.0], [51.0, -20.0, -20.5, 6.0]]));
     // Occipital condyles.
     s.add(6.0, tube(&[[12.0, -17.0, -12.0, 5.0], [18.0, -17.0, -24.0, 5.0]]));
     // Wings of the sphenoid beside the palate.
