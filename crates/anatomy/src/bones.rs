@@ -181,6 +181,17 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn vertices_lie_on_the_sculpts() {
+        for (s, sculpt) in [(&bones().cranium, cranium::sculpt()), (&bones().mandible, mandible::sculpt())] {
+            let mut off: Vec<(f64, DVec3)> =
+                s.positions.iter().map(|p| (sculpt.distance(*p * 1e3).abs(), *p * 1e3)).collect();
+            off.sort_by(|a, b| b.0.total_cmp(&a.0));
+            let mean = off.iter().map(|o| o.0).sum::<f64>() / off.len() as f64;
+            assert!(off[0].0 < 0.5 && mean < 0.01, "{} mm at {}, mean {mean}", off[0].0, off[0].1);
+        }
+    }
+
+    #[test]
     fn no_triangle_of_the_bones_crosses_another() {
         let bones = bones();
         for s in [&bones.cranium, &bones.mandible] {
