@@ -1,7 +1,7 @@
 //! Rigid parts: cranium, mandible, and the joint between them.
 //!
-//! The built-in ones are sculpted with signed distances ([`implicit`]) from tables of a few dozen forms, turned into
-//! triangles on one side ([`contour`]), reduced ([`simplify`]) and mirrored: closed manifolds, symmetric to the bit.
+//! The built-in ones are sculpted with signed distances (`implicit`) from tables of a few dozen forms, turned into
+//! triangles on one side (`contour`), reduced (`simplify`) and mirrored: closed manifolds, symmetric to the bit.
 
 mod contour;
 mod cranium;
@@ -178,6 +178,17 @@ pub(crate) mod tests {
             assert!(s.positions.iter().all(|p| keys.binary_search(&image(p)).is_ok()));
         }
         assert_eq!(bones, &built_in_bones());
+    }
+
+    #[test]
+    fn vertices_lie_on_the_sculpts() {
+        for (s, sculpt) in [(&bones().cranium, cranium::sculpt()), (&bones().mandible, mandible::sculpt())] {
+            let mut off: Vec<(f64, DVec3)> =
+                s.positions.iter().map(|p| (sculpt.distance(*p * 1e3).abs(), *p * 1e3)).collect();
+            off.sort_by(|a, b| b.0.total_cmp(&a.0));
+            let mean = off.iter().map(|o| o.0).sum::<f64>() / off.len() as f64;
+            assert!(off[0].0 < 0.5 && mean < 0.01, "{} mm at {}, mean {mean}", off[0].0, off[0].1);
+        }
     }
 
     #[test]

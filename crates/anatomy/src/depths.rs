@@ -45,7 +45,7 @@ type Row = (&'static str, bool, [f64; 3], f64, f64);
 const TABLE: [Row; 24] = [
     ("vertex", false, [0.0, 130.5, -12.0], 5.0, 1.5),
     ("trichion", false, [0.0, 97.0, 75.5], 4.5, 1.5),
-    ("back_of_head", false, [0.0, 45.0, -86.7], 6.5, 2.0),
+    ("back_of_head", false, [0.0, 45.5, -91.1], 6.5, 2.0),
     ("glabella", false, [0.0, 47.5, 88.5], 5.5, 1.0),
     ("nasion", false, [0.0, 31.5, 85.5], 6.5, 1.5),
     ("rhinion", false, [0.0, 13.0, 98.5], 3.0, 1.0),
@@ -66,7 +66,7 @@ const TABLE: [Row; 24] = [
     ("mid_mandibular_border", true, [31.3, -76.5, 47.7], 10.5, 4.0),
     ("supra_second_molar", true, [33.0, -34.0, 50.0], 26.0, 5.0),
     ("infra_second_molar", true, [32.8, -63.0, 52.7], 19.5, 5.0),
-    ("side_of_head", true, [66.5, 75.0, -12.0], 6.5, 2.0),
+    ("side_of_head", true, [69.3, 75.0, -12.0], 6.5, 2.0),
 ];
 
 /// The landmarks with their depths.

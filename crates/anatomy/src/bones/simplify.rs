@@ -259,11 +259,18 @@ pub(crate) fn relax(surface: &mut Surface, sculpt: &Sculpt, n_rounds: usize) {
 fn keep_sides(surface: &mut Surface, before: &[DVec3]) {
     let normal = |positions: &[DVec3], t: [u32; 3]| {
         let [a, b, c] = t.map(|v| positions[v as usize]);
-        (b - a).cross(c - a).normalize_or_zero()
+        (b - a).cross(c - a)
     };
+    // Sides are those of the vertices, since a sliver's own normal says little.
+    let mut sides = vec![DVec3::ZERO; before.len()];
+    for &t in &surface.triangles {
+        t.iter().for_each(|&v| sides[v as usize] += normal(before, t));
+    }
+    let side =
+        |t: [u32; 3]| t.iter().map(|&v| sides[v as usize].normalize_or_zero()).sum::<DVec3>().normalize_or_zero();
     // What is put back may fold its own neighbors: a few times over.
     for _ in 0..4 {
-        let turned = |t: &&[u32; 3]| normal(&surface.positions, **t).dot(normal(before, **t)) < 0.5;
+        let turned = |t: &&[u32; 3]| normal(&surface.positions, **t).normalize_or_zero().dot(side(**t)) < 0.3;
         let bad: Vec<u32> = surface.triangles.iter().filter(turned).flatten().copied().collect();
         for &v in &bad {
             surface.positions[v as usize] = before[v as usize];
