@@ -3,11 +3,12 @@
 use glam::DVec3;
 use risorius_anatomy::bones::{Bones, JawJoint, built_in_bones};
 use risorius_anatomy::find::find_direct;
-use risorius_anatomy::head::Head;
+use risorius_anatomy::head::{Head, Identity};
 use risorius_anatomy::landmarks::{NAMES, index};
+use risorius_anatomy::muscles::built_in_muscles;
 use risorius_anatomy::outer::OuterSkin;
 use risorius_anatomy::pieces::pieces;
-use risorius_anatomy::skin;
+use risorius_anatomy::skin::{self, PartMesh};
 use risorius_io::open::{OpenOptions, open_rig};
 use risorius_mesh::progress::silent;
 use risorius_mesh::{Bvh, Polygons, Surface};
@@ -22,9 +23,32 @@ pub fn open(data: &Path, path: &str) -> Rig {
 
 /// The built-in head, as far as carrying needs it.
 pub fn built_in() -> Head {
-    let neutral = skin::neutral();
+    person(&Identity::default())
+}
+
+/// A relative of the built-in head.
+pub fn person(identity: &Identity) -> Head {
+    let mut neutral = skin::neutral();
+    let normals = normals(&neutral.parts[0]);
+    for (p, n) in neutral.parts[0].positions.iter_mut().zip(normals) {
+        *p = identity.thicken(*p, n);
+    }
+    neutral.parts.iter_mut().flat_map(|p| &mut p.positions).for_each(|p| *p = identity.warp(*p));
     let landmarks = neutral.landmarks.iter().map(|&v| neutral.parts[0].positions[v as usize]).collect();
-    Head { rig: skin::to_rig(&neutral), bones: built_in_bones(), landmarks, ..Head::default() }
+    let mut bones = built_in_bones();
+    bones.cranium.positions.iter_mut().for_each(|p| *p = identity.warp(*p));
+    bones.mandible.positions.iter_mut().for_each(|p| *p = identity.warp(*p));
+    bones.joint.condyles = bones.joint.condyles.map(|p| identity.warp(p));
+    Head { rig: skin::to_rig(&neutral), bones, muscles: built_in_muscles(), landmarks }
+}
+
+fn normals(part: &PartMesh) -> Vec<DVec3> {
+    let mut normals = vec![DVec3::ZERO; part.positions.len()];
+    for t in part.faces.triangulated() {
+        let [a, b, c] = t.map(|v| part.positions[v as usize]);
+        t.iter().for_each(|&v| normals[v as usize] += (b - a).cross(c - a));
+    }
+    normals
 }
 
 /// A surface of `ict_anatomy` in meters.
@@ -55,7 +79,8 @@ pub fn ict_head(data: &Path) -> Head {
     let eye = (at("eye_left_inner") + at("eye_left_outer")) / 2.0;
     let (unit, mouth, middle) = (2.0 * eye.x, at("lip_upper_middle_inner"), DVec3::new(0.0, eye.y, eye.z));
     let outer = OuterSkin::new(&found.positions, &found.skin);
-    let rough: [(&str, DVec3); 9] = [
+    let rough: [(&str, DVec3); 10] = [
+        ("trichion", middle + unit * DVec3::new(0.0, 1.25, -0.1)),
         ("vertex", middle + unit * DVec3::new(0.0, 2.2, -1.2)),
         ("neck_pit", DVec3::new(0.0, mouth.y - 2.1 * unit, mouth.z - 1.0 * unit)),
         ("tragion", middle + unit * DVec3::new(1.15, -0.35, -1.35)),
@@ -118,7 +143,10 @@ pub fn skin_and_bones(rig: &Rig, surfaces: &[(&Surface, [f32; 3])], yaws: &[f32]
             ..Part::default()
         });
     }
-    let look = FaceLook::prepare(&all);
+    // Bones are lit as if there were no skin around them.
+    let mut bare = all.clone();
+    bare.parts[..rig.parts.len()].iter_mut().for_each(|p| (p.faces, p.groups) = (Polygons::default(), Vec::new()));
+    let (look, bare) = (FaceLook::prepare(&all), FaceLook::prepare(&bare));
     let mut without_skin = all.neutral.clone();
     without_skin[..rig.n_vertices()].fill([f32::NAN; 3]);
     let mut with_skin = all.neutral.clone();
@@ -127,7 +155,7 @@ pub fn skin_and_bones(rig: &Rig, surfaces: &[(&Surface, [f32; 3])], yaws: &[f32]
     for &yaw in yaws {
         let options = DrawOptions { yaw_degrees: yaw, width: 600, height: 600, zoom: 0.75, ..DrawOptions::default() };
         pictures.push(draw(&look, &with_skin, &options).unwrap());
-        pictures.push(draw(&look, &without_skin, &options).unwrap());
+        pictures.push(draw(&bare, &without_skin, &options).unwrap());
     }
     pictures
 }

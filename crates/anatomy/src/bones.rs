@@ -1,7 +1,7 @@
 //! Rigid parts: cranium, mandible, and the joint between them.
 //!
-//! The built-in ones are sculpted with signed distances ([`implicit`]) from tables of a few dozen forms, turned into
-//! triangles on one side ([`contour`]), reduced ([`simplify`]) and mirrored: closed manifolds, symmetric to the bit.
+//! The built-in ones are sculpted with signed distances (`implicit`) from tables of a few dozen forms, turned into
+//! triangles on one side (`contour`), reduced (`simplify`) and mirrored: closed manifolds, symmetric to the bit.
 
 mod contour;
 mod cranium;
@@ -58,8 +58,8 @@ impl JawJoint {
 /// Skull, jaw and joint of the built-in head. Takes a fraction of a second; keep the result.
 pub fn built_in_bones() -> Bones {
     let (cranium, mandible) = rayon::join(
-        || meshed(&cranium::sculpt(), 2.0, &Goal { n_vertices: 2700, longest: 12.0 }),
-        || meshed(&mandible::sculpt(), 1.5, &Goal { n_vertices: 1100, longest: 8.0 }),
+        || meshed(&cranium::sculpt(), 2.5, &Goal { n_vertices: 2700, longest: 12.0 }),
+        || meshed(&mandible::sculpt(), 2.0, &Goal { n_vertices: 1100, longest: 8.0 }),
     );
     Bones { cranium, mandible, joint: built_in_joint() }
 }
@@ -77,14 +77,51 @@ pub fn built_in_joint() -> JawJoint {
 fn meshed(sculpt: &Sculpt, step: f64, goal: &Goal) -> Surface {
     let fine = contour::half_surface(sculpt, DVec3::new(0.0, -100.0, -110.0), DVec3::new(84.0, 150.0, 120.0), step);
     let mut half = simplify::simplify(&fine, goal);
-    simplify::relax(&mut half, sculpt, 6);
+    simplify::relax(&mut half, sculpt, 4);
     let mut whole = contour::mirrored(&half);
     whole.positions.iter_mut().for_each(|p| *p *= 1e-3);
     whole
 }
 
+/// What muscles must keep clear of, in millimeters: the sculpts of the bones, teeth and eyeballs.
+pub(crate) struct Obstacles {
+    parts: [Sculpt; 3],
+}
+
+impl Obstacles {
+    /// Those of the built-in head.
+    pub(crate) fn new() -> Self {
+        let mut soft_parts = Sculpt::default();
+        soft_parts.add(0.0, implicit::ellipsoid([31.5, 24.0, 64.0], [12.2; 3]));
+        // Both rows of teeth.
+        soft_parts.add(
+            0.0,
+            implicit::ribbon(&[
+                [0.0, -47.5, 86.5, 10.0, 3.5, 0.0],
+                [9.0, -47.5, 84.0, 10.0, 3.5, 0.0],
+                [17.0, -47.5, 76.0, 10.0, 3.8, 0.0],
+                [23.0, -47.5, 65.0, 9.0, 4.5, 0.0],
+                [27.5, -47.5, 52.0, 8.5, 5.0, 0.0],
+                [29.5, -47.5, 42.0, 8.0, 5.0, 0.0],
+            ]),
+        );
+        Self { parts: [cranium::sculpt(), mandible::sculpt(), soft_parts] }
+    }
+
+    /// Signed distance from the nearest of them.
+    pub(crate) fn distance(&self, p: DVec3) -> f64 {
+        self.parts.iter().map(|s| s.distance(p)).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Direction away from the nearest of them.
+    pub(crate) fn gradient(&self, p: DVec3) -> DVec3 {
+        let nearest = self.parts.iter().min_by(|a, b| a.distance(p).total_cmp(&b.distance(p)));
+        nearest.map_or(DVec3::ZERO, |s| s.gradient(p))
+    }
+}
+
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::depths::built_in_depths;
     use risorius_mesh::{Bvh, Edges, Polygons};
@@ -109,8 +146,8 @@ mod tests {
         ("trichion", [0.0, 100.0, 80.0]),
     ];
 
-    /// Made once for all tests.
-    fn bones() -> &'static Bones {
+    /// Made once for all tests of the crate.
+    pub(crate) fn bones() -> &'static Bones {
         static BONES: std::sync::OnceLock<Bones> = std::sync::OnceLock::new();
         BONES.get_or_init(built_in_bones)
     }
@@ -141,6 +178,17 @@ mod tests {
             assert!(s.positions.iter().all(|p| keys.binary_search(&image(p)).is_ok()));
         }
         assert_eq!(bones, &built_in_bones());
+    }
+
+    #[test]
+    fn vertices_lie_on_the_sculpts() {
+        for (s, sculpt) in [(&bones().cranium, cranium::sculpt()), (&bones().mandible, mandible::sculpt())] {
+            let mut off: Vec<(f64, DVec3)> =
+                s.positions.iter().map(|p| (sculpt.distance(*p * 1e3).abs(), *p * 1e3)).collect();
+            off.sort_by(|a, b| b.0.total_cmp(&a.0));
+            let mean = off.iter().map(|o| o.0).sum::<f64>() / off.len() as f64;
+            assert!(off[0].0 < 0.5 && mean < 0.01, "{} mm at {}, mean {mean}", off[0].0, off[0].1);
+        }
     }
 
     #[test]

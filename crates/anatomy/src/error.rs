@@ -44,7 +44,7 @@ pub enum AnatomyError {
         advice: String,
     },
     /// A built-in head that is not complete.
-    #[error("the head to carry from has {what}; use `Head::built_in` or complete it")]
+    #[error("the head to carry from has {what}; use the built-in head or complete it")]
     Head {
         /// What is missing.
         what: String,

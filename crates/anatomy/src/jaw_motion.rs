@@ -168,3 +168,83 @@ fn fit_joint(joint: &JawJoint, from: &[DVec3], to: &[DVec3]) -> Rigid {
     }
     motion(params)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use glam::DQuat;
+    use risorius_rig::{Deltas, Role, Shape};
+
+    fn joint() -> JawJoint {
+        let condyles = [1.0, -1.0].map(|s| DVec3::new(s * 0.05, 0.0, 0.0));
+        JawJoint { condyles, track: DVec3::new(0.0, -0.6, 0.8), track_length: 0.012 }
+    }
+
+    /// A rig of loose points with one shape, and what they are.
+    fn moved(points: &[DVec3], kind: PieceKind, name: &str, motion: &Rigid) -> (Rig, Pieces) {
+        let offsets = points.iter().map(|&p| (motion.apply(p) - p).as_vec3().to_array()).collect();
+        let deltas = Deltas { vertices: (0..points.len() as u32).collect(), offsets };
+        let still = Shape { name: "still".into(), role: Role::Slider(1), deltas: Deltas::default() };
+        let rig = Rig {
+            neutral: points.iter().map(|p| p.as_vec3().to_array()).collect(),
+            shapes: vec![Shape { name: name.into(), role: Role::Slider(0), deltas }, still],
+            ..Rig::default()
+        };
+        let triangles = (2..points.len() as u32).map(|v| [v - 2, v - 1, v]).collect();
+        let pieces = Pieces {
+            kinds: vec![kind; points.len()],
+            positions: points.to_vec(),
+            skin: triangles,
+            ..Pieces::default()
+        };
+        (rig, pieces)
+    }
+
+    fn chin() -> Vec<DVec3> {
+        let at = |i: usize, k: f64| 0.012 * (i as f64 * k).sin();
+        (0..30).map(|i| DVec3::new(at(i, 1.7), -0.08 + at(i, 2.3), 0.09 + 0.3 * at(i, 3.1))).collect()
+    }
+
+    fn marks() -> Vec<FoundLandmark> {
+        let mark = |name| FoundLandmark {
+            name,
+            position: DVec3::new(0.0, -0.08, 0.09),
+            vertex: 0,
+            triangle: [0, 1, 2],
+            barycentric: [1.0, 0.0, 0.0],
+            confidence: 0.9,
+            source: "test".into(),
+        };
+        vec![mark("pogonion"), mark("gnathion")]
+    }
+
+    #[test]
+    fn teeth_tell_the_motion_exactly_and_still_shapes_are_identity() {
+        let truth = Rigid::about(DVec3::new(0.0, 0.01, -0.02), DQuat::from_rotation_x(0.3));
+        let (rig, pieces) = moved(&chin(), PieceKind::TeethLower, "anything", &truth);
+        let mut notes = Vec::new();
+        let found = jaw(&rig, &pieces, &marks(), &joint(), &mut notes);
+        for p in chin() {
+            assert!(found.motions[0].apply(p).distance(truth.apply(p)) < 1e-7);
+        }
+        assert_eq!(found.motions[1], Rigid::IDENTITY);
+        assert!(found.residuals[0] < 1e-7 && notes.is_empty());
+    }
+
+    #[test]
+    fn the_chin_tells_angle_and_slide_of_shapes_named_after_the_jaw() {
+        let truth = joint().motion(0.35, [0.6, 0.6]);
+        let (rig, pieces) = moved(&chin(), PieceKind::Skin, "jawOpen", &truth);
+        let found = jaw(&rig, &pieces, &marks(), &joint(), &mut Vec::new());
+        for p in chin() {
+            assert!(found.motions[0].apply(p).distance(truth.apply(p)) < 1e-3);
+        }
+        // Raising the chin's skin cannot close a closed jaw, and a little motion in a smile does not open it.
+        let up = Rigid { translation: DVec3::new(0.0, 0.006, 0.001), ..Rigid::IDENTITY };
+        let aside = Rigid { translation: DVec3::new(0.002, -0.001, 0.0), ..Rigid::IDENTITY };
+        for (name, motion) in [("mouthShrugLower", up), ("mouthSmileLeft", aside)] {
+            let (rig, pieces) = moved(&chin(), PieceKind::Skin, name, &motion);
+            assert_eq!(jaw(&rig, &pieces, &marks(), &joint(), &mut Vec::new()).motions[0], Rigid::IDENTITY, "{name}");
+        }
+    }
+}

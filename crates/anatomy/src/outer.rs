@@ -6,11 +6,14 @@
 use crate::find::flat;
 use glam::DVec3;
 use rayon::prelude::*;
+use risorius_mesh::components::components;
 use risorius_mesh::topology::Edges;
 use risorius_mesh::{Bvh, Polygons};
 
 /// Rays that get this far have left the head (meters).
 const FAR: f64 = 0.12;
+/// No ray goes farther than this inside of a head (meters).
+const INSIDE: f64 = 0.35;
 
 /// The outer skin, ready for closest points.
 #[derive(Debug, Clone)]
@@ -53,7 +56,7 @@ impl OuterSkin {
             .map(|v| used[v] && is_open(&whole, positions[v], normals[v]))
             .collect();
         let outer = |t: &&[u32; 3]| t.iter().filter(|&&v| open[v as usize]).count() >= 2;
-        let triangles: Vec<[u32; 3]> = triangles.iter().filter(outer).copied().collect();
+        let triangles: Vec<[u32; 3]> = largest(positions.len(), triangles.iter().filter(outer).copied().collect());
         let mut border = vec![false; positions.len()];
         let edges = Edges::of(&Polygons::from_triangles(&triangles));
         for e in edges.boundary() {
@@ -114,6 +117,16 @@ impl OuterSkin {
     }
 }
 
+/// The connected piece with the most triangles: islands are pockets from which rays find a way out.
+fn largest(n_vertices: usize, triangles: Vec<[u32; 3]>) -> Vec<[u32; 3]> {
+    let pieces = components(n_vertices, &Polygons::from_triangles(&triangles));
+    let piece = |t: &[u32; 3]| pieces.of_vertex[t[0] as usize] as usize;
+    let mut sizes = vec![0usize; pieces.sizes.len()];
+    triangles.iter().for_each(|t| sizes[piece(t)] += 1);
+    let best = (0..sizes.len()).fold(0, |best, i| if sizes[i] > sizes[best] { i } else { best });
+    triangles.into_iter().filter(|t| piece(t) == best).collect()
+}
+
 /// Unit vertex normals, weighted by area.
 fn normals(positions: &[DVec3], triangles: &[[u32; 3]]) -> Vec<DVec3> {
     let mut normals = vec![DVec3::ZERO; positions.len()];
@@ -134,6 +147,7 @@ fn is_open(skin: &Bvh, p: DVec3, normal: DVec3) -> bool {
     let (u, v) = normal.any_orthonormal_pair();
     let tilted = [DVec3::ZERO, u, -u, v, -v].map(|t| (normal + 0.7 * t).normalize());
     let start = p + normal * 0.0004;
-    let free = tilted.iter().filter(|d| skin.ray(start, **d, FAR).is_none()).count();
-    free >= 3
+    // Mouth bags may be open to the throat: a ray that meets skin from behind, however far, was inside all the time.
+    let leaves = |d: &DVec3| skin.ray(start, *d, INSIDE).is_none_or(|h| h.distance > FAR && !h.from_behind);
+    tilted.iter().filter(|d| leaves(d)).count() >= 3
 }

@@ -187,9 +187,16 @@ impl Ray {
     fn meets_box(&self, min: Vec3, max: Vec3, limit: f64) -> bool {
         let (mut near, mut far) = (0.0f64, limit);
         for k in 0..3 {
-            let a = (f64::from(min[k]) - self.origin[k]) * self.inverse[k];
-            let b = (f64::from(max[k]) - self.origin[k]) * self.inverse[k];
-            // `max` and `min` pass over the NaN of a ray inside a face of the box; the widening covers rounding.
+            let (low, high) = (f64::from(min[k]) - self.origin[k], f64::from(max[k]) - self.origin[k]);
+            if !self.inverse[k].is_finite() {
+                // Along a side of the box, even within it, where 0 times infinity would say nothing.
+                if low > 0.0 || high < 0.0 {
+                    return false;
+                }
+                continue;
+            }
+            let (a, b) = (low * self.inverse[k], high * self.inverse[k]);
+            // The widening covers rounding.
             near = near.max(a.min(b) * (1.0 - 1e-15));
             far = far.min(a.max(b) * (1.0 + 1e-15));
         }

@@ -1,7 +1,7 @@
 //! Pairs of points that the warp is made from: landmarks, eyeballs, and the ends of the rows of teeth.
 
 use crate::eyes::fit_eyes;
-use crate::find::FoundLandmark;
+use crate::find::Landmarks;
 use crate::pieces::{PieceKind, Pieces};
 use glam::DVec3;
 
@@ -22,10 +22,11 @@ impl Anchor {
 }
 
 /// All anchors. Landmarks of the built-in head that are not finite are left out.
-pub fn gather(head: &Pieces, head_marks: &[DVec3], rig: &Pieces, marks: &[FoundLandmark]) -> Vec<Anchor> {
-    let mut anchors: Vec<Anchor> = head_marks
+pub fn gather(head: &Pieces, rig: &Pieces, marks: &Landmarks) -> Vec<Anchor> {
+    let mut anchors: Vec<Anchor> = marks
+        .on_head
         .iter()
-        .zip(marks)
+        .zip(&marks.all)
         .map(|(&from, mark)| Anchor { from, to: mark.position, confidence: mark.confidence })
         .collect();
     for (a, b) in fit_eyes(head).iter().zip(fit_eyes(rig)) {
@@ -33,7 +34,18 @@ pub fn gather(head: &Pieces, head_marks: &[DVec3], rig: &Pieces, marks: &[FoundL
             anchors.push(Anchor { from: a.center, to: b.center, confidence: 0.95 });
         }
     }
+    if let Some(half) = marks.half {
+        let side = usize::from(half.side < 0.0);
+        if let (Some(a), Some(b)) = (fit_eyes(head)[1 - side], fit_eyes(rig)[side]) {
+            let to = DVec3::new(2.0 * half.plane - b.center.x, b.center.y, b.center.z);
+            anchors.push(Anchor { from: a.center, to, confidence: 0.9 });
+        }
+    }
     for kind in [PieceKind::TeethUpper, PieceKind::TeethLower] {
+        // Half a row of teeth ends in the middle.
+        if marks.half.is_some() {
+            continue;
+        }
         if let (Some(a), Some(b)) = (row_ends(head, kind), row_ends(rig, kind)) {
             anchors.extend(a.iter().zip(b).map(|(&from, to)| Anchor { from, to, confidence: 0.7 }));
         }

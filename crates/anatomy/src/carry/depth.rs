@@ -1,12 +1,14 @@
 //! Tissue between skin and bone: bones that the warp brought too close to the skin, or through it, are pushed in.
 //!
-//! How thick the tissue has to be at a bone's vertex is half of what it is in the built-in head (people differ by that
-//! much), between the thinnest and 8 mm. Pushes go against the skin's normal, are spread over the bone so that dents are
+//! How thick the tissue has to be over a vertex is the forensic mean less one and a half deviations ([`crate::depths`]),
+//! and where there is no data half of what it is in the built-in head; never more than it is there, never less than the
+//! thinnest. Pushes go away from the closest skin, are spread over the bone so that dents are
 //! shallow and wide, and are repeated until no vertex is too close. Only bone within 25 mm of the skin is looked at.
 
 use crate::bones::Bones;
+use crate::depths::depth_at;
 use crate::note::Note;
-use crate::outer::OuterSkin;
+use crate::outer::{OuterPoint, OuterSkin};
 use glam::DVec3;
 use rayon::prelude::*;
 use risorius_mesh::{Bvh, Surface};
@@ -14,8 +16,10 @@ use risorius_mesh::{Bvh, Surface};
 /// Bone deeper than this needs no look (meters).
 const DEEP: f64 = 0.025;
 /// Tissue is never asked to be thicker than this (meters).
-const THICKEST: f64 = 0.008;
-/// Part of the built-in head's thickness that must remain.
+const THICKEST: f64 = 0.010;
+/// Deviations from the mean that people may differ by.
+const DEVIATIONS: f64 = 1.5;
+/// Without data, the part of the built-in head's thickness that must remain.
 const LEAST_PART: f64 = 0.5;
 const ROUNDS: usize = 25;
 /// Sweeps that spread a push to the neighbors.
@@ -23,7 +27,7 @@ const SPREAD: usize = 12;
 /// How far pushes are felt by what lies beside the bone (meters).
 const NEAR: f64 = 0.012;
 
-/// Thickness of the tissue over each vertex of cranium and mandible in the head that is carried, scaled to the rig.
+/// Least thickness of the tissue over each vertex of cranium and mandible, scaled to the rig.
 #[derive(Debug, Clone)]
 pub struct Depths {
     cranium: Vec<f64>,
@@ -31,11 +35,16 @@ pub struct Depths {
 }
 
 impl Depths {
-    /// Measures `bones` under `skin`.
+    /// For the `bones` under the `skin` of the head that is carried.
     pub fn of(skin: &OuterSkin, bones: &Bones, scale: f64) -> Self {
-        let measure = |s: &Surface| {
-            s.positions.par_iter().map(|&p| skin.depth(p, DEEP).map_or(DEEP, |d| d.0.max(0.0)) * scale).collect()
+        let least = |p: DVec3| {
+            let own = skin.depth(p, DEEP).map_or(DEEP, |d| d.0.max(0.0));
+            let known = depth_at(p);
+            let part = LEAST_PART * own;
+            let least = if known.deviation.is_finite() { known.mean - DEVIATIONS * known.deviation } else { part };
+            least.min(own).min(THICKEST) * scale
         };
+        let measure = |s: &Surface| s.positions.par_iter().map(|&p| least(p)).collect();
         Self { cranium: measure(&bones.cranium), mandible: measure(&bones.mandible) }
     }
 }
@@ -52,7 +61,7 @@ pub fn push_in(bones: &mut Bones, depths: &Depths, skin: &OuterSkin, thinnest: f
     for (bone, least, name) in
         [(&mut bones.cranium, &depths.cranium, "skull"), (&mut bones.mandible, &depths.mandible, "jaw")]
     {
-        let least: Vec<f64> = least.iter().map(|d| (LEAST_PART * d).min(THICKEST).max(thinnest)).collect();
+        let least: Vec<f64> = least.iter().map(|d| d.max(thinnest)).collect();
         let start = bone.positions.clone();
         let left = push_surface(bone, &least, skin);
         let most = bone.positions.iter().zip(&start).map(|(p, q)| p.distance(*q)).fold(0.0, f64::max);
@@ -85,6 +94,12 @@ impl Pushed {
     }
 }
 
+/// Away from the skin; through it first for points outside.
+fn inward(p: DVec3, depth: f64, c: &OuterPoint) -> DVec3 {
+    let away = if depth > 0.0 { p - c.point } else { c.point - p };
+    if away.length() > 1e-4 { away.normalize() } else { -c.normal }
+}
+
 /// Pushes until all vertices are `least` deep; returns how many are not.
 fn push_surface(bone: &mut Surface, least: &[f64], skin: &OuterSkin) -> usize {
     let neighbors = neighbors(bone);
@@ -95,7 +110,7 @@ fn push_surface(bone: &mut Surface, least: &[f64], skin: &OuterSkin) -> usize {
             .par_iter()
             .zip(least)
             .map(|(&p, &least)| match skin.depth(p, DEEP) {
-                Some((depth, c)) if depth < least => -c.normal * (least - depth),
+                Some((depth, c)) if depth < least => inward(p, depth, &c) * (least - depth),
                 _ => DVec3::ZERO,
             })
             .collect();

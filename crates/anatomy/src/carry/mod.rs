@@ -3,8 +3,8 @@
 //! 1. a similarity from the landmarks, each weighing by the square of its confidence;
 //! 2. a smooth warp through landmarks, eyeballs and teeth, softer where they are less sure ([`crate::warp`]);
 //! 3. the warp is refined: points of the built-in outer skin are pulled to the closest outer skin of the rig that looks
-//!    the same way, in rounds ([`skin`]), so that what lies beneath follows the actual surface;
-//! 4. bones that come closer to the skin than tissue allows are pushed in along smooth fields ([`depth`]);
+//!    the same way, in rounds (`skin`), so that what lies beneath follows the actual surface;
+//! 4. bones that come closer to the skin than tissue allows are pushed in along smooth fields (`depth`);
 //! 5. jaw and eyes get their rigid motion in every shape ([`crate::jaw_motion`]).
 //!
 //! Bones that the user supplies are taken as they are. Everything is in meters, +Y up, +Z front. In the manner of
@@ -70,7 +70,7 @@ pub struct Anatomy {
     pub jaw_motion: Vec<Rigid>,
     /// The motion of the left and right eyeball in each shape.
     pub eye_motion: [Vec<Rigid>; 2],
-    /// From the built-in head to the rig, without what [`depth`] pushed.
+    /// From the built-in head to the rig, without the pushes that keep bones under the skin.
     pub warp: Warp,
     /// What was noticed.
     pub notes: Vec<Note>,
@@ -94,12 +94,13 @@ pub fn carry(
         OuterSkin::new(&head_pieces.positions, &head_pieces.skin),
         OuterSkin::new(&rig_pieces.positions, &rig_pieces.skin),
     );
-    let anchors = anchors::gather(&head_pieces, &head.landmarks, &rig_pieces, &landmarks.all);
+    let anchors = anchors::gather(&head_pieces, &rig_pieces, landmarks);
     let warp = skin::fit(&anchors, &from_skin, &to_skin, head, landmarks, options.rounds, progress)?;
     tick(progress, "carry: bones", 0.0)?;
     let mut bones = warped_bones(&warp, &head.bones);
     let head_depths = depth::Depths::of(&from_skin, &head.bones, warp.similarity.scale);
     let pushed = depth::push_in(&mut bones, &head_depths, &to_skin, options.thinnest, &mut notes);
+    tell_folds(&warp, &head.bones, &bones, &mut notes);
     let mut muscles = head.muscles.clone();
     for muscle in &mut muscles {
         let control = warp.apply_all(&muscle.solid.control);
@@ -127,7 +128,7 @@ pub fn carry(
 
 fn check(head: &Head, landmarks: &Landmarks) -> Result<(), AnatomyError> {
     let fail = |what: String| Err(AnatomyError::Head { what });
-    if head.landmarks.len() != N_LANDMARKS || landmarks.all.len() != N_LANDMARKS {
+    if [head.landmarks.len(), landmarks.all.len(), landmarks.on_head.len()].iter().any(|n| *n != N_LANDMARKS) {
         return fail(format!(
             "{} landmarks, and the rig {}; both need {N_LANDMARKS}",
             head.landmarks.len(),
@@ -138,6 +139,20 @@ fn check(head: &Head, landmarks: &Landmarks) -> Result<(), AnatomyError> {
         return fail("no bones".into());
     }
     Ok(())
+}
+
+/// Tells of bone whose triangles turned over on the way.
+fn tell_folds(warp: &Warp, before: &Bones, after: &Bones, notes: &mut Vec<Note>) {
+    let turn = warp.similarity.rigid.rotation;
+    for (name, a, b) in [("skull", &before.cranium, &after.cranium), ("jaw", &before.mandible, &after.mandible)] {
+        let normal = |[p, q, r]: [DVec3; 3]| (q - p).cross(r - p);
+        let folded = a.corners().zip(b.corners()).filter(|(p, q)| (turn * normal(*p)).dot(normal(*q)) < 0.0).count();
+        // A few slivers turn in any warp.
+        if folded > a.triangles.len() / 200 {
+            let what = format!("{folded} of {} triangles of the {name} turned over", a.triangles.len());
+            notes.push(Note::new(what, "landmarks contradict one another: check them, or supply the bone"));
+        }
+    }
 }
 
 fn warped_bones(warp: &Warp, bones: &Bones) -> Bones {

@@ -20,8 +20,16 @@ pub struct Supplied {
     pub teeth_lower: Option<Surface>,
 }
 
-/// Units that people mix up, in meters.
-const UNITS: [(&str, f64); 5] = [("mm", 0.001), ("cm", 0.01), ("m", 1.0), ("inches", 0.0254), ("dm", 0.1)];
+/// Factors that tell one unit from another: what to multiply by, and what went wrong.
+const MIXED: [(f64, &str); 7] = [
+    (0.001, "it seems to be in mm: say so when it is read"),
+    (0.01, "it seems to be in cm: say so when it is read"),
+    (0.0254, "it seems to be in inches: say so when it is read"),
+    (0.1, "its mm were read as cm, or its cm as dm: say its unit when it is read"),
+    (10.0, "its cm were read as mm: say its unit when it is read"),
+    (2.54, "its inches were read as cm: say its unit when it is read"),
+    (1.0 / 2.54, "its cm were read as inches: say its unit when it is read"),
+];
 
 /// Puts supplied bones and teeth in the place of carried ones.
 pub fn place(
@@ -65,10 +73,9 @@ fn check(
     let (expected, expected_size) = if carried.positions.is_empty() { (center, size) } else { extent(carried) };
     let ratio = size / expected_size;
     if !(0.4..2.5).contains(&ratio) {
-        let off = |u: &(&str, f64)| (ratio * u.1).ln().abs();
-        let nearest = UNITS.iter().min_by(|a, b| off(a).total_cmp(&off(b))).map_or("m", |u| u.0);
-        let reason = format!("it is {:.2} m large where {:.2} m are expected", size, expected_size);
-        let advice = format!("its unit may be {nearest}: say so when it is read");
+        let mixed = MIXED.iter().find(|(factor, _)| (ratio * factor).ln().abs() < 0.25);
+        let advice = mixed.map_or(format!("scale it by about {:.2}", 1.0 / ratio), |m| m.1.to_string());
+        let reason = format!("it is {size:.2} m large where {expected_size:.2} m are expected");
         return Err(AnatomyError::SuppliedBone { bone, reason, advice });
     }
     let away = center.distance(expected);

@@ -1,8 +1,7 @@
 //! Landmarks that were not found: from the other side of the face, or from the built-in head.
 
-use super::frame::Frame;
 use super::front::Front;
-use super::{Found, SkinPoint};
+use super::{Found, HalfFace, SkinPoint};
 use crate::error::AnatomyError;
 use crate::head::Head;
 use crate::landmarks::{self, N_LANDMARKS, NAMES};
@@ -19,31 +18,52 @@ pub const ANCHOR: f64 = 0.45;
 /// How sure landmarks from the built-in head are.
 const WARPED: f64 = 0.25;
 
-/// Sets missing landmarks whose mirror images were found.
-pub fn mirrored(front: &Front, frame: &Frame, found: &mut Found) {
-    for i in 0..N_LANDMARKS {
+/// Sets missing landmarks whose mirror images in `x = middle` were found.
+pub fn mirrored(front: &Front, middle: f64, found: &mut Found) {
+    for (i, name) in NAMES.iter().enumerate() {
         let Some(other) = found.all[landmarks::mirrored(i)].clone().filter(|_| found.all[i].is_none()) else {
             continue;
         };
         let p = other.position;
-        // On half a face the mirror image lies in the air: the built-in head places those.
-        if frame.only_side.is_none()
-            && let Some(p) = front.closest(DVec3::new(2.0 * frame.middle - p.x, p.y, p.z))
-        {
+        if let Some(p) = front.closest(DVec3::new(2.0 * middle - p.x, p.y, p.z)) {
             let source = format!("mirrored from {}", other.name);
-            found.set(front, NAMES[i], p, 0.8 * other.confidence, &source);
+            found.set(front, name, p, 0.8 * other.confidence, &source);
         }
     }
 }
 
-/// Sets missing landmarks from those of the built-in head, warped by what was found and brought to the skin.
-pub fn from_head(pieces: &Pieces, front: &Front, head: &[DVec3], found: &mut Found, notes: &mut Vec<Note>) {
+/// On half a face: landmarks of the other side as mirror images, without skin; all of them, or the missing ones. Their
+/// triangle and vertex are those of the side that is there.
+pub fn mirrored_in_air(half: &HalfFace, all: bool, found: &mut Found) {
+    let missing = if half.side > 0.0 { "right" } else { "left" };
+    for i in (0..N_LANDMARKS).filter(|&i| NAMES[i].contains(missing)) {
+        let Some(mut other) = found.all[landmarks::mirrored(i)].clone() else { continue };
+        let given = found.all[i].as_ref().is_some_and(|l| l.confidence >= 1.0);
+        if given || !all && found.all[i].is_some() {
+            continue;
+        }
+        other.position.x = 2.0 * half.plane - other.position.x;
+        other.source = format!("mirrored from {}, without skin", other.name);
+        (other.name, other.confidence) = (NAMES[i], 0.8 * other.confidence);
+        found.all[i] = Some(other);
+    }
+}
+
+/// Sets missing landmarks from those of the built-in head, warped by what was found and brought to the skin. `seen` is
+/// where what was found lies on the head.
+pub fn from_head(
+    pieces: &Pieces,
+    front: &Front,
+    (seen, head): (&[DVec3], &[DVec3]),
+    found: &mut Found,
+    notes: &mut Vec<Note>,
+) {
     let sure = |i: &usize| {
         head[*i].is_finite() && found.all[*i].as_ref().is_some_and(|l| l.confidence >= ANCHOR || l.source == MATCHED)
     };
     let anchors: Vec<usize> = (0..N_LANDMARKS).filter(sure).collect();
     let at = |i: &usize| found.all[*i].as_ref().map_or(DVec3::ZERO, |l| l.position);
-    let from: Vec<DVec3> = anchors.iter().map(|&i| head[i]).collect();
+    let from: Vec<DVec3> = anchors.iter().map(|&i| seen[i]).collect();
     let to: Vec<DVec3> = anchors.iter().map(at).collect();
     let weights: Vec<f64> =
         anchors.iter().map(|&i| found.all[i].as_ref().map_or(0.0, |l| l.confidence * l.confidence)).collect();
@@ -82,7 +102,7 @@ fn outer_point(pieces: &Pieces, outer: &OuterSkin, front: &Front, p: DVec3) -> O
 }
 
 /// Source of landmarks that come from laying the whole built-in head over the skin.
-const MATCHED: &str = "built-in head laid over the skin";
+pub const MATCHED: &str = "built-in head laid over the skin";
 
 /// Without any feature to go by: lays the built-in head over the skin, trying places and sizes, and takes all landmarks
 /// from there.

@@ -64,7 +64,10 @@ pub fn frame(rig: &Rig, pieces: &Pieces, front: &Front) -> Option<Frame> {
     };
     let mut eyes = [0, 1].map(|s| ball_centers[s].or_else(|| blinking(s)));
     let mirror = |p: DVec3| DVec3::new(2.0 * middle - p.x, p.y, p.z);
-    if only_side.is_none() {
+    if let Some(side) = only_side {
+        // Vertices of the border blink a little on both sides.
+        eyes[usize::from(side > 0.0)] = None;
+    } else {
         eyes = [eyes[0].or(eyes[1].map(mirror)), eyes[1].or(eyes[0].map(mirror))];
     }
     let unit = match eyes {

@@ -3,6 +3,7 @@
 //! A number is a vertex as the file numbers it, over all parts in their order; three numbers are a position in the
 //! file's unit and axes, taken to the nearest skin. All problems of a file are told at once.
 
+use super::FoundLandmark;
 use crate::error::AnatomyError;
 use crate::landmarks::{self, NAMES};
 use crate::meters::Meters;
@@ -40,6 +41,19 @@ pub fn read(bytes: &[u8], rig: &Rig) -> Result<Given, AnatomyError> {
     }
     given.points.sort_by_key(|(i, _)| *i);
     if problems.is_empty() { Ok(given) } else { Err(AnatomyError::LandmarkFile { problems }) }
+}
+
+/// The landmarks as a file that [`read`] understands, positions in the rig's own unit and axes: to look at and edit.
+pub fn write(landmarks: &[FoundLandmark], rig: &Rig) -> String {
+    let meters = Meters::of(&rig.space);
+    let lines: Vec<String> = landmarks
+        .iter()
+        .map(|l| {
+            let [x, y, z] = meters.to_file(l.position).as_vec3().to_array();
+            format!("  \"{}\": [{x}, {y}, {z}]", l.name)
+        })
+        .collect();
+    format!("{{\n{}\n}}\n", lines.join(",\n"))
 }
 
 fn position(value: &Value, rig: &Rig) -> Result<DVec3, String> {

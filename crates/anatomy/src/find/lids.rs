@@ -11,6 +11,8 @@ use risorius_rig::Rig;
 
 /// Distance between samples in eye distances.
 const STEP: f64 = 0.005;
+/// Skin this much deeper than a lid, in eye distances, is not the other lid.
+const DEEP: f64 = 0.15;
 
 /// The opening in one upright line: skin above and below it.
 #[derive(Debug, Clone, Copy)]
@@ -103,11 +105,9 @@ fn opening_by_blink(front: &Front, frame: &Frame, side: usize, blink: &Motion) -
         if moved[edge].length() < 0.25 * blink.most {
             return None;
         }
-        let target = column[edge].point + moved[edge];
-        let lower = column
-            .iter()
-            .skip(edge)
-            .min_by(|a, b| (a.point.y - target.y).abs().total_cmp(&(b.point.y - target.y).abs()))?;
+        // Where the lid closes; through the opening the depth of the socket is seen, or the back of the head.
+        let (closed, depth) = (column[edge].point.y + moved[edge].y, column[edge].point.z - DEEP * unit);
+        let lower = column.iter().skip(edge + 1).find(|p| p.point.y <= closed + step && p.point.z > depth)?;
         Some(Slot { upper: column[edge], lower: *lower })
     };
     (-n..=n).filter_map(|i| slot_at(center.x + step * i as f64)).collect()
@@ -123,7 +123,8 @@ fn set(front: &Front, frame: &Frame, (name, sign): (&str, f64), opening: &Openin
     let (inner, outer) = (middle(inner), middle(outer));
     let step = STEP * frame.unit;
     for (what, corner, out) in [("inner", inner, -sign), ("outer", outer, sign)] {
-        if let Some(p) = front.at(corner.x + out * step, corner.y) {
+        let outside = (1..10).filter_map(|i| front.at(corner.x + out * step * i as f64, corner.y));
+        if let Some(p) = outside.into_iter().find(|p| p.point.z > corner.z - DEEP * frame.unit) {
             found.set(front, &format!("eye_{name}_{what}"), p, confidence, source);
         }
     }

@@ -47,7 +47,8 @@ pub fn find(front: &Front, frame: &Frame, slit: Option<f64>, found: &mut Found) 
     };
     set("nose_tip", Some(pronasale), 0.95);
     set("subnasale", subnasale, 0.9);
-    set("glabella", Some(glabella), 0.7);
+    // The forehead is nearly flat there: sure in depth, not in height.
+    set("glabella", Some(glabella), 0.5);
     set("nasion", nasion, 0.85);
     if let Some(nasion) = nasion {
         let top = nasion.point.y;
@@ -57,7 +58,6 @@ pub fn find(front: &Front, frame: &Frame, slit: Option<f64>, found: &mut Found) 
         set("nose_bridge_2", at(0.3), 0.8);
         set("nose_bridge_3", at(0.6), 0.8);
         set("rhinion", at(0.45), 0.7);
-        set("trichion", nearest_height(&line, glabella.point.y + 0.85 * unit), 0.35);
     }
     let subnasale = subnasale.map_or(pronasale.point, |s| s.point);
     chin(front, frame, &line, mouth_y, found);
