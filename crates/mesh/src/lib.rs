@@ -5,6 +5,7 @@
 
 pub mod bvh;
 pub mod clean;
+pub mod collapse;
 pub mod components;
 mod crossings;
 mod cut;

@@ -11,6 +11,7 @@
 
 use crate::TetMesh;
 use crate::clean::{drop_small_pieces, part_at_nodes};
+use crate::collapse::collapse_short;
 use crate::crossings::{Signs, crossings, doubtful};
 use crate::cut::cut;
 use crate::improve::{ImproveOptions, onto_zero, peel, smooth};
@@ -21,6 +22,8 @@ use crate::tets::{edges, edges_of};
 use glam::{DVec3, UVec3};
 use rayon::prelude::*;
 
+/// Edges shorter than this share of those around them are collapsed.
+const SHORT: f64 = 0.25;
 /// Tets on the boundary that still have smaller dihedral angles than this after improving are taken away.
 const PEEL_DEG: f64 = 10.0;
 /// How far, as a logarithm, the number of nodes may be from the one wanted.
@@ -109,6 +112,8 @@ pub struct Report {
     pub n_unsnapped: usize,
     /// Nodes that were copied to part what met in a single node.
     pub n_parted: usize,
+    /// Short edges collapsed.
+    pub n_collapsed: usize,
     /// Flat tets taken from the boundary.
     pub n_peeled: usize,
     /// Small pieces dropped.
@@ -268,15 +273,20 @@ impl Job<'_> {
     }
 
     fn improve(&self, meshed: &mut Meshed, options: &ImproveOptions) -> Result<(), TetError> {
+        // Sizes before anything moves: a node that strays must not be put back onto another part of the boundary.
         let neighbors = meshed.mesh.neighbors();
-        let nodes = &meshed.mesh.nodes;
+        let nodes = meshed.mesh.nodes.clone();
         let sum = |v: usize| neighbors.of(v).iter().map(|&u| nodes[u as usize].distance(nodes[v])).sum::<f64>();
         let reaches: Vec<f64> = (0..nodes.len()).map(|v| sum(v) / neighbors.of(v).len().max(1) as f64).collect();
         let project = |v: u32, p: DVec3, normal: DVec3| onto_zero(&self.signs, p, normal, 0.5 * reaches[v as usize]);
-        smooth(&mut meshed.mesh, &meshed.on_boundary, Some(&project), options, self.progress)?;
-        meshed.report.n_peeled = peel(&mut meshed.mesh, PEEL_DEG);
-        let former = meshed.mesh.drop_unused_nodes();
-        meshed.on_boundary = former.iter().map(|&v| meshed.on_boundary[v as usize]).collect();
+        let Meshed { mesh, on_boundary, report } = meshed;
+        for _ in 0..2 {
+            report.n_collapsed += collapse_short(mesh, on_boundary, SHORT);
+            smooth(mesh, on_boundary, Some(&project), options, self.progress)?;
+        }
+        report.n_peeled = peel(mesh, PEEL_DEG);
+        let former = mesh.drop_unused_nodes();
+        *on_boundary = former.iter().map(|&v| on_boundary[v as usize]).collect();
         Ok(())
     }
 
