@@ -29,8 +29,10 @@ const PEEL_DEG: f64 = 10.0;
 /// How far, as a logarithm, the number of nodes may be from the one wanted.
 const CLOSE_ENOUGH: f64 = 0.08;
 /// Runs of the whole and estimates for each of them, at most, to meet a number of nodes.
-const FULL_RUNS: usize = 4;
-const ESTIMATES: usize = 6;
+const FULL_RUNS: usize = 5;
+const ESTIMATES: usize = 4;
+/// Nodes for each that is estimated, on heads.
+const TYPICAL: f64 = 1.6;
 
 /// What to fill with tets. Functions are called from many threads.
 pub trait Domain: Sync {
@@ -195,6 +197,17 @@ fn largest_size(domain: &dyn Domain, min: DVec3, max: DVec3) -> Result<f64, TetE
     Ok(largest.min((max - min).max_element()))
 }
 
+/// How far to move the logarithm of the scale, from the last two logarithms of scale and of nodes over nodes wanted.
+/// `usual` is the slope when there is one only: nodes fall with the cube of the scale, with its square where all is
+/// surface, and less where gaps are refined.
+fn next_step(last: Option<(f64, f64)>, (x, y): (f64, f64), usual: f64) -> f64 {
+    let slope = match last {
+        Some((x0, y0)) if x0 != x => ((y - y0) / (x - x0)).clamp(-3.5, -0.8),
+        _ => usual,
+    };
+    (-y / slope).clamp(-1.0, 1.0)
+}
+
 /// A lattice with the side of each node and its edges.
 struct Signed {
     lattice: Lattice,
@@ -262,6 +275,9 @@ impl Job<'_> {
         let mut found = cut(&lattice, &inside, &crossings, |p| self.signs.inside(p));
         let copies = part_at_nodes(&mut found.mesh);
         found.on_boundary.extend(copies.iter().map(|_| true));
+        if self.options.improve.is_some() {
+            report.n_collapsed = collapse_short(&mut found.mesh, &found.on_boundary, SHORT);
+        }
         report.n_dropped = drop_small_pieces(&mut found.mesh, self.options.least_piece);
         let former = found.mesh.drop_unused_nodes();
         (report.n_parted, report.n_unsnapped) = (copies.len(), found.n_unsnapped);
@@ -280,37 +296,36 @@ impl Job<'_> {
         let reaches: Vec<f64> = (0..nodes.len()).map(|v| sum(v) / neighbors.of(v).len().max(1) as f64).collect();
         let project = |v: u32, p: DVec3, normal: DVec3| onto_zero(&self.signs, p, normal, 0.5 * reaches[v as usize]);
         let Meshed { mesh, on_boundary, report } = meshed;
-        for _ in 0..2 {
-            report.n_collapsed += collapse_short(mesh, on_boundary, SHORT);
-            smooth(mesh, on_boundary, Some(&project), options, self.progress)?;
-        }
+        smooth(mesh, on_boundary, Some(&project), options, self.progress)?;
+        report.n_collapsed += collapse_short(mesh, on_boundary, SHORT);
+        smooth(mesh, on_boundary, Some(&project), options, self.progress)?;
         report.n_peeled = peel(mesh, PEEL_DEG);
         let former = mesh.drop_unused_nodes();
         *on_boundary = former.iter().map(|&v| on_boundary[v as usize]).collect();
         Ok(())
     }
 
-    /// Scales sizes until the number of nodes is near `target`: by counting lattice nodes first, which is cheap and off by
-    /// a factor, then by that factor of a full run.
+    /// Scales sizes until the number of nodes is near `target`. Lattice nodes are counted first, which is cheap but knows
+    /// nothing of gaps; then full runs, by the slope between the last two.
     fn stuff_to(&self, target: usize) -> Result<Meshed, TetError> {
         let target = target.max(20) as f64;
-        let (mut per_estimate, mut scale) = (1.0, self.first_scale(target));
-        let mut best: Option<Meshed> = None;
+        let mut x = self.scale_for(target / TYPICAL, self.first_scale(target))?.ln();
+        let mut last: Option<(f64, f64)> = None;
+        let mut best: Option<(f64, Meshed)> = None;
         for _ in 0..FULL_RUNS {
-            scale = self.scale_for(target / per_estimate, scale)?;
-            let estimate = self.estimate(scale)?;
-            let meshed = self.stuff(scale)?;
-            let n = meshed.mesh.nodes.len() as f64;
-            let off = |n: f64| (n / target).ln().abs();
-            if best.as_ref().is_none_or(|b| off(n) < off(b.mesh.nodes.len() as f64)) {
-                best = Some(meshed);
+            let meshed = self.stuff(x.exp())?;
+            let y = (meshed.mesh.nodes.len() as f64 / target).ln();
+            if best.as_ref().is_none_or(|(off, _)| y.abs() < *off) {
+                best = Some((y.abs(), meshed));
             }
-            if off(n) < CLOSE_ENOUGH {
+            if y.abs() < CLOSE_ENOUGH {
                 break;
             }
-            per_estimate = n / estimate;
+            let step = next_step(last, (x, y), -1.5);
+            last = Some((x, y));
+            x += step;
         }
-        best.ok_or(TetError::Empty)
+        best.map(|(_, meshed)| meshed).ok_or(TetError::Empty)
     }
 
     /// The scale at which a lattice of the sizes asked for, two nodes to a cube, has about `target` nodes inside.
@@ -331,23 +346,18 @@ impl Job<'_> {
 
     /// A scale at which the estimate is about `target`, searched from `scale`.
     fn scale_for(&self, target: f64, scale: f64) -> Result<f64, TetError> {
-        let mut points: Vec<(f64, f64)> = Vec::new();
         let mut x = scale.ln();
+        let mut last = None;
         for _ in 0..ESTIMATES {
             let y = (self.estimate(x.exp())? / target).ln();
-            points.push((x, y));
-            if y.abs() < 0.5 * CLOSE_ENOUGH {
+            if y.abs() < CLOSE_ENOUGH {
                 break;
             }
-            // Nodes fall with the cube of the scale, or with its square where all is surface.
-            let slope = match points[..] {
-                [.., (x0, y0), (x1, y1)] if x1 != x0 => ((y1 - y0) / (x1 - x0)).clamp(-3.5, -1.5),
-                _ => -2.5,
-            };
-            x -= (y / slope).clamp(-1.5, 1.5);
+            let step = next_step(last, (x, y), -2.5);
+            last = Some((x, y));
+            x += step;
         }
-        let nearest = points.into_iter().min_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
-        Ok(nearest.map_or(scale, |p| p.0.exp()))
+        Ok(x.exp())
     }
 
     /// Roughly how many nodes there will be: lattice nodes inside, and half of those outside that have one inside.
