@@ -10,9 +10,9 @@
 
 use crate::TetMesh;
 use crate::crossings::{Signs, bisect};
+use crate::domain::{Domain, Hits};
 use crate::progress::{Cancelled, Progress, tick};
 use crate::quality::volume_6;
-use crate::stuffing::{Domain, Hits};
 use crate::tets::{Lists, edges_of, tets_of_nodes};
 use glam::DVec3;
 use rayon::prelude::*;

@@ -8,7 +8,7 @@
 //! the center (as long as it is between 0 and 1; where skins overlap it exceeds that, which does no harm).
 
 use crate::bvh::Aabb;
-use crate::stuffing::{Domain, Hits};
+use crate::domain::{Domain, Hits};
 use crate::{Bvh, Surface, WindingNumbers};
 use glam::DVec3;
 
