@@ -25,6 +25,7 @@ pub mod rigid;
 pub mod solid;
 pub mod stuffing;
 pub mod surface;
+pub mod swap;
 pub mod tet_check;
 pub mod tets;
 pub mod topology;

@@ -19,6 +19,7 @@ use crate::improve::{ImproveOptions, onto_zero, peel, smooth};
 use crate::lattice::Lattice;
 use crate::octree::{Decision, MAX_CUBES, MAX_TOTAL, Octree};
 use crate::progress::{Cancelled, Progress, tick};
+use crate::swap::swap_poor;
 use crate::tets::{edges, edges_of};
 use glam::{DVec3, UVec3};
 use rayon::prelude::*;
@@ -83,6 +84,8 @@ pub struct Report {
     pub n_parted: usize,
     /// Short edges collapsed.
     pub n_collapsed: usize,
+    /// Faces and edges swapped.
+    pub n_swapped: usize,
     /// Flat tets taken from the boundary.
     pub n_peeled: usize,
     /// Small pieces dropped.
@@ -281,7 +284,9 @@ impl Job<'_> {
         let Meshed { mesh, on_boundary, report } = meshed;
         smooth(mesh, on_boundary, Some(&project), options, self.progress)?;
         report.n_collapsed += collapse_short(mesh, on_boundary, SHORT);
+        report.n_swapped = swap_poor(mesh, options.enough_on_boundary_deg);
         smooth(mesh, on_boundary, Some(&project), options, self.progress)?;
+        report.n_swapped += swap_poor(mesh, options.enough_on_boundary_deg);
         report.n_peeled = peel(mesh, PEEL_DEG);
         let former = mesh.drop_unused_nodes();
         *on_boundary = former.iter().map(|&v| on_boundary[v as usize]).collect();
