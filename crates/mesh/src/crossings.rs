@@ -7,7 +7,7 @@
 //! edge from the next, so gaps and sheets of that width across the edge are always seen.
 //! In: nodes with signs, edges. Out: one fraction for each crossing edge; 12 bisections place it to 1/4096 of the edge.
 
-use crate::stuffing::{Domain, Hits};
+use crate::domain::{Domain, Hits};
 use glam::DVec3;
 use rayon::prelude::*;
 

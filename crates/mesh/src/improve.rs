@@ -10,9 +10,9 @@
 
 use crate::TetMesh;
 use crate::crossings::{Signs, bisect};
+use crate::domain::{Domain, Hits};
 use crate::progress::{Cancelled, Progress, tick};
 use crate::quality::volume_6;
-use crate::stuffing::{Domain, Hits};
 use crate::tets::{Lists, edges_of, tets_of_nodes};
 use glam::DVec3;
 use rayon::prelude::*;
@@ -27,7 +27,7 @@ pub struct ImproveOptions {
     pub enough_deg: f64,
     /// The same for nodes of the boundary, which cost more to move.
     pub enough_on_boundary_deg: f64,
-    /// Rounds over the nodes, at most; later ones have less to do.
+    /// Rounds over the nodes, at most; it ends when few of them still find a better place.
     pub rounds: usize,
 }
 
@@ -48,7 +48,7 @@ pub fn smooth(
 ) -> Result<usize, Cancelled> {
     let around = tets_of_nodes(mesh.nodes.len(), &mesh.tets);
     let normals = outward_normals(mesh);
-    let mut n_moves = 0;
+    let (mut n_moves, mut most) = (0, 0);
     let mut active = vec![true; mesh.nodes.len()];
     for round in 0..options.rounds {
         tick(progress, "improve", round as f32 / options.rounds as f32)?;
@@ -79,7 +79,8 @@ pub fn smooth(
         for &v in &moved {
             around.of(v as usize).iter().flat_map(|&t| mesh.tets[t as usize]).for_each(|u| active[u as usize] = true);
         }
-        if moved.is_empty() {
+        most = most.max(moved.len());
+        if moved.len() * 50 <= most {
             break;
         }
     }

@@ -37,8 +37,20 @@ pub struct RayHit {
 impl Bvh {
     /// The point of the mesh closest to `p`, if one is within `max_distance` (infinity for any).
     pub fn closest_point(&self, p: DVec3, max_distance: f64) -> Option<Closest> {
+        self.closest_of(p, max_distance, |_| true)
+    }
+
+    /// The point closest to `p` on the triangles that `accept` takes.
+    pub fn closest_where(&self, p: DVec3, accept: impl Fn(u32) -> bool) -> Option<Closest> {
+        self.closest_of(p, f64::INFINITY, accept)
+    }
+
+    fn closest_of(&self, p: DVec3, max_distance: f64, accept: impl Fn(u32) -> bool) -> Option<Closest> {
         let mut best: Option<Closest> = None;
         self.nearest_first(p, max_distance, |slot, limit_sq| {
+            if !accept(self.triangles[slot].0) {
+                return limit_sq;
+            }
             let (point, barycentric) = closest_on_triangle(p, self.corners[slot].map(|c| c.as_dvec3()));
             let (triangle, distance_sq) = (self.triangles[slot].0, point.distance_squared(p));
             let better = match &best {

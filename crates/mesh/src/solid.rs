@@ -4,16 +4,17 @@
 //! only their sign means something. A point outside the box of a surface sees it within half of all directions, which
 //! makes less than one half. A ball is clear of the boundary when no triangle is near; but the zero set also spans the
 //! openings of the skin, far from any triangle. There the winding number is harmonic, and by Harnack's inequality it
-//! stays on its side of one half within a ball of radius r if no triangle is within 2r and it is within 1/12 of 0 or 1 at
-//! the center (as long as it is between 0 and 1; where skins overlap it exceeds that, which does no harm).
+//! grows within a ball of radius r at most by (1 + q) / (1 - q)^2 from what it is at the center, where q is r over the
+//! distance to the nearest triangle (as long as it is between 0 and 1; where skins overlap it exceeds that, which does no
+//! harm). The same holds for what it lacks to 1.
 
 use crate::bvh::Aabb;
-use crate::stuffing::{Domain, Hits};
+use crate::domain::{Domain, Hits};
 use crate::{Bvh, Surface, WindingNumbers};
 use glam::DVec3;
 
-/// How far from 0 or 1 a winding number may be for the whole ball to be on its side of one half.
-const SURE: f64 = 1.0 / 12.0;
+/// Triangles farther than this many radii of a ball are not looked for.
+const FAR: f64 = 6.0;
 
 /// A skin and what is not flesh inside it, prepared for one pose.
 pub struct Solid<'a> {
@@ -67,11 +68,15 @@ impl Shell {
         if self.bounds.distance_sq(center) > radius * radius {
             return Some(false);
         }
-        if self.tree.closest_point(center, 2.0 * radius).is_some() {
+        let nearest = self.tree.closest_point(center, FAR * radius).map_or(FAR * radius, |c| c.distance_sq.sqrt());
+        let share = radius / nearest;
+        // Also where the ball has no radius and lies on a triangle.
+        if share.is_nan() || share >= 1.0 {
             return None;
         }
+        let sure = 0.5 * (1.0 - share).powi(2) / (1.0 + share);
         let w = self.winding.at_roughly(center);
-        if w < SURE { Some(false) } else { (w > 1.0 - SURE).then_some(true) }
+        if w < sure { Some(false) } else { (w > 1.0 - sure).then_some(true) }
     }
 }
 
