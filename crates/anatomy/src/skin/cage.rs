@@ -16,6 +16,10 @@ pub enum Label {
     Brow,
     /// Outer nose.
     Nose,
+    /// From the wing of the nose to the cheek.
+    NoseCrease,
+    /// Where the skin turns into a nostril.
+    NostrilRim,
     /// Lining of a nostril.
     Nostril,
     /// Side of the face.
@@ -38,6 +42,10 @@ pub enum Label {
     LipUpper,
     /// Red of the lower lip.
     LipLower,
+    /// Where the upper lip lies on the lower.
+    ContactUpper,
+    /// Where the lower lip lies on the upper.
+    ContactLower,
     /// Lining of the mouth.
     MouthBag,
 }
@@ -158,6 +166,82 @@ pub fn whole(half: &Cage) -> Cage {
     }
     cage.loops = mirrored_loops(&cage);
     cage
+}
+
+/// Turns all faces of a closed surface so that it is wound outwards.
+pub fn turn_outwards(cage: &mut Cage) {
+    orient(&mut cage.faces, cage.points.len());
+    if volume(cage) < 0.0 {
+        cage.faces.iter_mut().for_each(|f| f.reverse());
+    }
+}
+
+/// Smooths the surface where it is broad (cheeks, forehead, cranium, neck) and leaves features and the border alone:
+/// `rounds` steps against the bi-Laplacian, which takes out unevenness and keeps curvature, each followed by a step
+/// of the Laplacian within the surface, which evens out the quads.
+pub fn smooth(cage: &mut Cage, rounds: usize) {
+    let n = cage.points.len();
+    let mut neighbors = vec![Vec::new(); n];
+    for face in &cage.faces {
+        (0..4).for_each(|i| neighbors[face[i] as usize].push(face[(i + 1) % 4]));
+    }
+    let loose = looseness(cage);
+    let umbrella = |x: &[DVec3]| -> Vec<DVec3> {
+        let mean = |v: usize| neighbors[v].iter().map(|&w| x[w as usize]).sum::<DVec3>() / neighbors[v].len() as f64;
+        (0..n).map(|v| mean(v) - x[v]).collect()
+    };
+    for _ in 0..rounds {
+        let first = umbrella(&cage.points);
+        let second = umbrella(&first);
+        let normals = normals(cage);
+        for v in 0..n {
+            let within = first[v] - normals[v] * first[v].dot(normals[v]);
+            cage.points[v] += loose[v] * (0.15 * within - 0.35 * second[v]);
+        }
+    }
+}
+
+/// Unit normals of the vertices, faces weighing by area.
+pub fn normals(cage: &Cage) -> Vec<DVec3> {
+    let mut normals = vec![DVec3::ZERO; cage.points.len()];
+    for face in &cage.faces {
+        let [a, b, c, d] = face.map(|v| cage.points[v as usize]);
+        let area = (c - a).cross(d - b);
+        face.iter().for_each(|&v| normals[v as usize] += area);
+    }
+    normals.into_iter().map(|n| n.normalize_or_zero()).collect()
+}
+
+/// How freely smoothing moves each vertex, 0 to 1.
+fn looseness(cage: &Cage) -> Vec<f64> {
+    let mut loose = vec![1.0f64; cage.points.len()];
+    let mut at_ear = vec![[false; 2]; cage.points.len()];
+    for (face, (label, _)) in cage.faces.iter().zip(&cage.labels) {
+        for &v in face {
+            loose[v as usize] = loose[v as usize].min(label_looseness(*label));
+            at_ear[v as usize][usize::from(*label == Label::Ear)] = true;
+        }
+    }
+    // The ear keeps its shape, but where it stands on the head the head decides.
+    (0..loose.len()).filter(|&v| at_ear[v] == [true; 2]).for_each(|v| loose[v] = 0.3);
+    let fixed = |name: &str| name == "neck_border" || name.contains("_edge");
+    for v in cage.loops.iter().filter(|(name, _)| fixed(name)).flat_map(|(_, c)| &c.vertices) {
+        loose[*v as usize] = 0.0;
+    }
+    loose
+}
+
+/// How freely smoothing moves the vertices of a label's faces.
+fn label_looseness(label: Label) -> f64 {
+    match label {
+        Label::Scalp | Label::Neck => 1.0,
+        Label::Cheek | Label::Forehead => 0.8,
+        Label::Brow | Label::Chin => 0.3,
+        Label::AroundMouth | Label::NoseCrease => 0.25,
+        Label::LidLower => 0.5,
+        Label::LidUpper => 0.1,
+        _ => 0.0,
+    }
 }
 
 /// Turns faces so that neighbors agree about the outside.

@@ -11,23 +11,26 @@ use super::table::{row, rows};
 use glam::DVec3;
 
 /// Where ribs C1..C6 begin, on the middle line.
-const TOP: &str = "0 112 68, 0 131 27, 0 132.5 -30, 0 107 -77, 0 58 -99, 0 -17 -83";
+const TOP: &str = "0 113 69, 0 133 28, 0 135 -33, 0 110 -83, 0 50 -104.5, 0 -26 -74";
 /// Where they end, at the ear.
-const AT_EAR: &str = "74 31.5 -5, 75 30.5 -16, 74 23 -26, 72 10 -31, 69 -5 -31, 65.5 -18 -26";
+const AT_EAR: &str = "73.2 22.5 -13, 73.6 20 -21, 73.2 13.5 -27, 71.8 4 -30, 69.3 -8 -29.5, 66.5 -17.5 -24.5";
 /// An ellipsoid near the cranium, whose directions space the ribs.
 const MIDDLE: DVec3 = DVec3::new(0.0, 46.0, -6.0);
 const RADII: DVec3 = DVec3::new(77.0, 88.0, 96.0);
+/// 2 is an ellipsoid; above, it is fuller between its axes.
+const FULLNESS: f64 = 2.35;
+/// Where the vertices of the foremost contour lie along it, dense over the face; ribs go over to even spacing.
+const FRONT: [f64; SEGMENTS + 1] = [0.0, 0.058, 0.121, 0.188, 0.261, 0.36, 0.497, 0.712, 1.0];
 /// Number of segments of a rib.
 const SEGMENTS: usize = 8;
 
 /// The last rib, which is the hairline of the nape, from the middle to the ear; it is no arc of the ellipsoid.
-const NAPE: &str =
-    "0 -17 -83, 12 -17 -82.5, 24 -18 -80, 35 -20 -76, 45 -22 -70, 54 -24 -62, 61 -24 -52, 65 -22 -40, 65.5 -18 -26";
+const NAPE: &str = "0 -26 -74, 12 -26 -74, 24 -26 -72.5, 35 -26 -69.5, 45 -26 -64.5, 54 -26 -57, 60.5 -25 -47, 64 -22 -35, 66.5 -17.5 -24.5";
 
 /// Rows of the neck from the front to the back.
 const NECK: &str = "
-    0 -155.5 31, 20 -154 27, 39 -147 17, 50.5 -138 6, 56 -128 -4, 59 -118 -14, 60 -109 -23, 60.5 -102 -31, 60 -98 -38, 57.5 -95 -46, 52.5 -93 -54, 46 -92 -60, 38 -91 -65.5, 29 -90 -69, 19.5 -90 -71, 10 -90 -72, 0 -90 -72
-    0 -165 30, 17 -166 29, 32 -168 24, 45 -170 14, 55 -171 2, 60.5 -171 -10, 63 -171 -20, 64 -171 -29, 63.5 -171 -38, 61 -171 -47, 56.5 -171 -56, 50 -171 -64, 42 -171 -70, 32 -171 -75, 21.5 -171 -78.5, 10.5 -171 -80.5, 0 -171 -81";
+    0 -155.5 31, 26 -151 23, 45 -141 11, 54 -129 -4, 58 -115 -18, 58.5 -100 -30, 57 -87 -39.5, 54 -77 -47, 50.5 -70 -52.5, 46.5 -66 -56.5, 41.5 -64 -60, 36 -63 -62.5, 30 -63 -64.5, 23 -63 -66, 15.5 -63 -67, 8 -63 -67.5, 0 -63 -67.5
+    0 -165 30, 21 -166 27.5, 40 -168 18.5, 53 -170 4, 60 -171 -12, 62.5 -171 -25, 62.5 -171 -36, 60.5 -171 -45, 57.5 -171 -52, 53.5 -171 -58, 48.5 -171 -63.5, 42.5 -171 -68, 35 -171 -71.5, 27 -171 -74.5, 18 -171 -76.5, 9 -171 -77.7, 0 -171 -78";
 
 /// Builds everything behind the face into `cage`.
 pub fn build(cage: &mut Cage, face: &Face) {
@@ -35,7 +38,7 @@ pub fn build(cage: &mut Cage, face: &Face) {
     let mut ribs = vec![front[..=SEGMENTS].to_vec()];
     let (tops, ends) = (row(TOP), row(AT_EAR));
     for i in 0..tops.len() - 1 {
-        let points = rib(tops[i], ends[i]);
+        let points = rib(tops[i], ends[i], (i + 1) as f64 / tops.len() as f64);
         ribs.push(cage.add(&points));
     }
     ribs.push(cage.add(&row(NAPE)));
@@ -57,14 +60,17 @@ pub fn build(cage: &mut Cage, face: &Face) {
     cage.name("neck_border", &above, false);
 }
 
-/// Points from the middle line to the ear, spaced by angle, on the ellipsoid moved so that both ends are met.
-fn rib(top: DVec3, end: DVec3) -> Vec<DVec3> {
+/// Points from the middle line to the ear, spaced by angle (evenly for `evenness` 1, like [`FRONT`] for 0), on the ellipsoid moved so that both ends are met.
+fn rib(top: DVec3, end: DVec3, evenness: f64) -> Vec<DVec3> {
     let unit = |p: DVec3| ((p - MIDDLE) / RADII).normalize();
-    let on_ellipsoid = |d: DVec3| MIDDLE + d * RADII;
+    let on_ellipsoid = |d: DVec3| {
+        let size = d.abs().to_array().iter().map(|x| x.powf(FULLNESS)).sum::<f64>().powf(1.0 / FULLNESS);
+        MIDDLE + d * RADII / size
+    };
     let (a, b) = (unit(top), unit(end));
     let angle = a.dot(b).clamp(-1.0, 1.0).acos();
     let at = |t: usize| {
-        let s = t as f64 / SEGMENTS as f64;
+        let s = FRONT[t] + (t as f64 / SEGMENTS as f64 - FRONT[t]) * evenness;
         let d = (((1.0 - s) * angle).sin() * a + (s * angle).sin() * b) / angle.sin();
         let mut p = on_ellipsoid(d) + (1.0 - s).powi(2) * (top - on_ellipsoid(a)) + s.powi(3) * (end - on_ellipsoid(b));
         if t == 0 {

@@ -1,20 +1,46 @@
 //! What subdivision cannot promise: lids that rest on the eyeball, lips that do not touch, exact symmetry.
 
-use super::cage::{Cage, Label};
-use super::eyes;
+use super::cage::{Cage, Label, normals};
+use super::{eyes, mouth};
 use glam::DVec3;
+
+/// Soft ridges (or furrows) along a line: its ends, how far it reaches to the side, and its height, in mm; on the left.
+const STROKES: [([f64; 3], [f64; 3], f64, f64); 2] = [
+    // Sternomastoid: from behind the ear to the pit of the neck, and the hollow in front of it.
+    ([62.0, -45.0, -22.0], [18.0, -160.0, 27.5], 10.0, 2.0),
+    ([52.0, -84.0, 6.0], [24.0, -150.0, 26.0], 11.0, -1.2),
+];
 
 /// Finishes the fine skin (millimeters).
 pub fn finish(fine: &mut Cage) {
+    for (from, to, reach, height) in STROKES {
+        stroke(fine, from.into(), to.into(), reach, height);
+    }
     rest_lids_on_eyeballs(fine);
+    mouth::part_lips(fine);
+}
+
+/// Raises the skin along a line by a bell of `height`, on both sides of the head.
+fn stroke(fine: &mut Cage, from: DVec3, to: DVec3, reach: f64, height: f64) {
+    let normals = normals(fine);
+    let along = to - from;
+    for (p, normal) in fine.points.iter_mut().zip(normals) {
+        let q = DVec3::new(p.x.abs(), p.y, p.z);
+        let s = ((q - from).dot(along) / along.length_squared()).clamp(0.0, 1.0);
+        let distance = q.distance(from + s * along) / reach;
+        if distance < 1.0 {
+            *p += normal * (height * (1.0 - distance * distance).powi(2));
+        }
+    }
 }
 
 /// Pushes lids and socket out of the eyeball and lets the inner edge of the lids follow it.
 fn rest_lids_on_eyeballs(fine: &mut Cage) {
-    let mut near = vec![false; fine.points.len()];
+    let (mut near, mut lid) = (vec![false; fine.points.len()], vec![false; fine.points.len()]);
     for (face, (label, _)) in fine.faces.iter().zip(&fine.labels) {
         if matches!(label, Label::EyeSocket | Label::LidUpper | Label::LidLower) {
             face.iter().for_each(|&v| near[v as usize] = true);
+            face.iter().for_each(|&v| lid[v as usize] |= *label != Label::EyeSocket);
         }
     }
     let mut edge = vec![false; fine.points.len()];
@@ -25,7 +51,9 @@ fn rest_lids_on_eyeballs(fine: &mut Cage) {
         let p = fine.points[v];
         let center = DVec3::new(eyes::CENTER.x.copysign(p.x), eyes::CENTER.y, eyes::CENTER.z);
         let direction = (p - center).normalize();
-        let surface = eyes::eyeball_radius(direction.z) + eyes::LID_GAP;
+        // Away from the edge quads are large, and their middles come nearer than their corners.
+        let gap = if edge[v] || lid[v] { eyes::LID_GAP } else { 3.0 * eyes::LID_GAP };
+        let surface = eyes::eyeball_radius(direction.z) + gap;
         if edge[v] || (p - center).length() < surface {
             fine.points[v] = center + direction * surface;
         }

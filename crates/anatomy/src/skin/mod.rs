@@ -16,6 +16,10 @@ mod marks;
 mod mouth;
 mod subdivide;
 mod table;
+mod teeth;
+#[cfg(test)]
+mod tests;
+mod tongue;
 
 pub use cage::Chain;
 
@@ -77,6 +81,13 @@ pub fn neutral() -> NeutralHead {
     head.parts.push(skin_part(&fine));
     head.parts.push(eyeball::build("eye_left", false));
     head.parts.push(eyeball::build("eye_right", true));
+    for jaw in [teeth::Jaw::Upper, teeth::Jaw::Lower] {
+        head.parts.push(teeth::teeth(jaw));
+    }
+    for jaw in [teeth::Jaw::Upper, teeth::Jaw::Lower] {
+        head.parts.push(teeth::gums(jaw));
+    }
+    head.parts.push(tongue::build());
     let mirrored = |p: DVec3| DVec3::new(-p.x, p.y, p.z);
     head.eyes =
         [eyes::CENTER, mirrored(eyes::CENTER)].map(|c| Eyeball { center: c * METERS, radius: eyes::RADIUS * METERS });
@@ -89,9 +100,11 @@ fn skin() -> Cage {
     let face = face::build(&mut half);
     cranium::build(&mut half, &face);
     let mut cage = cage::whole(&half);
+    cage::smooth(&mut cage, 6);
     cage.points = subdivide::fit(&cage.points, &cage.faces, 14);
     let mut fine = subdivide::subdivide(&subdivide::subdivide(&cage));
     fine.points = subdivide::limit(&fine.points, &fine.faces);
+    cage::smooth(&mut fine, 40);
     finish::finish(&mut fine);
     finish::symmetrize(&mut fine);
     fine
@@ -99,14 +112,15 @@ fn skin() -> Cage {
 
 fn skin_part(fine: &Cage) -> PartMesh {
     let look = |label: Label| match label {
-        Label::LipUpper | Label::LipLower => 1,
+        Label::LipUpper | Label::LipLower | Label::ContactUpper | Label::ContactLower => 1,
         Label::MouthBag => 2,
         Label::EyeSocket => 3,
+        Label::Nostril => 4,
         _ => 0,
     };
     let mut part = PartMesh { name: "skin".into(), ..PartMesh::default() };
     part.positions = fine.points.iter().map(|p| *p * METERS).collect();
-    for (wanted, name) in ["skin", "lips", "mouth_bag", "eye_socket"].into_iter().enumerate() {
+    for (wanted, name) in ["skin", "lips", "mouth_bag", "eye_socket", "nostril"].into_iter().enumerate() {
         part.groups.push((name, part.faces.len()));
         let chosen = fine.faces.iter().zip(&fine.labels).filter(|(_, l)| look(l.0) == wanted);
         chosen.for_each(|(f, _)| part.faces.push(f));
@@ -116,15 +130,15 @@ fn skin_part(fine: &Cage) -> PartMesh {
 
 /// Every region with the labels of its faces.
 const REGIONS: [(&str, &[Label]); 14] = [
-    ("lips_upper", &[Label::LipUpper]),
-    ("lips_lower", &[Label::LipLower]),
+    ("lips_upper", &[Label::LipUpper, Label::ContactUpper]),
+    ("lips_lower", &[Label::LipLower, Label::ContactLower]),
     ("lids_upper_left", &[Label::LidUpper]),
     ("lids_lower_left", &[Label::LidLower]),
     ("eye_socket_left", &[Label::EyeSocket]),
     ("cheek_left", &[Label::Cheek]),
     ("brow_left", &[Label::Brow]),
     ("ear_left", &[Label::Ear]),
-    ("nose", &[Label::Nose, Label::Nostril]),
+    ("nose", &[Label::Nose, Label::NoseCrease, Label::NostrilRim, Label::Nostril]),
     ("forehead", &[Label::Forehead]),
     ("chin", &[Label::Chin]),
     ("neck", &[Label::Neck]),
@@ -161,7 +175,7 @@ const LOOKS: [(&str, [f32; 3]); 11] = [
     ("teeth", [0.78, 0.72, 0.6]),
     ("gums", [0.45, 0.15, 0.13]),
     ("tongue", [0.5, 0.17, 0.15]),
-    ("caruncle", [0.55, 0.2, 0.17]),
+    ("nostril", [0.4, 0.17, 0.12]),
 ];
 
 /// The head as a rig without shapes, in meters. Vertices of the skin come first and keep their numbers.

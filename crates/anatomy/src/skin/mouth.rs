@@ -5,18 +5,18 @@ use super::table::{row, rows};
 use glam::DVec3;
 
 /// Half the opening between the lips, in mm.
-pub const HALF_GAP: f64 = 0.15;
+pub const HALF_GAP: f64 = 0.12;
 
 /// From outside: skin next to the red, border of the red, its fullest line; k0..k10.
 const LIPS: &str = "
     0 -33.5 100.3, 6.2 -32.2 101.6, 12.5 -33.8 99.3, 18.2 -36.8 95, 23.8 -40.6 90, 28.5 -45.8 84.6, 24.6 -51.6 88.6, 18.8 -56 92, 12.4 -58 94, 6 -58.3 95.2, 0 -58 95.4
-    0 -36.6 102.4, 5.5 -35.2 102.6, 11 -37.2 100.8, 16.5 -40 97.4, 21.3 -42.8 92.8, 26 -45.3 86.6, 21.3 -48.6 92.3, 16.3 -51.2 96.2, 11 -52.8 98.8, 5.5 -53.6 100, 0 -53.6 100.2
-    0 -40.3 103.4, 5.2 -39.8 103.2, 10.5 -40.9 101.6, 15.8 -42.5 98.4, 20.6 -44 93.8, 25.2 -45.1 87, 20.6 -46.6 93.2, 15.8 -48 97.6, 10.5 -48.9 100.3, 5.2 -49.2 101.4, 0 -49 101.6";
+    0 -36.6 102.4, 5.5 -35.2 102.6, 11 -37.2 100.8, 16.5 -40 97.4, 21.3 -42.8 92.8, 26 -45 86.6, 21.3 -48.6 92.3, 16.3 -51.2 96.2, 11 -52.8 98.8, 5.5 -53.6 100, 0 -53.6 100.2
+    0 -40.6 103.2, 5.2 -40 103, 10.5 -41 101.6, 15.8 -42.5 98.4, 20.6 -44 93.8, 25.2 -44.8 87, 20.6 -46.6 93.2, 15.8 -48 97.6, 10.5 -48.5 100.5, 5.2 -48.7 101.7, 0 -48.6 101.9";
 
 /// Where the lips meet, k0..k5: the front of their contact and its back. Both lips keep [`HALF_GAP`] from it.
 const CONTACT: &str = "
-    0 -44.3 99.6, 5 -43.9 99.4, 10 -43.9 98, 15 -44.3 95.2, 20 -44.7 91.3, 24.6 -45 86.6
-    0 -44.3 94.8, 4.8 -43.9 94.5, 9.6 -43.9 93.2, 14.4 -44.3 90.7, 19 -44.7 87.4, 23.8 -45 83.8";
+    0 -44.3 100.8, 5 -43.9 100.6, 10 -43.9 99.1, 15 -44.2 96.1, 20 -44.5 92, 24.6 -44.7 86.6
+    0 -44.3 92.8, 4.8 -43.9 92.4, 9.6 -43.9 90.7, 14.4 -44.2 87.8, 19 -44.5 84.6, 23.8 -44.7 82";
 
 /// The bag: the furrow between lips and gums, and the ring at the molars; k0..k10.
 const BAG: &str = "
@@ -29,13 +29,60 @@ const THROAT: &str = "
     0 -46 32, 9 -46 32, 20 -46 34
     0 -60 34, 9 -60 34, 19 -60 36";
 
-/// The line in which the lips meet, at `x` (not negative): y in mm.
-pub fn lip_line(x: f64) -> f64 {
-    let front = &rows(CONTACT)[0];
-    let i = front.iter().skip(1).position(|p| p.x >= x).unwrap_or(front.len() - 2);
+/// The line in which the lips meet, at `x` mm from the middle: its y, on a cubic through the points of the table.
+fn lip_line(front: &[DVec3], x: f64) -> f64 {
+    let last = front.len() - 1;
+    let i = front.iter().skip(1).position(|p| p.x >= x).unwrap_or(last - 1);
     let (a, b) = (front[i], front[i + 1]);
-    let s = ((x - a.x) / (b.x - a.x)).clamp(0.0, 1.0);
-    a.y + (b.y - a.y) * s
+    let slope = |j: usize| match j {
+        0 => 0.0,
+        j if j == last => (front[j].y - front[j - 1].y) / (front[j].x - front[j - 1].x),
+        j => (front[j + 1].y - front[j - 1].y) / (front[j + 1].x - front[j - 1].x),
+    };
+    let (width, s) = (b.x - a.x, ((x - a.x) / (b.x - a.x)).clamp(0.0, 1.0));
+    let (t, s2) = (1.0 - s, s * s);
+    t * t * (1.0 + 2.0 * s) * a.y + s2 * (3.0 - 2.0 * s) * b.y + width * s * t * (t * slope(i) - s * slope(i + 1))
+}
+
+/// Lays the sheets in which the lips meet along the lip line, [`HALF_GAP`] from it and nearing it at the corners, and
+/// keeps the rest of each lip on its own side.
+pub fn part_lips(fine: &mut Cage) {
+    let tables = rows(CONTACT);
+    let (front, back) = (tables[0][5], tables[1][5]);
+    let mut side = vec![(0.0, false); fine.points.len()];
+    for (face, (label, _)) in fine.faces.iter().zip(&fine.labels) {
+        let (up, contact) = match label {
+            Label::LipUpper => (1.0, false),
+            Label::LipLower => (-1.0, false),
+            Label::ContactUpper => (1.0, true),
+            Label::ContactLower => (-1.0, true),
+            _ => continue,
+        };
+        for &v in face {
+            let seen = &mut side[v as usize];
+            // The corners belong to both lips: they lie on the line.
+            *seen = (
+                if seen.0 == -up {
+                    2.0
+                } else if seen.0 == 2.0 {
+                    2.0
+                } else {
+                    up
+                },
+                seen.1 || contact,
+            );
+        }
+    }
+    for (p, (up, contact)) in fine.points.iter_mut().zip(side).filter(|(_, (up, _))| *up != 0.0) {
+        let corner = back.x + (front.x - back.x) * ((p.z - back.z) / (front.z - back.z)).clamp(0.0, 1.0);
+        let line = lip_line(&tables[0], p.x.abs());
+        let gap = HALF_GAP * ((corner - p.x.abs()) / 2.5).clamp(0.0, 1.0);
+        if up == 2.0 {
+            p.y = if contact { line } else { p.y };
+        } else if contact || (p.y - line) * up < gap {
+            p.y = line + up * gap;
+        }
+    }
 }
 
 /// Builds everything within `around`, the ring (k0..k10) at the base of the nose.
@@ -50,7 +97,7 @@ pub fn build(cage: &mut Cage, around: &[u32]) {
     cage.strip(&red[0], &red[1], |_| Label::AroundMouth);
     cage.strip(&red[1], &red[2], lip);
     cage.strip(&red[2], &meet[0], lip);
-    cage.strip(&meet[0], &meet[1], lip);
+    cage.strip(&meet[0], &meet[1], |i| if i < 5 { Label::ContactUpper } else { Label::ContactLower });
     cage.strip(&meet[1], &bag[0], |_| Label::MouthBag);
     cage.strip(&bag[0], &bag[1], |_| Label::MouthBag);
     half_cap(cage, &bag[1]);
