@@ -5,6 +5,7 @@
 pub mod bones;
 pub mod eyes;
 pub mod find;
+pub mod depths;
 pub mod head;
 pub mod landmarks;
 pub mod meters;
@@ -13,6 +14,7 @@ pub mod muscles;
 pub mod skin;
 pub mod note;
 pub mod pieces;
+pub mod shapes;
 
 pub use bones::{Bones, JawJoint};
 pub use head::{Head, Identity};

@@ -29,7 +29,10 @@ pub(crate) fn half_surface(sculpt: &Sculpt, low: DVec3, high: DVec3, step: f64) 
         .par_iter()
         .map(|&block| {
             let middle = at(block) + DVec3::splat(0.5 * f64::from(BLOCK) * step);
-            if sculpt.distance(middle).abs() > reach { Vec::new() } else { march_block(sculpt, block, &at) }
+            if sculpt.distance(middle).abs() > reach {
+                return Vec::new();
+            }
+            march_block(&sculpt.near(middle, 0.5 * reach), block, &at)
         })
         .collect();
     weld(pieces.into_iter().flatten())

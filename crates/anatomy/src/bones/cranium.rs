@@ -4,7 +4,7 @@
 //! They were placed from the skin's key points less the tissue depths ([`crate::depths`]) and, between those, from the
 //! proportions of anatomy atlases. Solid: the brain case, the base and the sinuses count as bone.
 
-use super::implicit::{Sculpt, ellipsoid, ribbon, tube};
+use super::implicit::{Form, Plate, Sculpt, ellipsoid, ribbon, tube};
 
 /// The cranium.
 pub(crate) fn sculpt() -> Sculpt {
@@ -87,9 +87,15 @@ fn orbits(s: &mut Sculpt) {
 
 fn cheeks(s: &mut Sculpt) {
     // Outer walls of the orbits: the great wings of the sphenoid.
-    for (y, back) in [(35.0, 32.0), (23.0, 23.0), (11.0, 13.0)] {
-        s.add(5.0, tube(&[[49.0, y, 57.0, 3.5], [41.5, 0.5 * (y + back), 46.5, 4.0], [32.0, back, 37.0, 6.0]]));
-    }
+    s.add(
+        5.0,
+        ribbon(&[
+            [49.0, 21.0, 57.0, 17.0, 3.2, 0.0],
+            [41.0, 21.0, 46.0, 16.0, 3.8, 0.0],
+            [32.0, 21.0, 37.0, 14.0, 6.0, 0.0],
+        ]),
+    );
+    s.add(5.0, ellipsoid([37.0, 2.0, 51.0], [10.0, 8.0, 10.0]));
     s.add(7.0, ellipsoid([45.0, -3.0, 58.5], [10.5, 11.0, 7.5]));
     s.add(7.0, ellipsoid([38.0, -9.0, 59.0], [11.0, 10.0, 7.5]));
     s.add(6.0, tube(&[[42.0, -9.0, 58.0, 6.0], [34.0, -20.0, 54.0, 5.5], [28.0, -29.0, 51.0, 5.0]]));
@@ -128,9 +134,11 @@ fn nose(s: &mut Sculpt) {
     s.cut(2.5, ellipsoid([5.0, -9.0, 86.0], [7.5, 8.2, 24.0]));
     s.cut(2.5, tube(&[[0.0, -5.0, 90.0, 9.5], [0.0, 5.5, 90.0, 5.0], [0.0, 4.0, 106.0, 6.0]]));
     s.cut(3.0, tube(&[[3.5, -6.0, 80.0, 7.0], [3.5, -4.0, 52.0, 6.0]]));
-    // Septum and nasal spine.
-    s.add(2.0, tube(&[[0.0, -24.0, 80.0, 5.5], [0.0, -19.0, 89.0, 1.2]]));
-    s.add(2.0, tube(&[[0.0, -16.0, 62.0, 2.0], [0.0, 6.0, 64.0, 2.0], [0.0, 14.0, 76.0, 2.0]]));
+    // Lower rim, nasal spine and septum.
+    s.add(3.0, tube(&[[0.0, -20.5, 85.0, 2.6], [9.0, -18.5, 81.5, 2.6], [15.0, -12.0, 78.0, 3.0]]));
+    s.add(2.0, tube(&[[0.0, -22.0, 80.0, 4.5], [0.0, -19.5, 88.5, 1.5]]));
+    let septum = vec![[44.0, -22.0], [70.0, -22.0], [76.0, -14.0], [72.0, 0.0], [78.0, 16.0], [44.0, 16.0]];
+    s.add(2.0, Form::Slab(Plate { outline: septum, middle: [0.0; 3], half_width: 1.4 }));
 }
 
 fn joint(s: &mut Sculpt) {

@@ -100,6 +100,23 @@ impl Sculpt {
         })
     }
 
+    /// The strokes that matter within `radius` of `center` wherever the surface is near: the surface is the same there,
+    /// only values farther than `2 * radius` from it differ.
+    pub fn near(&self, center: DVec3, radius: f64) -> Self {
+        let center = DVec3::new(center.x.abs(), center.y, center.z);
+        let mut strokes = Vec::new();
+        // A form is felt through its own seam and through those of all later strokes.
+        let mut widest_seam = 0.0f64;
+        for (act, seam, form) in self.strokes.iter().rev() {
+            widest_seam = widest_seam.max(*seam);
+            if form.distance(center) < 3.0 * radius + widest_seam {
+                strokes.push((*act, *seam, form.clone()));
+            }
+        }
+        strokes.reverse();
+        Self { strokes }
+    }
+
     /// Gradient of [`Self::distance`] by central differences over 0.2 mm: finer would see the creases of the forms.
     pub fn gradient(&self, p: DVec3) -> DVec3 {
         let step = 0.1;
@@ -110,7 +127,7 @@ impl Sculpt {
     /// `p` moved to the surface along the gradient, by at most 2 mm.
     pub fn project(&self, p: DVec3) -> DVec3 {
         let mut q = p;
-        for _ in 0..3 {
+        for _ in 0..2 {
             let g = self.gradient(q);
             q -= g * (self.distance(q) / g.length_squared().max(0.1)).clamp(-1.0, 1.0);
         }
@@ -206,6 +223,23 @@ mod tests {
         assert!((plate.distance(DVec3::new(5.0, 2.0, 2.0)) - 1.0).abs() < 1e-12);
         assert!((plate.distance(DVec3::new(3.0, 2.0, -2.0)) - 2.0).abs() < 1e-12);
         assert!(plate.distance(DVec3::new(3.0, 2.0, 2.0)) < -0.9);
+    }
+
+    #[test]
+    fn far_strokes_do_not_matter() {
+        let mut sculpt = Sculpt::default();
+        for i in 0..20 {
+            let x = 7.0 * f64::from(i);
+            sculpt.add(f64::from(i % 5) * 4.0, ellipsoid([x, 0.3 * x, 0.0], [9.0, 12.0, 7.0]));
+            sculpt.cut(3.0, tube(&[[x, 10.0, 5.0, 3.0], [x + 20.0, 20.0, 5.0, 2.0]]));
+        }
+        for i in 0..2000 {
+            let t = f64::from(i) * 0.61803;
+            let p = DVec3::new(140.0 * t.fract(), 50.0 * (3.7 * t).fract() - 10.0, 20.0 * (5.3 * t).fract() - 10.0);
+            let center = p + DVec3::new(2.0, -3.0, 2.0);
+            let (all, few) = (sculpt.distance(p), sculpt.near(center, 5.0).distance(p));
+            assert!(all == few || (all.abs() > 5.0 && (all < 0.0) == (few < 0.0)), "{all} {few}");
+        }
     }
 
     #[test]

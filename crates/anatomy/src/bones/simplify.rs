@@ -5,10 +5,11 @@
 //! get even triangles. Refused are collapses that would change the topology (link condition), turn a triangle over, make
 //! one a sliver, or an edge longer than allowed. Border vertices (x = 0) move only along the border.
 //! Relaxing moves every vertex towards the middle of its neighbors within the surface and back onto the sculpt, and flips
-//! edges to the shorter diagonal. All is sequential and ordered by number: the result never varies.
+//! edges to the shorter diagonal. Collapses are ordered by price, then number: the result never varies.
 
 use super::implicit::Sculpt;
 use glam::DVec3;
+use rayon::prelude::*;
 use risorius_mesh::Surface;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -240,14 +241,14 @@ pub(crate) fn relax(surface: &mut Surface, sculpt: &Sculpt, n_rounds: usize) {
     for _ in 0..n_rounds {
         flip_edges(surface);
         let goals = middles(surface);
-        for (p, goal) in surface.positions.iter_mut().zip(goals) {
+        surface.positions.par_iter_mut().zip(goals).for_each(|(p, goal)| {
             let on_border = p.x == 0.0;
             let normal = sculpt.gradient(*p).normalize_or_zero();
             let step = goal - *p;
             let mut q = sculpt.project(*p + 0.6 * (step - normal * normal.dot(step)));
             q.x = if on_border { 0.0 } else { q.x.max(0.05) };
             *p = q;
-        }
+        });
     }
 }
 

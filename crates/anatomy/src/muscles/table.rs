@@ -1,0 +1,344 @@
+//! Where the muscles of the built-in head run: origin, way, insertion, breadth and thickness. Left side, millimeters.
+//!
+//! Placed after the descriptions in anatomy atlases, between the skin's key points and the bones. A band is given by its
+//! center line; its breadth lies across the way and along the surface of the head. A sheet is given by its middle
+//! surface. A ring is given by an inner and an outer ellipse around the mouth or an eye.
+
+use super::Attachment::{self, Cranium, Mandible, Soft};
+use super::build::{Draft, Row, outward};
+use glam::DVec3;
+use std::f64::consts::TAU;
+
+/// All left and single muscles.
+pub(super) fn drafts() -> Vec<Draft> {
+    let mut all = vec![mouth_ring(), eye_ring(true), eye_ring(false)];
+    all.extend(BANDS.iter().map(band));
+    all.extend(SHEETS.iter().map(sheet));
+    all
+}
+
+/// Name, origin, insertion, rows of x, y, z, half breadth, half thickness, height over bone (negative: free).
+type Band = (&'static str, Attachment, Attachment, &'static [[f64; 6]]);
+
+const FREE: f64 = -1.0;
+
+const BANDS: [Band; 15] = [
+    (
+        "zygomaticus_major",
+        Cranium,
+        Soft,
+        &[
+            [53.0, -5.0, 62.5, 4.0, 1.3, 2.0],
+            [47.0, -16.0, 66.0, 3.5, 1.8, FREE],
+            [39.5, -29.0, 71.0, 3.0, 1.8, FREE],
+            [30.5, -43.0, 77.5, 2.5, 1.4, FREE],
+        ],
+    ),
+    (
+        "zygomaticus_minor",
+        Cranium,
+        Soft,
+        &[
+            [43.5, -3.0, 68.0, 2.6, 1.0, 1.7],
+            [35.5, -13.0, 73.0, 2.6, 1.3, FREE],
+            [26.5, -23.0, 79.5, 2.6, 1.3, FREE],
+            [18.5, -33.0, 87.5, 2.4, 1.1, FREE],
+        ],
+    ),
+    (
+        "levator_labii_superioris",
+        Cranium,
+        Soft,
+        &[
+            [27.5, 1.0, 73.5, 7.0, 1.0, 1.6],
+            [23.5, -10.0, 77.0, 5.5, 1.2, FREE],
+            [18.5, -22.0, 84.0, 4.5, 1.2, FREE],
+            [14.0, -33.0, 90.5, 3.5, 1.1, FREE],
+        ],
+    ),
+    (
+        "levator_labii_superioris_alaeque_nasi",
+        Cranium,
+        Soft,
+        &[
+            [9.5, 21.0, 84.0, 2.3, 0.8, 1.4],
+            [13.0, 5.0, 85.5, 2.6, 0.9, 1.6],
+            [16.0, -12.0, 89.0, 3.0, 1.0, FREE],
+            [11.5, -28.0, 93.0, 3.0, 1.0, FREE],
+        ],
+    ),
+    (
+        "levator_anguli_oris",
+        Cranium,
+        Soft,
+        &[
+            [24.0, -10.0, 72.5, 4.5, 1.2, 1.8],
+            [25.5, -21.0, 74.0, 4.0, 1.4, FREE],
+            [27.5, -32.0, 76.5, 3.2, 1.4, FREE],
+            [28.5, -43.0, 77.5, 2.5, 1.3, FREE],
+        ],
+    ),
+    (
+        "risorius",
+        Soft,
+        Soft,
+        &[
+            [54.0, -38.0, 42.0, 5.0, 0.9, FREE],
+            [47.0, -42.0, 57.0, 4.0, 1.0, FREE],
+            [39.0, -44.0, 68.5, 3.2, 1.1, FREE],
+            [31.0, -45.5, 76.5, 2.5, 1.1, FREE],
+        ],
+    ),
+    (
+        "depressor_anguli_oris",
+        Mandible,
+        Soft,
+        &[
+            [26.0, -76.0, 66.5, 8.0, 1.0, 1.7],
+            [28.5, -66.0, 70.5, 6.0, 1.2, FREE],
+            [30.0, -56.0, 74.5, 4.0, 1.3, FREE],
+            [29.5, -47.5, 77.5, 2.5, 1.3, FREE],
+        ],
+    ),
+    (
+        "depressor_labii_inferioris",
+        Mandible,
+        Soft,
+        &[
+            [19.0, -78.0, 74.5, 6.0, 1.0, 1.7],
+            [15.0, -70.0, 80.0, 6.0, 1.2, FREE],
+            [11.5, -62.0, 86.5, 5.5, 1.2, FREE],
+            [9.0, -55.5, 91.5, 5.0, 1.0, FREE],
+        ],
+    ),
+    (
+        "mentalis",
+        Mandible,
+        Soft,
+        &[[4.5, -63.5, 84.5, 2.5, 1.6, 2.4], [5.5, -71.0, 88.5, 3.2, 2.0, FREE], [6.5, -80.0, 89.5, 3.8, 1.8, FREE]],
+    ),
+    (
+        "nasalis",
+        Cranium,
+        Soft,
+        &[
+            [13.0, -20.0, 84.0, 3.0, 0.9, 1.6],
+            [15.5, -9.0, 87.5, 3.5, 0.9, FREE],
+            [10.5, 0.0, 95.5, 4.0, 0.7, FREE],
+            [3.5, 4.0, 103.0, 4.0, 0.6, FREE],
+        ],
+    ),
+    (
+        "depressor_septi_nasi",
+        Cranium,
+        Soft,
+        &[[4.0, -29.5, 90.0, 2.0, 0.9, 1.5], [3.2, -24.0, 94.0, 1.8, 0.9, FREE], [2.3, -18.0, 100.0, 1.5, 0.7, FREE]],
+    ),
+    (
+        "procerus",
+        Cranium,
+        Soft,
+        &[[3.2, 17.0, 97.0, 2.2, 0.6, 1.2], [3.4, 31.0, 88.0, 2.6, 0.7, 1.8], [4.6, 46.0, 92.0, 3.4, 0.8, 2.8]],
+    ),
+    (
+        "corrugator_supercilii",
+        Cranium,
+        Soft,
+        &[[8.0, 42.0, 87.5, 2.4, 0.9, 1.4], [18.0, 45.5, 86.5, 2.8, 1.0, 1.9], [29.0, 48.0, 83.0, 2.8, 0.8, 3.2]],
+    ),
+    (
+        "medial_pterygoid",
+        Cranium,
+        Mandible,
+        &[
+            [22.0, -20.0, 32.0, 5.0, 2.0, FREE],
+            [30.0, -34.0, 28.0, 6.5, 3.2, FREE],
+            [37.0, -52.0, 20.0, 7.0, 2.0, FREE],
+        ],
+    ),
+    (
+        "lateral_pterygoid_lower",
+        Cranium,
+        Mandible,
+        &[[23.0, -15.0, 31.0, 5.0, 2.0, FREE], [35.0, -13.0, 18.0, 5.0, 3.0, FREE], [45.0, -10.0, 5.0, 3.0, 1.8, FREE]],
+    ),
+];
+
+/// Name, origin, insertion, half thickness and height over bone of each row, points of each row.
+type Sheet = (&'static str, Attachment, Attachment, &'static [([f64; 2], &'static [[f64; 3]])]);
+
+const SHEETS: [Sheet; 7] = [
+    (
+        "frontalis",
+        Cranium,
+        Soft,
+        &[
+            ([0.6, 1.2], &[[4.0, 104.0, 73.0], [17.0, 106.0, 68.0], [31.0, 102.0, 62.0], [43.0, 90.0, 58.0]]),
+            ([0.9, 1.6], &[[3.0, 86.0, 84.0], [17.0, 88.0, 80.0], [33.0, 84.0, 71.0], [47.0, 74.0, 60.0]]),
+            ([0.9, 1.8], &[[3.0, 68.0, 89.0], [17.0, 69.0, 86.0], [33.0, 67.0, 77.0], [47.0, 61.0, 64.0]]),
+            ([0.8, 3.2], &[[5.0, 48.0, 91.0], [17.0, 51.0, 87.0], [32.0, 51.0, 81.0], [45.0, 48.0, 68.0]]),
+        ],
+    ),
+    (
+        "occipitalis",
+        Cranium,
+        Soft,
+        &[
+            ([0.9, 1.5], &[[8.0, 20.0, -90.0], [21.0, 21.0, -87.0], [34.0, 22.0, -80.0], [46.0, 23.0, -68.0]]),
+            ([1.1, 1.8], &[[8.0, 38.0, -95.0], [22.0, 39.0, -91.0], [36.0, 39.0, -83.0], [48.0, 38.0, -72.0]]),
+            ([0.6, 1.6], &[[9.0, 58.0, -93.0], [22.0, 59.0, -90.0], [36.0, 58.0, -82.0], [48.0, 56.0, -72.0]]),
+        ],
+    ),
+    (
+        "temporalis",
+        Cranium,
+        Mandible,
+        &[
+            ([0.8, 1.4], &[[50.0, 62.0, 50.0], [60.0, 82.0, 26.0], [66.0, 84.0, -2.0], [66.0, 60.0, -26.0]]),
+            ([1.4, 2.4], &[[52.0, 46.0, 46.0], [58.0, 60.0, 26.0], [64.0, 60.0, 2.0], [66.0, 42.0, -14.0]]),
+            ([2.4, FREE], &[[50.0, 28.0, 41.0], [54.0, 34.0, 31.0], [57.0, 33.0, 18.0], [59.0, 27.0, 8.0]]),
+            ([2.2, FREE], &[[50.0, 14.0, 37.0], [51.0, 16.0, 33.0], [52.0, 16.0, 27.0], [53.0, 14.0, 22.0]]),
+            ([1.2, FREE], &[[47.0, 1.0, 34.5], [47.0, 2.0, 33.0], [47.0, 2.0, 31.0], [47.0, 1.0, 29.5]]),
+        ],
+    ),
+    (
+        "masseter_superficial",
+        Cranium,
+        Mandible,
+        &[
+            ([2.2, FREE], &[[49.0, -10.0, 58.0], [56.0, -5.5, 51.0], [60.5, -2.0, 41.0]]),
+            ([3.2, FREE], &[[50.5, -23.0, 49.0], [55.5, -22.0, 41.0], [57.5, -21.0, 30.0]]),
+            ([3.0, FREE], &[[48.5, -42.0, 38.0], [51.5, -42.0, 28.0], [52.0, -42.0, 17.0]]),
+            ([1.6, FREE], &[[43.5, -57.0, 33.0], [46.5, -59.0, 23.0], [47.5, -58.0, 13.0]]),
+        ],
+    ),
+    (
+        "masseter_deep",
+        Cranium,
+        Mandible,
+        &[
+            ([1.4, FREE], &[[57.5, 0.0, 36.0], [58.0, 1.0, 27.0], [58.0, 2.0, 18.0]]),
+            ([2.0, FREE], &[[53.5, -10.0, 33.0], [54.5, -10.0, 24.0], [55.0, -10.0, 14.0]]),
+            ([1.6, FREE], &[[48.0, -24.0, 31.0], [49.5, -25.0, 21.0], [50.5, -25.0, 9.0]]),
+        ],
+    ),
+    (
+        "lateral_pterygoid_upper",
+        Cranium,
+        Mandible,
+        &[
+            ([1.4, FREE], &[[32.0, 3.0, 32.0], [33.0, -3.0, 33.0]]),
+            ([1.8, FREE], &[[41.0, -3.0, 23.0], [41.0, -9.0, 23.0]]),
+            ([1.2, FREE], &[[46.5, -2.0, 7.5], [46.5, -6.0, 6.5]]),
+        ],
+    ),
+    (
+        "buccinator",
+        Cranium,
+        Soft,
+        &[
+            ([1.0, FREE], &[[34.0, -33.0, 43.0], [34.5, -46.0, 40.0], [34.5, -58.0, 44.0]]),
+            ([1.4, FREE], &[[34.5, -33.0, 55.0], [36.5, -46.0, 54.0], [34.5, -59.0, 55.0]]),
+            ([1.5, FREE], &[[32.0, -37.0, 67.0], [34.0, -46.0, 67.0], [32.0, -55.0, 67.0]]),
+            ([1.4, FREE], &[[27.0, -41.5, 75.5], [27.5, -45.5, 76.0], [27.0, -49.5, 75.5]]),
+        ],
+    ),
+];
+
+fn height(given: f64) -> Option<f64> {
+    (given >= 0.0).then_some(given)
+}
+
+fn band(&(name, origin, insertion, rows): &Band) -> Draft {
+    let center = |i: usize| DVec3::new(rows[i][0], rows[i][1], rows[i][2]);
+    let row = |(i, r): (usize, &[f64; 6])| {
+        let along = center((i + 1).min(rows.len() - 1)) - center(i.saturating_sub(1));
+        let across = outward(center(i)).cross(along).normalize_or_zero() * r[3];
+        Row { points: vec![center(i) - across, center(i) + across], half_thickness: r[4], height: height(r[5]) }
+    };
+    Draft { name, origin, insertion, paired: true, rows: rows.iter().enumerate().map(row).collect() }
+}
+
+fn sheet(&(name, origin, insertion, rows): &Sheet) -> Draft {
+    let mut rows: Vec<Row> = rows
+        .iter()
+        .map(|(row, points)| Row {
+            points: points.iter().map(|&p| p.into()).collect(),
+            half_thickness: row[0],
+            height: height(row[1]),
+        })
+        .collect();
+    // Rows are written as is easy to read; v must run so that w points out of the head.
+    let n = rows[0].points.len();
+    let (along, across) = (rows[1].points[0] - rows[0].points[0], rows[0].points[n - 1] - rows[0].points[0]);
+    if along.cross(across).dot(outward(rows[0].points[0])) < 0.0 {
+        rows.iter_mut().for_each(|r| r.points.reverse());
+    }
+    Draft { name, origin, insertion, paired: true, rows }
+}
+
+/// Angles around a ring of `n` rows: the Greville abscissae, with which the ends join smoothly.
+fn ring_angles(n: usize) -> Vec<f64> {
+    let n_spans = n - 3;
+    let knot = |i: usize| i.saturating_sub(3).min(n_spans) as f64 / n_spans as f64;
+    (0..n).map(|i| TAU * (knot(i + 1) + knot(i + 2) + knot(i + 3)) / 3.0).collect()
+}
+
+/// Orbicularis oris, from the middle of the upper lip over the left corner and the lower lip back. Lips bulge over the
+/// teeth, so depth falls off with the square of the distance from the middle.
+fn mouth_ring() -> Draft {
+    let n = 19;
+    // A spline of `n - 3` evenly spaced spans runs inside its control points by this factor.
+    let shrink = (2.0 + (TAU / (n - 3) as f64).cos()) / 3.0;
+    let row = |angle: f64| {
+        let (sin, cos) = angle.sin_cos();
+        // Inner to outer edge; the upper lip is taller and farther forward than the lower.
+        let edges = [(26.0, 3.5, 4.5), (30.0, 10.0, 9.5), (34.5, 18.0, 15.5)];
+        let points = edges.map(|(wide, up, down)| {
+            let (x, y) = (wide * sin / shrink, -45.5 + cos * if cos > 0.0 { up } else { down } / shrink);
+            let forward = if cos > 0.0 { 96.0 } else { 96.0 - 0.42 * (-50.0 - y).max(0.0) };
+            DVec3::new(x, y, forward - 0.0185 * x * x)
+        });
+        Row { points: points.to_vec(), half_thickness: 1.7 - 0.3 * sin * sin, height: None }
+    };
+    let rows = ring_angles(n).into_iter().map(row).collect();
+    outwards(Draft { name: "orbicularis_oris", origin: Soft, insertion: Soft, paired: false, rows })
+}
+
+/// The part of orbicularis oculi around the orbit, or that in the lids; from the inner corner of the eye over the brow.
+fn eye_ring(orbital: bool) -> Draft {
+    let n = 15;
+    let shrink = (2.0 + (TAU / (n - 3) as f64).cos()) / 3.0;
+    let row = |angle: f64| {
+        let (sin, cos) = angle.sin_cos();
+        let edges: &[[f64; 3]] = if orbital {
+            // Half width, height above and below the eye's middle.
+            &[[19.0, 15.0, 14.0], [23.5, 20.0, 19.0], [28.0, 25.0, 24.5]]
+        } else {
+            &[[14.6, 5.0, 4.5], [17.0, 10.0, 9.0], [19.0, 14.0, 13.0]]
+        };
+        let points = edges.iter().map(|&[wide, up, down]| {
+            // The orbital part reaches farther out than in: the nose is in the way.
+            let inner = if orbital { 0.78 } else { 1.0 };
+            let x = 32.0 - cos * wide / shrink * if cos > 0.0 { inner } else { 1.0 };
+            let y = 24.0 + sin * if sin > 0.0 { up } else { down } / shrink;
+            let bulge = if orbital { 0.0 } else { 4.0 * (1.0 - ((x - 31.5) / 18.0).powi(2)).max(0.0) };
+            DVec3::new(x, y, 77.0 - 0.012 * (x - 14.0).max(0.0).powi(2) + bulge)
+        });
+        let half_thickness = if orbital { 0.9 } else { 0.6 };
+        Row { points: points.collect(), half_thickness, height: orbital.then_some(2.6) }
+    };
+    let rows = ring_angles(n).into_iter().map(row).collect();
+    let name = if orbital { "orbicularis_oculi_orbital" } else { "orbicularis_oculi_palpebral" };
+    outwards(Draft { name, origin: Cranium, insertion: Cranium, paired: true, rows })
+}
+
+/// Reverses v where needed, so that w points out of the head.
+fn outwards(mut draft: Draft) -> Draft {
+    let n = draft.rows[0].points.len();
+    let (a, b) = (&draft.rows[0].points, &draft.rows[1].points);
+    if (b[0] - a[0]).cross(a[n - 1] - a[0]).dot(outward(a[0])) < 0.0 {
+        draft.rows.iter_mut().for_each(|r| r.points.reverse());
+    }
+    draft
+}
