@@ -3,18 +3,18 @@
 //! Everything here is in meters, +Y up, +Z the way the face looks, +X the character's left.
 
 pub mod bones;
+pub mod depths;
 pub mod eyes;
 pub mod find;
-pub mod depths;
 pub mod head;
 pub mod landmarks;
 pub mod meters;
 pub mod motions;
 pub mod muscles;
-pub mod skin;
 pub mod note;
 pub mod pieces;
 pub mod shapes;
+pub mod skin;
 
 pub use bones::{Bones, JawJoint};
 pub use head::{Head, Identity};
