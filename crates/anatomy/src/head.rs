@@ -1,7 +1,8 @@
 //! The built-in head: a complete person made in code, and its relatives.
 
-use crate::bones::Bones;
-use crate::muscles::Muscle;
+use crate::bones::{Bones, built_in_bones};
+use crate::muscles::{Muscle, built_in_muscles};
+use crate::{shapes, skin};
 use glam::DVec3;
 use risorius_rig::Rig;
 
@@ -35,4 +36,14 @@ pub struct Head {
     pub muscles: Vec<Muscle>,
     /// Positions in the order of [`crate::landmarks::NAMES`]; all lie on the skin.
     pub landmarks: Vec<DVec3>,
+}
+
+/// The built-in head with its shapes, skull, jaw and muscles.
+pub fn build() -> Head {
+    let neutral = skin::neutral();
+    let bones = built_in_bones();
+    let mut rig = skin::to_rig(&neutral);
+    shapes::add_to(&mut rig, &neutral, &bones.joint);
+    let landmarks = neutral.landmarks.iter().map(|&v| neutral.parts[0].positions[v as usize]).collect();
+    Head { rig, bones, muscles: built_in_muscles(), landmarks }
 }

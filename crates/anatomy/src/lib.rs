@@ -20,6 +20,7 @@ pub mod outer;
 pub mod pieces;
 pub mod skin;
 pub mod warp;
+pub mod shapes;
 
 pub use bones::{Bones, JawJoint, built_in_bones};
 pub use depths::{Depth, depth_at};

@@ -1,0 +1,79 @@
+//! The shapes of brows, cheeks and nose as tables of pulls, written for both sides alike.
+
+use super::pulls::{Pull, pull};
+
+/// One entry of the table: pulls, the lids' turns that go with them, and how wide the middle blends in one-sided halves.
+pub struct UpperShape {
+    /// Name without side.
+    pub name: &'static str,
+    /// Skin.
+    pub pulls: &'static [Pull],
+    /// Turn of the upper and of the lower lid, degrees, up positive.
+    pub lids: [f64; 2],
+}
+
+/// All of them.
+pub const UPPER: [UpperShape; 6] = [
+    UpperShape {
+        name: "browDown",
+        pulls: &[
+            pull("brow_left_inner", [-2.6, -5.5, 0.8], 24.0),
+            pull("brow_left_2", [-1.8, -5.2, 0.6], 24.0),
+            pull("brow_left_middle", [-1.0, -4.2, 0.4], 24.0),
+            pull("brow_left_4", [-0.4, -3.0, 0.2], 22.0),
+            pull("brow_left_outer", [0.0, -1.6, 0.0], 20.0),
+            pull("glabella", [0.0, -3.6, 0.9], 20.0),
+        ],
+        lids: [-2.0, 0.0],
+    },
+    UpperShape {
+        name: "browInnerUp",
+        pulls: &[
+            pull("brow_left_inner", [-0.6, 8.5, -0.8], 30.0),
+            pull("brow_left_2", [-0.3, 7.0, -0.9], 28.0),
+            pull("brow_left_middle", [0.0, 3.2, -0.6], 22.0),
+            pull("glabella", [0.0, 6.0, -0.4], 26.0),
+        ],
+        lids: [1.0, 0.0],
+    },
+    UpperShape {
+        name: "browOuterUp",
+        pulls: &[
+            pull("brow_left_2", [0.3, 2.6, -0.3], 20.0),
+            pull("brow_left_middle", [0.2, 6.4, -1.0], 28.0),
+            pull("brow_left_4", [0.3, 8.4, -2.4], 28.0),
+            pull("brow_left_outer", [0.2, 6.6, -2.6], 26.0),
+        ],
+        lids: [1.0, 0.0],
+    },
+    UpperShape {
+        name: "cheekSquint",
+        pulls: &[
+            pull("orbitale_left", [0.3, 4.2, 1.8], 26.0),
+            pull("mid_cheek_left", [0.8, 3.6, 2.2], 32.0),
+            pull("zygion_left", [0.6, 1.6, 0.6], 22.0),
+        ],
+        lids: [-1.0, 6.0],
+    },
+    UpperShape {
+        name: "cheekPuff",
+        pulls: &[
+            pull("mid_cheek_left", [8.0, -1.0, 5.0], 40.0),
+            pull("jaw_left_6", [3.0, 1.5, 1.5], 30.0),
+            pull("mid_philtrum", [0.0, 0.0, 2.6], 18.0),
+            pull("supramentale", [0.0, 0.0, 1.6], 16.0),
+        ],
+        lids: [0.0, 0.0],
+    },
+    UpperShape {
+        name: "noseSneer",
+        pulls: &[
+            pull("alare_left", [0.6, 5.2, -0.4], 20.0),
+            pull("nose_base_left", [0.4, 3.6, 0.0], 16.0),
+            pull("nose_bridge_3", [0.0, 1.2, 0.3], 16.0),
+            pull("orbitale_left", [-0.6, 2.0, 0.8], 20.0),
+            pull("brow_left_inner", [-1.0, -1.8, 0.4], 18.0),
+        ],
+        lids: [0.0, 2.0],
+    },
+];
