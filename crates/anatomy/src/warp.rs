@@ -65,6 +65,17 @@ pub struct Warp {
     constant: DVec3,
 }
 
+/// The displacements of a warp: `c - sum_i w_i |x - x_i|`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Field {
+    /// The points x_i, after the similarity.
+    pub centers: Vec<DVec3>,
+    /// One w_i for each.
+    pub weights: Vec<DVec3>,
+    /// The constant c.
+    pub constant: DVec3,
+}
+
 impl Warp {
     /// The warp that takes `from[i]` near `to[i]`, missing it the more the larger `softness[i]` (meters). Points of
     /// `from` that lie together need a softness above 0.
@@ -80,6 +91,17 @@ impl Warp {
             Some((weights, constant)) => Self { similarity, centers, weights, constant },
             None => Self { similarity, constant: wanted.iter().sum::<DVec3>() / n as f64, ..Self::default() },
         }
+    }
+
+    /// The warp with this field; `None` unless there are as many weights as centers.
+    pub fn from_field(similarity: Similarity, field: Field) -> Option<Self> {
+        let Field { centers, weights, constant } = field;
+        (centers.len() == weights.len()).then_some(Self { similarity, centers, weights, constant })
+    }
+
+    /// A copy of the displacement field, to be stored.
+    pub fn field(&self) -> Field {
+        Field { centers: self.centers.clone(), weights: self.weights.clone(), constant: self.constant }
     }
 
     /// Where the warp takes a point.

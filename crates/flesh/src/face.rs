@@ -28,6 +28,7 @@ pub struct BuildReport {
     /// Quality of the volume in the neutral.
     pub quality: QualityReport,
     /// Distance from skin vertices to the volume's surface in the neutral, mean and largest, mm.
+    #[serde(deserialize_with = "numbers")]
     pub embedding_mm: [f64; 2],
     /// Pairs of skin vertices across closed lips and lids, and those whose middle is in an element though outside the skin.
     pub n_slit_pairs: usize,
@@ -48,12 +49,16 @@ pub struct BuildReport {
 #[serde(default)]
 pub struct QualityReport {
     /// Smallest dihedral angle, degrees.
+    #[serde(deserialize_with = "number")]
     pub min_dihedral_deg: f64,
     /// Mean over elements of their smallest dihedral angle, degrees.
+    #[serde(deserialize_with = "number")]
     pub mean_min_dihedral_deg: f64,
     /// Smallest ratio of volume to edge length, 1 for a regular element.
+    #[serde(deserialize_with = "number")]
     pub min_volume_ratio: f64,
     /// Its mean.
+    #[serde(deserialize_with = "number")]
     pub mean_volume_ratio: f64,
 }
 
@@ -64,8 +69,10 @@ pub struct ShapeReport {
     /// Name of the shape.
     pub name: String,
     /// Distance between the shape and what the volume does to the skin, mean and largest over the skin it moves, mm.
+    #[serde(deserialize_with = "numbers")]
     pub fit_mm: [f64; 2],
     /// Smallest volume of an element relative to the neutral.
+    #[serde(deserialize_with = "number")]
     pub least_j: f64,
     /// Nodes that had to be untangled.
     pub n_untangled: usize,
@@ -84,6 +91,7 @@ pub struct PairReport {
     /// Pairs that could not be repaired, by name.
     pub unrepaired: Vec<[String; 2]>,
     /// The worst pair and its smallest relative volume before repair.
+    #[serde(deserialize_with = "named_number")]
     pub worst: Option<([String; 2], f64)>,
 }
 
@@ -94,7 +102,24 @@ pub struct StageReport {
     /// What was done.
     pub name: String,
     /// How long it took.
+    #[serde(deserialize_with = "number")]
     pub seconds: f64,
     /// Largest memory of the process so far, MB; 0 where the system does not tell.
+    #[serde(deserialize_with = "number")]
     pub peak_mb: f64,
+}
+
+/// JSON has no number for what is not finite and writes null; a report with one is read back all the same.
+fn number<'de, D: serde::Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    <Option<f64> as serde::Deserialize>::deserialize(from).map(|x| x.unwrap_or(f64::NAN))
+}
+
+fn numbers<'de, D: serde::Deserializer<'de>>(from: D) -> Result<[f64; 2], D::Error> {
+    <[Option<f64>; 2] as serde::Deserialize>::deserialize(from).map(|all| all.map(|x| x.unwrap_or(f64::NAN)))
+}
+
+fn named_number<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<([String; 2], f64)>, D::Error> {
+    type Named = Option<([String; 2], Option<f64>)>;
+    let read = <Named as serde::Deserialize>::deserialize(from)?;
+    Ok(read.map(|(names, x)| (names, x.unwrap_or(f64::NAN))))
 }

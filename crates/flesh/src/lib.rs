@@ -8,6 +8,7 @@ pub mod follow;
 pub mod rest;
 pub mod skin;
 pub mod slits;
+pub mod store;
 pub mod volume;
 
 pub use array::Array;
@@ -16,3 +17,4 @@ pub use face::{BuildReport, Face};
 pub use flesh::{Flesh, MaterialShape, Materials, SkinEmbedding, VolumeShape};
 pub use skin::Skin;
 pub use slits::Slits;
+pub use store::ShapeStore;
