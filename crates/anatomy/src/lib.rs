@@ -18,9 +18,9 @@ pub mod muscles;
 pub mod note;
 pub mod outer;
 pub mod pieces;
+pub mod shapes;
 pub mod skin;
 pub mod warp;
-pub mod shapes;
 
 pub use bones::{Bones, JawJoint, built_in_bones};
 pub use depths::{Depth, depth_at};

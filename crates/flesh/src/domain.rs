@@ -14,7 +14,7 @@ use glam::DVec3;
 use risorius_anatomy::JawJoint;
 use risorius_mesh::Bvh;
 use risorius_mesh::solid::{Shell, hits_of};
-use risorius_mesh::stuffing::{Domain, Hits};
+use risorius_mesh::domain::{Domain, Hits};
 
 /// What a boundary node of the volume lies on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -193,7 +193,9 @@ impl Domain for FleshDomain {
     }
 
     fn side_of_ball(&self, center: DVec3, radius: f64) -> Option<bool> {
-        let Some((_, distance_sq)) = self.moving.closest_vertex(center, self.reach + radius) else { return Some(false) };
+        let Some((_, distance_sq)) = self.moving.closest_vertex(center, self.reach + radius) else {
+            return Some(false);
+        };
         if center.z + radius < self.back || self.skin.side_of_ball(center, radius) == Some(false) {
             return Some(false);
         }

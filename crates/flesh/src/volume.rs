@@ -164,17 +164,13 @@ pub fn mesh_volume(
 ) -> Result<(Volume, Meshed), TetError> {
     // The sizes asked for give about 9,000 nodes; thicknesses must know what another number makes of them.
     let scale = (9000.0 / options.nodes as f64).cbrt();
-    let sizes = Sizes {
-        least_thickness: options.sizes.least_thickness * scale,
-        ..options.sizes
-    };
+    let sizes = Sizes { least_thickness: options.sizes.least_thickness * scale, ..options.sizes };
     let domain = parts.domain(pose, options.reach, sizes);
     let bounds = box_around(parts, pose, options.reach);
     let tets = TetOptions { target_nodes: Some(options.nodes), ..TetOptions::default() };
     let mut meshed = tetrahedralize(&domain, bounds, &tets, progress)?;
-    let bounds: Vec<Bound> = (meshed.mesh.nodes.iter().zip(&meshed.on_boundary))
-        .map(|(&p, &on)| domain.bound(p, on))
-        .collect();
+    let bounds: Vec<Bound> =
+        (meshed.mesh.nodes.iter().zip(&meshed.on_boundary)).map(|(&p, &on)| domain.bound(p, on)).collect();
     let skin_points = (meshed.mesh.nodes.iter().zip(&bounds))
         .map(|(&p, &bound)| {
             let closest = (bound == Bound::Skin).then(|| domain.skin.tree.closest_point(p, f64::INFINITY)).flatten()?;
