@@ -17,7 +17,7 @@ use glam::DVec3;
 use risorius_mesh::progress::Progress;
 use risorius_mesh::solid::Shell;
 use risorius_mesh::tets::edge_matrix;
-use risorius_mesh::{Rigid, Surface, TetMesh};
+use risorius_mesh::{Bvh, Rigid, Surface, TetMesh};
 use risorius_solve::diffuse::Harmonic;
 use risorius_solve::quasi::settle;
 use risorius_solve::untangle::{UntangleOptions, untangle};
@@ -50,6 +50,15 @@ const BONE_SPRINGS: [f64; 2] = [3000.0, 3.0];
 /// Springs that hold a node on its bone in the second solve, in N/m.
 const PROJECTED_SPRING: f64 = 30000.0;
 
+/// Nodes nearer to a bone's surface than this slide on it, in meters.
+const ON_BONE: f64 = 0.0006;
+
+/// Distances from the visible skin at which its lining begins to be pulled less, and is pulled least, in meters.
+const RIM: [f64; 2] = [0.004, 0.012];
+
+/// Pull of the lining relative to the visible skin.
+const LINING: f64 = 0.003;
+
 /// Solves of one pose stop when no step is longer than this, in meters.
 const STEP_TOLERANCE: f64 = 2e-5;
 
@@ -63,6 +72,10 @@ pub struct Follower<'a> {
     rest_pose: &'a Pose,
     six_volumes: Vec<f64>,
     bones: [Shell; 2],
+    /// Nodes on the surface of a bone; those within it move with it.
+    slides: Vec<bool>,
+    /// How strongly each node on the skin is pulled: 1 on what can be seen, little deep in mouth and sockets.
+    pull: Vec<f64>,
     harmonic: Harmonic,
     options: FollowOptions,
 }
@@ -72,7 +85,7 @@ pub struct Follower<'a> {
 pub struct Followed {
     /// Where every node is.
     pub positions: Vec<DVec3>,
-    /// Mean and largest distance of the skin's nodes from where the skin went, in meters.
+    /// Mean and largest distance of the visible skin's nodes from where the skin went, in meters.
     pub miss: [f64; 2],
     /// Smallest volume relative to the rest.
     pub least_j: f64,
@@ -96,6 +109,15 @@ impl<'a> Follower<'a> {
         options: FollowOptions,
     ) -> Result<Self, SolveError> {
         let led: Vec<bool> = bounds.iter().map(|b| is_led(*b)).collect();
+        let bones = [&parts.bones.cranium, &parts.bones.mandible].map(|s: &Surface| Shell::prepare(s));
+        let to_neutral = rest_pose.jaw.inverse();
+        let slides = (0..rest.len())
+            .map(|i| match bounds[i] {
+                Bound::Cranium => bones[0].distance(rest[i], ON_BONE) < ON_BONE,
+                Bound::Mandible => bones[1].distance(to_neutral.apply(rest[i]), ON_BONE) < ON_BONE,
+                _ => false,
+            })
+            .collect();
         Ok(Self {
             parts,
             tets,
@@ -104,10 +126,27 @@ impl<'a> Follower<'a> {
             rest,
             rest_pose,
             six_volumes: tets.iter().map(|&t| edge_matrix(rest, t).determinant()).collect(),
-            bones: [&parts.bones.cranium, &parts.bones.mandible].map(|s: &Surface| Shell::prepare(s)),
+            bones,
+            slides,
+            pull: pulls(parts, skin_points, rest, rest_pose),
             harmonic: Harmonic::prepare(&TetMesh { nodes: rest.to_vec(), tets: tets.to_vec() }, &led)?,
             options,
         })
+    }
+
+    /// The elements.
+    pub fn tets(&self) -> &[[u32; 4]] {
+        self.tets
+    }
+
+    /// What each node belongs to.
+    pub fn bounds(&self) -> &[Bound] {
+        self.bounds
+    }
+
+    /// Where each node rests.
+    pub fn rest(&self) -> &[DVec3] {
+        self.rest
     }
 
     /// Where skin and bones lead each node in `pose`; other nodes are where they rest.
@@ -168,7 +207,7 @@ impl<'a> Follower<'a> {
             n_untangled = untangle(self.tets, &rest, &mut positions, &movable, &options)?.moved.len();
         }
         let misses: Vec<f64> = (0..positions.len())
-            .filter(|&i| self.bounds[i] == Bound::Skin)
+            .filter(|&i| self.bounds[i] == Bound::Skin && self.pull[i] == 1.0)
             .map(|i| positions[i].distance(goal[i]))
             .collect();
         Ok(Followed {
@@ -185,6 +224,23 @@ impl<'a> Follower<'a> {
         let js = self.tets.iter().zip(&self.six_volumes).map(|(&t, v)| edge_matrix(positions, t).determinant() / v);
         js.fold(f64::INFINITY, f64::min)
     }
+}
+
+/// The lining of mouth and sockets is modeled loosely and crosses bones; it leads the flesh only near the rim.
+fn pulls(parts: &Parts, skin_points: &[Option<SkinPoint>], rest: &[DVec3], rest_pose: &Pose) -> Vec<f64> {
+    let seen = (0..parts.outer.len()).filter(|&i| parts.outer[i]).map(|i| rest_pose.skin[i].as_vec3().to_array());
+    let rim = Bvh::of_points(&seen.collect::<Vec<_>>());
+    let [near, far] = RIM;
+    let pull = |(point, &p): (&Option<SkinPoint>, &DVec3)| {
+        let Some(point) = point else { return 1.0 };
+        let corners = parts.skin.triangles[point.triangle as usize];
+        if corners.iter().any(|&v| parts.outer.get(v as usize) == Some(&true)) {
+            return 1.0;
+        }
+        let distance = rim.closest_vertex(p, far).map_or(far, |c| c.1.sqrt());
+        LINING.powf(((distance - near) / (far - near)).clamp(0.0, 1.0))
+    };
+    skin_points.iter().zip(rest).map(pull).collect()
 }
 
 /// Whether skin, bone or border tells a node where to go.
@@ -261,7 +317,7 @@ impl<'a> Walk<'a> {
         let springs: Vec<[u32; 4]> =
             led_nodes(follower, region).map(|i| Spring::at_node(i, DVec3::ZERO, 0.0).nodes).collect();
         let planes: Vec<[u32; 4]> =
-            bone_nodes(follower, region).map(|i| Spring::at_node(i, DVec3::ZERO, 0.0).nodes).collect();
+            sliding_nodes(follower, region).map(|i| Spring::at_node(i, DVec3::ZERO, 0.0).nodes).collect();
         let system = System::prepare(&held, &[&region.tets, &springs, &planes])?;
         Ok(Self { follower, region, system, x, last_targets: follower.rest.to_vec(), iterations: 0 })
     }
@@ -272,17 +328,21 @@ impl<'a> Walk<'a> {
         let way: Vec<DVec3> = targets.iter().zip(&self.last_targets).map(|(a, b)| *a - *b).collect();
         let spread = self.follower.spread(&way)?;
         let rest = self.x.clone();
-        self.advance(&spread);
+        self.advance(&spread)?;
         let [soft, stiff] = self.follower.options.skin_springs;
         let skin = soft * (stiff / soft).powf(share);
         let mut springs = Vec::new();
         for i in led_nodes(self.follower, self.region) {
             let node = self.region.nodes[i as usize] as usize;
-            let stiffness = if self.follower.bounds[node] == Bound::Skin { skin } else { BONE_SPRINGS[1] };
+            let stiffness = match self.follower.bounds[node] {
+                Bound::Skin => skin * self.follower.pull[node],
+                _ if self.follower.slides[node] => BONE_SPRINGS[1],
+                _ => BONE_SPRINGS[0],
+            };
             springs.push(Spring::at_node(i, targets[node], stiffness));
         }
         let mut planes = Vec::new();
-        for i in bone_nodes(self.follower, self.region) {
+        for i in sliding_nodes(self.follower, self.region) {
             let (point, normal) = self.on_bone(i, pose);
             planes.push(Spring { normal: Some(normal), ..Spring::at_node(i, point, BONE_SPRINGS[0]) });
         }
@@ -297,15 +357,14 @@ impl<'a> Walk<'a> {
         let mut springs = Vec::new();
         for i in led_nodes(self.follower, self.region) {
             let node = self.region.nodes[i as usize] as usize;
-            let spring = if self.follower.bounds[node] == Bound::Skin {
-                Spring::at_node(i, self.last_targets[node], stiff)
-            } else {
-                Spring::at_node(i, self.on_bone(i, pose).0, PROJECTED_SPRING)
-            };
-            springs.push(spring);
+            springs.push(match self.follower.bounds[node] {
+                Bound::Skin => Spring::at_node(i, self.last_targets[node], stiff * self.follower.pull[node]),
+                _ if self.follower.slides[node] => Spring::at_node(i, self.on_bone(i, pose).0, PROJECTED_SPRING),
+                _ => Spring::at_node(i, self.last_targets[node], PROJECTED_SPRING),
+            });
         }
         let planes: Vec<Spring> =
-            bone_nodes(self.follower, self.region).map(|i| Spring::at_node(i, self.x[i as usize], 0.0)).collect();
+            sliding_nodes(self.follower, self.region).map(|i| Spring::at_node(i, self.x[i as usize], 0.0)).collect();
         self.solve(&rest, &springs, &planes, 12, progress)
     }
 
@@ -332,20 +391,25 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Moves the free nodes along `motion`, less far if elements would be squashed.
-    fn advance(&mut self, motion: &[DVec3]) {
+    /// Moves the free nodes along `motion` and repairs the elements that this squashes; where that fails, goes less far.
+    fn advance(&mut self, motion: &[DVec3]) -> Result<(), SolveError> {
         let start = self.x.clone();
-        for attempt in 0..6 {
+        let rest = TissueRest::prepare(&self.region.tets, &start)?;
+        let options = UntangleOptions { threshold: 0.15, ..UntangleOptions::default() };
+        let movable: Vec<bool> = (0..self.x.len()).map(|i| i < self.region.n_free).collect();
+        for attempt in 0..5 {
             let share = 0.5f64.powi(attempt);
             for i in 0..self.region.n_free {
                 self.x[i] = start[i] + motion[self.region.nodes[i] as usize] * share;
             }
-            let upright = |(&tet, volume): (&[u32; 4], &f64)| edge_matrix(&self.x, tet).determinant() > 0.3 * volume;
+            untangle(&self.region.tets, &rest, &mut self.x, &movable, &options)?;
+            let upright = |(&tet, volume): (&[u32; 4], &f64)| edge_matrix(&self.x, tet).determinant() > 0.1 * volume;
             if self.region.tets.iter().zip(&self.region.volumes).all(upright) {
-                return;
+                return Ok(());
             }
         }
         self.x = start;
+        Ok(())
     }
 
     /// The point of its bone closest to local node `i` in `pose`, and the bone's normal there.
@@ -369,7 +433,6 @@ fn led_nodes<'a>(follower: &'a Follower, region: &'a Region) -> impl Iterator<It
     (0..region.n_free as u32).filter(|&i| is_led(follower.bounds[region.nodes[i as usize] as usize]))
 }
 
-fn bone_nodes<'a>(follower: &'a Follower, region: &'a Region) -> impl Iterator<Item = u32> + 'a {
-    let on_bone = |b: Bound| matches!(b, Bound::Cranium | Bound::Mandible);
-    (0..region.n_free as u32).filter(move |&i| on_bone(follower.bounds[region.nodes[i as usize] as usize]))
+fn sliding_nodes<'a>(follower: &'a Follower, region: &'a Region) -> impl Iterator<Item = u32> + 'a {
+    (0..region.n_free as u32).filter(|&i| follower.slides[region.nodes[i as usize] as usize])
 }

@@ -5,6 +5,7 @@ pub mod domain;
 pub mod face;
 pub mod flesh;
 pub mod follow;
+pub mod neutral;
 pub mod rest;
 pub mod skin;
 pub mod slits;

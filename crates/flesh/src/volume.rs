@@ -169,8 +169,9 @@ pub fn mesh_volume(
     let bounds = box_around(parts, pose, options.reach);
     let tets = TetOptions { target_nodes: Some(options.nodes), ..TetOptions::default() };
     let mut meshed = tetrahedralize(&domain, bounds, &tets, progress)?;
-    let bounds: Vec<Bound> =
+    let mut bounds: Vec<Bound> =
         (meshed.mesh.nodes.iter().zip(&meshed.on_boundary)).map(|(&p, &on)| domain.bound(p, on)).collect();
+    free_between_bones(&meshed.mesh.tets, &mut bounds);
     let skin_points = (meshed.mesh.nodes.iter().zip(&bounds))
         .map(|(&p, &bound)| {
             let closest = (bound == Bound::Skin).then(|| domain.skin.tree.closest_point(p, f64::INFINITY)).flatten()?;
@@ -179,6 +180,29 @@ pub fn mesh_volume(
         .collect();
     let volume = Volume { mesh: std::mem::take(&mut meshed.mesh), bounds, skin_points };
     Ok((volume, meshed))
+}
+
+/// Elements between the jaw and what does not move with it (skull, border) would be torn: their nodes let go of both,
+/// and the border lets go for another ring.
+fn free_between_bones(tets: &[[u32; 4]], bounds: &mut [Bound]) {
+    let fixed = |b: Bound| matches!(b, Bound::Cranium | Bound::Border);
+    let mut near_jaw: Vec<bool> = bounds.iter().map(|b| *b == Bound::Mandible).collect();
+    let mut torn = vec![false; bounds.len()];
+    for ring in 0..3 {
+        let before = near_jaw.clone();
+        for tet in tets.iter().filter(|t| t.iter().any(|&n| before[n as usize])) {
+            let is_torn = ring == 0 && tet.iter().any(|&n| fixed(bounds[n as usize]));
+            for &n in tet {
+                near_jaw[n as usize] = true;
+                torn[n as usize] |= is_torn || bounds[n as usize] == Bound::Border;
+            }
+        }
+    }
+    for (bound, _) in bounds.iter_mut().zip(&torn).filter(|(_, torn)| **torn) {
+        if *bound == Bound::Mandible || fixed(*bound) {
+            *bound = Bound::Joint;
+        }
+    }
 }
 
 fn box_around(parts: &Parts, pose: &Pose, reach: f64) -> [DVec3; 2] {

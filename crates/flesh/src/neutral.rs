@@ -1,0 +1,102 @@
+//! From the pose in which the volume was meshed to the neutral, where lips and lids touch.
+//!
+//! The volume follows skin and jaw to the neutral ([`crate::follow`]). Its surface is coarser than the skin's, so the
+//! upper lip's may now stand a little into the gap, or into the lower lip. Pairs of skin vertices across the slits tell:
+//! where the middle of a pair is outside the skin but in an element, that element's nodes on the skin are drawn inwards,
+//! until no such middle is left.
+
+use crate::domain::Bound;
+use crate::follow::{Followed, Follower};
+use crate::slits::Slits;
+use crate::volume::{Parts, Pose};
+use glam::DVec3;
+use risorius_mesh::embed::TetTree;
+use risorius_mesh::progress::Progress;
+use risorius_mesh::solid::Shell;
+use risorius_mesh::tets::edge_matrix;
+use risorius_mesh::{Surface, TetMesh};
+use risorius_solve::SolveError;
+
+/// Nodes are drawn inwards by this much at a time, in meters.
+const INSET: f64 = 0.0002;
+
+/// Rounds of drawing inwards.
+const ROUNDS: usize = 40;
+
+/// The volume in the neutral.
+#[derive(Debug, Clone)]
+pub struct Neutral {
+    /// Node positions.
+    pub nodes: Vec<DVec3>,
+    /// How it got there.
+    pub followed: Followed,
+    /// Middles of slit pairs that are outside the skin.
+    pub n_open_pairs: usize,
+    /// Those of them that are in an element; 0 unless elements could not give way.
+    pub n_fused: usize,
+}
+
+/// Carries the volume of `follower`, which rests where the slits are apart, to `neutral`.
+pub fn carry_to_neutral(
+    follower: &Follower,
+    parts: &Parts,
+    slits: &Slits,
+    neutral: &Pose,
+    progress: &Progress,
+) -> Result<Neutral, SolveError> {
+    let followed = follower.follow(neutral, progress)?;
+    let mut mesh = TetMesh { nodes: followed.positions.clone(), tets: follower.tets().to_vec() };
+    let skin = Shell::prepare(&Surface { positions: neutral.skin.clone(), triangles: parts.skin.triangles.clone() });
+    let middles: Vec<DVec3> = slits
+        .pairs
+        .iter()
+        .map(|p| neutral.skin[p[0] as usize].midpoint(neutral.skin[p[1] as usize]))
+        .filter(|&p| skin.value(p) < 0.0)
+        .collect();
+    let volumes: Vec<f64> = mesh.tets.iter().map(|&t| edge_matrix(follower.rest(), t).determinant()).collect();
+    let mut glued = fused(&mesh, &middles);
+    for _ in 0..ROUNDS {
+        if glued.is_empty() {
+            break;
+        }
+        draw_inwards(&mut mesh, follower.bounds(), &glued, &volumes);
+        glued = fused(&mesh, &middles);
+    }
+    Ok(Neutral { nodes: mesh.nodes, followed, n_open_pairs: middles.len(), n_fused: glued.len() })
+}
+
+/// The elements that hold one of `middles`, ascending.
+pub fn fused(mesh: &TetMesh, middles: &[DVec3]) -> Vec<u32> {
+    let tree = TetTree::prepare(mesh);
+    let mut found: Vec<u32> = Vec::new();
+    for &p in middles {
+        // All elements at the point, not the first only: lips overlap.
+        while let Some((t, _)) = tree.locate(mesh, p, |t| found.binary_search(&t).is_err()) {
+            let at = found.binary_search(&t).unwrap_or_else(|at| at);
+            found.insert(at, t);
+        }
+    }
+    found
+}
+
+/// Moves the skin nodes of `tets` against their outward normals, as far as no element gets thin.
+fn draw_inwards(mesh: &mut TetMesh, bounds: &[Bound], tets: &[u32], volumes: &[f64]) {
+    let mut normals = vec![DVec3::ZERO; mesh.nodes.len()];
+    for face in mesh.boundary() {
+        let [a, b, c] = face.nodes.map(|v| mesh.nodes[v as usize]);
+        face.nodes.iter().for_each(|&v| normals[v as usize] += (b - a).cross(c - a));
+    }
+    let mut nodes: Vec<u32> = tets.iter().flat_map(|&t| mesh.tets[t as usize]).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes.retain(|&v| bounds[v as usize] == Bound::Skin);
+    let around = risorius_mesh::tets::tets_of_nodes(mesh.nodes.len(), &mesh.tets);
+    for v in nodes {
+        let before = mesh.nodes[v as usize];
+        mesh.nodes[v as usize] = before - normals[v as usize].normalize_or_zero() * INSET;
+        let thin = |&t: &u32| edge_matrix(&mesh.nodes, mesh.tets[t as usize]).determinant() < 0.1 * volumes[t as usize];
+        if around.of(v as usize).iter().any(thin) {
+            mesh.nodes[v as usize] = before;
+        }
+    }
+}
