@@ -11,9 +11,11 @@ mod fill;
 mod ground;
 mod jaw;
 mod lids;
+
 mod lips;
 mod mouth;
 mod pulls;
+mod seam;
 mod tongue;
 mod upper;
 mod visemes;
@@ -30,6 +32,7 @@ use pulls::{add, left_half, masked, pulled};
 use rayon::prelude::*;
 use risorius_rig::names::ARKIT;
 use risorius_rig::{Deltas, Rig, Role, Shape, Slider};
+use seam::Seam;
 use visemes::{VISEMES, Viseme};
 
 /// Opening of the jaw in `jawOpen`, degrees, and how far the condyles slide.
@@ -88,6 +91,7 @@ struct Makers<'g, 'h> {
     jaw: Jaw<'g, 'h>,
     lids: Lids<'g, 'h>,
     contact: Contact<'g, 'h>,
+    seam: Seam<'g, 'h>,
     lid_edge_distance: Vec<f64>,
 }
 
@@ -98,7 +102,8 @@ impl<'g, 'h> Makers<'g, 'h> {
         let edges = ["upper_left", "lower_left", "upper_right", "lower_right"];
         let edge: Vec<u32> = edges.iter().flat_map(|e| ground.line(&format!("lid_{e}_edge"))).copied().collect();
         let lid_edge_distance = ground.distances(&edge, 30.0);
-        Self { ground, lips, jaw, lids: Lids::prepare(ground), contact: Contact::prepare(ground), lid_edge_distance }
+        let (contact, seam) = (Contact::prepare(ground), Seam::prepare(ground, &lips));
+        Self { ground, lips, jaw, lids: Lids::prepare(ground), contact, seam, lid_edge_distance }
     }
 
     /// The shape called `name`: a left one or one without side.
@@ -134,9 +139,10 @@ impl<'g, 'h> Makers<'g, 'h> {
 
     /// Keeps lips apart and off the teeth.
     fn settled(&self, mut field: Field) -> Field {
-        self.contact.part_lips(&mut field, &self.lips);
-        self.contact.off_teeth(&mut field);
-        self.contact.part_lips(&mut field, &self.lips);
+        for _ in 0..3 {
+            self.seam.part(&mut field);
+            self.contact.off_teeth(&mut field);
+        }
         field
     }
 

@@ -28,14 +28,22 @@ pub enum Label {
     Chin,
     /// Skin around the red of the lips.
     AroundMouth,
+    /// Lower border of the jaw.
+    Jaw,
+    /// Between the jaw's two sides.
+    UnderChin,
     /// Below jaw and chin.
     Neck,
     /// Auricle.
     Ear,
-    /// Upper lid up to the brow.
+    /// Upper lid up to its fold.
     LidUpper,
     /// Lower lid.
     LidLower,
+    /// From the fold of the upper lid to the brow.
+    OrbitUpper,
+    /// From the lower lid to the cheek.
+    OrbitLower,
     /// Behind the lids, around the eyeball.
     EyeSocket,
     /// Red of the upper lip.
@@ -223,7 +231,7 @@ fn looseness(cage: &Cage) -> Vec<f64> {
         }
     }
     // The ear keeps its shape, but where it stands on the head the head decides.
-    (0..loose.len()).filter(|&v| at_ear[v] == [true; 2]).for_each(|v| loose[v] = 0.3);
+    (0..loose.len()).filter(|&v| at_ear[v] == [true; 2]).for_each(|v| loose[v] = 0.6);
     let fixed = |name: &str| name == "neck_border" || name.contains("_edge");
     for v in cage.loops.iter().filter(|(name, _)| fixed(name)).flat_map(|(_, c)| &c.vertices) {
         loose[*v as usize] = 0.0;
@@ -236,10 +244,11 @@ fn label_looseness(label: Label) -> f64 {
     match label {
         Label::Scalp | Label::Neck => 1.0,
         Label::Cheek | Label::Forehead => 0.8,
-        Label::Brow | Label::Chin => 0.3,
+        Label::Brow | Label::Chin | Label::Jaw => 0.3,
+        Label::UnderChin => 0.45,
         Label::AroundMouth | Label::NoseCrease => 0.25,
-        Label::LidLower => 0.5,
-        Label::LidUpper => 0.1,
+        Label::LidLower | Label::OrbitLower => 0.5,
+        Label::LidUpper | Label::OrbitUpper => 0.1,
         _ => 0.0,
     }
 }
@@ -286,7 +295,7 @@ fn mirrored_loops(cage: &Cage) -> BTreeMap<String, Chain> {
             loops.insert(name.replace("left", "right"), Chain { vertices: other, closed: chain.closed });
             loops.insert(name.clone(), chain.clone());
         } else {
-            // From the far end of the right side over the middle to the left; a loop through the middle twice is closed.
+            // From the right over the middle to the left; a loop through the middle twice is closed.
             let on_axis = |v: Option<&u32>| v.is_some_and(|&v| cage.mirror[v as usize] == v);
             let closed = on_axis(chain.vertices.last());
             let last = other.len() - usize::from(closed);

@@ -11,26 +11,32 @@ use super::table::{row, rows};
 use glam::DVec3;
 
 /// Where ribs C1..C6 begin, on the middle line.
-const TOP: &str = "0 113 69, 0 133 28, 0 135 -33, 0 110 -83, 0 50 -104.5, 0 -26 -74";
+const TOP: &str = "0 113 69, 0 133 28, 0 135 -33, 0 110 -85, 0 48 -107.5, 0 -26 -74";
 /// Where they end, at the ear.
 const AT_EAR: &str = "73.2 22.5 -13, 73.6 20 -21, 73.2 13.5 -27, 71.8 4 -30, 69.3 -8 -29.5, 66.5 -17.5 -24.5";
 /// An ellipsoid near the cranium, whose directions space the ribs.
 const MIDDLE: DVec3 = DVec3::new(0.0, 46.0, -6.0);
-const RADII: DVec3 = DVec3::new(77.0, 88.0, 96.0);
+const RADII: DVec3 = DVec3::new(82.0, 88.0, 97.0);
 /// 2 is an ellipsoid; above, it is fuller between its axes.
-const FULLNESS: f64 = 2.35;
+const FULLNESS: f64 = 2.45;
 /// Where the vertices of the foremost contour lie along it, dense over the face; ribs go over to even spacing.
 const FRONT: [f64; SEGMENTS + 1] = [0.0, 0.058, 0.121, 0.188, 0.261, 0.36, 0.497, 0.712, 1.0];
 /// Number of segments of a rib.
 const SEGMENTS: usize = 8;
 
 /// The last rib, which is the hairline of the nape, from the middle to the ear; it is no arc of the ellipsoid.
-const NAPE: &str = "0 -26 -74, 12 -26 -74, 24 -26 -72.5, 35 -26 -69.5, 45 -26 -64.5, 54 -26 -57, 60.5 -25 -47, 64 -22 -35, 66.5 -17.5 -24.5";
+const NAPE: &str = "
+    0 -26 -74, 12 -26 -74, 24 -26 -72.5, 35 -26 -69.5, 45 -26 -64.5, 52.5 -26 -57, 58.5 -25 -47, 62 -22 -35,
+        66.5 -17.5 -24.5";
 
 /// Rows of the neck from the front to the back.
 const NECK: &str = "
-    0 -155.5 31, 26 -151 23, 45 -141 11, 54 -129 -4, 58 -115 -18, 58.5 -100 -30, 57 -87 -39.5, 54 -77 -47, 50.5 -70 -52.5, 46.5 -66 -56.5, 41.5 -64 -60, 36 -63 -62.5, 30 -63 -64.5, 23 -63 -66, 15.5 -63 -67, 8 -63 -67.5, 0 -63 -67.5
-    0 -165 30, 21 -166 27.5, 40 -168 18.5, 53 -170 4, 60 -171 -12, 62.5 -171 -25, 62.5 -171 -36, 60.5 -171 -45, 57.5 -171 -52, 53.5 -171 -58, 48.5 -171 -63.5, 42.5 -171 -68, 35 -171 -71.5, 27 -171 -74.5, 18 -171 -76.5, 9 -171 -77.7, 0 -171 -78";
+    0 -154.5 30, 26 -149 21.5, 44.5 -136 6, 52 -121 -10, 54.5 -105 -22, 55 -88 -31, 55.5 -72 -37, 55 -60 -42,
+        52.5 -56 -48, 48.5 -55 -54, 43.5 -55 -59, 37.5 -55 -63, 31 -55 -65.8, 24 -55 -67.6, 16 -55 -69,
+        8 -55 -69.7, 0 -55 -70
+    0 -165 30, 21 -166 27.5, 40 -168 18.5, 53 -170 4, 60 -171 -12, 62.5 -171 -25, 62.5 -171 -36,
+        60.5 -171 -45, 57.5 -171 -52, 53.5 -171 -58, 48.5 -171 -63.5, 42.5 -171 -68, 35 -171 -71.5,
+        27 -171 -74.5, 18 -171 -76.5, 9 -171 -77.7, 0 -171 -78";
 
 /// Builds everything behind the face into `cage`.
 pub fn build(cage: &mut Cage, face: &Face) {
@@ -60,7 +66,8 @@ pub fn build(cage: &mut Cage, face: &Face) {
     cage.name("neck_border", &above, false);
 }
 
-/// Points from the middle line to the ear, spaced by angle (evenly for `evenness` 1, like [`FRONT`] for 0), on the ellipsoid moved so that both ends are met.
+/// Points from the middle line to the ear, spaced by angle (evenly for `evenness` 1, like [`FRONT`] for 0), on the
+/// ellipsoid moved so that both ends are met.
 fn rib(top: DVec3, end: DVec3, evenness: f64) -> Vec<DVec3> {
     let unit = |p: DVec3| ((p - MIDDLE) / RADII).normalize();
     let on_ellipsoid = |d: DVec3| {

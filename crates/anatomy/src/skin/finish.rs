@@ -7,7 +7,7 @@ use glam::DVec3;
 /// Soft ridges (or furrows) along a line: its ends, how far it reaches to the side, and its height, in mm; on the left.
 const STROKES: [([f64; 3], [f64; 3], f64, f64); 2] = [
     // Sternomastoid: from behind the ear to the pit of the neck, and the hollow in front of it.
-    ([62.0, -45.0, -22.0], [18.0, -160.0, 27.5], 10.0, 2.0),
+    ([58.0, -55.0, -18.0], [17.0, -158.0, 27.5], 11.0, 1.8),
     ([52.0, -84.0, 6.0], [24.0, -150.0, 26.0], 11.0, -1.2),
 ];
 

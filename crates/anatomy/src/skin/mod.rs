@@ -1,9 +1,11 @@
 //! The built-in head's neutral surface: skin, eyeballs, teeth, gums and tongue, made from small tables.
 //!
-//! The skin is a control cage of quads for one half (`face`, `eyes`, `mouth`, `cranium`, `ears`), whose tables say where the
-//! surface passes; control points are found for that, mirrored, subdivided twice (`subdivide`) and finished where surfaces
-//! must nearly touch (`finish`). Numbers in the tables follow adult averages of anthropometry; no scan was used.
-//! The result is the same to the bit on every run and mirror symmetric.
+//! The skin is a control cage of quads for one half (`face`, `eyes`, `mouth`, `cranium`, `ears`), whose tables say
+//! where the surface passes. Broad places are smoothed, control points are found whose limit surface passes there, and the
+//! mirrored cage is subdivided twice (`subdivide`) and finished where surfaces nearly touch (`finish`, `mouth`).
+//! The numbers follow averages of adult anthropometry; no scan was used. A vertex of the cage keeps its number, the
+//! result is the same to the bit on every run, and its halves are exact mirror images.
+//! Limits: no hair, no lashes, no texture coordinates; the gums have no palate.
 
 mod cage;
 mod cranium;
@@ -40,7 +42,11 @@ pub struct NeutralHead {
     pub parts: Vec<PartMesh>,
     /// For each vertex of the skin, the one at its mirror image.
     pub mirror: Vec<u32>,
-    /// Named lines of skin vertices in order: `lid_upper_left_edge`, `lip_upper_outer`, `nostril_left`, `neck_border` ...
+    /// Named lines of skin vertices in order. Lids, each from the inner corner to the outer:
+    /// `lid_upper_left_edge` (where lashes grow), `..._edge_inner` (on the eyeball), `..._crease`, `..._orbit`, the
+    /// same with `lower` and `right`. Lips, from the right corner to the left: `lip_upper_border` (of the red),
+    /// `lip_upper_outer` and `lip_upper_inner` (front and back of the contact), the same with `lower`.
+    /// `nasolabial_left`, `nostril_left`, their right siblings, and `neck_border`.
     pub loops: BTreeMap<String, Chain>,
     /// Named sets of skin vertices, ascending: `lips_upper`, `lids_upper_left`, `cheek_left`, `mouth_bag` ...
     pub regions: BTreeMap<String, Vec<u32>>,
@@ -104,7 +110,7 @@ fn skin() -> Cage {
     cage.points = subdivide::fit(&cage.points, &cage.faces, 14);
     let mut fine = subdivide::subdivide(&subdivide::subdivide(&cage));
     fine.points = subdivide::limit(&fine.points, &fine.faces);
-    cage::smooth(&mut fine, 40);
+    cage::smooth(&mut fine, 80);
     finish::finish(&mut fine);
     finish::symmetrize(&mut fine);
     fine
@@ -135,13 +141,13 @@ const REGIONS: [(&str, &[Label]); 14] = [
     ("lids_upper_left", &[Label::LidUpper]),
     ("lids_lower_left", &[Label::LidLower]),
     ("eye_socket_left", &[Label::EyeSocket]),
-    ("cheek_left", &[Label::Cheek]),
-    ("brow_left", &[Label::Brow]),
+    ("cheek_left", &[Label::Cheek, Label::Jaw, Label::OrbitLower]),
+    ("brow_left", &[Label::Brow, Label::OrbitUpper]),
     ("ear_left", &[Label::Ear]),
     ("nose", &[Label::Nose, Label::NoseCrease, Label::NostrilRim, Label::Nostril]),
     ("forehead", &[Label::Forehead]),
     ("chin", &[Label::Chin]),
-    ("neck", &[Label::Neck]),
+    ("neck", &[Label::Neck, Label::UnderChin]),
     ("scalp", &[Label::Scalp]),
     ("mouth_bag", &[Label::MouthBag]),
 ];

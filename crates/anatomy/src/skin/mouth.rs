@@ -1,27 +1,35 @@
 //! Lips, the slit between them, and the bag behind: rings from the skin around the lips inwards.
 
 use super::cage::{Cage, Label};
-use super::table::{row, rows};
+use super::table::rows;
 use glam::DVec3;
 
 /// Half the opening between the lips, in mm.
 pub const HALF_GAP: f64 = 0.12;
 
+/// How steeply the sheet in which the lips meet rises to the back, so that nobody looks through between them.
+const SLOPE: f64 = 0.11;
+
 /// From outside: skin next to the red, border of the red, its fullest line; k0..k10.
 const LIPS: &str = "
-    0 -33.5 100.3, 6.2 -32.2 101.6, 12.5 -33.8 99.3, 18.2 -36.8 95, 23.8 -40.6 90, 28.5 -45.8 84.6, 24.6 -51.6 88.6, 18.8 -56 92, 12.4 -58 94, 6 -58.3 95.2, 0 -58 95.4
-    0 -36.6 102.4, 5.5 -35.2 102.6, 11 -37.2 100.8, 16.5 -40 97.4, 21.3 -42.8 92.8, 26 -45 86.6, 21.3 -48.6 92.3, 16.3 -51.2 96.2, 11 -52.8 98.8, 5.5 -53.6 100, 0 -53.6 100.2
-    0 -40.6 103.2, 5.2 -40 103, 10.5 -41 101.6, 15.8 -42.5 98.4, 20.6 -44 93.8, 25.2 -44.8 87, 20.6 -46.6 93.2, 15.8 -48 97.6, 10.5 -48.5 100.5, 5.2 -48.7 101.7, 0 -48.6 101.9";
+    0 -33.5 100.3, 6.2 -32.2 101.6, 12.5 -33.8 99.3, 18.2 -36.8 95, 23.8 -40.6 90, 28.5 -45.8 84.6,
+        24.6 -51.6 88.6, 18.8 -56 92, 12.4 -58 94, 6 -58.3 95.2, 0 -58 95.4
+    0 -36.6 102.4, 5.5 -35.2 102.6, 11 -37.2 100.8, 16.5 -40 97.4, 21.3 -42.8 92.8, 26 -45 86.6,
+        21.3 -48.6 92.3, 16.3 -51.2 96.2, 11 -52.8 98.8, 5.5 -53.6 100, 0 -53.6 100.2
+    0 -40.8 103.1, 5.2 -40.2 102.9, 10.5 -41.1 101.5, 15.8 -42.4 98.4, 20.6 -43.7 93.8, 25.2 -44.8 87,
+        20.6 -46.4 93.3, 15.8 -47.8 97.7, 10.5 -48.4 100.5, 5.2 -48.6 101.7, 0 -48.5 101.9";
 
 /// Where the lips meet, k0..k5: the front of their contact and its back. Both lips keep [`HALF_GAP`] from it.
 const CONTACT: &str = "
-    0 -44.3 100.8, 5 -43.9 100.6, 10 -43.9 99.1, 15 -44.2 96.1, 20 -44.5 92, 24.6 -44.7 86.6
-    0 -44.3 92.8, 4.8 -43.9 92.4, 9.6 -43.9 90.7, 14.4 -44.2 87.8, 19 -44.5 84.6, 23.8 -44.7 82";
+    0 -44.3 101, 5 -43.9 100.8, 10 -43.9 99.3, 15 -44.2 96.3, 20 -44.5 92, 24.6 -44.7 86.6
+    0 -43.4 92.8, 4.8 -43 92.4, 9.6 -43 90.7, 14.4 -43.3 87.8, 19 -43.8 84.6, 23.8 -44.3 82";
 
 /// The bag: the furrow between lips and gums, and the ring at the molars; k0..k10.
 const BAG: &str = "
-    0 -28.5 91.8, 6 -28.5 91.3, 12.5 -29 88.8, 19 -31 84.3, 25 -36 79, 28.5 -45 75.5, 25.5 -56 77, 19.5 -61.5 81, 13 -63.5 84.5, 6 -64 86.8, 0 -64 87.3
-    0 -25 48, 9 -25 48, 18 -25.5 48, 28 -28 48, 34 -35 48, 36 -45 48, 34 -56 48, 28 -66 47, 18 -69 46, 9 -69.5 46, 0 -69.5 46";
+    0 -28.5 91.8, 6 -28.5 91.3, 12.5 -29 88.8, 19 -31 84.3, 25 -36 79, 28.5 -45 75.5, 25.5 -56 77,
+        19.5 -61.5 81, 13 -63.5 84.5, 6 -64 86.8, 0 -64 87.3
+    0 -25 48, 9 -25 48, 18 -25.5 48, 28 -28 48, 34 -35 48, 36 -45 48, 34 -56 48, 28 -66 47, 18 -69 46,
+        9 -69.5 46, 0 -69.5 46";
 
 /// The back of the bag, within its ring: three rows of three.
 const THROAT: &str = "
@@ -29,19 +37,20 @@ const THROAT: &str = "
     0 -46 32, 9 -46 32, 20 -46 34
     0 -60 34, 9 -60 34, 19 -60 36";
 
-/// The line in which the lips meet, at `x` mm from the middle: its y, on a cubic through the points of the table.
-fn lip_line(front: &[DVec3], x: f64) -> f64 {
+/// The line in which the lips meet, at `x` mm from the middle: y and z of its front, on a cubic through the points of
+/// the table.
+fn lip_line(front: &[DVec3], x: f64) -> DVec3 {
     let last = front.len() - 1;
     let i = front.iter().skip(1).position(|p| p.x >= x).unwrap_or(last - 1);
     let (a, b) = (front[i], front[i + 1]);
     let slope = |j: usize| match j {
-        0 => 0.0,
-        j if j == last => (front[j].y - front[j - 1].y) / (front[j].x - front[j - 1].x),
-        j => (front[j + 1].y - front[j - 1].y) / (front[j + 1].x - front[j - 1].x),
+        0 => DVec3::ZERO,
+        j if j == last => (front[j] - front[j - 1]) / (front[j].x - front[j - 1].x),
+        j => (front[j + 1] - front[j - 1]) / (front[j + 1].x - front[j - 1].x),
     };
     let (width, s) = (b.x - a.x, ((x - a.x) / (b.x - a.x)).clamp(0.0, 1.0));
     let (t, s2) = (1.0 - s, s * s);
-    t * t * (1.0 + 2.0 * s) * a.y + s2 * (3.0 - 2.0 * s) * b.y + width * s * t * (t * slope(i) - s * slope(i + 1))
+    t * t * (1.0 + 2.0 * s) * a + s2 * (3.0 - 2.0 * s) * b + width * s * t * (t * slope(i) - s * slope(i + 1))
 }
 
 /// Lays the sheets in which the lips meet along the lip line, [`HALF_GAP`] from it and nearing it at the corners, and
@@ -49,40 +58,39 @@ fn lip_line(front: &[DVec3], x: f64) -> f64 {
 pub fn part_lips(fine: &mut Cage) {
     let tables = rows(CONTACT);
     let (front, back) = (tables[0][5], tables[1][5]);
-    let mut side = vec![(0.0, false); fine.points.len()];
-    for (face, (label, _)) in fine.faces.iter().zip(&fine.labels) {
-        let (up, contact) = match label {
-            Label::LipUpper => (1.0, false),
-            Label::LipLower => (-1.0, false),
-            Label::ContactUpper => (1.0, true),
-            Label::ContactLower => (-1.0, true),
-            _ => continue,
-        };
-        for &v in face {
-            let seen = &mut side[v as usize];
-            // The corners belong to both lips: they lie on the line.
-            *seen = (
-                if seen.0 == -up {
-                    2.0
-                } else if seen.0 == 2.0 {
-                    2.0
-                } else {
-                    up
-                },
-                seen.1 || contact,
-            );
-        }
-    }
-    for (p, (up, contact)) in fine.points.iter_mut().zip(side).filter(|(_, (up, _))| *up != 0.0) {
+    let places = lip_places(fine);
+    for (p, place) in fine.points.iter_mut().zip(places).filter(|(_, place)| place.upper || place.lower) {
         let corner = back.x + (front.x - back.x) * ((p.z - back.z) / (front.z - back.z)).clamp(0.0, 1.0);
         let line = lip_line(&tables[0], p.x.abs());
+        let line = line.y + SLOPE * (line.z - p.z).max(0.0);
         let gap = HALF_GAP * ((corner - p.x.abs()) / 2.5).clamp(0.0, 1.0);
-        if up == 2.0 {
-            p.y = if contact { line } else { p.y };
-        } else if contact || (p.y - line) * up < gap {
+        let up = f64::from(i8::from(place.upper) - i8::from(place.lower));
+        // The corners belong to both lips; where these meet they lie on the line.
+        if place.contact || up != 0.0 && (p.y - line) * up < gap {
             p.y = line + up * gap;
         }
     }
+}
+
+/// Which lips a vertex belongs to, and whether it lies where they meet.
+#[derive(Debug, Clone, Copy, Default)]
+struct LipPlace {
+    upper: bool,
+    lower: bool,
+    contact: bool,
+}
+
+fn lip_places(fine: &Cage) -> Vec<LipPlace> {
+    let mut places = vec![LipPlace::default(); fine.points.len()];
+    for (face, (label, _)) in fine.faces.iter().zip(&fine.labels) {
+        for &v in face {
+            let place = &mut places[v as usize];
+            place.upper |= matches!(label, Label::LipUpper | Label::ContactUpper);
+            place.lower |= matches!(label, Label::LipLower | Label::ContactLower);
+            place.contact |= matches!(label, Label::ContactUpper | Label::ContactLower);
+        }
+    }
+    places
 }
 
 /// Builds everything within `around`, the ring (k0..k10) at the base of the nose.
@@ -118,7 +126,7 @@ fn parted(line: &[DVec3]) -> Vec<DVec3> {
 
 /// Closes the bag: ring vertices 0..3 are the upper row of a grid of 3 x 4, 3..7 its side and 7..10 the lower row.
 fn half_cap(cage: &mut Cage, ring: &[u32]) {
-    let middle: Vec<Vec<u32>> = THROAT.trim().lines().map(|line| cage.add(&row(line))).collect();
+    let middle: Vec<Vec<u32>> = rows(THROAT).iter().map(|line| cage.add(line)).collect();
     let mut grid = vec![ring[..4].to_vec()];
     grid.extend(middle.iter().zip(&ring[4..7]).map(|(m, &side)| [m.as_slice(), &[side]].concat()));
     grid.push(ring[7..].iter().rev().copied().collect());

@@ -1,18 +1,29 @@
-//! Small tables of points written as text: one row per line, points separated by commas, coordinates by blanks.
+//! Small tables of points written as text: points separated by commas, coordinates by blanks, one row per line; a line
+//! that ends in a comma goes on in the next.
 //!
-//! Text keeps a ring of the cage on one line, where its neighbors above and below can be compared by eye. The tables
+//! Text keeps a ring of the cage together, where its neighbors above and below can be compared by eye. The tables
 //! are part of the program, so a malformed one is a programming error and panics.
 
 use glam::DVec3;
 
 /// The rows of a table.
 pub fn rows(text: &str) -> Vec<Vec<DVec3>> {
-    text.lines().map(str::trim).filter(|line| !line.is_empty()).map(row).collect()
+    let mut rows: Vec<Vec<DVec3>> = Vec::new();
+    let mut goes_on = false;
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let points = line.trim_end_matches(',').split(',').map(point);
+        match rows.last_mut() {
+            Some(row) if goes_on => row.extend(points),
+            _ => rows.push(points.collect()),
+        }
+        goes_on = line.ends_with(',');
+    }
+    rows
 }
 
-/// One row of points.
+/// A table of one row.
 pub fn row(text: &str) -> Vec<DVec3> {
-    text.split(',').map(point).collect()
+    rows(text).into_iter().flatten().collect()
 }
 
 fn point(text: &str) -> DVec3 {

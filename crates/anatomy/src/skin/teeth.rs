@@ -25,7 +25,8 @@ struct Tooth {
     height: f64,
     /// Across the arch at the gum and at the edge.
     depth: [f64; 2],
-    /// y of the edge, and how far its corners stand out from its middle (cusps), or its middle from the corners (point).
+    /// y of the edge, and how far its corners stand out from its middle (cusps), or below 0 its middle from the
+    /// corners (point).
     edge: f64,
     cusp: f64,
 }
@@ -54,7 +55,7 @@ const LOWER: [Tooth; 7] = [
     tooth(10.2, 6.8, [9.4, 8.2], -46.1, 1.1),
 ];
 
-/// Length of a tooth below the gum's margin that is modelled.
+/// Length of a tooth below the gum's margin that is modeled.
 const ROOT: f64 = 4.0;
 
 impl Jaw {
@@ -132,7 +133,7 @@ fn crown(jaw: Jaw, i: usize) -> Cage {
     let tooth = &jaw.table()[i];
     let (place, along, out) = jaw.arch(jaw.middle(i));
     // Teeth keep a little apart, and their outer surface lies on the arch at the edge.
-    let width = 0.5 * (tooth.width - 0.9);
+    let width = 0.5 * (tooth.width - if i < 3 { 0.5 } else { 0.9 });
     // (height above the edge, half width, outer and inner face relative to the arch)
     let full = 0.5 * tooth.height;
     let levels = [
@@ -173,7 +174,7 @@ fn crown(jaw: Jaw, i: usize) -> Cage {
 
 /// How far ring vertex `k` of an edge lies behind its foremost points.
 fn relief(cusp: f64, k: usize) -> f64 {
-    match (cusp > 0.0, k % 2 == 0, k) {
+    match (cusp > 0.0, k.is_multiple_of(2), k) {
         // Corners are cusps, what is between them lies lower.
         (true, true, _) => 0.0,
         (true, false, _) => 0.7 * cusp,
