@@ -1,5 +1,7 @@
 //! Where tests find real heads.
 
+pub mod anatomy;
+
 use std::path::PathBuf;
 
 /// The folder that `RISORIUS_DATA` names, or `None` after saying that the test is skipped.

@@ -1,7 +1,7 @@
 //! Rigid parts: cranium, mandible, and the joint between them.
 //!
-//! The built-in ones are sculpted with signed distances ([`implicit`]) from tables of a few dozen forms, turned into
-//! triangles on one side ([`contour`]), reduced ([`simplify`]) and mirrored: closed manifolds, symmetric to the bit.
+//! The built-in ones are sculpted with signed distances (`implicit`) from tables of a few dozen forms, turned into
+//! triangles on one side (`contour`), reduced (`simplify`) and mirrored: closed manifolds, symmetric to the bit.
 
 mod contour;
 mod cranium;
@@ -58,8 +58,8 @@ impl JawJoint {
 /// Skull, jaw and joint of the built-in head. Takes a fraction of a second; keep the result.
 pub fn built_in_bones() -> Bones {
     let (cranium, mandible) = rayon::join(
-        || meshed(&cranium::sculpt(), 2.0, &Goal { n_vertices: 2700, longest: 12.0 }),
-        || meshed(&mandible::sculpt(), 1.5, &Goal { n_vertices: 1100, longest: 8.0 }),
+        || meshed(&cranium::sculpt(), 2.5, &Goal { n_vertices: 2700, longest: 12.0 }),
+        || meshed(&mandible::sculpt(), 2.0, &Goal { n_vertices: 1100, longest: 8.0 }),
     );
     Bones { cranium, mandible, joint: built_in_joint() }
 }
@@ -77,7 +77,7 @@ pub fn built_in_joint() -> JawJoint {
 fn meshed(sculpt: &Sculpt, step: f64, goal: &Goal) -> Surface {
     let fine = contour::half_surface(sculpt, DVec3::new(0.0, -100.0, -110.0), DVec3::new(84.0, 150.0, 120.0), step);
     let mut half = simplify::simplify(&fine, goal);
-    simplify::relax(&mut half, sculpt, 6);
+    simplify::relax(&mut half, sculpt, 4);
     let mut whole = contour::mirrored(&half);
     whole.positions.iter_mut().for_each(|p| *p *= 1e-3);
     whole
@@ -121,7 +121,7 @@ impl Obstacles {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::depths::built_in_depths;
     use risorius_mesh::{Bvh, Edges, Polygons};
@@ -146,8 +146,8 @@ mod tests {
         ("trichion", [0.0, 100.0, 80.0]),
     ];
 
-    /// Made once for all tests.
-    fn bones() -> &'static Bones {
+    /// Made once for all tests of the crate.
+    pub(crate) fn bones() -> &'static Bones {
         static BONES: std::sync::OnceLock<Bones> = std::sync::OnceLock::new();
         BONES.get_or_init(built_in_bones)
     }
@@ -178,6 +178,17 @@ mod tests {
             assert!(s.positions.iter().all(|p| keys.binary_search(&image(p)).is_ok()));
         }
         assert_eq!(bones, &built_in_bones());
+    }
+
+    #[test]
+    fn vertices_lie_on_the_sculpts() {
+        for (s, sculpt) in [(&bones().cranium, cranium::sculpt()), (&bones().mandible, mandible::sculpt())] {
+            let mut off: Vec<(f64, DVec3)> =
+                s.positions.iter().map(|p| (sculpt.distance(*p * 1e3).abs(), *p * 1e3)).collect();
+            off.sort_by(|a, b| b.0.total_cmp(&a.0));
+            let mean = off.iter().map(|o| o.0).sum::<f64>() / off.len() as f64;
+            assert!(off[0].0 < 0.5 && mean < 0.01, "{} mm at {}, mean {mean}", off[0].0, off[0].1);
+        }
     }
 
     #[test]

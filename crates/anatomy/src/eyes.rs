@@ -10,7 +10,7 @@ pub struct Eye {
     pub center: DVec3,
     /// Its radius.
     pub radius: f64,
-    /// Root mean square distance of the vertices from the sphere; 0 when the eye was not measured.
+    /// Root mean square distance of the vertices that count from the sphere; 0 when the eye was not measured.
     pub residual: f64,
 }
 
@@ -22,26 +22,35 @@ pub fn fit_eyes(pieces: &Pieces) -> [Option<Eye>; 2] {
     })
 }
 
-/// The sphere through `points` in least squares, fitted a second time without the cornea's bulge and inner parts.
+/// Rounds of fitting; each trusts points less the farther they were from the last sphere.
+const ROUNDS: usize = 12;
+/// Distance from the sphere, in radii, at which a point counts half.
+const TRUST: f64 = 0.02;
+
+/// The sphere that most of `points` lie on: the cornea's bulge and inner parts count little.
 pub fn fit_eye(points: &[DVec3]) -> Option<Eye> {
-    let first = fit_sphere(points)?;
-    let near: Vec<DVec3> =
-        points.iter().copied().filter(|p| (p.distance(first.center) / first.radius - 1.0).abs() < 0.08).collect();
-    if 2 * near.len() < points.len() { Some(first) } else { fit_sphere(&near).or(Some(first)) }
+    let mut eye = fit_sphere(points, &vec![1.0; points.len()])?;
+    for _ in 0..ROUNDS {
+        let weight = |p: &DVec3| 1.0 / (1.0 + ((p.distance(eye.center) / eye.radius - 1.0) / TRUST).powi(2));
+        let weights: Vec<f64> = points.iter().map(weight).collect();
+        eye = fit_sphere(points, &weights)?;
+    }
+    Some(eye)
 }
 
 /// The center and radius for which |p|^2 - 2 c.p + (|c|^2 - r^2) is smallest in squares.
-fn fit_sphere(points: &[DVec3]) -> Option<Eye> {
-    if points.len() < 8 {
+fn fit_sphere(points: &[DVec3], weights: &[f64]) -> Option<Eye> {
+    let total: f64 = weights.iter().sum();
+    if points.len() < 8 || total <= 0.0 {
         return None;
     }
-    let mean = points.iter().sum::<DVec3>() / points.len() as f64;
+    let mean = points.iter().zip(weights).map(|(p, w)| *p * *w).sum::<DVec3>() / total;
     let size = points.iter().map(|p| p.distance(mean)).fold(0.0, f64::max);
     let (mut normal, mut right) = (DMat4::ZERO, DVec4::ZERO);
-    for p in points {
+    for (p, w) in points.iter().zip(weights) {
         let row = ((*p - mean) / size).extend(1.0);
-        normal += DMat4::from_cols(row * row.x, row * row.y, row * row.z, row);
-        right -= row * row.truncate().length_squared();
+        normal += DMat4::from_cols(row * row.x, row * row.y, row * row.z, row) * *w;
+        right -= row * (row.truncate().length_squared() * w);
     }
     let solved = normal.inverse() * right;
     let center = -0.5 * solved.truncate();
@@ -50,6 +59,30 @@ fn fit_sphere(points: &[DVec3]) -> Option<Eye> {
     if !center.is_finite() || !radius.is_finite() || radius <= 0.0 {
         return None;
     }
-    let squares = points.iter().map(|p| (p.distance(center) - radius).powi(2)).sum::<f64>();
-    Some(Eye { center, radius, residual: (squares / points.len() as f64).sqrt() })
+    let squares: f64 = points.iter().zip(weights).map(|(p, w)| w * (p.distance(center) - radius).powi(2)).sum();
+    Some(Eye { center, radius, residual: (squares / total).sqrt() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_front_of_an_eyeball_tells_its_center_in_spite_of_the_cornea() {
+        let (center, radius) = (DVec3::new(0.03, 1.6, 0.1), 0.012);
+        let mut points = Vec::new();
+        for i in 0..40 {
+            for j in 0..12 {
+                let (a, b) = (i as f64 * std::f64::consts::TAU / 40.0, j as f64 * 0.13);
+                let bulge = if b < 0.3 { 1.09 } else { 1.0 };
+                let d = DVec3::new(a.cos() * b.sin(), a.sin() * b.sin(), b.cos());
+                points.push(center + d * radius * bulge);
+            }
+        }
+        let eye = fit_eye(&points).unwrap();
+        assert!(eye.center.distance(center) < 5e-4, "{:?}", eye.center - center);
+        assert!((eye.radius - radius).abs() < 5e-4);
+        assert_eq!(fit_eye(&points[..5]), None);
+        assert_eq!(fit_eye(&[DVec3::ONE; 20]), None);
+    }
 }

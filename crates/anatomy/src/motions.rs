@@ -97,6 +97,11 @@ fn by_key(rig: &Rig, sliders: &[(Key, usize)], wanted: &Key) -> Option<Motion> {
     })
 }
 
+/// Whether `base` is another name for the ARKit base `arkit` (both without case and separators).
+pub fn is_synonym(arkit: &str, base: &str) -> bool {
+    SYNONYMS.iter().any(|(a, others)| *a == arkit && others.contains(&base))
+}
+
 /// The shapes of `arkit` that are there.
 pub fn motions(rig: &Rig, arkit: &[&str]) -> Vec<Motion> {
     arkit.iter().filter_map(|n| motion(rig, n)).collect()

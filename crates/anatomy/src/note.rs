@@ -1,9 +1,9 @@
 //! What was noticed on the way, with what to do about it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Something that a person should know; the result is usable all the same.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     /// What is the matter.
     pub what: String,

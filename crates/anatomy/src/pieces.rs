@@ -175,16 +175,15 @@ fn middle(positions: &[DVec3], surfaces: &Surfaces) -> f64 {
     xs(&surfaces.face)
 }
 
+/// By where it lies: some files name sides as the viewer sees them. A name decides only for what lies in the middle.
 fn eye_side(rig: &Rig, surfaces: &Surfaces, i: usize, positions: &[DVec3], middle_x: f64) -> PieceKind {
     let piece = &surfaces.pieces[i].0;
+    let n = piece.vertices.len().max(1) as f64;
+    let off = piece.vertices.iter().map(|&v| positions[v as usize].x).sum::<f64>() / n - middle_x;
     let part = piece.triangles.first().map(|&t| surfaces.sources[t as usize].part);
     let named = part.and_then(|p| names::key(&rig.parts[p].name).side);
-    let side = named.unwrap_or_else(|| {
-        let n = piece.vertices.len().max(1) as f64;
-        let x = piece.vertices.iter().map(|&v| positions[v as usize].x).sum::<f64>() / n;
-        if x >= middle_x { Side::Left } else { Side::Right }
-    });
-    if side == Side::Left { PieceKind::EyeLeft } else { PieceKind::EyeRight }
+    let left = named.filter(|_| off.abs() < 0.01).map_or(off >= 0.0, |side| side == Side::Left);
+    if left { PieceKind::EyeLeft } else { PieceKind::EyeRight }
 }
 
 /// Parts teeth and gums into upper and lower: by name, by what the jaw's opening moves, or by height.

@@ -1,20 +1,20 @@
 //! Where flesh is: inside the skin, outside bones and eyeballs, near what the shapes move; and how fine it is meshed there.
 //!
-//! The field is a signed distance near each boundary (positive in flesh), the least of
+//! A point is in flesh if it is
 //!
-//!   skin       distance to the skin, positive where the generalized winding number is above 1/2
-//!   cranium, mandible, eyes    distance to them, positive outside
-//!   reach      a ball around every skin vertex that some shape moves: the back of the head and the body are left out
-//!   joint      a capsule around each condyle where jaw and skull come so close that flesh between them would be torn
+//!   inside the skin: the generalized winding number is above 1/2
+//!   outside cranium, mandible and eyeballs, or so close below the skin that no element would fit between
+//!   within reach of a skin vertex that some shape moves, and in front of the ears: the rest of the body is left out
+//!   not where jaw and skull come so close beside a condyle that flesh between them would be torn
 //!
-//! Element sizes: finest at lips and lids, growing with the distance from them, and never much more than the flesh is
-//! thick between skin and bone.
+//! Elements are finest at lips and lids and grow with the distance from them. Over bone, flesh is as thin as 3 mm; rather
+//! than meshing a whole forehead that finely, the volume reaches into the bone there by what an element lacks.
 
 use glam::DVec3;
 use risorius_anatomy::JawJoint;
-use risorius_mesh::stuffing::Domain;
-use risorius_mesh::winding::WindingNumbers;
-use risorius_mesh::{Bvh, Surface};
+use risorius_mesh::Bvh;
+use risorius_mesh::solid::{Shell, hits_of};
+use risorius_mesh::domain::{Domain, Hits};
 
 /// What a boundary node of the volume lies on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,7 +53,10 @@ const JOINT_RADIUS: f64 = 0.025;
 /// Distances beyond this are not told apart, in meters.
 const FAR: f64 = 0.03;
 
-/// Sizes of elements in meters, before the node count asks for a factor.
+/// Flesh is not made thicker than this for the sake of elements, in meters.
+const THICK_ENOUGH: f64 = 0.008;
+
+/// Sizes of lattice cells in meters, before the node count asks for a factor; elements at the skin are half as large.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sizes {
     /// Edge length at lips and lids.
@@ -62,67 +65,24 @@ pub struct Sizes {
     pub coarse: f64,
     /// Growth of the edge length per meter of distance from lips and lids.
     pub growth: f64,
-    /// Edge length per thickness of flesh between skin and bone.
-    pub per_thickness: f64,
+    /// Thickness of the thinnest flesh in edge lengths.
+    pub least_thickness: f64,
 }
 
 impl Default for Sizes {
     fn default() -> Self {
-        Self { fine: 0.0024, coarse: 0.010, growth: 0.11, per_thickness: 0.9 }
-    }
-}
-
-/// A surface that tells inside from outside.
-pub struct Solid {
-    winding: WindingNumbers,
-    tree: Bvh,
-}
-
-impl Solid {
-    /// Prepares the queries.
-    pub fn prepare(surface: &Surface) -> Self {
-        let positions = surface.positions_f32();
-        Self {
-            winding: WindingNumbers::prepare(&positions, &surface.triangles),
-            tree: Bvh::build(&positions, &surface.triangles),
-        }
-    }
-
-    /// Whether `p` is inside.
-    pub fn contains(&self, p: DVec3) -> bool {
-        self.winding.at(p) > 0.5
-    }
-
-    /// Distance to the surface up to `max`, positive inside.
-    pub fn depth(&self, p: DVec3, max: f64) -> f64 {
-        let distance = self.tree.closest_point(p, max).map_or(max, |c| c.distance_sq.sqrt());
-        if self.contains(p) { distance } else { -distance }
-    }
-
-    /// Whether the ball surely holds no point where the winding number passes 1/2. Near triangles it may; away from them
-    /// the number is harmonic, and by Harnack's inequality stays on its side within half the free radius if it is
-    /// within 1/12 of 0 or 1 at the center.
-    fn is_clear(&self, center: DVec3, radius: f64) -> bool {
-        self.tree.closest_point(center, 2.0 * radius).is_none() && {
-            let number = self.winding.at(center);
-            number < 1.0 / 12.0 || number > 11.0 / 12.0
-        }
-    }
-
-    /// The closest point of the surface.
-    pub fn closest(&self, p: DVec3) -> Option<risorius_mesh::query::Closest> {
-        self.tree.closest_point(p, f64::INFINITY)
+        Self { fine: 0.008, coarse: 0.032, growth: 0.6, least_thickness: 0.35 }
     }
 }
 
 /// Where flesh is in one pose.
 pub struct FleshDomain {
     /// Skin in the pose, tunnels included.
-    pub skin: Solid,
+    pub skin: Shell,
     /// Skull.
-    pub cranium: Option<Solid>,
+    pub cranium: Option<Shell>,
     /// Jaw in the pose.
-    pub mandible: Option<Solid>,
+    pub mandible: Option<Shell>,
     /// Eyeballs: center and radius.
     pub eyes: Vec<(DVec3, f64)>,
     /// The joint in the pose.
@@ -131,6 +91,8 @@ pub struct FleshDomain {
     pub moving: Bvh,
     /// How far flesh reaches around them, in meters.
     pub reach: f64,
+    /// Flesh lies in front of this z, in meters.
+    pub back: f64,
     /// Points along lips and lids.
     pub features: Bvh,
     /// Sizes of elements.
@@ -138,66 +100,144 @@ pub struct FleshDomain {
 }
 
 impl FleshDomain {
-    /// Signed distance to the nearest boundary, positive in flesh, and which boundary that is.
-    pub fn nearest(&self, p: DVec3) -> (f64, Bound) {
-        let reach = self.reach - self.moving.closest_vertex(p, self.reach * 2.0).map_or(self.reach * 2.0, |c| c.1.sqrt());
-        let mut best = (reach, Bound::Border);
-        // Far outside: the sign is known and nothing else can change it.
-        if reach < -0.5 * self.reach {
-            return best;
-        }
-        let mut take = |value: f64, bound: Bound| {
-            if value < best.0 {
-                best = (value, bound);
+    /// Whether `p` is in flesh. The cheapest questions come first.
+    pub fn contains(&self, p: DVec3) -> bool {
+        p.z > self.back
+            && self.moving.closest_vertex(p, self.reach).is_some()
+            && self.skin.value(p) > 0.0
+            && (self.is_outside_solids(p) || self.is_thin(p))
+            && self.beside_joint(p) > 0.0
+    }
+
+    fn is_outside_solids(&self, p: DVec3) -> bool {
+        self.eyes.iter().all(|eye| p.distance(eye.0) > eye.1)
+            && [&self.cranium, &self.mandible].into_iter().flatten().all(|bone| bone.value(p) <= 0.0)
+    }
+
+    /// Whether `p` is nearer to the skin than flesh must at least be thick.
+    fn is_thin(&self, p: DVec3) -> bool {
+        let least = self.least_thickness(p);
+        self.skin.distance(p, least) < least
+    }
+
+    fn least_thickness(&self, p: DVec3) -> f64 {
+        (self.sizes.least_thickness * self.edge_length(p)).min(THICK_ENOUGH)
+    }
+
+    /// Sum of the distances to jaw and skull beside a condyle, less the gap that is kept free; far away elsewhere.
+    fn beside_joint(&self, p: DVec3) -> f64 {
+        match (&self.cranium, &self.mandible) {
+            (Some(cranium), Some(mandible)) if self.joint.condyles.iter().any(|c| p.distance(*c) < JOINT_RADIUS) => {
+                cranium.distance(p, FAR) + mandible.distance(p, FAR) - JOINT_GAP
             }
+            _ => FAR,
+        }
+    }
+
+    /// What a node at `p` belongs to: the bone that it is in, or the boundary nearest to it if it is on the boundary.
+    pub fn bound(&self, p: DVec3, on_boundary: bool) -> Bound {
+        let inside = |solid: &Option<Shell>| solid.as_ref().is_some_and(|s| s.value(p) > 0.0);
+        let within = if inside(&self.mandible) {
+            Bound::Mandible
+        } else if inside(&self.cranium) {
+            Bound::Cranium
+        } else {
+            Bound::Inside
         };
-        take(self.skin.depth(p, FAR), Bound::Skin);
-        let bones = [&self.cranium, &self.mandible].map(|b| b.as_ref().map_or(FAR, |solid| -solid.depth(p, FAR)));
-        take(bones[0], Bound::Cranium);
-        take(bones[1], Bound::Mandible);
-        for &(center, radius) in &self.eyes {
-            take(p.distance(center) - radius, Bound::Eye);
+        if !on_boundary {
+            return within;
         }
-        let beside_joint = self.joint.condyles.iter().any(|c| p.distance(*c) < JOINT_RADIUS);
-        if beside_joint && self.cranium.is_some() && self.mandible.is_some() {
-            take(bones[0] + bones[1] - JOINT_GAP, Bound::Joint);
+        let border = self.moving.closest_vertex(p, self.reach * 2.0).map_or(2.0 * self.reach, |c| c.1.sqrt());
+        let bone = |solid: &Option<Shell>| solid.as_ref().map_or(FAR, |s| s.distance(p, FAR));
+        let eye = self.eyes.iter().map(|eye| (p.distance(eye.0) - eye.1).abs()).fold(FAR, f64::min);
+        let distances = [
+            (self.skin.distance(p, FAR), Bound::Skin),
+            (bone(&self.cranium), Bound::Cranium),
+            (bone(&self.mandible), Bound::Mandible),
+            (eye, Bound::Eye),
+            ((self.reach - border).abs(), Bound::Border),
+            ((p.z - self.back).abs(), Bound::Border),
+            (self.beside_joint(p).abs(), Bound::Joint),
+        ];
+        let nearest = distances.into_iter().fold((f64::INFINITY, Bound::Border), |a, b| if b.0 < a.0 { b } else { a });
+        if nearest.0 < 0.0005 {
+            return nearest.1;
         }
-        best
+        // Where flesh is thin, its inner boundary lies within the bone or eye.
+        if within != Bound::Inside {
+            within
+        } else if self.eyes.iter().any(|e| p.distance(e.0) < e.1) {
+            Bound::Eye
+        } else if nearest.0 > 0.002 {
+            // The membrane that winding numbers span over an open neck.
+            Bound::Border
+        } else {
+            nearest.1
+        }
     }
 
     /// Longest edge wanted at `p`.
     pub fn edge_length(&self, p: DVec3) -> f64 {
-        let sizes = &self.sizes;
-        let from_features = self.features.closest_vertex(p, 0.2).map_or(0.2, |c| c.1.sqrt());
-        let graded = (sizes.fine + sizes.growth * (from_features - 0.004).max(0.0)).min(sizes.coarse);
-        if graded <= 1.2 * sizes.fine {
-            return graded;
-        }
-        let to = |tree: &Bvh| tree.closest_point(p, FAR).map_or(FAR, |c| c.distance_sq.sqrt());
-        let bone = [&self.cranium, &self.mandible].into_iter().flatten().map(|s| to(&s.tree)).fold(FAR, f64::min);
-        let thickness = to(&self.skin.tree) + bone;
-        graded.min((sizes.per_thickness * thickness).max(1.3 * sizes.fine))
+        let from_features = self.features.closest_vertex(p, 0.1).map_or(0.1, |c| c.1.sqrt());
+        (self.sizes.fine + self.sizes.growth * (from_features - 0.005).max(0.0)).min(self.sizes.coarse)
     }
 }
 
 impl Domain for FleshDomain {
     fn value(&self, p: DVec3) -> f64 {
-        self.nearest(p).0
+        if self.contains(p) { 1.0 } else { -1.0 }
     }
 
     fn size(&self, p: DVec3) -> f64 {
         self.edge_length(p)
     }
 
-    fn is_clear(&self, center: DVec3, radius: f64) -> bool {
-        let limit = self.reach + radius;
-        let Some((_, distance_sq)) = self.moving.closest_vertex(center, limit) else { return true };
-        let border = self.reach - distance_sq.sqrt();
-        let bones = [&self.cranium, &self.mandible].into_iter().flatten();
-        border > radius
-            && self.skin.is_clear(center, radius)
-            && bones.into_iter().all(|solid| solid.is_clear(center, radius))
-            && self.eyes.iter().all(|eye| (center.distance(eye.0) - eye.1).abs() > radius)
-            && self.joint.condyles.iter().all(|c| center.distance(*c) > JOINT_RADIUS + radius)
+    fn side_of_ball(&self, center: DVec3, radius: f64) -> Option<bool> {
+        let Some((_, distance_sq)) = self.moving.closest_vertex(center, self.reach + radius) else {
+            return Some(false);
+        };
+        if center.z + radius < self.back || self.skin.side_of_ball(center, radius) == Some(false) {
+            return Some(false);
+        }
+        let mut sure = self.reach - distance_sq.sqrt() > radius && center.z - radius > self.back;
+        sure &= self.skin.side_of_ball(center, radius).is_some();
+        let mut solid = Some(false);
+        let mut ask = |is_in: Option<bool>| match is_in {
+            Some(true) => solid = Some(true),
+            Some(false) => {}
+            None => sure = false,
+        };
+        for &(middle, eye_radius) in &self.eyes {
+            let gap = center.distance(middle) - eye_radius;
+            ask((gap.abs() > radius).then_some(gap < 0.0));
+        }
+        for bone in [&self.cranium, &self.mandible].into_iter().flatten() {
+            ask(bone.side_of_ball(center, radius));
+        }
+        if solid == Some(true) {
+            let thick = self.sizes.least_thickness * (self.edge_length(center) + self.sizes.growth * radius);
+            let thick = thick.min(THICK_ENOUGH) + radius;
+            return (self.skin.distance(center, thick) >= thick).then_some(false);
+        }
+        let free = self.joint.condyles.iter().all(|c| center.distance(*c) > JOINT_RADIUS + radius);
+        (sure && free).then_some(true)
+    }
+
+    fn hits(&self, from: DVec3, to: DVec3) -> Hits {
+        // Spheres, the border and the inside of bones have no triangles to be hit.
+        let middle = from.midpoint(to);
+        let radius = 0.5 * from.distance(to);
+        let near_eye = |eye: &(DVec3, f64)| (middle.distance(eye.0) - eye.1).abs() <= radius;
+        let border = self.moving.closest_vertex(middle, self.reach - radius).is_none();
+        let near_joint = self.joint.condyles.iter().any(|c| middle.distance(*c) < JOINT_RADIUS + radius);
+        let back = (middle.z - self.back).abs() < radius;
+        let mut bones = [&self.cranium, &self.mandible].into_iter().flatten();
+        if border || back || near_joint || self.eyes.iter().any(near_eye) {
+            return Hits::Unknown;
+        }
+        if bones.any(|bone| bone.side_of_ball(middle, radius) != Some(false)) {
+            return Hits::Unknown;
+        }
+        hits_of(std::iter::once(&self.skin), from, to)
     }
 }

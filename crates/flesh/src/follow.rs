@@ -10,16 +10,18 @@
 //!
 //! In: a volume at rest in one pose. Out: its nodes in another, no element inverted, and how well the skin is met.
 
-use crate::domain::{Bound, Solid};
+use crate::domain::Bound;
 use crate::rest::LEAST_J;
 use crate::volume::{Parts, Pose, SkinPoint};
 use glam::DVec3;
 use risorius_mesh::progress::Progress;
+use risorius_mesh::solid::Shell;
 use risorius_mesh::tets::edge_matrix;
-use risorius_mesh::{Rigid, Surface};
-use risorius_solve::diffuse::Extension;
+use risorius_mesh::{Rigid, Surface, TetMesh};
+use risorius_solve::diffuse::Harmonic;
+use risorius_solve::quasi::settle;
 use risorius_solve::untangle::{UntangleOptions, untangle};
-use risorius_solve::{Barrier, Energy, Options, Problem, SolveError, Spring, Springs, System, Tissue, minimize};
+use risorius_solve::{Barrier, Energy, Options, Problem, SolveError, Spring, Springs, System, Tissue, TissueRest};
 
 /// How to follow.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -60,8 +62,8 @@ pub struct Follower<'a> {
     rest: &'a [DVec3],
     rest_pose: &'a Pose,
     six_volumes: Vec<f64>,
-    bones: [Solid; 2],
-    extension: Extension,
+    bones: [Shell; 2],
+    harmonic: Harmonic,
     options: FollowOptions,
 }
 
@@ -102,8 +104,8 @@ impl<'a> Follower<'a> {
             rest,
             rest_pose,
             six_volumes: tets.iter().map(|&t| edge_matrix(rest, t).determinant()).collect(),
-            bones: [&parts.bones.cranium, &parts.bones.mandible].map(|s: &Surface| Solid::prepare(s)),
-            extension: Extension::prepare(rest, tets, &led)?,
+            bones: [&parts.bones.cranium, &parts.bones.mandible].map(|s: &Surface| Shell::prepare(s)),
+            harmonic: Harmonic::prepare(&TetMesh { nodes: rest.to_vec(), tets: tets.to_vec() }, &led)?,
             options,
         })
     }
@@ -122,11 +124,17 @@ impl<'a> Follower<'a> {
         (0..self.rest.len()).map(lead).collect()
     }
 
+    /// The motion of led nodes, spread harmonically over all.
+    fn spread(&self, way: &[DVec3]) -> Result<Vec<DVec3>, SolveError> {
+        let values: Vec<[f64; 3]> = way.iter().map(|d| d.to_array()).collect();
+        Ok(self.harmonic.extend(&values)?.into_iter().map(DVec3::from).collect())
+    }
+
     /// Leads the volume to `pose`.
     pub fn follow(&self, pose: &Pose, progress: &Progress) -> Result<Followed, SolveError> {
         let goal = self.targets(pose);
         let way: Vec<DVec3> = goal.iter().zip(self.rest).map(|(g, r)| *g - *r).collect();
-        let spread = self.extension.extend(&way);
+        let spread = self.spread(&way)?;
         let region = Region::around(self, &spread);
         let longest = way.iter().map(|d| d.length()).fold(0.0, f64::max);
         if region.nodes.is_empty() || longest == 0.0 {
@@ -144,10 +152,10 @@ impl<'a> Follower<'a> {
             walk.step(&between, share, progress)?;
         }
         walk.project(pose, progress)?;
-        Ok(self.finish(walk, &goal))
+        self.finish(walk, &goal)
     }
 
-    fn finish(&self, walk: Walk, goal: &[DVec3]) -> Followed {
+    fn finish(&self, walk: Walk, goal: &[DVec3]) -> Result<Followed, SolveError> {
         let mut positions = self.rest.to_vec();
         for (local, &node) in walk.region.nodes.iter().enumerate() {
             positions[node as usize] = walk.x[local];
@@ -155,21 +163,22 @@ impl<'a> Follower<'a> {
         let mut n_untangled = 0;
         if self.least_j(&positions) < LEAST_J {
             let movable: Vec<bool> = self.bounds.iter().map(|b| *b != Bound::Border).collect();
-            let options = UntangleOptions { least_j: LEAST_J, ..UntangleOptions::default() };
-            n_untangled = untangle(self.tets, self.rest, &mut positions, &movable, &options).moved.len();
+            let options = UntangleOptions { threshold: LEAST_J, ..UntangleOptions::default() };
+            let rest = TissueRest::prepare(self.tets, self.rest)?;
+            n_untangled = untangle(self.tets, &rest, &mut positions, &movable, &options)?.moved.len();
         }
         let misses: Vec<f64> = (0..positions.len())
             .filter(|&i| self.bounds[i] == Bound::Skin)
             .map(|i| positions[i].distance(goal[i]))
             .collect();
-        Followed {
+        Ok(Followed {
             miss: [misses.iter().sum::<f64>() / misses.len().max(1) as f64, misses.iter().copied().fold(0.0, f64::max)],
             least_j: self.least_j(&positions),
             positions,
             n_untangled,
             iterations: walk.iterations,
             n_active: walk.region.n_free,
-        }
+        })
     }
 
     fn least_j(&self, positions: &[DVec3]) -> f64 {
@@ -249,8 +258,10 @@ impl<'a> Walk<'a> {
     fn start(follower: &'a Follower<'a>, region: &'a Region) -> Result<Self, SolveError> {
         let held: Vec<bool> = (0..region.nodes.len()).map(|i| i >= region.n_free).collect();
         let x: Vec<DVec3> = region.nodes.iter().map(|&n| follower.rest[n as usize]).collect();
-        let springs: Vec<[u32; 4]> = led_nodes(follower, region).map(|i| Spring::at_node(i, DVec3::ZERO, 0.0).nodes).collect();
-        let planes: Vec<[u32; 4]> = bone_nodes(follower, region).map(|i| Spring::at_node(i, DVec3::ZERO, 0.0).nodes).collect();
+        let springs: Vec<[u32; 4]> =
+            led_nodes(follower, region).map(|i| Spring::at_node(i, DVec3::ZERO, 0.0).nodes).collect();
+        let planes: Vec<[u32; 4]> =
+            bone_nodes(follower, region).map(|i| Spring::at_node(i, DVec3::ZERO, 0.0).nodes).collect();
         let system = System::prepare(&held, &[&region.tets, &springs, &planes])?;
         Ok(Self { follower, region, system, x, last_targets: follower.rest.to_vec(), iterations: 0 })
     }
@@ -259,7 +270,7 @@ impl<'a> Walk<'a> {
     fn step(&mut self, pose: &Pose, share: f64, progress: &Progress) -> Result<(), SolveError> {
         let targets = self.follower.targets(pose);
         let way: Vec<DVec3> = targets.iter().zip(&self.last_targets).map(|(a, b)| *a - *b).collect();
-        let spread = self.follower.extension.extend(&way);
+        let spread = self.follower.spread(&way)?;
         let rest = self.x.clone();
         self.advance(&spread);
         let [soft, stiff] = self.follower.options.skin_springs;
@@ -316,7 +327,7 @@ impl<'a> Walk<'a> {
         let problem = Problem { system: &self.system, energies: &energies, loads: &[] };
         let tolerances =
             Options { step_tolerance: STEP_TOLERANCE, force_tolerance: 1e-6, max_iterations, allow_inversion: false };
-        let report = minimize(&problem, &mut self.x, &tolerances, progress)?;
+        let report = settle(&problem, &mut self.x, &tolerances, progress)?;
         self.iterations += report.iterations;
         Ok(())
     }
@@ -345,7 +356,9 @@ impl<'a> Walk<'a> {
         let motion = if which == 1 { pose.jaw } else { Rigid::IDENTITY };
         let surface = [&follower.parts.bones.cranium, &follower.parts.bones.mandible][which];
         let p = motion.inverse().apply(self.x[i as usize]);
-        let Some(closest) = follower.bones[which].closest(p) else { return (self.x[i as usize], DVec3::Y) };
+        let Some(closest) = follower.bones[which].tree.closest_point(p, f64::INFINITY) else {
+            return (self.x[i as usize], DVec3::Y);
+        };
         let [a, b, c] = surface.triangles[closest.triangle as usize].map(|v| surface.positions[v as usize]);
         let normal = (b - a).cross(c - a).normalize_or(DVec3::Y);
         (motion.apply(closest.point), motion.rotation * normal)

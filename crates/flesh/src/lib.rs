@@ -2,15 +2,19 @@
 
 pub mod array;
 pub mod domain;
+pub mod face;
 pub mod flesh;
 pub mod follow;
 pub mod rest;
 pub mod skin;
 pub mod slits;
+pub mod store;
 pub mod volume;
 
 pub use array::Array;
 pub use domain::Bound;
+pub use face::{BuildReport, Face};
 pub use flesh::{Flesh, MaterialShape, Materials, SkinEmbedding, VolumeShape};
 pub use skin::Skin;
 pub use slits::Slits;
+pub use store::ShapeStore;

@@ -7,7 +7,8 @@
 use crate::flesh::Flesh;
 use glam::{DMat3, DVec3};
 use risorius_mesh::tets::edge_matrix;
-use risorius_solve::untangle::{self, UntangleOptions};
+use risorius_solve::untangle::{UntangleOptions, untangle};
+use risorius_solve::{SolveError, TissueRest};
 
 /// Elements keep at least this share of their neutral volume.
 pub const LEAST_J: f64 = 0.05;
@@ -17,7 +18,7 @@ pub const LEAST_J: f64 = 0.05;
 pub struct RestVolumes<'a> {
     flesh: &'a Flesh,
     nodes: Vec<DVec3>,
-    six_volumes: Vec<f64>,
+    rest: TissueRest,
     movable: Vec<bool>,
 }
 
@@ -36,11 +37,11 @@ pub struct Rest {
 
 impl<'a> RestVolumes<'a> {
     /// Prepares the volumes of `flesh`.
-    pub fn prepare(flesh: &'a Flesh) -> Self {
+    pub fn prepare(flesh: &'a Flesh) -> Result<Self, SolveError> {
         let nodes = flesh.rest();
-        let six_volumes = flesh.tets.iter().map(|&t| edge_matrix(&nodes, t).determinant()).collect();
+        let rest = TissueRest::prepare(&flesh.tets, &nodes)?;
         let movable = (0..nodes.len()).map(|n| !flesh.is_held(n)).collect();
-        Self { flesh, nodes, six_volumes, movable }
+        Ok(Self { flesh, nodes, rest, movable })
     }
 
     /// `X0 + B_X c`, as it comes; `strengths` has one value per shape of the rig.
@@ -56,34 +57,34 @@ impl<'a> RestVolumes<'a> {
 
     /// Volume of a tet relative to the neutral.
     pub fn j(&self, positions: &[DVec3], tet_idx: usize) -> f64 {
-        edge_matrix(positions, self.flesh.tets[tet_idx]).determinant() / self.six_volumes[tet_idx]
+        edge_matrix(positions, self.flesh.tets[tet_idx]).determinant() / (6.0 * self.rest.volume[tet_idx])
     }
 
     /// The smallest relative volume and its tet.
     pub fn worst(&self, positions: &[DVec3]) -> (f64, usize) {
-        let all = (0..self.six_volumes.len()).map(|t| (self.j(positions, t), t));
+        let all = (0..self.rest.volume.len()).map(|t| (self.j(positions, t), t));
         all.fold((f64::INFINITY, 0), |best, this| if this.0 < best.0 || this.0.is_nan() { this } else { best })
     }
 
     /// The rest state for these strengths, repaired where needed.
-    pub fn at(&self, strengths: &[f64]) -> Rest {
+    pub fn at(&self, strengths: &[f64]) -> Result<Rest, SolveError> {
         self.repair(self.blend(strengths))
     }
 
     /// Moves nodes of `positions` until no tet is below [`LEAST_J`]; nodes on bones and border stay.
-    pub fn repair(&self, mut positions: Vec<DVec3>) -> Rest {
+    pub fn repair(&self, mut positions: Vec<DVec3>) -> Result<Rest, SolveError> {
         let worst_before = self.worst(&positions);
         if worst_before.0 >= LEAST_J {
-            return Rest { positions, worst_before, moved: Vec::new(), unrepaired: Vec::new() };
+            return Ok(Rest { positions, worst_before, moved: Vec::new(), unrepaired: Vec::new() });
         }
-        let options = UntangleOptions { least_j: LEAST_J, ..UntangleOptions::default() };
-        let done = untangle::untangle(&self.flesh.tets, &self.nodes, &mut positions, &self.movable, &options);
-        Rest { positions, worst_before, moved: done.moved, unrepaired: done.remaining }
+        let options = UntangleOptions { threshold: LEAST_J, ..UntangleOptions::default() };
+        let done = untangle(&self.flesh.tets, &self.rest, &mut positions, &self.movable, &options)?;
+        Ok(Rest { positions, worst_before, moved: done.moved, unrepaired: done.still_bad })
     }
 
     /// The shape gradient `F = dX(w)/dX0` of a tet.
     pub fn gradient(&self, positions: &[DVec3], tet_idx: usize) -> DMat3 {
         let tet = self.flesh.tets[tet_idx];
-        edge_matrix(positions, tet) * edge_matrix(&self.nodes, tet).inverse()
+        edge_matrix(positions, tet) * self.rest.inverse[tet_idx]
     }
 }

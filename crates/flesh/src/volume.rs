@@ -4,19 +4,18 @@
 //! slits ([`crate::slits`]), jaw and eyes moved along [Cong16, sec. 3]. Each boundary node remembers the point of the skin
 //! that it lies on; [`crate::follow`] carries the volume from there to the neutral and to every shape.
 
-use crate::domain::{Bound, FleshDomain, Sizes, Solid};
+use crate::domain::{Bound, FleshDomain, Sizes};
 use crate::skin::Skin;
-use crate::slits::Slits;
 use glam::DVec3;
 use risorius_anatomy::Bones;
-use risorius_mesh::improve::{self, ImproveOptions};
 use risorius_mesh::progress::Progress;
+use risorius_mesh::solid::Shell;
 use risorius_mesh::stuffing::{Meshed, TetError, TetOptions, tetrahedralize};
 use risorius_mesh::{Bvh, Rigid, Surface, TetMesh};
 use risorius_rig::{Evaluator, Rig};
 
-/// Shapes that move a skin vertex by less than this leave it unmoved, in meters.
-const MOVES: f64 = 0.0003;
+/// Skin that no shape moves farther than this needs no flesh of its own, in meters.
+const MOVES: f64 = 0.003;
 
 /// Everything that bounds and moves flesh, in meters.
 pub struct Parts<'a> {
@@ -34,6 +33,10 @@ pub struct Parts<'a> {
     pub eyes: &'a [(DVec3, f64)],
     /// Rig vertices along lips and lids, where elements are finest.
     pub features: &'a [u32],
+    /// Which skin vertices can be seen from outside: not the lining of mouth and sockets.
+    pub outer: &'a [bool],
+    /// Flesh lies in front of this z: just before the ears.
+    pub back: f64,
 }
 
 /// Everything in one pose.
@@ -59,7 +62,7 @@ impl Parts<'_> {
         Rigid::blend(active.map(|(motion, &c)| (*motion, c)), self.bones.joint.center())
     }
 
-    /// Skin vertices that some shape moves noticeably; all of them for a rig without shapes.
+    /// Outer skin vertices that some shape moves noticeably; all of them for a rig without shapes.
     pub fn moving_vertices(&self) -> Vec<u32> {
         let mut local = vec![u32::MAX; self.rig.n_vertices()];
         for (i, &v) in self.skin.rig_vertices.iter().enumerate() {
@@ -74,7 +77,7 @@ impl Parts<'_> {
                 }
             }
         }
-        (0..moves.len() as u32).filter(|&i| moves[i as usize]).collect()
+        (0..moves.len() as u32).filter(|&i| moves[i as usize] && self.outer[i as usize]).collect()
     }
 
     /// Where flesh is in `pose`.
@@ -86,20 +89,21 @@ impl Parts<'_> {
         let moved = |surface: &Surface, motion: &Rigid| {
             let positions = surface.positions.iter().map(|&p| motion.apply(p)).collect();
             let posed = Surface { positions, triangles: surface.triangles.clone() };
-            (!posed.triangles.is_empty()).then(|| Solid::prepare(&posed))
+            (!posed.triangles.is_empty()).then(|| Shell::prepare(&posed))
         };
         let skin = Surface { positions: pose.skin.clone(), triangles: self.skin.triangles.clone() };
         let mut joint = self.bones.joint;
         joint.condyles = joint.condyles.map(|c| pose.jaw.apply(c));
         let local = |v: &u32| self.skin.rig_vertices.binary_search(v).ok().map(|i| i as u32);
         FleshDomain {
-            skin: Solid::prepare(&skin),
+            skin: Shell::prepare(&skin),
             cranium: moved(&self.bones.cranium, &Rigid::IDENTITY),
             mandible: moved(&self.bones.mandible, &pose.jaw),
             eyes: self.eyes.to_vec(),
             joint,
             moving: points(&mut self.moving_vertices().into_iter()),
             reach,
+            back: self.back,
             features: points(&mut self.features.iter().filter_map(local)),
             sizes,
         }
@@ -119,7 +123,7 @@ pub struct VolumeOptions {
 
 impl Default for VolumeOptions {
     fn default() -> Self {
-        Self { nodes: 9000, reach: 0.030, sizes: Sizes::default() }
+        Self { nodes: 9000, reach: 0.025, sizes: Sizes::default() }
     }
 }
 
@@ -151,39 +155,30 @@ pub struct Volume {
     pub skin_points: Vec<Option<SkinPoint>>,
 }
 
-/// Meshes the flesh of `parts` in the pose `weights` that parts `slits`.
+/// Meshes the flesh of `parts` in `pose`, which should part the slits.
 pub fn mesh_volume(
     parts: &Parts,
     pose: &Pose,
-    slits: &Slits,
     options: &VolumeOptions,
     progress: &Progress,
 ) -> Result<(Volume, Meshed), TetError> {
-    let sizes = Sizes { fine: fine_size(pose, slits, &options.sizes), ..options.sizes };
+    // The sizes asked for give about 9,000 nodes; thicknesses must know what another number makes of them.
+    let scale = (9000.0 / options.nodes as f64).cbrt();
+    let sizes = Sizes { least_thickness: options.sizes.least_thickness * scale, ..options.sizes };
     let domain = parts.domain(pose, options.reach, sizes);
     let bounds = box_around(parts, pose, options.reach);
     let tets = TetOptions { target_nodes: Some(options.nodes), ..TetOptions::default() };
     let mut meshed = tetrahedralize(&domain, bounds, &tets, progress)?;
-    let bounds: Vec<Bound> = (meshed.mesh.nodes.iter().zip(&meshed.on_boundary))
-        .map(|(&p, &on)| if on { domain.nearest(p).1 } else { Bound::Inside })
-        .collect();
-    improve::improve(&mut meshed.mesh, &meshed.on_boundary, &ImproveOptions::default());
+    let bounds: Vec<Bound> =
+        (meshed.mesh.nodes.iter().zip(&meshed.on_boundary)).map(|(&p, &on)| domain.bound(p, on)).collect();
     let skin_points = (meshed.mesh.nodes.iter().zip(&bounds))
         .map(|(&p, &bound)| {
-            let closest = (bound == Bound::Skin).then(|| domain.skin.closest(p)).flatten()?;
+            let closest = (bound == Bound::Skin).then(|| domain.skin.tree.closest_point(p, f64::INFINITY)).flatten()?;
             Some(SkinPoint { triangle: closest.triangle, weights: closest.barycentric })
         })
         .collect();
     let volume = Volume { mesh: std::mem::take(&mut meshed.mesh), bounds, skin_points };
     Ok((volume, meshed))
-}
-
-/// Elements at the slits are small enough to see the gaps of the pose.
-fn fine_size(pose: &Pose, slits: &Slits, sizes: &Sizes) -> f64 {
-    let mut gaps: Vec<f64> =
-        slits.pairs.iter().map(|p| pose.skin[p[0] as usize].distance(pose.skin[p[1] as usize])).collect();
-    gaps.sort_by(f64::total_cmp);
-    gaps.get(gaps.len() / 50).map_or(sizes.fine, |gap| sizes.fine.min(0.6 * gap).max(0.4 * sizes.fine))
 }
 
 fn box_around(parts: &Parts, pose: &Pose, reach: f64) -> [DVec3; 2] {

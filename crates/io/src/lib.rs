@@ -9,6 +9,7 @@ pub mod clip_csv;
 pub mod clip_json;
 mod color;
 pub mod error;
+pub mod face;
 pub mod fbx;
 pub mod gltf;
 pub mod head_csv;

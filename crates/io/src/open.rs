@@ -1,6 +1,6 @@
 //! Opening files by what they are: rigs, clips, head motion, takes, weights, pins.
 //!
-//! The ending of the name decides the format (a folder is a folder of OBJs). A rig's sidecar is found beside it:
+//! The ending of the name decides the format (a folder is a folder of OBJs; a face is known by what is in it, too). A rig's sidecar is found beside it:
 //! `face.glb` looks for `face.rig.json`, a folder for `rig.json` inside. What the file does not say of unit and axes is
 //! guessed ([`risorius_rig::space`]); the sidecar and the caller come first.
 
@@ -8,7 +8,7 @@ use crate::clip_csv::{ClipContent, ClipOptions};
 use crate::gltf::{GltfContent, NamedClip, NodeTrack};
 use crate::sidecar::{self, RegionSpec, Sidecar};
 use crate::weights_json::json_error;
-use crate::{IoError, bvh, clip_csv, clip_json, fbx, gltf, head_csv, mdd, npz, obj, obj_folder, pc2, ply, stl};
+use crate::{IoError, bvh, clip_csv, clip_json, face, fbx, gltf, head_csv, mdd, npz, obj, obj_folder, pc2, ply, stl};
 use risorius_mesh::Progress;
 use risorius_rig::assemble::AssembleNotes;
 use risorius_rig::pins::{PinSpec, unknown};
@@ -60,6 +60,9 @@ pub struct RigFile {
 
 /// Reads a rig, or a surface as a rig without shapes.
 pub fn open_rig(path: &Path, options: &OpenOptions, progress: &Progress) -> Result<RigFile, IoError> {
+    if extension(path) == "face" || face::is_face(path) {
+        return open_rig_of_face(path, options);
+    }
     let raw = read_raw(path, progress)?;
     let sidecar = read_sidecar(path, options)?;
     let (mut rig, assembled) = assemble(raw.rig, &sidecar.roles);
@@ -92,6 +95,23 @@ pub fn open_rig(path: &Path, options: &OpenOptions, progress: &Progress) -> Resu
     let mut file = RigFile { rig, format: raw.format, clips, tracks: raw.tracks, notes: raw.notes, assembled, guess };
     attach_head_motion(&mut file);
     Ok(file)
+}
+
+/// The rig in a `.face` file. Roles, unit and axes are in the flesh already, so only regions can be added.
+fn open_rig_of_face(path: &Path, options: &OpenOptions) -> Result<RigFile, IoError> {
+    let told = [options.meters_per_unit.is_some(), options.up.is_some(), options.front.is_some()];
+    if options.sidecar.is_some() || told.contains(&true) {
+        let problem = "roles, unit and axes of a face are fixed; give them to `risorius build` and build it again";
+        return Err(IoError::malformed("face", "options", problem));
+    }
+    let mut rig = face::open_rig(path)?;
+    if let Some(file) = &options.regions {
+        sidecar::read_ranges(&read_file(file)?)?.iter().try_for_each(|r| add_region(&mut rig, r))?;
+    }
+    let n_file: usize = rig.parts.iter().map(|p| p.n_file_vertices()).sum();
+    let assembled = AssembleNotes { n_welded: n_file.saturating_sub(rig.n_vertices()), ..AssembleNotes::default() };
+    let guess = guess_space(&rig);
+    Ok(RigFile { rig, format: "face", clips: Vec::new(), tracks: Vec::new(), notes: Vec::new(), assembled, guess })
 }
 
 /// glTF animates the strength of every shape, in-betweens and combinations too; a clip holds values of sliders. A slider
@@ -150,7 +170,11 @@ fn read_raw(path: &Path, progress: &Progress) -> Result<Raw, IoError> {
     let ending = extension(path);
     // The ending is looked at before the content, which may be gigabytes of something else.
     if path.exists() && !RIG_ENDINGS.contains(&ending.as_str()) {
-        return Err(unknown_format(&ending, "a rig", "a .glb, .gltf, .fbx, .obj, .ply, .stl or a folder of OBJs"));
+        return Err(unknown_format(
+            &ending,
+            "a rig",
+            "a .face, .glb, .gltf, .fbx, .obj, .ply, .stl or a folder of OBJs",
+        ));
     }
     let name = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
     let bytes = read_file(path)?;

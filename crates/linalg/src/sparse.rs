@@ -1,9 +1,9 @@
 //! Sparse symmetric positive definite systems on a graph of nodes with B unknowns each.
 //!
-//! `NodeGraph` orders the free nodes once (approximate minimum degree on the node graph, which is B^2 times smaller than
-//! that of the unknowns), `Pattern` lays out the lower triangle and its symbolic factor, `Gather` says which element
-//! blocks add up to which entry, `BlockMatrix` holds values, `SparseCholesky` (in `sparse_cholesky.rs`) factors and
-//! solves. Held (Dirichlet) nodes have no unknowns at all. B = 3 serves positions, B = 1 scalar fields.
+//! `NodeGraph` orders the free nodes once (approximate minimum degree on the node graph, which is B^2 times smaller
+//! than that of the unknowns), `Pattern` lays out the lower triangle and its symbolic factor, `Gather` says which
+//! element blocks add up to which entry, `BlockMatrix` holds values, `SparseCholesky` (in `sparse_cholesky.rs`) factors
+//! and solves. Held (Dirichlet) nodes have no unknowns at all. B = 3 serves positions, B = 1 scalar fields.
 //!
 //! Assembly gathers: every entry sums its elements in the order of the elements, whichever thread does it, so the bits
 //! do not depend on the number of threads. Everything but values is immutable and can be shared by threads.
@@ -377,6 +377,15 @@ impl<const B: usize> BlockMatrix<B> {
     pub fn add_to_diagonal(&mut self, pattern: &Pattern<B>, amount: f64) {
         for &start in &pattern.column_start[..pattern.n_unknowns()] {
             self.values[start as usize] += amount;
+        }
+    }
+
+    /// Adds a symmetric block on the diagonal of each node; those of held nodes are ignored.
+    pub fn add_node_blocks(&mut self, pattern: &Pattern<B>, blocks: &[[[f64; B]; B]]) {
+        for (place, &node) in pattern.graph.nodes.iter().enumerate() {
+            let n_blocks = pattern.blocks_of(place).len();
+            let mine = &mut self.values[pattern.base[place] as usize..];
+            Pattern::<B>::for_values(n_blocks, 0, |at, r, c| mine[at] += blocks[node as usize][c][r]);
         }
     }
 

@@ -13,6 +13,9 @@ pub const MAX_LEVEL: u32 = 8;
 /// Cubes of the grid along an axis, so that places fit in 21 bits.
 pub const MAX_CUBES: u32 = 1 << (21 - MAX_LEVEL - 2);
 
+/// Cubes of all levels together: their lattice takes some 300 bytes for each.
+pub const MAX_TOTAL: usize = 1 << 22;
+
 /// A cube of some level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cube {
@@ -54,13 +57,14 @@ pub struct Octree {
 
 impl Octree {
     /// Grows the tree over `n` cubes (at most [`MAX_CUBES`] an axis). `decide` is asked for a cube's center and side.
+    /// `None` if it would grow beyond [`MAX_TOTAL`].
     pub fn grow(
         origin: DVec3,
         side: f64,
         n: UVec3,
         budget: u8,
         decide: &(impl Fn(DVec3, f64) -> Decision + Sync),
-    ) -> Self {
+    ) -> Option<Self> {
         let mut tree = Self { origin, side, n, cubes: Vec::new() };
         for (z, y, x) in (0..n.z).flat_map(|z| (0..n.y).flat_map(move |y| (0..n.x).map(move |x| (z, y, x)))) {
             tree.cubes.push(Cube { at: UVec3::new(x, y, z), level: 0, children: 0, outside: false, budget });
@@ -72,6 +76,9 @@ impl Octree {
                 .map(|cube| decide(tree.position(tree.center(cube)), tree.side / f64::from(1u32 << cube.level)))
                 .collect();
             let next = tree.cubes.len();
+            if next + 8 * decisions.iter().filter(|&&d| d == Decision::Split).count() > MAX_TOTAL {
+                return None;
+            }
             for (c, decision) in level.zip(decisions) {
                 match decision {
                     Decision::Split if tree.cubes[c].level < MAX_LEVEL => tree.split(c),
@@ -82,7 +89,7 @@ impl Octree {
             level = next..tree.cubes.len();
         }
         tree.balance();
-        tree
+        Some(tree)
     }
 
     /// Splits the marked leaves that still have a budget, and balances. Returns how many were split.

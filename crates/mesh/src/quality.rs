@@ -92,8 +92,7 @@ mod tests {
 
     #[test]
     fn known_tets() {
-        let regular =
-            [DVec3::ONE, DVec3::new(1.0, -1.0, -1.0), DVec3::new(-1.0, 1.0, -1.0), DVec3::new(-1.0, -1.0, 1.0)];
+        let regular = [[1.0, 1.0, 1.0], [-1.0, 1.0, -1.0], [1.0, -1.0, -1.0], [-1.0, -1.0, 1.0]].map(DVec3::from);
         let (low, high) = min_max_dihedral(regular);
         assert!((low - 70.5288).abs() < 1e-3 && (high - 70.5288).abs() < 1e-3);
         assert!((volume_length(regular) - 1.0).abs() < 1e-12);

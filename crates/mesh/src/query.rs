@@ -37,8 +37,20 @@ pub struct RayHit {
 impl Bvh {
     /// The point of the mesh closest to `p`, if one is within `max_distance` (infinity for any).
     pub fn closest_point(&self, p: DVec3, max_distance: f64) -> Option<Closest> {
+        self.closest_of(p, max_distance, |_| true)
+    }
+
+    /// The point closest to `p` on the triangles that `accept` takes.
+    pub fn closest_where(&self, p: DVec3, accept: impl Fn(u32) -> bool) -> Option<Closest> {
+        self.closest_of(p, f64::INFINITY, accept)
+    }
+
+    fn closest_of(&self, p: DVec3, max_distance: f64, accept: impl Fn(u32) -> bool) -> Option<Closest> {
         let mut best: Option<Closest> = None;
         self.nearest_first(p, max_distance, |slot, limit_sq| {
+            if !accept(self.triangles[slot].0) {
+                return limit_sq;
+            }
             let (point, barycentric) = closest_on_triangle(p, self.corners[slot].map(|c| c.as_dvec3()));
             let (triangle, distance_sq) = (self.triangles[slot].0, point.distance_squared(p));
             let better = match &best {
@@ -187,9 +199,16 @@ impl Ray {
     fn meets_box(&self, min: Vec3, max: Vec3, limit: f64) -> bool {
         let (mut near, mut far) = (0.0f64, limit);
         for k in 0..3 {
-            let a = (f64::from(min[k]) - self.origin[k]) * self.inverse[k];
-            let b = (f64::from(max[k]) - self.origin[k]) * self.inverse[k];
-            // `max` and `min` pass over the NaN of a ray inside a face of the box; the widening covers rounding.
+            let (low, high) = (f64::from(min[k]) - self.origin[k], f64::from(max[k]) - self.origin[k]);
+            if !self.inverse[k].is_finite() {
+                // Along a side of the box, even within it, where 0 times infinity would say nothing.
+                if low > 0.0 || high < 0.0 {
+                    return false;
+                }
+                continue;
+            }
+            let (a, b) = (low * self.inverse[k], high * self.inverse[k]);
+            // The widening covers rounding.
             near = near.max(a.min(b) * (1.0 - 1e-15));
             far = far.min(a.max(b) * (1.0 + 1e-15));
         }

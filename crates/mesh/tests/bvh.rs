@@ -219,3 +219,25 @@ fn the_tree_is_the_same_for_any_number_of_threads() {
     };
     assert_eq!(order(1), order(4));
 }
+
+/// Rays that run exactly within the plane where boxes and triangles end, as in the middle plane of a symmetric head.
+#[test]
+fn rays_within_the_faces_of_boxes_meet_what_lies_there() {
+    let strip: Vec<[f32; 3]> =
+        (0..20).flat_map(|i| [-1.0f32, 0.0, 1.0].map(|x| [x, i as f32, 0.1 * i as f32])).collect();
+    let mut triangles = Vec::new();
+    for i in 0..19u32 {
+        for k in 0..2 {
+            let [a, b, c, d] = [3 * i + k, 3 * i + k + 1, 3 * i + k + 4, 3 * i + k + 3];
+            triangles.extend([[a, b, c], [a, c, d]]);
+        }
+    }
+    let tree = Bvh::build(&strip, &triangles);
+    for y in 0..38 {
+        for x in [-1.0, 0.0, 1.0] {
+            let origin = DVec3::new(x, 0.25 + 0.5 * f64::from(y), 10.0);
+            assert!(tree.ray(origin, DVec3::NEG_Z, f64::INFINITY).is_some(), "{origin}");
+            assert!(tree.ray(origin.with_x(x * 1.5), DVec3::NEG_Z, f64::INFINITY).is_some() == (x == 0.0));
+        }
+    }
+}

@@ -35,9 +35,7 @@ pub fn surfaces(rig: &Rig) -> Surfaces {
     let rotation = rig.space.si_axes_from_file();
     let turned: Vec<DVec3> = rig.neutral.iter().map(|p| rotation * DVec3::from(p.map(f64::from))).collect();
     let (face, lo, hi) = find_face(rig, &turned);
-    let half = (0.5 * (hi - lo).truncate()).max_element();
-    let per_unit = if half > 0.0 && (1.0 / half).is_finite() { 1.0 / half } else { 1.0 };
-    let frame = Frame { rotation, center: 0.5 * (lo + hi), per_unit };
+    let frame = Frame::around(rotation, lo, hi);
     let rest: Vec<Vec3> = rig.neutral.iter().map(|&p| frame.point(p)).collect();
     let (corners, sources, n_file_vertices) = gather(rig);
     let by_region = kinds_by_region(rig, n_file_vertices, &corners);
@@ -57,9 +55,22 @@ pub struct Frame {
 }
 
 impl Frame {
+    /// A frame whose origin is between `lo` and `hi` (already turned by `rotation`), which are 1 above and below it, or
+    /// beside it if that is further.
+    pub fn around(rotation: DMat3, lo: DVec3, hi: DVec3) -> Self {
+        let half = (0.5 * (hi - lo).truncate()).max_element();
+        let per_unit = if half > 0.0 && (1.0 / half).is_finite() { 1.0 / half } else { 1.0 };
+        Self { rotation, center: 0.5 * (lo + hi), per_unit }
+    }
+
     /// A point of the file in face space.
     pub fn point(&self, p: [f32; 3]) -> Vec3 {
-        ((self.rotation * DVec3::from(p.map(f64::from)) - self.center) * self.per_unit).as_vec3()
+        self.place(DVec3::from(p.map(f64::from)))
+    }
+
+    /// The same for a point in double precision.
+    pub fn place(&self, p: DVec3) -> Vec3 {
+        ((self.rotation * p - self.center) * self.per_unit).as_vec3()
     }
 }
 

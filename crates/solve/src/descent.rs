@@ -20,8 +20,8 @@ pub(crate) struct Descent<'a> {
 pub(crate) enum Step {
     /// Taken: the fraction of the direction, and the longest motion of a node in meters.
     Taken(f64, f64),
-    /// No step along the direction lowers the energy.
-    Stuck,
+    /// No step is possible, for this reason.
+    Stuck(Outcome),
 }
 
 impl<'a> Descent<'a> {
@@ -54,10 +54,14 @@ impl<'a> Descent<'a> {
         let slope = dot(&self.now.gradient, d);
         let length = longest(d);
         if !slope.is_finite() || slope >= 0.0 || !length.is_finite() {
-            return Step::Stuck;
+            return Step::Stuck(Outcome::Stalled);
         }
         let limit = if options.allow_inversion { f64::INFINITY } else { self.problem.largest_step(&self.x, d) };
         let mut alpha = if limit > 1.0 / 0.9 { 1.0 } else { 0.9 * limit };
+        // Smaller steps could end in a flat tet by rounding.
+        if alpha < 1.0 && alpha * length < options.step_tolerance.max(1e-9 * length) {
+            return Step::Stuck(Outcome::Collapsing);
+        }
         // Differences below the rounding of the sums cannot be told from zero.
         let noise = 1e-15 * self.problem.energy(&self.x, &self.now).1;
         for _ in 0..50 {
@@ -80,7 +84,7 @@ impl<'a> Descent<'a> {
                 break;
             }
         }
-        Step::Stuck
+        Step::Stuck(Outcome::Stalled)
     }
 
     /// Hands over the state and completes the report.

@@ -25,6 +25,11 @@ pub trait Energy: Sync {
     /// A matrix of one unknown per node that stands for the second derivatives: the same for x, y and z.
     fn laplacians(&self, elements: Range<usize>, blocks: &mut [ElementBlocks<1>]);
 
+    /// Whether the stiffness differs so much with direction that [`Energy::laplacians`] is no good stand-in.
+    fn is_directional(&self) -> bool {
+        false
+    }
+
     /// The largest step along `d` before an element that is upright now becomes flat.
     fn largest_step(&self, _x: &[DVec3], _d: &[DVec3], _elements: Range<usize>) -> f64 {
         f64::INFINITY

@@ -2,7 +2,7 @@
 //!
 //! For an energy `psi(F)` that depends on the singular values `s` of F only, the 9x9 Hessian splits in the frame of the
 //! singular vectors into three "twists" and three "flips" with eigenvalues in closed form and one 3x3 matrix of
-//! stretches [SmithDeGoesKim19, sec. 4 and 5]. With `psi_i = d psi / d s_i`, and k the index besides i and j:
+//! stretches [Smith19, eigensystems in 3D]. With `psi_i = d psi / d s_i`, and k the index besides i and j:
 //!
 //! ```text
 //! flip_k  = (psi_i - psi_j) / (s_i - s_j)        in the plane (i, j), symmetric
@@ -29,15 +29,16 @@ pub struct Spectrum {
 }
 
 impl Spectrum {
-    /// Of `psi = a (s0^2 + s1^2 + s2^2) + h(s0 s1 s2)` with a constant in `a`, given `a` and the derivatives of h:
-    /// the part of an energy that depends on the volume ratio, and a quadratic.
-    pub fn of_volume(s: DVec3, a: f64, h1: f64, h2: f64) -> Self {
+    /// Of an energy `psi(I, J)` of `I = |F|^2` and `J = det F` that is linear in I, from its derivatives: `i` (by I),
+    /// `ij` (by both), `j` and `jj` (by J).
+    pub fn of_invariants(s: DVec3, i: f64, ij: f64, j: f64, jj: f64) -> Self {
         let areas = DVec3::new(s.y * s.z, s.z * s.x, s.x * s.y);
-        let off = |i: usize, j: usize| h2 * areas[i] * areas[j] + h1 * s[3 - i - j];
-        let diagonal = DVec3::splat(2.0 * a) + h2 * areas * areas;
+        let pair = |a: usize, b: usize| jj * areas[a] * areas[b] + 2.0 * ij * (s[a] * areas[b] + s[b] * areas[a]);
+        let off = |a: usize, b: usize| pair(a, b) + j * s[3 - a - b];
+        let diagonal = DVec3::splat(2.0 * i) + DVec3::new(pair(0, 0), pair(1, 1), pair(2, 2));
         Self {
-            flip: DVec3::splat(2.0 * a) - h1 * s,
-            twist: DVec3::splat(2.0 * a) + h1 * s,
+            flip: DVec3::splat(2.0 * i) - j * s,
+            twist: DVec3::splat(2.0 * i) + j * s,
             stretch: symmetric(diagonal, DVec3::new(off(1, 2), off(0, 2), off(0, 1))),
         }
     }

@@ -3,15 +3,20 @@
 //! Knows no faces. Units are SI: meters, newtons, pascals; f64 throughout, because minimizers are compared to
 //! micrometers. An [`Energy`] is a sum over elements of up to four nodes; a [`System`] is what is prepared once for a
 //! topology and a set of held nodes (elimination order, symbolic factor, gather lists) and shared by threads;
-//! [`newton::minimize`] and [`quasi::minimize_quasi`] do the rest in workspaces of their own.
+//! [`settle`], [`minimize`] (Newton) and
+//! [`minimize_quasi`] find minima in workspaces of their own.
 
+pub mod diffuse;
 pub mod energy;
+pub mod foldover;
 pub mod inversion;
 pub mod isotropic;
 pub mod newton;
+pub mod quasi;
 pub mod springs;
 pub mod system;
 pub mod tissue;
+pub mod untangle;
 
 mod descent;
 #[cfg(test)]
@@ -19,12 +24,15 @@ mod fixtures;
 #[cfg(test)]
 mod statics_tests;
 
+pub use diffuse::{Diffusion, Harmonic};
 pub use energy::Energy;
 pub use newton::{Options, Outcome, Report, minimize};
+pub use quasi::{Preconditioner, minimize_quasi, settle};
 pub use risorius_linalg::{NO_NODE, Stencil};
 pub use springs::{Spring, Springs};
 pub use system::{Problem, System};
 pub use tissue::{Barrier, Tissue, TissueRest};
+pub use untangle::{UntangleOptions, Untangled, untangle};
 
 use risorius_linalg::SparseError;
 use risorius_mesh::progress::Cancelled;
@@ -62,7 +70,7 @@ pub enum SolveError {
     },
     /// The state to start from has no finite energy.
     #[error(
-        "the energy of the start is not finite: positions are not finite, or tets are inverted under a barrier (untangle first)"
+        "the start has no finite energy: positions are not numbers, or tets are inverted under a barrier (untangle)"
     )]
     BadStart,
     /// The matrix could not be factored.

@@ -1,8 +1,9 @@
 //! Springs: quadratic pulls of points to targets, and masses that stay where they fly.
 //!
-//! A point is a weighted sum of up to four nodes: a node, or a place embedded in a tet. A spring acts in all directions,
-//! `k/2 |p - t|^2`, or along a normal only, `k/2 (n . (p - t))^2`: the point slides on a plane. The second derivative
-//! is constant and positive semidefinite. Backward Euler's inertia is the same form with `k = m/h^2` [Kozlov17, eq. 10].
+//! A point is a weighted sum of up to four nodes: a node, or a place embedded in a tet. A spring acts in all
+//! directions, `k/2 |p - t|^2`, or along a normal only, `k/2 (n . (p - t))^2`: the point slides on a plane. The second
+//! derivative is constant and positive semidefinite. Backward Euler's inertia has the same form with `k = m/h^2`
+//! [Kozlov17, eq. 10].
 
 use crate::energy::Energy;
 use crate::{SolveError, check_values};
@@ -123,6 +124,10 @@ impl Energy for Springs {
                 }
             }
         }
+    }
+
+    fn is_directional(&self) -> bool {
+        self.springs.iter().any(|spring| spring.normal.is_some() && spring.stiffness > 0.0)
     }
 
     fn laplacians(&self, elements: Range<usize>, blocks: &mut [ElementBlocks<1>]) {

@@ -150,10 +150,58 @@ fn any_number_of_threads_gives_the_same_bits() {
             let problem = Problem { system: &system, energies: &[&tissue, &springs], loads: &[] };
             let mut x = mesh.nodes.clone();
             minimize(&problem, &mut x, &Options::default(), &silent).unwrap();
-            x
+            let mut y = mesh.nodes.clone();
+            settle(&problem, &mut y, &Options::default(), &silent).unwrap();
+            (x, y)
         })
     };
     assert_eq!(solve_with(1), solve_with(3));
+}
+
+#[test]
+fn quasi_newton_finds_the_minimum_of_newton() {
+    let (mesh, held, springs) = pulled_slab([10, 8, 3]);
+    let system = System::prepare(&held, &[&mesh.tets, springs.stencils()]).unwrap();
+    for (lambda, strength) in [(LAMBDA, 0.0), (100.0, MU)] {
+        let tissue = tissue(&mesh, MU, lambda, Barrier { strength, threshold: 0.6 });
+        let problem = Problem { system: &system, energies: &[&tissue, &springs], loads: &[] };
+        let tight = Options { max_iterations: 500, force_tolerance: 1e-9, step_tolerance: 1e-12, ..Options::default() };
+        let mut newton = mesh.nodes.clone();
+        assert!(minimize(&problem, &mut newton, &tight, &silent).unwrap().converged());
+        let laplacian = Preconditioner::laplacian(&problem).unwrap();
+        let stiffness = Preconditioner::stiffness(&problem, &mesh.nodes).unwrap();
+        let mut ways: Vec<Vec<DVec3>> = Vec::new();
+        for preconditioner in [laplacian, stiffness] {
+            let mut x = mesh.nodes.clone();
+            let report = minimize_quasi(&problem, &preconditioner, &mut x, &tight, &silent).unwrap();
+            assert!(report.converged(), "{report:?}");
+            ways.push(x);
+        }
+        let mut x = mesh.nodes.clone();
+        assert!(settle(&problem, &mut x, &tight, &silent).unwrap().converged());
+        ways.push(x);
+        for x in ways {
+            let apart = x.iter().zip(&newton).map(|(a, b)| a.distance(*b)).fold(0.0, f64::max);
+            assert!(apart < 1e-8, "lambda {lambda} barrier {strength}: {apart}");
+        }
+    }
+}
+
+#[test]
+fn collapse_is_told_and_nothing_is_inverted() {
+    // With so little volume stiffness and no barrier, the minimum is inverted.
+    let (mesh, held, springs) = pulled_slab([10, 8, 3]);
+    let system = System::prepare(&held, &[&mesh.tets, springs.stencils()]).unwrap();
+    let tissue = tissue(&mesh, MU, 100.0, Barrier::default());
+    let problem = Problem { system: &system, energies: &[&tissue, &springs], loads: &[] };
+    for way in [minimize, settle] {
+        let mut x = mesh.nodes.clone();
+        let report = way(&problem, &mut x, &Options::default(), &silent).unwrap();
+        assert!(report.outcome == Outcome::Collapsing && report.smallest_det > 0.0, "{report:?}");
+        let free = Options { allow_inversion: true, ..Options::default() };
+        let report = way(&problem, &mut x, &free, &silent).unwrap();
+        assert!(report.converged() && report.smallest_det < 0.0, "{report:?}");
+    }
 }
 
 #[test]
@@ -173,6 +221,9 @@ fn the_barrier_keeps_a_squashed_bar_upright() {
     }
     assert!(problem.smallest_det(&x) > 0.0);
     let report = minimize(&problem, &mut x, &Options { max_iterations: 200, ..Options::default() }, &silent).unwrap();
+    assert!(report.converged() && report.smallest_det > 0.01, "{report:?}");
+    let mut y: Vec<DVec3> = mesh.nodes.iter().map(|&p| p * DVec3::new(1.0, 1.0, 0.1)).collect();
+    let report = settle(&problem, &mut y, &Options { max_iterations: 200, ..Options::default() }, &silent).unwrap();
     assert!(report.converged() && report.smallest_det > 0.01, "{report:?}");
 }
 

@@ -4,7 +4,7 @@
 //! node the elements that push it. It is immutable; solves on several threads share it. A [`Problem`] puts energies
 //! with the same stencils on it: other rest shapes, materials, targets or stiffnesses need no other system.
 //!
-//! Sums are grouped by the data (elements in blocks of [`CHUNK`], nodes with their elements in ascending order), so
+//! Sums are grouped by the data (elements in blocks of 256, nodes with their elements in ascending order), so
 //! results are the same to the bit for any number of threads.
 
 use crate::energy::Energy;
@@ -73,16 +73,24 @@ impl Incidence {
 }
 
 impl System {
-    /// For energies with these stencils, in this order; nodes that are held keep the positions given to a solve.
+    /// For energies with these stencils, in this order; nodes that are held keep the positions given to a solve, as do
+    /// nodes that no element names.
     pub fn prepare(held: &[bool], stencils: &[&[Stencil]]) -> Result<Self, SolveError> {
-        let graph = NodeGraph::prepare(held, stencils)?;
+        let mut alone = vec![true; held.len()];
+        for &node in stencils.iter().copied().flatten().flatten() {
+            if let Some(flag) = alone.get_mut(node as usize) {
+                *flag = false;
+            }
+        }
+        let held: Vec<bool> = held.iter().zip(&alone).map(|(&held, &alone)| held || alone).collect();
+        let graph = NodeGraph::prepare(&held, stencils)?;
         let stencils: Vec<Vec<Stencil>> = stencils.iter().map(|list| list.to_vec()).collect();
         Ok(Self {
-            held: held.to_vec(),
             incidence: stencils.iter().map(|list| Incidence::prepare(held.len(), list)).collect(),
             vector: Layout::prepare(&graph, &stencils)?,
             scalar: Layout::prepare(&graph, &stencils)?,
             stencils,
+            held,
         })
     }
 
@@ -121,13 +129,20 @@ impl Problem<'_> {
     /// Fails if the energies are not those that the system was prepared for.
     pub(crate) fn check(&self, x: &[DVec3]) -> Result<(), SolveError> {
         check_length("positions", x.len(), self.system.n_nodes())?;
+        if !self.loads.is_empty() {
+            check_length("loads", self.loads.len(), x.len())?;
+        }
+        self.check_energies()
+    }
+
+    fn check_energies(&self) -> Result<(), SolveError> {
         check_length("energies", self.energies.len(), self.system.stencils.len())?;
         for (energy, stencils) in self.energies.iter().zip(&self.system.stencils) {
             check_length("elements of an energy", energy.stencils().len(), stencils.len())?;
             let same = energy.stencils().iter().zip(stencils).filter(|(a, b)| a == b).count();
             check_length("elements with the stencil that the system was prepared with", same, stencils.len())?;
         }
-        if self.loads.is_empty() { Ok(()) } else { check_length("loads", self.loads.len(), x.len()) }
+        Ok(())
     }
 
     pub(crate) fn new_evaluation(&self) -> Evaluation {
@@ -194,6 +209,7 @@ impl Problem<'_> {
 
     /// The Laplacian that stands for the energies, factored: nine times smaller than the stiffness.
     pub fn laplacian_factor(&self) -> Result<SparseCholesky<1>, SolveError> {
+        self.check_energies()?;
         let pattern = &self.system.scalar.pattern;
         let mut matrix = BlockMatrix::zeros(pattern);
         assemble(self, &self.system.scalar, &mut matrix, |energy, elements, blocks| {

@@ -106,7 +106,7 @@ impl Tissue {
         check_length("lambda per tet", lambda.len(), tets.len())?;
         check_values("mu", mu.iter().copied())?;
         check_values("lambda", lambda.iter().copied())?;
-        check_values("barrier strength", [barrier.strength].into_iter())?;
+        check_values("barrier (strength, threshold)", [barrier.strength, barrier.threshold].into_iter())?;
         let rest = TissueRest::prepare(tets, rest)?;
         let ratio = match reference_volume {
             None => vec![1.0; tets.len()],
@@ -141,7 +141,7 @@ impl Tissue {
     fn spectrum(&self, tet: usize, s: DVec3) -> Spectrum {
         let mu = self.mu[tet];
         let [_, h1, h2] = self.of_volume(tet, s.x * s.y * s.z);
-        let mut spectrum = Spectrum::of_volume(s, -0.5 * mu, h1, h2);
+        let mut spectrum = Spectrum::of_invariants(s, -0.5 * mu, 0.0, h1, h2);
         let squares = s * s;
         let products = DVec3::new(s.y * s.z, s.z * s.x, s.x * s.y);
         let sums = DVec3::splat(squares.element_sum()) - squares;

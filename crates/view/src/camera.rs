@@ -7,7 +7,8 @@
 //! View space: x right, y up, z towards the camera, origin at the point looked at; units of face space.
 
 use crate::look::FaceLook;
-use glam::{Mat3, Vec2, Vec3};
+use glam::{DVec3, Mat3, Vec2, Vec3};
+use risorius_mesh::Surface;
 
 /// Half the height of the frame over the distance, for 85 mm: 18 / 85.
 const TAN_HALF_VIEW: f32 = 18.0 / 85.0;
@@ -17,15 +18,55 @@ const MARGIN: f32 = 1.10;
 const FACING: f32 = 0.2;
 
 /// What the picture shows.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub enum Framing {
-    /// The face: where shapes move the skin, or the front of the head.
+    /// The face: where shapes move the skin, or the front of the head. Of a model: its frame.
     #[default]
     Face,
-    /// Everything in the rig.
+    /// Everything in the rig or model.
     Whole,
-    /// These rig vertices, for close-ups.
+    /// These rig vertices, for close-ups. Of a model: counted through its pieces.
     Vertices(Vec<u32>),
+    /// This box in the coordinates of the rig or model, for close-ups that are the same for several models.
+    Box(Bounds),
+}
+
+/// A box along the axes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bounds {
+    /// Least coordinates.
+    pub lo: DVec3,
+    /// Greatest coordinates.
+    pub hi: DVec3,
+}
+
+impl Bounds {
+    /// Bounds of the finite ones of `points`; the origin where there are none.
+    pub fn of(points: impl IntoIterator<Item = DVec3>) -> Self {
+        let finite = points.into_iter().filter(|p| p.is_finite());
+        let grown = |b: Option<Self>, p: DVec3| {
+            Some(b.map_or(Self { lo: p, hi: p }, |b| Self { lo: b.lo.min(p), hi: b.hi.max(p) }))
+        };
+        finite.fold(None, grown).unwrap_or(Self { lo: DVec3::ZERO, hi: DVec3::ZERO })
+    }
+
+    /// Bounds of a surface.
+    pub fn of_surface(surface: &Surface) -> Self {
+        Self::of(surface.positions.iter().copied())
+    }
+
+    /// A cube around `center`, `reach` to all sides.
+    pub fn around(center: DVec3, reach: f64) -> Self {
+        Self { lo: center - reach, hi: center + reach }
+    }
+
+    pub(crate) fn corners(&self) -> [DVec3; 8] {
+        let pick = |bit: bool, lo: f64, hi: f64| if bit { hi } else { lo };
+        std::array::from_fn(|i| {
+            let (lo, hi) = (self.lo, self.hi);
+            DVec3::new(pick(i & 1 > 0, lo.x, hi.x), pick(i & 2 > 0, lo.y, hi.y), pick(i & 4 > 0, lo.z, hi.z))
+        })
+    }
 }
 
 /// A camera for one size of canvas.
@@ -63,9 +104,9 @@ impl Camera {
         let aspect = width as f32 / height as f32;
         // The scale is the one that fits the front view, so that a row of views of one head is one size.
         let fits = |half: Vec3| half.y.max(half.x / aspect).max(1e-6);
-        let turned = Box::of(look, framing, rotation);
-        let half = fits(Box::of(look, framing, Mat3::IDENTITY).half).max(fits(turned.half) * 0.9);
-        let face = fits(Box::of(look, &Framing::Face, Mat3::IDENTITY).half);
+        let turned = Extent::of(look, framing, rotation);
+        let half = fits(Extent::of(look, framing, Mat3::IDENTITY).half).max(fits(turned.half) * 0.9);
+        let face = fits(Extent::of(look, &Framing::Face, Mat3::IDENTITY).half);
         let distance = (half.max(face) * MARGIN / TAN_HALF_VIEW).max(1e-3);
         let focal = distance * 0.5 * height as f32 / (half * MARGIN) * zoom;
         let middle = Vec2::new(0.5 * width as f32, 0.5 * height as f32);
@@ -172,12 +213,12 @@ impl Camera {
 }
 
 /// Bounds in turned face space.
-struct Box {
+struct Extent {
     middle: Vec3,
     half: Vec3,
 }
 
-impl Box {
+impl Extent {
     fn of(look: &FaceLook, framing: &Framing, rotation: Mat3) -> Self {
         let rest = |v: u32| look.rest.get(v as usize).copied();
         match framing {
@@ -186,6 +227,9 @@ impl Box {
                 Self::around(look.triangles.iter().flat_map(|t| t.vertices).filter_map(rest), rotation, 0.0)
             }
             Framing::Vertices(vertices) => Self::around(vertices.iter().copied().filter_map(rest), rotation, 0.0),
+            Framing::Box(bounds) => {
+                Self::around(bounds.corners().into_iter().map(|p| look.frame.place(p)), rotation, 0.0)
+            }
         }
     }
 

@@ -91,30 +91,8 @@ impl Canvas {
 
     /// A smoothed line between two points in pixels (pixel centers at .5), `thickness` pixels wide.
     pub fn line(&mut self, from: [f32; 2], to: [f32; 2], thickness: f32, color: Color) {
-        let Some((from, to)) = clip_segment(from, to, self.width as f32, self.height as f32, thickness + 2.0) else {
-            return;
-        };
-        let (dx, dy) = (to[0] - from[0], to[1] - from[1]);
-        let length_squared = (dx * dx + dy * dy).max(1e-12);
-        let reach = 0.5 * thickness + 0.5;
-        // Walk along the longer axis and touch only the few pixels across it.
-        let steep = dy.abs() > dx.abs();
-        let (major, minor) = if steep { (1, 0) } else { (0, 1) };
-        let (lo, hi) = (from[major].min(to[major]) - reach, from[major].max(to[major]) + reach);
-        let across = reach * 1.5 + 1.0;
-        for m in lo.floor() as i64..=hi.floor() as i64 {
-            let center = m as f32 + 0.5;
-            let along = if steep { dy } else { dx };
-            let t = if along.abs() < 1e-6 { 0.0 } else { ((center - from[major]) / along).clamp(0.0, 1.0) };
-            let middle = from[minor] + t * if steep { dx } else { dy };
-            for n in (middle - across).floor() as i64..=(middle + across).floor() as i64 {
-                let (x, y) = if steep { (n, m) } else { (m, n) };
-                let (px, py) = (x as f32 + 0.5 - from[0], y as f32 + 0.5 - from[1]);
-                let s = ((px * dx + py * dy) / length_squared).clamp(0.0, 1.0);
-                let distance = (px - s * dx).hypot(py - s * dy);
-                self.blend(x, y, color, (reach - distance).clamp(0.0, 1.0));
-            }
-        }
+        let (width, height) = (self.width, self.height);
+        for_each_on_line(from, to, thickness, width, height, |x, y, coverage| self.blend(x, y, color, coverage));
     }
 
     /// A smoothed filled disc.
@@ -129,6 +107,39 @@ impl Canvas {
                 let distance = (x as f32 + 0.5 - center[0]).hypot(y as f32 + 0.5 - center[1]);
                 self.blend(x, y, color, (radius + 0.5 - distance).clamp(0.0, 1.0));
             }
+        }
+    }
+}
+
+/// Calls `put(x, y, coverage)` for the pixels of a smoothed line that may lie on a canvas of `width` x `height`.
+pub(crate) fn for_each_on_line(
+    from: [f32; 2],
+    to: [f32; 2],
+    thickness: f32,
+    width: usize,
+    height: usize,
+    mut put: impl FnMut(i64, i64, f32),
+) {
+    let Some((from, to)) = clip_segment(from, to, width as f32, height as f32, thickness + 2.0) else { return };
+    let (dx, dy) = (to[0] - from[0], to[1] - from[1]);
+    let length_squared = (dx * dx + dy * dy).max(1e-12);
+    let reach = 0.5 * thickness + 0.5;
+    // Walk along the longer axis and touch only the few pixels across it.
+    let steep = dy.abs() > dx.abs();
+    let (major, minor) = if steep { (1, 0) } else { (0, 1) };
+    let (lo, hi) = (from[major].min(to[major]) - reach, from[major].max(to[major]) + reach);
+    let across = reach * 1.5 + 1.0;
+    for m in lo.floor() as i64..=hi.floor() as i64 {
+        let center = m as f32 + 0.5;
+        let along = if steep { dy } else { dx };
+        let t = if along.abs() < 1e-6 { 0.0 } else { ((center - from[major]) / along).clamp(0.0, 1.0) };
+        let middle = from[minor] + t * if steep { dx } else { dy };
+        for n in (middle - across).floor() as i64..=(middle + across).floor() as i64 {
+            let (x, y) = if steep { (n, m) } else { (m, n) };
+            let (px, py) = (x as f32 + 0.5 - from[0], y as f32 + 0.5 - from[1]);
+            let s = ((px * dx + py * dy) / length_squared).clamp(0.0, 1.0);
+            let distance = (px - s * dx).hypot(py - s * dy);
+            put(x, y, (reach - distance).clamp(0.0, 1.0));
         }
     }
 }

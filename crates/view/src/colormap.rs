@@ -83,6 +83,12 @@ pub(crate) fn fraction(value: f32, range: [f32; 2]) -> f32 {
     if hi == lo { 0.5 } else { ((value as f64 - lo) / (hi - lo)).clamp(0.0, 1.0) as f32 }
 }
 
+/// The color of `value` in a [`Colormap::linear_table`] over `range`; gray for what is not a number.
+pub(crate) fn linear_in(table: &[[f32; 3]], value: f32, range: [f32; 2]) -> [f32; 3] {
+    let part = fraction(value, range);
+    if part.is_nan() { [0.21; 3] } else { table[(part * 255.0 + 0.5) as usize] }
+}
+
 /// Linear-light sRGB primaries of a CIE L*a*b* color (D65), clipped to what a screen can show.
 fn linear_of_lab([l, a, b]: [f32; 3]) -> [f32; 3] {
     let fy = (l + 16.0) / 116.0;

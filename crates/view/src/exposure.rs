@@ -65,7 +65,7 @@ fn direction(i: usize) -> Vec3 {
 
 /// Depth of the nearest triangle at each pixel of a square map, 0 where there is none.
 pub(crate) fn depth_map(corners: &[Corner], triangles: &[[u32; 3]], side: usize) -> Vec<f32> {
-    let screen = Screen::new(side, side, corners, triangles, None);
+    let screen = Screen::new(side, side, corners, triangles);
     let mut depths = vec![0.0; side * side];
     for (x, y, tile) in screen.map_tiles::<1, _>(|tile| (tile.x, tile.y, tile.nearness.clone())) {
         for (row, values) in tile.chunks(TILE).enumerate() {

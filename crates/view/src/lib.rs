@@ -1,18 +1,23 @@
-//! Headless pictures of faces, and the plots that go with them.
+//! Headless pictures of faces and of what is inside them, and the plots that go with them.
 //!
 //! A software rasterizer: no window, no driver, the same bytes on every machine with the same arithmetic and for any
 //! number of threads. [`FaceLook::prepare`] gathers what does not change with the pose (surfaces, colors, the camera's
-//! frame); [`draw`] turns positions into a [`Canvas`]. [`sheet`], [`matrix`] and [`lines`] arrange and plot.
+//! frame); [`draw`] turns positions into a [`Canvas`]. [`draw_model`] does so with bones, muscles and
+//! volumes, which [`cut_tets`] and [`clip_piece`] cut open. [`sheet`], [`matrix`] and [`lines`] arrange and plot.
 //! Nothing here touches files: [`Canvas::encode_png`] gives bytes and the caller writes them.
 
+mod annotate;
 mod camera;
 mod canvas;
 mod colormap;
+mod cut;
 mod draw;
 mod exposure;
 mod look;
 mod matrix;
+mod model;
 mod overlay;
+mod paint;
 mod plot;
 mod raster;
 mod scale;
@@ -21,12 +26,15 @@ mod sheet;
 mod text;
 mod visibility;
 
-pub use camera::Framing;
+pub use annotate::{LabeledPoint, Polyline};
+pub use camera::{Bounds, Framing};
 pub use canvas::{Canvas, Color};
 pub use colormap::Colormap;
+pub use cut::{CutPieces, CutPlane, CutStyle, TetColors, clip_piece, clip_surface, cut_tets};
 pub use draw::{Background, DrawOptions, draw};
 pub use look::FaceLook;
 pub use matrix::{MatrixOptions, matrix};
+pub use model::{Coloring, Finish, Model, Piece, Rgb, draw_model};
 pub use overlay::{Marker, ScalarField};
 pub use plot::{Series, lines};
 pub use sheet::sheet;
@@ -64,17 +72,27 @@ pub enum ViewError {
         /// Values passed.
         found: usize,
     },
-    /// A marker or a framed vertex that the rig does not have.
-    #[error("{what} names vertex {vertex}, but the face has {n_vertices}")]
+    /// A marker, a framed vertex or a corner of a tet that does not exist.
+    #[error("{what} names vertex {vertex}, but there are only {n_vertices}")]
     Vertex {
-        /// "a marker" or "the framing".
+        /// "a marker", "the framing" or "a tet".
         what: &'static str,
         /// The vertex asked for.
         vertex: u32,
-        /// Vertices of the prepared rig.
+        /// Vertices of the rig or model, or nodes of the volume.
         n_vertices: usize,
     },
-    /// An angle or zoom that is not a usable number.
+    /// Colors or values that do not belong to their piece or volume.
+    #[error("\"{piece}\" has {expected} places for colors or values, found {found}; pass one for each")]
+    ColorCount {
+        /// Name of the piece, or "the volume".
+        piece: String,
+        /// Triangles, vertices or tets.
+        expected: usize,
+        /// Colors or values passed.
+        found: usize,
+    },
+    /// An angle, zoom or opacity that is not a usable number.
     #[error("{name} is {value}; give a finite number{hint}")]
     Number {
         /// The option.

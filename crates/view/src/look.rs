@@ -4,6 +4,7 @@
 //! the cavities hold for every unit and every rig.
 
 use crate::exposure;
+use crate::model::Finish;
 use glam::Vec3;
 use risorius_mesh::VertexNormals;
 use risorius_rig::Rig;
@@ -11,26 +12,41 @@ use risorius_rig::face::{self, Frame, Source};
 use risorius_rig::kinds::Kind;
 use risorius_rig::pieces::{Corners, Eye, Piece, PieceLook};
 
+/// What a surface is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Made {
+    /// A part of a face.
+    Of(Kind),
+    /// A piece of a model, which says itself how it looks.
+    Piece(Finish),
+}
+
 /// One color and behavior under light.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Surface {
-    pub kind: Kind,
+    pub kind: Made,
     /// Linear-light color.
     pub color: [f32; 3],
     /// Index into [`FaceLook::eyes`] for eyeballs and lashes.
     pub eye: Option<usize>,
     /// Roots and tips of lashes, see [`PieceLook::span`].
     pub span: [f32; 2],
+    /// Which of the scene's layers it is drawn in: 0 for all that hides what is behind.
+    pub layer: usize,
+    /// Share of what is behind that it hides where it is seen straight on.
+    pub opacity: f32,
+    /// The sides of its polygons are drawn where no wireframe is asked for, too.
+    pub outlined: bool,
 }
 
 impl Surface {
     /// How much darker it is where it is hidden at rest: eyes and teeth stay bright when they come to light.
     pub fn hollow(&self) -> f32 {
         match self.kind {
-            Kind::Skin => 1.0,
-            Kind::Mouth | Kind::Tongue => 0.6,
-            Kind::Teeth => 0.15,
-            Kind::Eye | Kind::Lash | Kind::Hair | Kind::Hidden => 0.0,
+            Made::Of(Kind::Skin) => 1.0,
+            Made::Of(Kind::Mouth | Kind::Tongue) => 0.6,
+            Made::Of(Kind::Teeth) => 0.15,
+            Made::Of(Kind::Eye | Kind::Lash | Kind::Hair | Kind::Hidden) | Made::Piece(_) => 0.0,
         }
     }
 }
@@ -62,6 +78,8 @@ pub struct FaceLook {
     pub(crate) inside: Vec<f32>,
     /// Points of the face, at rest and where shapes move them furthest, which [`crate::Framing::Face`] looks at.
     pub(crate) face: Vec<Vec3>,
+    /// What the colors of surfaces are multiplied by at each vertex; empty for 1 everywhere.
+    pub(crate) tint: Vec<Vec3>,
 }
 
 impl FaceLook {
@@ -86,6 +104,7 @@ impl FaceLook {
             rest_normals,
             inside,
             face,
+            tint: Vec::new(),
         }
     }
 
@@ -112,7 +131,8 @@ fn color(
                 continue;
             }
             let color = base_color(rig, &sources[t as usize], kind);
-            let surface = Surface { kind, color, eye: look.eye, span: look.span };
+            let (eye, span) = (look.eye, look.span);
+            let surface = Surface { kind: Made::Of(kind), color, eye, span, layer: 0, opacity: 1.0, outlined: false };
             let idx = surfaces.iter().rposition(|s| *s == surface).unwrap_or_else(|| {
                 surfaces.push(surface);
                 surfaces.len() - 1

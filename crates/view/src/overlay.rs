@@ -108,12 +108,12 @@ impl ScalePlace {
         ScaleBar { colormap: field.colormap, range, beyond, unit: &self.unit, ink, size: self.size }
     }
 
-    /// Draws the bar; where skin is behind it, as in close-ups, on a plate that keeps it readable.
-    pub fn draw(&self, canvas: &mut Canvas, field: &ScalarField, seen: &Visibility, ink: Color) {
+    /// Draws the bar; where a surface is `covered` by it (left, top, right, bottom), as in close-ups, on a plate that keeps it readable.
+    pub fn draw(&self, canvas: &mut Canvas, field: &ScalarField, covered: impl Fn([f32; 4]) -> bool, ink: Color) {
         let inset = BESIDE / 2;
         let (x, y) = (self.x - inset, self.y - inset);
         let (width, height) = (self.width + 2 * inset, self.height + 2 * inset);
-        if seen.any_within([x, y, x + width, y + height].map(|c| c as f32)) {
+        if covered([x, y, x + width, y + height].map(|c| c as f32)) {
             let plate = if ink[0] < 128 { [250, 250, 248, 215] } else { [22, 23, 25, 205] };
             canvas.fill_rect(x, y, width, height, plate);
         }
@@ -129,7 +129,8 @@ pub(crate) fn draw_title(canvas: &mut Canvas, title: &str, ink: Color) {
     canvas.text(inset, inset, size, ink, &text);
 }
 
-fn label_size(width: usize, height: usize) -> usize {
+/// Line height of labels in a picture.
+pub(crate) fn label_size(width: usize, height: usize) -> usize {
     match width.min(height) {
         0..300 => 12,
         300..800 => 16,

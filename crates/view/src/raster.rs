@@ -75,11 +75,18 @@ pub(crate) fn sample_positions<const S: usize>() -> [[f64; 2]; S] {
 }
 
 impl<'a> Screen<'a> {
-    pub fn new(
+    /// A screen of all `triangles`.
+    pub fn new(width: usize, height: usize, corners: &'a [Corner], triangles: &'a [[u32; 3]]) -> Self {
+        Self::of(width, height, corners, triangles, 0..triangles.len() as u32, None)
+    }
+
+    /// A screen of those of `triangles` that are `chosen`.
+    pub fn of(
         width: usize,
         height: usize,
         corners: &'a [Corner],
         triangles: &'a [[u32; 3]],
+        chosen: impl Iterator<Item = u32>,
         cutout: Option<Cutout<'a>>,
     ) -> Self {
         let (columns, rows) = (width.div_ceil(TILE), height.div_ceil(TILE));
@@ -93,16 +100,16 @@ impl<'a> Screen<'a> {
             bins: [0, 1].map(|_| vec![Vec::new(); columns * rows]),
             everywhere: [Vec::new(), Vec::new()],
         };
-        for t in 0..triangles.len() {
-            let Some([x0, y0, x1, y1]) = screen.pixel_bounds(t as u32) else { continue };
-            let side = if screen.faces_viewer(t as u32) { 0 } else { 1 };
+        for t in chosen {
+            let Some([x0, y0, x1, y1]) = screen.pixel_bounds(t) else { continue };
+            let side = if screen.faces_viewer(t) { 0 } else { 1 };
             let (tx, ty) = (x0 / TILE..x1 / TILE + 1, y0 / TILE..y1 / TILE + 1);
             if tx.len() * ty.len() > MANY_TILES {
-                screen.everywhere[side].push(t as u32);
+                screen.everywhere[side].push(t);
                 continue;
             }
             for bin in ty.flat_map(|y| tx.clone().map(move |x| y * columns + x)) {
-                screen.bins[side][bin].push(t as u32);
+                screen.bins[side][bin].push(t);
             }
         }
         screen
@@ -131,17 +138,31 @@ impl<'a> Screen<'a> {
                 || Tile::<S> { x: 0, y: 0, nearness: Vec::new(), triangle: Vec::new(), farthest: 0.0 },
                 |tile, idx| {
                     tile.clear((idx % self.columns) * TILE, (idx / self.columns) * TILE);
-                    // Fronts first: where they fill the tile, whatever they hide is passed over.
-                    for (everywhere, bins) in self.everywhere.iter().zip(&self.bins) {
-                        for &t in everywhere.iter().chain(&bins[idx]) {
-                            self.draw_triangle(tile, t);
-                        }
-                        tile.find_farthest();
-                    }
+                    self.draw_tile(tile);
                     f(tile)
                 },
             )
             .collect()
+    }
+
+    /// What of this screen lies before all that `behind`, a tile of another screen of the same size, holds.
+    pub fn tile_before<const S: usize>(&self, behind: &Tile<S>) -> Tile<S> {
+        let nearness = behind.nearness.clone();
+        let triangle = vec![NONE; nearness.len()];
+        let mut tile = Tile { x: behind.x, y: behind.y, nearness, triangle, farthest: behind.farthest };
+        self.draw_tile(&mut tile);
+        tile
+    }
+
+    fn draw_tile<const S: usize>(&self, tile: &mut Tile<S>) {
+        let idx = tile.y / TILE * self.columns + tile.x / TILE;
+        // Fronts first: where they fill the tile, whatever they hide is passed over.
+        for (everywhere, bins) in self.everywhere.iter().zip(&self.bins) {
+            for &t in everywhere.iter().chain(&bins[idx]) {
+                self.draw_triangle(tile, t);
+            }
+            tile.find_farthest();
+        }
     }
 
     fn draw_triangle<const S: usize>(&self, tile: &mut Tile<S>, t: u32) {

@@ -4,11 +4,12 @@
 //! fill from the right, rims from behind; and a sky. Skin wraps diffuse light around (red furthest), which stands for
 //! scattering below the surface; highlights are Blinn's with Schlick's rise at grazing angles.
 
-use crate::camera::Camera;
-use crate::look::{FaceLook, Surface};
+use crate::camera::{Camera, Projected};
+use crate::look::{FaceLook, Made, Surface};
+use crate::model::Finish;
 use crate::raster::Corner;
 use crate::visibility::Openness;
-use glam::Vec3;
+use glam::{DVec3, Vec3};
 use rayon::prelude::*;
 use risorius_rig::kinds::Kind;
 use risorius_rig::pieces::Eye;
@@ -28,7 +29,15 @@ pub(crate) struct Scene<'a> {
     pub triangles: Vec<[u32; 3]>,
     /// Triangles that are lashes.
     pub lashes: Vec<bool>,
-    /// All triangles but lashes, which neither shade nor hide what is behind them.
+    /// What hides all behind it, then the translucent surfaces one by one.
+    pub layers: Vec<Layer>,
+}
+
+/// Triangles that are drawn and lit without regard to those of other layers.
+#[derive(Default)]
+pub(crate) struct Layer {
+    pub chosen: Vec<u32>,
+    /// The chosen triangles but lashes, which neither shade nor hide what is behind them.
     pub solid: Vec<[u32; 3]>,
 }
 
@@ -39,16 +48,24 @@ impl<'a> Scene<'a> {
         let flat: Vec<[f32; 3]> = placed.iter().map(|p| p.to_array()).collect();
         let normals = look.normals.compute(&flat);
         let lashes: Vec<bool> =
-            look.triangles.iter().map(|t| look.surfaces[t.surface as usize].kind == Kind::Lash).collect();
-        let triangles: Vec<[u32; 3]> = look.triangles.iter().map(|t| t.vertices).collect();
+            look.triangles.iter().map(|t| look.surfaces[t.surface as usize].kind == Made::Of(Kind::Lash)).collect();
+        let mut layers = vec![Layer::default()];
+        for (t, triangle) in look.triangles.iter().enumerate() {
+            let layer = look.surfaces[triangle.surface as usize].layer;
+            layers.resize_with(layers.len().max(layer + 1), Layer::default);
+            layers[layer].chosen.push(t as u32);
+            if !lashes[t] {
+                layers[layer].solid.push(triangle.vertices);
+            }
+        }
         Self {
             look,
             camera,
             points: placed.par_iter().map(|&p| camera.view_point(p)).collect(),
             normals: normals.par_iter().map(|&n| camera.view_direction(n.into())).collect(),
-            solid: triangles.iter().zip(&lashes).filter(|(_, lash)| !**lash).map(|(t, _)| *t).collect(),
-            triangles,
+            triangles: look.triangles.iter().map(|t| t.vertices).collect(),
             lashes,
+            layers,
         }
     }
 
@@ -68,6 +85,11 @@ impl<'a> Scene<'a> {
         // Neighbors differ in length, by a fixed but irregular sequence.
         let length = 0.65 + 0.35 * (strand * 0.618_034 - (strand * 0.618_034).floor());
         (place - strand - 0.5).abs() < 0.26 * (1.0 - along / length)
+    }
+
+    /// Where a point in the coordinates of the rig or model is on the screen.
+    pub fn project(&self, p: DVec3) -> Projected {
+        self.camera.project(self.camera.view_point(self.look.frame.place(p)))
     }
 
     /// All vertices on the screen of `camera`.
@@ -166,21 +188,24 @@ pub(crate) struct Material {
 }
 
 impl Material {
-    /// The material of `surface` at a point whose place in the neutral is `rest` (face space), `inside` the face or not.
-    pub fn of(surface: &Surface, eyes: &[Eye], rest: Vec3, inside: f32) -> Self {
-        let color = Vec3::from(surface.color);
+    /// The material of `surface`, whose own color is `color`, at a point whose place in the neutral is `rest` (face space), `inside` the face or not.
+    pub fn of(surface: &Surface, color: Vec3, eyes: &[Eye], rest: Vec3, inside: f32) -> Self {
         let plain = |wrap: f32, gloss: f32, shine: i32| Self { color, wrap: Vec3::splat(wrap), gloss, shine };
         match surface.kind {
-            Kind::Skin => Self {
+            Made::Of(Kind::Skin) | Made::Piece(Finish::Skin) => Self {
                 color: color.lerp(color * LINING, inside),
                 wrap: Vec3::new(0.42, 0.24, 0.18),
                 gloss: 1.0,
                 shine: 20,
             },
-            Kind::Mouth | Kind::Tongue => Self { wrap: Vec3::new(0.35, 0.1, 0.1), ..plain(0.2, 1.6, 50) },
-            Kind::Teeth => plain(0.3, 2.0, 70),
-            Kind::Lash | Kind::Hair | Kind::Hidden => plain(0.3, 0.4, 12),
-            Kind::Eye => match surface.eye.and_then(|e| eyes.get(e)) {
+            Made::Of(Kind::Mouth | Kind::Tongue) => Self { wrap: Vec3::new(0.35, 0.1, 0.1), ..plain(0.2, 1.6, 50) },
+            Made::Of(Kind::Teeth) => plain(0.3, 2.0, 70),
+            Made::Piece(Finish::Matte | Finish::Flat) => plain(0.25, 0.3, 10),
+            Made::Piece(Finish::Bone) => Self { wrap: Vec3::new(0.34, 0.28, 0.22), ..plain(0.3, 0.8, 24) },
+            Made::Piece(Finish::Flesh) => Self { wrap: Vec3::new(0.42, 0.28, 0.14), ..plain(0.3, 1.2, 30) },
+            Made::Piece(Finish::Muscle) => Self { wrap: Vec3::new(0.34, 0.10, 0.10), ..plain(0.2, 1.8, 36) },
+            Made::Of(Kind::Lash | Kind::Hair | Kind::Hidden) => plain(0.3, 0.4, 12),
+            Made::Of(Kind::Eye) => match surface.eye.and_then(|e| eyes.get(e)) {
                 Some(eye) => Self { color: color * iris(eye, rest), ..plain(0.35, 5.0, 420) },
                 None => plain(0.35, 3.0, 200),
             },

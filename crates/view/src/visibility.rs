@@ -55,8 +55,9 @@ impl Openness {
 }
 
 impl Visibility {
-    /// Maps for `scene` on a canvas of `width` x `height`, with key and fill light in `directions` (view space).
-    pub fn compute(scene: &Scene, width: usize, height: usize, directions: [Vec3; 2]) -> Self {
+    /// Maps for triangles `solid` of `scene`, alone, on a canvas of `width` x `height`, with key and fill light in
+    /// `directions` (view space).
+    pub fn compute(scene: &Scene, solid: &[[u32; 3]], width: usize, height: usize, directions: [Vec3; 2]) -> Self {
         let mut shrink = 1;
         while (width / shrink) * (height / shrink) > MAX_PIXELS {
             shrink += 1;
@@ -64,8 +65,8 @@ impl Visibility {
         let (w, h) = (width.div_ceil(shrink), height.div_ceil(shrink));
         let factor = 1.0 / shrink as f32;
         let camera = scene.camera.scaled(factor);
-        let (nearness, normals) = surface(scene, &camera, w, h);
-        let [key, fill] = [0, 1].map(|i| ShadowMap::new(scene, directions[i], MAP_SIDE[i], SOFT[i]));
+        let (nearness, normals) = surface(scene, solid, &camera, w, h);
+        let [key, fill] = [0, 1].map(|i| ShadowMap::new(scene, solid, directions[i], MAP_SIDE[i], SOFT[i]));
         let spiral = [spiral(FINE.1), spiral(WIDE.1)];
         let turns: [Vec2; 16] = std::array::from_fn(|i| Vec2::from_angle(i as f32 / 16.0 * std::f32::consts::TAU));
         let mut light = vec![Vec3::ONE; w * h];
@@ -161,9 +162,9 @@ fn likeness(a: f32, b: f32) -> f32 {
 }
 
 /// Nearness and view-space normal (turned to the camera) of the nearest surface at each pixel.
-fn surface(scene: &Scene, camera: &Camera, width: usize, height: usize) -> (Vec<f32>, Vec<Vec3>) {
+fn surface(scene: &Scene, solid: &[[u32; 3]], camera: &Camera, width: usize, height: usize) -> (Vec<f32>, Vec<Vec3>) {
     let corners: Vec<Corner> = scene.corners(camera);
-    let screen = Screen::new(width, height, &corners, &scene.solid, None);
+    let screen = Screen::new(width, height, &corners, solid);
     let tiles = screen.map_tiles::<1, _>(|tile| {
         let mut out = Vec::with_capacity(TILE * TILE);
         for (i, (&t, &near)) in tile.triangle.iter().zip(&tile.nearness).enumerate() {
@@ -173,7 +174,7 @@ fn surface(scene: &Scene, camera: &Camera, width: usize, height: usize) -> (Vec<
             }
             let (x, y) = ((tile.x + i % TILE) as f64 + 0.5, (tile.y + i / TILE) as f64 + 0.5);
             let shares = screen.shares(t, x, y);
-            let n: Vec3 = (0..3).map(|k| scene.normals[scene.solid[t as usize][k] as usize] * shares[k]).sum();
+            let n: Vec3 = (0..3).map(|k| scene.normals[solid[t as usize][k] as usize] * shares[k]).sum();
             out.push((near, if screen.faces_viewer(t) { n } else { -n }.normalize_or(Vec3::Z)));
         }
         (tile.x, tile.y, out)
@@ -260,7 +261,7 @@ struct ShadowMap {
 }
 
 impl ShadowMap {
-    fn new(scene: &Scene, towards: Vec3, side: usize, soft: f32) -> Self {
+    fn new(scene: &Scene, solid: &[[u32; 3]], towards: Vec3, side: usize, soft: f32) -> Self {
         let right = Vec3::Y.cross(towards).normalize_or(Vec3::X);
         let up = towards.cross(right);
         let reach = (1.8 * scene.camera.half_height()).clamp(1.6, 30.0);
@@ -275,7 +276,7 @@ impl ShadowMap {
                 Corner::new(pixel, depth)
             })
             .collect();
-        map.depths = depth_map(&corners, &scene.solid, side);
+        map.depths = depth_map(&corners, solid, side);
         map
     }
 

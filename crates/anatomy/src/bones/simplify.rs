@@ -241,14 +241,43 @@ pub(crate) fn relax(surface: &mut Surface, sculpt: &Sculpt, n_rounds: usize) {
     for _ in 0..n_rounds {
         flip_edges(surface);
         let goals = middles(surface);
-        surface.positions.par_iter_mut().zip(goals).for_each(|(p, goal)| {
-            let on_border = p.x == 0.0;
-            let normal = sculpt.gradient(*p).normalize_or_zero();
-            let step = goal - *p;
-            let mut q = sculpt.project(*p + 0.6 * (step - normal * normal.dot(step)));
-            q.x = if on_border { 0.0 } else { q.x.max(0.05) };
-            *p = q;
-        });
+        let moved: Vec<DVec3> = (surface.positions.par_iter().zip(goals))
+            .map(|(&p, goal)| {
+                let normal = sculpt.gradient(p).normalize_or_zero();
+                let step = goal - p;
+                let mut q = sculpt.project(p + 0.6 * (step - normal * normal.dot(step)));
+                q.x = if p.x == 0.0 { 0.0 } else { q.x.max(0.05) };
+                q
+            })
+            .collect();
+        let before = std::mem::replace(&mut surface.positions, moved);
+        keep_sides(surface, &before);
+    }
+}
+
+/// Puts vertices of triangles that turned over, or folded back onto a neighbor, to where they were `before`.
+fn keep_sides(surface: &mut Surface, before: &[DVec3]) {
+    let normal = |positions: &[DVec3], t: [u32; 3]| {
+        let [a, b, c] = t.map(|v| positions[v as usize]);
+        (b - a).cross(c - a)
+    };
+    // Sides are those of the vertices, since a sliver's own normal says little.
+    let mut sides = vec![DVec3::ZERO; before.len()];
+    for &t in &surface.triangles {
+        t.iter().for_each(|&v| sides[v as usize] += normal(before, t));
+    }
+    let side =
+        |t: [u32; 3]| t.iter().map(|&v| sides[v as usize].normalize_or_zero()).sum::<DVec3>().normalize_or_zero();
+    // What is put back may fold its own neighbors: a few times over.
+    for _ in 0..4 {
+        let turned = |t: &&[u32; 3]| normal(&surface.positions, **t).normalize_or_zero().dot(side(**t)) < 0.3;
+        let bad: Vec<u32> = surface.triangles.iter().filter(turned).flatten().copied().collect();
+        for &v in &bad {
+            surface.positions[v as usize] = before[v as usize];
+        }
+        if bad.is_empty() {
+            break;
+        }
     }
 }
 

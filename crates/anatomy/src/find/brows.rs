@@ -3,7 +3,7 @@
 use super::Found;
 use super::frame::Frame;
 use super::front::Front;
-use crate::motions::motions;
+use crate::motions::{Motion, motion};
 use risorius_rig::Rig;
 
 /// Places along a brow, from the nose outwards, as parts of the way between the eye's corners.
@@ -15,8 +15,8 @@ pub fn find(rig: &Rig, front: &Front, frame: &Frame, found: &mut Found) {
     for (side, name) in ["left", "right"].into_iter().enumerate() {
         let sign = 1.0 - 2.0 * side as f64;
         let Some(eye) = frame.eyes[side].filter(|_| frame.only_side.is_none_or(|s| s == sign)) else { continue };
-        let shapes = [["browOuterUpLeft", "browDownLeft"], ["browOuterUpRight", "browDownRight"]][side];
-        let brow = motions(rig, &[shapes[0], shapes[1], "browInnerUp"]);
+        let sided = ["browOuterUp", "browDown"].iter().filter_map(|base| frame.sided(rig, base, side));
+        let brow: Vec<Motion> = sided.chain(motion(rig, "browInnerUp")).collect();
         if brow.is_empty() {
             continue;
         }

@@ -5,7 +5,7 @@
 
 use super::front::Front;
 use crate::eyes::{Eye, fit_eyes};
-use crate::motions::{Motion, motion};
+use crate::motions::{Motion, motion, motions};
 use crate::pieces::Pieces;
 use glam::DVec3;
 use risorius_rig::Rig;
@@ -28,36 +28,46 @@ pub struct Frame {
     pub eyeballs: [Option<Eye>; 2],
     /// Middle of the mouth.
     pub mouth: Option<DVec3>,
-    /// What the mouth was found by.
-    pub mouth_source: String,
+    /// Shapes called left move the right side and the other way round.
+    pub swapped: bool,
     /// Distance between the pupils, measured or usual: the unit of windows.
     pub unit: f64,
+}
+
+impl Frame {
+    /// What the shape called `base` does on a side (0 left, 1 right), whichever side the rig calls it after.
+    pub fn sided(&self, rig: &Rig, base: &str, side: usize) -> Option<Motion> {
+        sided(rig, base, side, self.swapped)
+    }
+}
+
+fn sided(rig: &Rig, base: &str, side: usize, swapped: bool) -> Option<Motion> {
+    let called = ["Left", "Right"][if swapped { 1 - side } else { side }];
+    motion(rig, &format!("{base}{called}"))
 }
 
 /// Lays out the face of `rig`; `None` when neither eyes nor a mouth are found.
 pub fn frame(rig: &Rig, pieces: &Pieces, front: &Front) -> Option<Frame> {
     let eyeballs = fit_eyes(pieces);
-    let blink = |side: usize| {
-        let m = motion(rig, ["eyeBlinkLeft", "eyeBlinkRight"][side])?;
-        center_of(pieces, &m, None)
-    };
-    let smiles =
-        ["mouthSmileLeft", "mouthSmileRight"].map(|n| motion(rig, n).and_then(|m| center_of(pieces, &m, None)));
-    let blinks = [0, 1].map(blink);
-    let rough = [&eyeballs.map(|e| e.map(|e| e.center)), &blinks, &smiles];
-    let middle_of = |pair: &[Option<DVec3>; 2]| match pair {
-        [Some(l), Some(r)] if l.x - r.x > 0.01 => Some((l.x + r.x) / 2.0),
-        _ => None,
-    };
-    let mut guesses: Vec<f64> = rough.iter().filter_map(|p| middle_of(p)).collect();
+    let pair = |base: &str| [0, 1].map(|side| sided(rig, base, side, false).and_then(|m| center_of(pieces, &m, None)));
+    let pairs = ["eyeBlink", "mouthSmile", "browOuterUp", "noseSneer"].map(pair);
+    let apart = |p: &[Option<DVec3>; 2]| Some(p[0]?.x - p[1]?.x).filter(|d| d.abs() > 0.005);
+    let n_swapped = pairs.iter().filter_map(apart).filter(|d| *d < 0.0).count();
+    let swapped = 2 * n_swapped > pairs.iter().filter_map(apart).count();
+    let middle_of = |p: &[Option<DVec3>; 2]| apart(p).and_then(|_| Some((p[0]?.x + p[1]?.x) / 2.0));
+    let ball_centers = eyeballs.map(|e| e.map(|e| e.center));
+    let mut guesses: Vec<f64> = std::iter::once(&ball_centers).chain(&pairs).filter_map(middle_of).collect();
     let (middle, symmetry, only_side) = middle_plane(pieces, front, &mut guesses);
-    let side_of = |side: usize| {
+    let blinking = |side: usize| {
         let sign = 1.0 - 2.0 * side as f64;
-        motion(rig, ["eyeBlinkLeft", "eyeBlinkRight"][side]).and_then(|m| center_of(pieces, &m, Some((middle, sign))))
+        sided(rig, "eyeBlink", side, swapped).and_then(|m| center_of(pieces, &m, Some((middle, sign))))
     };
-    let mut eyes = [0, 1].map(|s| eyeballs[s].map(|e| e.center).or_else(|| side_of(s)));
+    let mut eyes = [0, 1].map(|s| ball_centers[s].or_else(|| blinking(s)));
     let mirror = |p: DVec3| DVec3::new(2.0 * middle - p.x, p.y, p.z);
-    if only_side.is_none() {
+    if let Some(side) = only_side {
+        // Vertices of the border blink a little on both sides.
+        eyes[usize::from(side > 0.0)] = None;
+    } else {
         eyes = [eyes[0].or(eyes[1].map(mirror)), eyes[1].or(eyes[0].map(mirror))];
     }
     let unit = match eyes {
@@ -65,11 +75,11 @@ pub fn frame(rig: &Rig, pieces: &Pieces, front: &Front) -> Option<Frame> {
         [Some(e), None] | [None, Some(e)] => 2.0 * (e.x - middle).abs(),
         _ => USUAL_EYES,
     };
-    let (mouth, mouth_source) = mouth_place(rig, pieces, middle, &eyes, unit);
+    let mouth = mouth_place(rig, pieces, middle, &eyes, unit);
     if mouth.is_none() && eyes.iter().all(Option::is_none) {
         return None;
     }
-    Some(Frame { middle, symmetry, only_side, eyes, eyeballs, mouth, mouth_source, unit })
+    Some(Frame { middle, symmetry, only_side, eyes, eyeballs, mouth, swapped, unit })
 }
 
 /// Center of what a motion moves of the face's skin, by the square of the displacement; on one side of a plane if asked.
@@ -130,37 +140,21 @@ fn middle_plane(pieces: &Pieces, front: &Front, guesses: &mut Vec<f64>) -> (f64,
     (x, best.1, Some(side))
 }
 
-/// Middle of the mouth and what it was found by.
-fn mouth_place(
-    rig: &Rig,
-    pieces: &Pieces,
-    middle: f64,
-    eyes: &[Option<DVec3>; 2],
-    unit: f64,
-) -> (Option<DVec3>, String) {
-    let mut centers = Vec::new();
-    let mut names = Vec::new();
-    for name in ["mouthPucker", "mouthFunnel", "mouthSmileLeft", "mouthSmileRight", "mouthPressLeft", "mouthPressRight"]
-    {
-        if let Some(m) = motion(rig, name)
-            && let Some(c) = center_of(pieces, &m, None)
-        {
-            centers.push(c);
-            names.push(m.name);
-        }
-    }
+/// Middle of the mouth.
+fn mouth_place(rig: &Rig, pieces: &Pieces, middle: f64, eyes: &[Option<DVec3>; 2], unit: f64) -> Option<DVec3> {
+    const AROUND: [&str; 6] =
+        ["mouthPucker", "mouthFunnel", "mouthSmileLeft", "mouthSmileRight", "mouthPressLeft", "mouthPressRight"];
+    let mut centers: Vec<DVec3> = motions(rig, &AROUND).iter().filter_map(|m| center_of(pieces, m, None)).collect();
     if centers.is_empty()
-        && let Some(m) = motion(rig, "jawOpen")
-        && let Some(c) = center_of(pieces, &m, None)
+        && let Some(c) = motion(rig, "jawOpen").and_then(|m| center_of(pieces, &m, None))
     {
         centers.push(c + DVec3::Y * 0.2 * unit);
-        names.push(m.name);
     }
     if let Some(count) = (!centers.is_empty()).then_some(centers.len() as f64) {
         let mean = centers.iter().sum::<DVec3>() / count;
-        return (Some(DVec3::new(middle, mean.y, mean.z)), names.join(", "));
+        return Some(DVec3::new(middle, mean.y, mean.z));
     }
     // Mouths are a little more than an eye distance below the eyes.
-    let eye = eyes[0].or(eyes[1]);
-    (eye.map(|e| DVec3::new(middle, e.y - 1.1 * unit, e.z)), "distance from the eyes".into())
+    let eye = eyes[0].or(eyes[1])?;
+    Some(DVec3::new(middle, eye.y - 1.1 * unit, eye.z))
 }

@@ -3,7 +3,7 @@
 use super::Found;
 use super::frame::Frame;
 use super::front::{Front, SkinPoint, flat};
-use crate::motions::{Motion, motion};
+use crate::motions::Motion;
 use crate::pieces::PieceKind;
 use glam::DVec3;
 use risorius_mesh::Bvh;
@@ -11,12 +11,21 @@ use risorius_rig::Rig;
 
 /// Distance between samples in eye distances.
 const STEP: f64 = 0.005;
+/// Skin this much deeper than a lid, in eye distances, is not the other lid.
+const DEEP: f64 = 0.15;
 
 /// The opening in one upright line: skin above and below it.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     upper: SkinPoint,
     lower: SkinPoint,
+}
+
+/// An eye's opening from right to left.
+struct Opening {
+    slots: Vec<Slot>,
+    source: String,
+    confidence: f64,
 }
 
 /// Sets the six landmarks of each eye.
@@ -27,14 +36,16 @@ pub fn find(rig: &Rig, front: &Front, frame: &Frame, found: &mut Found) {
             continue;
         }
         let by_eyeball = frame.eyeballs[side].and_then(|_| opening_by_eyeball(front, frame, side));
-        let blink = motion(rig, ["eyeBlinkLeft", "eyeBlinkRight"][side]);
-        let (slots, source, confidence) = match (by_eyeball, blink) {
-            (Some(slots), _) => (slots, "opening over the eyeball".to_string(), 0.9),
-            (None, Some(blink)) => (opening_by_blink(front, frame, side, &blink), blink.name, 0.7),
+        let blink = frame.sided(rig, "eyeBlink", side);
+        let opening = match (by_eyeball, blink) {
+            (Some(slots), _) => Opening { slots, source: "opening over the eyeball".into(), confidence: 0.9 },
+            (None, Some(blink)) => {
+                Opening { slots: opening_by_blink(front, frame, side, &blink), source: blink.name, confidence: 0.7 }
+            }
             _ => continue,
         };
-        if slots.len() >= 4 {
-            set(front, frame, name, sign, &slots, &source, confidence, found);
+        if opening.slots.len() >= 4 {
+            set(front, frame, (name, sign), &opening, found);
         }
     }
 }
@@ -94,34 +105,26 @@ fn opening_by_blink(front: &Front, frame: &Frame, side: usize, blink: &Motion) -
         if moved[edge].length() < 0.25 * blink.most {
             return None;
         }
-        let target = column[edge].point + moved[edge];
-        let lower = column
-            .iter()
-            .skip(edge)
-            .min_by(|a, b| (a.point.y - target.y).abs().total_cmp(&(b.point.y - target.y).abs()))?;
+        // Where the lid closes; through the opening the depth of the socket is seen, or the back of the head.
+        let (closed, depth) = (column[edge].point.y + moved[edge].y, column[edge].point.z - DEEP * unit);
+        let lower = column.iter().skip(edge + 1).find(|p| p.point.y <= closed + step && p.point.z > depth)?;
         Some(Slot { upper: column[edge], lower: *lower })
     };
     (-n..=n).filter_map(|i| slot_at(center.x + step * i as f64)).collect()
 }
 
-#[allow(clippy::too_many_arguments)]
-fn set(
-    front: &Front,
-    frame: &Frame,
-    name: &str,
-    sign: f64,
-    slots: &[Slot],
-    source: &str,
-    confidence: f64,
-    found: &mut Found,
-) {
+/// Sets the landmarks of the eye called `name`, which lies on the side `sign`.
+fn set(front: &Front, frame: &Frame, (name, sign): (&str, f64), opening: &Opening, found: &mut Found) {
+    let Opening { slots, source, confidence } = opening;
+    let (source, confidence) = (source.as_str(), *confidence);
     let (first, last) = (&slots[0], &slots[slots.len() - 1]);
     let (inner, outer) = if sign > 0.0 { (first, last) } else { (last, first) };
     let middle = |s: &Slot| (s.upper.point + s.lower.point) / 2.0;
     let (inner, outer) = (middle(inner), middle(outer));
     let step = STEP * frame.unit;
     for (what, corner, out) in [("inner", inner, -sign), ("outer", outer, sign)] {
-        if let Some(p) = front.at(corner.x + out * step, corner.y) {
+        let outside = (1..10).filter_map(|i| front.at(corner.x + out * step * i as f64, corner.y));
+        if let Some(p) = outside.into_iter().find(|p| p.point.z > corner.z - DEEP * frame.unit) {
             found.set(front, &format!("eye_{name}_{what}"), p, confidence, source);
         }
     }

@@ -96,7 +96,7 @@ fn gap_in_column(front: &Front, parting: &[Motion], x: f64, y: f64, reach: f64, 
             above = i - 1;
         }
     }
-    for i in below..(column.len() - 1).min(below + limit) {
+    for i in (best..column.len() - 1).take(limit) {
         if is_step(&column[i], &column[i + 1]) && column[i + 1].point.z > column[i].point.z {
             below = i + 1;
         }

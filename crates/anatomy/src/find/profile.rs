@@ -14,9 +14,10 @@ const STEP: f64 = 0.0003;
 /// Points of the middle line that others are measured from.
 #[derive(Debug, Clone, Copy)]
 pub struct Profile {
+    /// Tip of the nose.
     pub pronasale: DVec3,
+    /// Where nose and upper lip meet.
     pub subnasale: DVec3,
-    pub pogonion: Option<DVec3>,
 }
 
 /// Samples of the middle line from `top` to `bottom`; on half a face a little inside of its border.
@@ -46,7 +47,8 @@ pub fn find(front: &Front, frame: &Frame, slit: Option<f64>, found: &mut Found) 
     };
     set("nose_tip", Some(pronasale), 0.95);
     set("subnasale", subnasale, 0.9);
-    set("glabella", Some(glabella), 0.7);
+    // The forehead is nearly flat there: sure in depth, not in height.
+    set("glabella", Some(glabella), 0.5);
     set("nasion", nasion, 0.85);
     if let Some(nasion) = nasion {
         let top = nasion.point.y;
@@ -56,25 +58,24 @@ pub fn find(front: &Front, frame: &Frame, slit: Option<f64>, found: &mut Found) 
         set("nose_bridge_2", at(0.3), 0.8);
         set("nose_bridge_3", at(0.6), 0.8);
         set("rhinion", at(0.45), 0.7);
-        set("trichion", nearest_height(&line, glabella.point.y + 0.85 * unit), 0.35);
     }
     let subnasale = subnasale.map_or(pronasale.point, |s| s.point);
-    let pogonion = chin(front, frame, &line, mouth_y, found);
-    Some(Profile { pronasale: pronasale.point, subnasale, pogonion })
+    chin(front, frame, &line, mouth_y, found);
+    Some(Profile { pronasale: pronasale.point, subnasale })
 }
 
 /// Chin and the fold above it.
-fn chin(front: &Front, frame: &Frame, line: &[SkinPoint], mouth_y: f64, found: &mut Found) -> Option<DVec3> {
+fn chin(front: &Front, frame: &Frame, line: &[SkinPoint], mouth_y: f64, found: &mut Found) {
     let unit = frame.unit;
     let between = |hi: f64, lo: f64| line.iter().filter(move |p| p.point.y <= hi && p.point.y >= lo);
     let forward = |hi: f64, lo: f64| between(hi, lo).max_by(|a, b| a.point.z.total_cmp(&b.point.z)).copied();
-    let lower_lip = forward(mouth_y - 0.005 * unit, mouth_y - 0.22 * unit)?;
+    let Some(lower_lip) = forward(mouth_y - 0.005 * unit, mouth_y - 0.22 * unit) else { return };
     // The chin is the part of the curve below the lips that stands out most to the front and below.
     let chin_most = |down: f64| {
         let score = move |p: &&SkinPoint| p.point.z - down * p.point.y;
         between(mouth_y - 0.3 * unit, mouth_y - 1.0 * unit).max_by(|a, b| score(a).total_cmp(&score(b))).copied()
     };
-    let front_of_chin = chin_most(0.35)?;
+    let Some(front_of_chin) = chin_most(0.35) else { return };
     let supramentale = deepest(line, lower_lip.point, front_of_chin.point);
     let fold_y = supramentale.map_or(lower_lip.point.y - 0.15 * unit, |s| s.point.y);
     let pogonion = forward(fold_y, front_of_chin.point.y - 0.05 * unit).unwrap_or(front_of_chin);
@@ -88,7 +89,6 @@ fn chin(front: &Front, frame: &Frame, line: &[SkinPoint], mouth_y: f64, found: &
     if let Some(p) = chin_most(1.4) {
         found.set(front, "chin_middle", p, 0.7, "profile");
     }
-    Some(pogonion.point)
 }
 
 /// Of the line between `a` and `b`, the point farthest behind their chord.

@@ -37,9 +37,8 @@ pub(super) struct Row {
 }
 
 /// Solids of all drafts, each pair as left and right.
-pub(super) fn all(drafts: &[Draft]) -> Vec<Muscle> {
-    let obstacles = bones::Obstacles::new();
-    let fitted: Vec<SplineSolid> = drafts.par_iter().map(|d| fitted(d, &obstacles)).collect();
+pub(super) fn all(drafts: &[Draft], obstacles: &bones::Obstacles) -> Vec<Muscle> {
+    let fitted: Vec<SplineSolid> = drafts.par_iter().map(|d| fitted(d, obstacles)).collect();
     let mut out = Vec::new();
     for (draft, solid) in drafts.iter().zip(fitted) {
         let muscle = |name: String, solid| Muscle { name, origin: draft.origin, insertion: draft.insertion, solid };
@@ -102,9 +101,9 @@ fn is_ring(rows: &[Row]) -> bool {
 fn symmetrize(rows: &mut [Row]) {
     let n = rows.len();
     let old: Vec<Vec<DVec3>> = rows.iter().map(|r| r.points.clone()).collect();
-    for i in 0..n {
-        for j in 0..old[i].len() {
-            rows[i].points[j] = 0.5 * (old[i][j] + old[n - 1 - i][j] * DVec3::new(-1.0, 1.0, 1.0));
+    for (i, row) in rows.iter_mut().enumerate() {
+        for (p, image) in row.points.iter_mut().zip(&old[n - 1 - i]) {
+            *p = 0.5 * (*p + *image * DVec3::new(-1.0, 1.0, 1.0));
         }
     }
 }

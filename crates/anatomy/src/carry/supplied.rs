@@ -1,0 +1,108 @@
+//! Bones that the user brings: checked against the head, then used as they are.
+
+use crate::bones::Bones;
+use crate::error::AnatomyError;
+use crate::note::Note;
+use crate::outer::OuterSkin;
+use glam::DVec3;
+use risorius_mesh::Surface;
+
+/// Surfaces in meters, +Y up, +Z front, in the place where they belong.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Supplied {
+    /// Skull without the jaw.
+    pub cranium: Option<Surface>,
+    /// Lower jaw.
+    pub mandible: Option<Surface>,
+    /// Upper teeth.
+    pub teeth_upper: Option<Surface>,
+    /// Lower teeth.
+    pub teeth_lower: Option<Surface>,
+}
+
+/// Factors that tell one unit from another: what to multiply by, and what went wrong.
+const MIXED: [(f64, &str); 7] = [
+    (0.001, "it seems to be in mm: say so when it is read"),
+    (0.01, "it seems to be in cm: say so when it is read"),
+    (0.0254, "it seems to be in inches: say so when it is read"),
+    (0.1, "its mm were read as cm, or its cm as dm: say its unit when it is read"),
+    (10.0, "its cm were read as mm: say its unit when it is read"),
+    (2.54, "its inches were read as cm: say its unit when it is read"),
+    (1.0 / 2.54, "its cm were read as inches: say its unit when it is read"),
+];
+
+/// Puts supplied bones and teeth in the place of carried ones.
+pub fn place(
+    supplied: &Supplied,
+    bones: &mut Bones,
+    teeth: &mut [Surface; 2],
+    skin: &OuterSkin,
+    notes: &mut Vec<Note>,
+) -> Result<(), AnatomyError> {
+    let [upper, lower] = teeth;
+    for (name, given, place) in [
+        ("cranium", &supplied.cranium, &mut bones.cranium),
+        ("mandible", &supplied.mandible, &mut bones.mandible),
+        ("upper teeth", &supplied.teeth_upper, upper),
+        ("lower teeth", &supplied.teeth_lower, lower),
+    ] {
+        let Some(given) = given else { continue };
+        check(name, given, place, skin, notes)?;
+        *place = given.clone();
+    }
+    Ok(())
+}
+
+/// Size, place and share outside of the skin, against what was carried.
+fn check(
+    bone: &'static str,
+    given: &Surface,
+    carried: &Surface,
+    skin: &OuterSkin,
+    notes: &mut Vec<Note>,
+) -> Result<(), AnatomyError> {
+    let fail = |reason: String, advice: &str| Err(AnatomyError::SuppliedBone { bone, reason, advice: advice.into() });
+    let n = given.positions.len() as u32;
+    if given.triangles.is_empty() || given.triangles.iter().flatten().any(|&v| v >= n) {
+        return fail("it has no triangles, or some without vertices".into(), "give a triangle surface");
+    }
+    if given.positions.iter().any(|p| !p.is_finite()) {
+        return fail("it has vertices that are not finite".into(), "repair the file");
+    }
+    let (center, size) = extent(given);
+    let (expected, expected_size) = if carried.positions.is_empty() { (center, size) } else { extent(carried) };
+    let ratio = size / expected_size;
+    if !(0.4..2.5).contains(&ratio) {
+        let mixed = MIXED.iter().find(|(factor, _)| (ratio * factor).ln().abs() < 0.25);
+        let advice = mixed.map_or(format!("scale it by about {:.2}", 1.0 / ratio), |m| m.1.to_string());
+        let reason = format!("it is {size:.2} m large where {expected_size:.2} m are expected");
+        return Err(AnatomyError::SuppliedBone { bone, reason, advice });
+    }
+    let away = center.distance(expected);
+    if away > 0.5 * expected_size {
+        let reason = format!("its middle is {:.0} mm from where it belongs", 1000.0 * away);
+        return fail(reason, "bring it into the place of the rig's head, with the same axes");
+    }
+    let outside = given.positions.iter().filter(|p| skin.depth(**p, 0.05).is_some_and(|d| d.0 < 0.0)).count();
+    let part = outside as f64 / given.positions.len() as f64;
+    if part > 0.25 {
+        let reason = format!("{:.0} % of its vertices lie outside of the skin", 100.0 * part);
+        return fail(
+            reason,
+            "scale and place it inside of the skin, or leave it out and let the built-in one be carried",
+        );
+    }
+    if outside > 0 {
+        let what =
+            format!("{outside} of {} vertices of the given {bone} lie outside of the skin", given.positions.len());
+        notes.push(Note::new(what, "flesh cannot be made there; scale or move the bone a little"));
+    }
+    Ok(())
+}
+
+/// Middle and diagonal of the box around a surface.
+fn extent(surface: &Surface) -> (DVec3, f64) {
+    let fold = |(lo, hi): (DVec3, DVec3), p: &DVec3| (lo.min(*p), hi.max(*p));
+    let (lo, hi) = surface.positions.iter().fold((DVec3::MAX, DVec3::MIN), fold);
+    ((lo + hi) / 2.0, (hi - lo).length())
+}

@@ -1,0 +1,125 @@
+//! A face ready to simulate: the artist's rig, what lies beneath it, and the flesh between.
+
+use crate::flesh::Flesh;
+use risorius_anatomy::carry::Anatomy;
+use risorius_rig::Rig;
+
+/// Rig, anatomy and flesh; saved as a `.face` file.
+#[derive(Debug, Clone)]
+pub struct Face {
+    /// The artist's rig, to the bit.
+    pub rig: Rig,
+    /// Bones, muscles, landmarks, motions, in meters.
+    pub anatomy: Anatomy,
+    /// The volume and how it follows the rig.
+    pub flesh: Flesh,
+    /// How it was made.
+    pub report: BuildReport,
+}
+
+/// Figures of a build.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct BuildReport {
+    /// Nodes of the volume.
+    pub n_nodes: usize,
+    /// Elements of the volume.
+    pub n_tets: usize,
+    /// Quality of the volume in the neutral.
+    pub quality: QualityReport,
+    /// Distance from skin vertices to the volume's surface in the neutral, mean and largest, mm.
+    #[serde(deserialize_with = "numbers")]
+    pub embedding_mm: [f64; 2],
+    /// Pairs of skin vertices across closed lips and lids, and those whose middle is in an element though outside the skin.
+    pub n_slit_pairs: usize,
+    /// Must be 0.
+    pub n_fused_pairs: usize,
+    /// Sliders that part the slits, and their values.
+    pub parting_pose: Vec<(String, f32)>,
+    /// One entry per shape of the rig.
+    pub shapes: Vec<ShapeReport>,
+    /// What blending pairs of shapes does.
+    pub pairs: PairReport,
+    /// Time and memory of each stage.
+    pub stages: Vec<StageReport>,
+}
+
+/// Shape of the elements.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct QualityReport {
+    /// Smallest dihedral angle, degrees.
+    #[serde(deserialize_with = "number")]
+    pub min_dihedral_deg: f64,
+    /// Mean over elements of their smallest dihedral angle, degrees.
+    #[serde(deserialize_with = "number")]
+    pub mean_min_dihedral_deg: f64,
+    /// Smallest ratio of volume to edge length, 1 for a regular element.
+    #[serde(deserialize_with = "number")]
+    pub min_volume_ratio: f64,
+    /// Its mean.
+    #[serde(deserialize_with = "number")]
+    pub mean_volume_ratio: f64,
+}
+
+/// How well the volume follows one shape.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct ShapeReport {
+    /// Name of the shape.
+    pub name: String,
+    /// Distance between the shape and what the volume does to the skin, mean and largest over the skin it moves, mm.
+    #[serde(deserialize_with = "numbers")]
+    pub fit_mm: [f64; 2],
+    /// Smallest volume of an element relative to the neutral.
+    #[serde(deserialize_with = "number")]
+    pub least_j: f64,
+    /// Nodes that had to be untangled.
+    pub n_untangled: usize,
+    /// Solver iterations.
+    pub iterations: usize,
+}
+
+/// What happens when two shapes are fully on.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct PairReport {
+    /// Pairs tried.
+    pub n_pairs: usize,
+    /// Pairs that invert an element when blended as they are, and are repaired when evaluated.
+    pub n_repaired: usize,
+    /// Pairs that could not be repaired, by name.
+    pub unrepaired: Vec<[String; 2]>,
+    /// The worst pair and its smallest relative volume before repair.
+    #[serde(deserialize_with = "named_number")]
+    pub worst: Option<([String; 2], f64)>,
+}
+
+/// One stage of a build.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct StageReport {
+    /// What was done.
+    pub name: String,
+    /// How long it took.
+    #[serde(deserialize_with = "number")]
+    pub seconds: f64,
+    /// Largest memory of the process so far, MB; 0 where the system does not tell.
+    #[serde(deserialize_with = "number")]
+    pub peak_mb: f64,
+}
+
+/// JSON has no number for what is not finite and writes null; a report with one is read back all the same.
+fn number<'de, D: serde::Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    <Option<f64> as serde::Deserialize>::deserialize(from).map(|x| x.unwrap_or(f64::NAN))
+}
+
+fn numbers<'de, D: serde::Deserializer<'de>>(from: D) -> Result<[f64; 2], D::Error> {
+    <[Option<f64>; 2] as serde::Deserialize>::deserialize(from).map(|all| all.map(|x| x.unwrap_or(f64::NAN)))
+}
+
+fn named_number<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<([String; 2], f64)>, D::Error> {
+    type Named = Option<([String; 2], Option<f64>)>;
+    let read = <Named as serde::Deserialize>::deserialize(from)?;
+    Ok(read.map(|(names, x)| (names, x.unwrap_or(f64::NAN))))
+}

@@ -1,0 +1,411 @@
+//! Repairs inverted or too flat tets by moving few nodes a little.
+//!
+//! Around every bad tet (`det F` over its rest shape below a threshold) a few rings of movable nodes are freed. There,
+//! the regularized foldover-free energy of [Garanzha21, untangling] is minimized by projected Newton with a weak pull
+//! to the input while its regularization is lowered, until every tet is above the threshold. From that state, nodes are
+//! drawn back to the input behind a barrier at the threshold, so that in the end only what is needed has moved. Where
+//! this fails, the neighborhood grows and the attempt is repeated; where it fails at the largest neighborhood, the
+//! nodes go back and the tets are named.
+//!
+//! When nothing is bad, the cost is one determinant per tet. The order of work is fixed, so results are the same on any
+//! number of threads. Limits: the topology stays; tets without movable nodes cannot be helped.
+
+use crate::energy::Energy;
+use crate::foldover::{Foldover, Mode};
+use crate::newton::{Options, minimize};
+use crate::springs::{Spring, Springs};
+use crate::system::{Problem, System};
+use crate::tissue::TissueRest;
+use crate::{SolveError, check_length};
+use glam::{DMat3, DVec3};
+use rayon::prelude::*;
+use risorius_linalg::Stencil;
+use risorius_mesh::progress::silent;
+use risorius_mesh::tets::edge_matrix;
+
+/// How far to go.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct UntangleOptions {
+    /// Every tet shall have at least this ratio of volume to rest volume, more than 0, below 1. Default 0.1.
+    pub threshold: f64,
+    /// Rings of nodes around bad tets that may move at first. Default 2.
+    pub first_rings: usize,
+    /// Rings at most. Default 12: a whole face is about 30 across.
+    pub last_rings: usize,
+}
+
+impl Default for UntangleOptions {
+    fn default() -> Self {
+        Self { threshold: 0.1, first_rings: 2, last_rings: 12 }
+    }
+}
+
+/// What was done.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Untangled {
+    /// Number of bad tets before.
+    pub n_bad: usize,
+    /// Tets that are still bad: empty on success.
+    pub still_bad: Vec<u32>,
+    /// Nodes that were moved, ascending.
+    pub moved: Vec<u32>,
+    /// The longest motion of a node, meters.
+    pub longest_motion: f64,
+}
+
+/// Moves nodes of `x` so that every tet is upright over its rest shape. Nodes that are not movable stay.
+pub fn untangle(
+    tets: &[Stencil],
+    rest: &TissueRest,
+    x: &mut [DVec3],
+    movable: &[bool],
+    options: &UntangleOptions,
+) -> Result<Untangled, SolveError> {
+    check_length("rest tets", rest.inverse.len(), tets.len())?;
+    check_length("movable nodes", movable.len(), x.len())?;
+    crate::check_values("threshold", [options.threshold].into_iter())?;
+    let mut bad = bad_tets(tets, rest, x, options.threshold);
+    let mut result = Untangled { n_bad: bad.len(), ..Untangled::default() };
+    if bad.is_empty() {
+        return Ok(result);
+    }
+    if !x.iter().all(|p| p.is_finite()) {
+        return Err(SolveError::BadStart);
+    }
+    let before = x.to_vec();
+    let neighbors = Neighbors::prepare(x.len(), tets);
+    let mut rings = options.first_rings;
+    let mut last_size = 0;
+    loop {
+        // Tets that cannot move are given up; they must not make the others grow for ever.
+        let (hopeless, hopeful): (Vec<u32>, Vec<u32>) =
+            bad.iter().partition(|&&t| !tets[t as usize].iter().any(|&v| movable[v as usize]));
+        let region = neighbors.region(tets, &hopeful, movable, rings);
+        if hopeful.is_empty() || region.is_empty() || (region.len() == last_size && rings > options.first_rings) {
+            result.still_bad = [hopeless, hopeful].concat();
+            break;
+        }
+        last_size = region.len();
+        // No tet has free nodes of two patches, so they do not feel each other.
+        let patches = neighbors.patches(tets, &region);
+        let repairs: Vec<Option<Vec<DVec3>>> = patches
+            .par_iter()
+            .map(|patch| repair(tets, rest, x, patch, &neighbors, options))
+            .collect::<Result<_, _>>()?;
+        for (patch, state) in patches.iter().zip(repairs) {
+            for (&node, position) in patch.iter().zip(state.into_iter().flatten()) {
+                x[node as usize] = position;
+            }
+        }
+        let left = bad_tets(tets, rest, x, options.threshold);
+        if left.len() == hopeless.len() || rings >= options.last_rings {
+            result.still_bad = left;
+            break;
+        }
+        if left.len() < bad.len() {
+            last_size = 0;
+        }
+        bad = left;
+        rings += rings.div_ceil(2).max(1);
+    }
+    result.still_bad.sort_unstable();
+    for (node, (old, new)) in before.iter().zip(&*x).enumerate() {
+        if old != new {
+            result.moved.push(node as u32);
+            result.longest_motion = result.longest_motion.max(old.distance(*new));
+        }
+    }
+    Ok(result)
+}
+
+/// Tets below the threshold; one that is not a number counts.
+fn bad_tets(tets: &[Stencil], rest: &TissueRest, x: &[DVec3], threshold: f64) -> Vec<u32> {
+    let good = |tet: usize| 6.0 * rest.volume[tet] * threshold <= edge_matrix(x, tets[tet]).determinant();
+    (0..tets.len()).into_par_iter().with_min_len(1024).filter(|&tet| !good(tet)).map(|tet| tet as u32).collect()
+}
+
+/// The tets of every node.
+struct Neighbors {
+    start: Vec<u32>,
+    tet: Vec<u32>,
+}
+
+impl Neighbors {
+    fn prepare(n_nodes: usize, tets: &[Stencil]) -> Self {
+        let mut start = vec![0u32; n_nodes + 1];
+        tets.iter().flatten().for_each(|&node| start[node as usize + 1] += 1);
+        (0..n_nodes).for_each(|v| start[v + 1] += start[v]);
+        let mut next = start.clone();
+        let mut tet = vec![0; start[n_nodes] as usize];
+        for (at, &node) in tets.iter().flatten().enumerate() {
+            tet[next[node as usize] as usize] = at as u32 / 4;
+            next[node as usize] += 1;
+        }
+        Self { start, tet }
+    }
+
+    fn of(&self, node: u32) -> &[u32] {
+        &self.tet[self.start[node as usize] as usize..self.start[node as usize + 1] as usize]
+    }
+
+    /// Movable nodes within so many rings of the tets, ascending.
+    fn region(&self, tets: &[Stencil], seeds: &[u32], movable: &[bool], rings: usize) -> Vec<u32> {
+        let mut inside = vec![false; movable.len()];
+        let mut front: Vec<u32> = Vec::new();
+        let mut enter = |tet: u32, next: &mut Vec<u32>| {
+            for &node in &tets[tet as usize] {
+                if movable[node as usize] && !std::mem::replace(&mut inside[node as usize], true) {
+                    next.push(node);
+                }
+            }
+        };
+        seeds.iter().for_each(|&tet| enter(tet, &mut front));
+        let mut all = front.clone();
+        for _ in 0..rings {
+            let mut next = Vec::new();
+            front.iter().for_each(|&node| self.of(node).iter().for_each(|&tet| enter(tet, &mut next)));
+            all.extend(&next);
+            front = next;
+        }
+        all.sort_unstable();
+        all
+    }
+
+    /// The connected pieces of a region: no tet has nodes of two.
+    fn patches(&self, tets: &[Stencil], region: &[u32]) -> Vec<Vec<u32>> {
+        let mut waiting: std::collections::BTreeSet<u32> = region.iter().copied().collect();
+        let mut patches = Vec::new();
+        while let Some(first) = waiting.pop_first() {
+            let (mut patch, mut at) = (vec![first], 0);
+            while at < patch.len() {
+                for &tet in self.of(patch[at]) {
+                    patch.extend(tets[tet as usize].iter().filter(|&node| waiting.remove(node)));
+                }
+                at += 1;
+            }
+            patch.sort_unstable();
+            patches.push(patch);
+        }
+        patches
+    }
+}
+
+/// A patch with its own numbering: free nodes first, then the nodes around them.
+struct Patch {
+    nodes: Vec<u32>,
+    n_free: usize,
+    tets: Vec<Stencil>,
+    inverse: Vec<DMat3>,
+    /// Mean edge length.
+    size: f64,
+}
+
+impl Patch {
+    fn prepare(tets: &[Stencil], rest: &TissueRest, free: &[u32], neighbors: &Neighbors) -> Self {
+        let mut touched: Vec<u32> = free.iter().flat_map(|&node| neighbors.of(node)).copied().collect();
+        touched.sort_unstable();
+        touched.dedup();
+        let mut around: Vec<u32> = touched.iter().flat_map(|&tet| tets[tet as usize]).collect();
+        around.sort_unstable();
+        around.dedup();
+        around.retain(|node| free.binary_search(node).is_err());
+        let local = |node: u32| match free.binary_search(&node) {
+            Ok(at) => at as u32,
+            Err(_) => (free.len() + around.partition_point(|&other| other < node)) as u32,
+        };
+        let mean = touched.iter().map(|&tet| rest.volume[tet as usize].cbrt()).sum::<f64>() / touched.len() as f64;
+        Self {
+            tets: touched.iter().map(|&tet| tets[tet as usize].map(local)).collect(),
+            inverse: touched.iter().map(|&tet| rest.inverse[tet as usize]).collect(),
+            nodes: [free, &around].concat(),
+            n_free: free.len(),
+            // A regular tet with edge a has the volume a^3 / 8.5.
+            size: 2.04 * mean,
+        }
+    }
+}
+
+/// Unfolds one patch and draws it back: the positions of its free nodes, or none if it is good or cannot be helped.
+fn repair(
+    tets: &[Stencil],
+    rest: &TissueRest,
+    x: &[DVec3],
+    free: &[u32],
+    neighbors: &Neighbors,
+    options: &UntangleOptions,
+) -> Result<Option<Vec<DVec3>>, SolveError> {
+    let patch = Patch::prepare(tets, rest, free, neighbors);
+    let input: Vec<DVec3> = patch.nodes.iter().map(|&node| x[node as usize]).collect();
+    let held: Vec<bool> = (0..patch.nodes.len()).map(|node| node >= patch.n_free).collect();
+    // A margin for the rounding of the check on the whole mesh.
+    let floor = options.threshold * (1.0 + 1e-9) + 1e-14;
+    let mut energy =
+        Foldover { tets: patch.tets.clone(), inverse: patch.inverse.clone(), floor, mode: Mode::Unfold(1.0) };
+    let least = |x: &[DVec3], energy: &Foldover| energy.smallest_det(x, 0..energy.tets.len());
+    if least(&input, &energy) >= floor {
+        return Ok(None);
+    }
+    let pull = |weight: f64| -> Result<Springs, SolveError> {
+        let stiffness = weight / (patch.size * patch.size);
+        let springs: Vec<Spring> =
+            (0..patch.n_free).map(|node| Spring::at_node(node as u32, input[node], stiffness)).collect();
+        Springs::prepare(&springs)
+    };
+    let weak = pull(1e-2)?;
+    let system = System::prepare(&held, &[&patch.tets, weak.stencils()])?;
+    let newton = Options {
+        force_tolerance: 1e-4 / patch.size,
+        step_tolerance: 1e-5 * patch.size,
+        max_iterations: 4,
+        allow_inversion: true,
+    };
+    let mut now = input.clone();
+    if !unfold(&system, &mut energy, &weak, &mut now, &newton)? {
+        return Ok(None);
+    }
+    let mut near = now.clone();
+    energy.mode = Mode::Keep(1e-2);
+    let problem = Problem { system: &system, energies: &[&energy, &pull(1.0)?], loads: &[] };
+    let precise = Options { max_iterations: 60, step_tolerance: 1e-3 * patch.size, ..newton };
+    let back = minimize(&problem, &mut near, &precise, &silent);
+    let mut state = if back.is_ok() && least(&near, &energy) >= floor { near } else { now };
+    state.truncate(patch.n_free);
+    Ok(Some(state))
+}
+
+/// Lowers the regularization until every tet is above the floor; false if that does not happen.
+fn unfold(
+    system: &System,
+    energy: &mut Foldover,
+    pull: &Springs,
+    x: &mut [DVec3],
+    newton: &Options,
+) -> Result<bool, SolveError> {
+    let count = energy.tets.len();
+    let mut eps = f64::INFINITY;
+    for _ in 0..40 {
+        let excess = energy.smallest_det(x, 0..count) - energy.floor;
+        if excess > 0.0 {
+            return Ok(true);
+        }
+        // Large enough that the worst tet still feels its way out, and never growing.
+        eps = (0.7 * eps).min((1e-6 + 0.04 * excess * excess).sqrt()).max(1e-4);
+        energy.mode = Mode::Unfold(eps);
+        let problem = Problem { system, energies: &[&*energy, pull], loads: &[] };
+        if minimize(&problem, x, newton, &silent).is_err() {
+            return Ok(false);
+        }
+    }
+    Ok(energy.smallest_det(x, 0..count) > energy.floor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{Random, bar};
+    use risorius_mesh::tets::TetMesh;
+
+    fn inner_nodes(mesh: &TetMesh, size: f64) -> Vec<bool> {
+        mesh.nodes.iter().map(|p| p.min_element() > 1e-9 && p.max_element() < size - 1e-9).collect()
+    }
+
+    fn run(mesh: &TetMesh, x: &mut [DVec3], movable: &[bool]) -> Untangled {
+        let rest = TissueRest::prepare(&mesh.tets, &mesh.nodes).unwrap();
+        let before = x.to_vec();
+        let result = untangle(&mesh.tets, &rest, x, movable, &UntangleOptions::default()).unwrap();
+        assert_eq!(result.still_bad, bad_tets(&mesh.tets, &rest, x, 0.1));
+        for (node, (a, b)) in before.iter().zip(&*x).enumerate() {
+            assert_eq!(a != b, result.moved.binary_search(&(node as u32)).is_ok());
+            assert!(a == b || movable[node]);
+        }
+        result
+    }
+
+    #[test]
+    fn nothing_bad_nothing_moved() {
+        let mesh = bar([4, 4, 4], DVec3::splat(0.04));
+        let mut x = mesh.nodes.clone();
+        assert_eq!(run(&mesh, &mut x, &vec![true; mesh.nodes.len()]), Untangled::default());
+    }
+
+    #[test]
+    fn random_tangles_are_untangled() {
+        let mesh = bar([7, 7, 7], DVec3::splat(0.07));
+        let movable = inner_nodes(&mesh, 0.07);
+        let mut random = Random(1);
+        for round in 0..6 {
+            let mut x = mesh.nodes.clone();
+            for (p, _) in x.iter_mut().zip(&movable).filter(|(_, m)| **m) {
+                // Few nodes thrown far, then all nodes shaken.
+                if round < 3 && random.number() > 0.9 {
+                    *p += 0.02 * random.vector();
+                } else if round >= 3 {
+                    *p += 0.008 * random.vector();
+                }
+            }
+            let result = run(&mesh, &mut x, &movable);
+            assert!(result.n_bad > 20 && result.still_bad.is_empty(), "round {round}: {result:?}");
+            assert!(result.longest_motion < 0.035);
+        }
+    }
+
+    #[test]
+    fn one_node_pulled_through_comes_back_only_as_far_as_needed() {
+        let mesh = bar([6, 6, 6], DVec3::splat(0.06));
+        let movable = inner_nodes(&mesh, 0.06);
+        let mut x = mesh.nodes.clone();
+        let node = mesh.nodes.iter().position(|p| p.distance(DVec3::splat(0.03)) < 1e-9).unwrap();
+        x[node] += DVec3::new(0.012, 0.003, -0.002);
+        let result = run(&mesh, &mut x, &movable);
+        assert!(result.still_bad.is_empty() && result.longest_motion < 0.008, "{result:?}");
+        assert!(x[node].distance(mesh.nodes[node]) > 0.002);
+    }
+
+    #[test]
+    fn a_collapsed_star_opens() {
+        let mesh = bar([5, 5, 5], DVec3::splat(0.05));
+        let movable = inner_nodes(&mesh, 0.05);
+        let mut x = mesh.nodes.clone();
+        let center = mesh.nodes.iter().position(|p| p.distance(DVec3::splat(0.02)) < 1e-9).unwrap();
+        let onto: Vec<u32> = mesh.tets.iter().filter(|t| t.contains(&(center as u32))).flatten().copied().collect();
+        for node in onto {
+            if movable[node as usize] {
+                x[node as usize] = x[center];
+            }
+        }
+        let result = run(&mesh, &mut x, &movable);
+        assert!(result.n_bad > 10 && result.still_bad.is_empty(), "{result:?}");
+    }
+
+    #[test]
+    fn the_impossible_is_told() {
+        let mesh = bar([4, 4, 4], DVec3::splat(0.04));
+        let movable = inner_nodes(&mesh, 0.04);
+        // A boundary node pushed through to the other side, and boundary tets that nothing can help.
+        let mut x = mesh.nodes.clone();
+        let node = mesh.nodes.iter().position(|p| p.distance(DVec3::new(0.02, 0.02, 0.0)) < 1e-9).unwrap();
+        x[node].z = 0.05;
+        let before = x.clone();
+        let result = run(&mesh, &mut x, &movable);
+        assert!(!result.still_bad.is_empty());
+        assert!(result.still_bad.iter().any(|&t| mesh.tets[t as usize].contains(&(node as u32))));
+        assert!(x.iter().all(|p| p.is_finite()));
+        // With its star free to move, the rest stays where it was if it cannot be helped.
+        assert_eq!(x[node], before[node]);
+    }
+
+    #[test]
+    fn any_number_of_threads_gives_the_same_bits() {
+        let mesh = bar([6, 6, 6], DVec3::splat(0.06));
+        let movable = inner_nodes(&mesh, 0.06);
+        let with = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let mut random = Random(3);
+            let mut x = mesh.nodes.clone();
+            x.iter_mut().zip(&movable).filter(|(_, m)| **m).for_each(|(p, _)| *p += 0.007 * random.vector());
+            pool.install(|| run(&mesh, &mut x, &movable));
+            x
+        };
+        assert_eq!(with(1), with(3));
+    }
+}
