@@ -83,7 +83,6 @@ impl<'g, 'h> Contact<'g, 'h> {
     pub fn least_distance(&self, field: &Field) -> f64 {
         let solids = self.solids(field);
         let at = |&v: &u32| least(&solids, self.ground.points[v as usize] + field[v as usize]);
-        if std::env::var("SHOWV").is_ok() { let w=self.near.iter().min_by(|a,b| at(a).total_cmp(&at(b))).unwrap(); eprintln!("{:?} -> {:?}", self.ground.points[*w as usize], self.ground.points[*w as usize]+field[*w as usize]); }
         self.near.iter().map(at).fold(f64::INFINITY, f64::min)
     }
 

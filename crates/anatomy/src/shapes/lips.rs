@@ -120,10 +120,11 @@ impl<'g, 'h> Lips<'g, 'h> {
     /// The sheet in which skin within `reach` of the lips follows them; nose, lids and ears stay.
     fn sheet(&self, reach: f64) -> Fill<'g, 'h> {
         let ground = self.ground;
-        let nose = ground.marked(&["nose"]);
+        let (nose, lining) = (ground.marked(&["nose"]), ground.marked(&["mouth_bag"]));
         let given = (0..ground.n_skin).map(|v| {
             let d = self.distance[v];
-            self.is_lip(v) || d > reach || (nose[v] && d > 15.0)
+            // The furrows between lips and gums hold the lining.
+            self.is_lip(v) || d > reach || (nose[v] && d > 15.0) || (lining[v] && d > 16.0)
         });
         Fill::prepare(ground, given.collect(), Sheet::Plate)
     }
