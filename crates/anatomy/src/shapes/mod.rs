@@ -8,6 +8,7 @@
 
 mod contact;
 mod fill;
+mod folds;
 mod ground;
 mod jaw;
 mod lids;
@@ -28,7 +29,7 @@ use ground::{Field, Ground, MM, ramp};
 use jaw::Jaw;
 use lids::{LidPose, Lids};
 use lips::{Lip, LipPose, Lips};
-use pulls::{add, left_half, masked, pulled};
+use pulls::{add, left_half, masked, pulled, slide};
 use rayon::prelude::*;
 use risorius_rig::names::ARKIT;
 use risorius_rig::{Deltas, Rig, Role, Shape, Slider};
@@ -153,14 +154,28 @@ impl<'g, 'h> Makers<'g, 'h> {
         masked(&mut around, |v| ramp(self.lips.distance[v], 0.0, 12.0), self.ground.n_skin);
         masked(&mut around, |v| ramp(self.lid_edge_distance[v], 1.0, 12.0), self.ground.n_skin);
         add(&mut field, 1.0, &around);
+        self.fold(&mut field, shape.name);
         field
+    }
+
+    fn fold(&self, field: &mut Field, base: &str) {
+        if let Some((_, [depth, height])) = mouth::FOLDS.iter().find(|f| f.0 == base) {
+            let mut fold = folds::nasolabial(self.ground, *depth, *height);
+            masked(&mut fold, |v| ramp(self.lips.distance[v], 2.0, 10.0), self.ground.n_skin);
+            masked(&mut fold, |v| ramp(self.lid_edge_distance[v], 1.0, 12.0), self.ground.n_skin);
+            add(field, 1.0, &fold);
+        }
     }
 
     fn upper(&self, base: &str) -> Field {
         let Some(shape) = upper::UPPER.iter().find(|u| u.name == base) else { return self.ground.still() };
         let mut field = pulled(self.ground, shape.pulls);
         masked(&mut field, |v| ramp(self.lid_edge_distance[v], 1.0, 12.0), self.ground.n_skin);
-        masked(&mut field, |v| ramp(self.lips.distance[v], 0.0, 12.0), self.ground.n_skin);
+        masked(&mut field, |v| ramp(self.lips.distance[v], -4.0, shape.off_lips), self.ground.n_skin);
+        self.fold(&mut field, base);
+        if shape.slide > 0.0 {
+            slide(self.ground, &mut field, &["forehead", "brow_left", "brow_right", "scalp"], shape.slide);
+        }
         let lids = self.lids.posed(&LidPose { upper: shape.lids[0], lower: shape.lids[1], ..LidPose::default() });
         add(&mut field, 1.0, &lids);
         add(&mut field, 1.0, &self.ground.mirrored(&lids));
@@ -189,7 +204,7 @@ impl<'g, 'h> Makers<'g, 'h> {
         let mut field = self.jaw.moved(degrees, slide);
         let part = degrees / JAW_OPEN.0;
         let narrow = LipPose {
-            corner: [-3.2 * part, 0.0, -1.0 * part],
+            corner: [-3.2 * part, 0.0, -part],
             upper: Lip { side: [-0.8 * part, 0.0, -0.4 * part], ..Lip::default() },
             lower: Lip { side: [-1.2 * part, 0.0, 0.0], ..Lip::default() },
         };
@@ -273,8 +288,8 @@ impl<'g, 'h> Makers<'g, 'h> {
 
 /// Lips of puffed cheeks: sealed, and a little forward.
 fn puffed_lips() -> LipPose {
-    let lip = Lip { middle: [0.0, 1.6], side: [0.2, 0.0, 1.8], roll: 6.0, thin: 0.08 };
-    LipPose { upper: lip, lower: lip, corner: [-0.6, 0.0, 1.8] }
+    let lip = Lip { middle: [0.0, 2.4], side: [0.4, 0.0, 3.2], roll: 4.0, thin: 0.06 };
+    LipPose { upper: lip, lower: lip, corner: [1.2, 0.0, 4.2] }
 }
 
 /// Lips of a sneer: the upper lip rises beside the nose.

@@ -19,6 +19,15 @@ pub struct MouthShape {
     pub reach: f64,
 }
 
+/// Depth of the nasolabial fold and height of the cheek beside it, mm, by shape.
+pub const FOLDS: [(&str, [f64; 2]); 5] = [
+    ("mouthSmile", [0.0, 0.6]),
+    ("mouthDimple", [0.2, 0.4]),
+    ("mouthStretch", [0.25, 0.3]),
+    ("mouthUpperUp", [0.25, 1.0]),
+    ("noseSneer", [0.35, 1.0]),
+];
+
 const fn lip(middle: [f64; 2], side: [f64; 3], roll: f64, thin: f64) -> Lip {
     Lip { middle, side, roll, thin }
 }
@@ -43,8 +52,8 @@ pub const MOUTH: [MouthShape; 17] = [
         lip([0.5, -1.4], [3.8, 2.8, -2.8], 0.0, 0.1),
         45.0,
         &[
-            pull("mid_cheek_left", [2.4, 5.5, 3.0], 34.0),
-            pull("orbitale_left", [0.3, 2.2, 1.2], 20.0),
+            pull("mid_cheek_left", [2.6, 4.4, 2.6], 40.0),
+            pull("orbitale_left", [0.3, 1.8, 1.0], 26.0),
             pull("alare_left", [1.2, 0.8, -0.3], 14.0),
         ],
     ),
