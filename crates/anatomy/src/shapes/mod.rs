@@ -230,7 +230,7 @@ impl<'g, 'h> Makers<'g, 'h> {
 
     /// The mouth turned about the arch of the teeth to the left.
     fn mouth_left(&self) -> Field {
-        let turn = DQuat::from_rotation_y(8.0f64.to_radians());
+        let turn = DQuat::from_rotation_y(11.0f64.to_radians());
         let pivot = DVec3::new(0.0, 0.0, 48.0);
         let at = |v: usize| {
             let p = self.ground.points[v] - pivot;
@@ -294,8 +294,8 @@ fn puffed_lips() -> LipPose {
 
 /// Lips of a sneer: the upper lip rises beside the nose.
 fn sneered_lips() -> LipPose {
-    let upper = Lip { middle: [1.2, 0.2], side: [0.3, 2.4, 0.2], ..Lip::default() };
-    LipPose { upper, lower: Lip::default(), corner: [0.3, 0.6, 0.0] }
+    let upper = Lip { middle: [2.4, 0.3], side: [0.5, 4.2, 0.3], ..Lip::default() };
+    LipPose { upper, lower: Lip::default(), corner: [0.5, 1.4, 0.0] }
 }
 
 /// Poses of lids and eyes by the name of their shape without side.

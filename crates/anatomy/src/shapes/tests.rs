@@ -98,7 +98,7 @@ fn the_jaw_opens_without_folds() {
     let open = field("jawOpen");
     for weight in [0.5, 1.0] {
         let n = crossings(&open, weight);
-        assert!(n <= 20, "{n} crossings at {weight}");
+        assert!(n <= 4, "{n} crossings at {weight}");
     }
 }
 
