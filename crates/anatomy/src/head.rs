@@ -2,8 +2,10 @@
 
 use crate::bones::{Bones, built_in_bones};
 use crate::muscles::{Muscle, built_in_muscles};
-use crate::{shapes, skin};
+use crate::shapes;
+use crate::skin::{self, NeutralHead, PartMesh};
 use glam::DVec3;
+use risorius_mesh::VertexNormals;
 use risorius_rig::Rig;
 
 /// How a person differs from the average; 0 is average, -1 and 1 are the ends that are met in the street.
@@ -38,12 +40,89 @@ pub struct Head {
     pub landmarks: Vec<DVec3>,
 }
 
-/// The built-in head with its shapes, skull, jaw and muscles.
-pub fn build() -> Head {
-    let neutral = skin::neutral();
-    let bones = built_in_bones();
+/// A person with shapes, skull, jaw and muscles: the average for `Identity::default()`. Takes a second or two.
+///
+/// Shapes are made anew on each person's skin, so lids close and teeth stay rigid for everybody.
+pub fn build(identity: &Identity) -> Head {
+    let neutral = related(skin::neutral(), identity);
+    let mut bones = built_in_bones();
+    let warp = |p: &mut DVec3| *p = identity.warp(*p);
+    bones.cranium.positions.iter_mut().for_each(warp);
+    bones.mandible.positions.iter_mut().for_each(warp);
+    bones.joint.condyles.iter_mut().for_each(warp);
+    let mut muscles = built_in_muscles();
+    muscles.iter_mut().for_each(|m| m.solid.control.iter_mut().for_each(warp));
     let mut rig = skin::to_rig(&neutral);
     shapes::add_to(&mut rig, &neutral, &bones.joint);
     let landmarks = neutral.landmarks.iter().map(|&v| neutral.parts[0].positions[v as usize]).collect();
-    Head { rig, bones, muscles: built_in_muscles(), landmarks }
+    Head { rig, bones, muscles, landmarks }
+}
+
+/// Where the change of space gives way to a mere move around each eye, in meters from its middle: eyeballs stay round
+/// and lids keep resting on them.
+const EYE: [f64; 2] = [0.016, 0.032];
+
+/// The neutral of a relative.
+fn related(mut head: NeutralHead, identity: &Identity) -> NeutralHead {
+    if *identity == Identity::default() {
+        return head;
+    }
+    let moves = head.eyes.map(|eye| identity.warp(eye.center) - eye.center);
+    let eyes = head.eyes;
+    let place = |p: DVec3, warped: DVec3| {
+        let side = usize::from(p.x < 0.0);
+        let t = ((p.distance(eyes[side].center) - EYE[0]) / (EYE[1] - EYE[0])).clamp(0.0, 1.0);
+        (p + moves[side]).lerp(warped, t * t * (3.0 - 2.0 * t))
+    };
+    for part in &mut head.parts {
+        let normals = part_normals(part);
+        let thick = part.name == "skin";
+        for (p, normal) in part.positions.iter_mut().zip(normals) {
+            let grown = if thick { identity.thicken(*p, normal) } else { *p };
+            *p = place(*p, identity.warp(grown));
+        }
+    }
+    // Normals are symmetric but for rounding; the skin shall be to the bit.
+    let (skin, mirror) = (&mut head.parts[0].positions, &head.mirror);
+    let flip = |p: DVec3| DVec3::new(-p.x, p.y, p.z);
+    for v in 0..skin.len() {
+        let m = mirror[v] as usize;
+        if m >= v {
+            skin[v] = 0.5 * (skin[v] + flip(skin[m]));
+            skin[m] = if m == v { DVec3::new(0.0, skin[v].y, skin[v].z) } else { flip(skin[v]) };
+        }
+    }
+    head.eyes.iter_mut().zip(moves).for_each(|(eye, by)| eye.center += by);
+    head
+}
+
+fn part_normals(part: &PartMesh) -> Vec<DVec3> {
+    let flat: Vec<[f32; 3]> = part.positions.iter().map(|p| p.as_vec3().to_array()).collect();
+    let normals = VertexNormals::prepare(flat.len(), &part.faces.triangulated()).compute(&flat);
+    normals.into_iter().map(|n| glam::Vec3::from(n).as_dvec3()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use risorius_rig::names::ARKIT;
+
+    #[test]
+    fn a_relative_has_all_shapes_and_round_eyes() {
+        let identity = Identity { width: 1.0, length: -1.0, jaw: 0.7, nose: 1.0, brow: 1.0, fat: 1.0 };
+        let head = build(&identity);
+        assert!(ARKIT.iter().all(|name| head.rig.slider_index(name).is_some()));
+        assert!(head.rig.neutral.iter().flatten().all(|x| x.is_finite()));
+        let neutral = related(skin::neutral(), &identity);
+        for (eye, part) in neutral.eyes.iter().zip(&neutral.parts[1..3]) {
+            let radii = part.positions.iter().map(|p| p.distance(eye.center));
+            assert!(radii.clone().fold(f64::INFINITY, f64::min) > eye.radius - 1e-6);
+            assert!(radii.fold(0.0, f64::max) < eye.radius + 1.1e-3);
+        }
+        let symmetric = neutral.parts[0].positions.iter().zip(&neutral.mirror).all(|(p, &m)| {
+            let q = neutral.parts[0].positions[m as usize];
+            *p == DVec3::new(-q.x, q.y, q.z)
+        });
+        assert!(symmetric, "a relative is as symmetric as the average");
+    }
 }

@@ -1,27 +1,28 @@
-//! Keeps lips and the lining of the mouth off teeth and gums, and the lips off one another.
+//! Keeps lips and the lining of the mouth off teeth and gums.
 //!
 //! A vertex inside a tooth leaves it against its own normal (the lining's normal points into the mouth, where the teeth
 //! are); one that is merely too near is moved away from the nearest point. Each round spreads the moves over a few rings
 //! of neighbors, so that no crease is left.
 
 use super::ground::{Field, Ground};
-use super::lips::Lips;
 use glam::DVec3;
 use risorius_mesh::winding::WindingNumbers;
 use risorius_mesh::{Bvh, VertexNormals};
 
 /// Distance that is kept from teeth and gums, mm.
 const CLEARANCE: f64 = 0.4;
-/// Distance that is kept between the lips, mm.
-const LIP_GAP: f64 = 0.2;
 /// Rounds of pushing.
 const ROUNDS: usize = 12;
 /// Rings of neighbors that share a push.
 const SPREAD: usize = 5;
+/// How deep in a tooth a vertex may lie and still find out, mm.
+const REACH: f64 = 6.0;
 const SOLIDS: [&str; 4] = ["teeth_upper", "teeth_lower", "gums_upper", "gums_lower"];
 
 /// A tooth row or a gum in some pose.
 struct Solid {
+    positions: Vec<DVec3>,
+    triangles: Vec<[u32; 3]>,
     tree: Bvh,
     winding: WindingNumbers,
 }
@@ -45,7 +46,7 @@ impl<'g, 'h> Contact<'g, 'h> {
         let triangles = SOLIDS.map(|name| ground.part_triangles(name));
         let mut contact = Self { ground, near, normals, keep: Vec::new(), triangles };
         let solids = contact.solids(&ground.still());
-        let room = |&v: &u32| solids.iter().map(|s| s.distance(ground.points[v as usize])).fold(CLEARANCE, f64::min);
+        let room = |&v: &u32| least(&solids, ground.points[v as usize]).min(CLEARANCE);
         contact.keep = contact.near.iter().map(room).collect();
         contact
     }
@@ -55,7 +56,12 @@ impl<'g, 'h> Contact<'g, 'h> {
             let range = self.ground.part(name);
             let positions: Vec<[f32; 3]> =
                 range.map(|v| (self.ground.points[v] + field[v]).as_vec3().to_array()).collect();
-            Solid { tree: Bvh::build(&positions, triangles), winding: WindingNumbers::prepare(&positions, triangles) }
+            Solid {
+                tree: Bvh::build(&positions, triangles),
+                winding: WindingNumbers::prepare(&positions, triangles),
+                positions: positions.iter().map(|p| glam::Vec3::from(*p).as_dvec3()).collect(),
+                triangles: triangles.clone(),
+            }
         };
         SOLIDS.iter().zip(&self.triangles).filter(|(_, t)| !t.is_empty()).map(solid).collect()
     }
@@ -68,15 +74,16 @@ impl<'g, 'h> Contact<'g, 'h> {
             if pushes.iter().all(Option::is_none) {
                 return;
             }
-            self.spread(field, &pushes);
+            spread(self.ground, field, &pushes);
         }
     }
 
     /// Least distance of lips and lining from teeth and gums, mm; negative inside.
+    #[cfg(test)]
     pub fn least_distance(&self, field: &Field) -> f64 {
         let solids = self.solids(field);
-        let at = |&v: &u32| self.ground.points[v as usize] + field[v as usize];
-        self.near.iter().map(at).flat_map(|p| solids.iter().map(move |s| s.distance(p))).fold(f64::INFINITY, f64::min)
+        let at = |&v: &u32| least(&solids, self.ground.points[v as usize] + field[v as usize]);
+        self.near.iter().map(at).fold(f64::INFINITY, f64::min)
     }
 
     fn pushes(&self, field: &Field, solids: &[Solid]) -> Vec<Option<DVec3>> {
@@ -97,62 +104,47 @@ impl<'g, 'h> Contact<'g, 'h> {
         }
         pushes
     }
+}
 
-    /// Applies pushes and lets neighbors share them.
-    fn spread(&self, field: &mut Field, pushes: &[Option<DVec3>]) {
-        let mut share: Vec<DVec3> = pushes.iter().map(|p| p.unwrap_or_default()).collect();
-        for _ in 0..SPREAD {
-            let mean = |v: usize| {
-                let near = &self.ground.edges[v];
-                near.iter().map(|&(w, _)| share[w as usize]).sum::<DVec3>() / near.len().max(1) as f64
-            };
-            share = (0..share.len()).map(|v| pushes[v].unwrap_or_else(|| mean(v))).collect();
-        }
-        field.iter_mut().zip(&share).for_each(|(f, s)| *f += *s);
+/// Applies pushes and lets neighbors share them.
+pub fn spread(ground: &Ground, field: &mut Field, pushes: &[Option<DVec3>]) {
+    let mut share: Vec<DVec3> = pushes.iter().map(|p| p.unwrap_or_default()).collect();
+    for _ in 0..SPREAD {
+        let mean = |v: usize| {
+            let near = &ground.edges[v];
+            near.iter().map(|&(w, _)| share[w as usize]).sum::<DVec3>() / near.len().max(1) as f64
+        };
+        share = (0..share.len()).map(|v| pushes[v].unwrap_or_else(|| mean(v))).collect();
     }
+    field.iter_mut().zip(&share).for_each(|(f, s)| *f += *s);
+}
 
-    /// Moves lips apart where they passed each other: pairs that meet in the neutral keep their order.
-    pub fn part_lips(&self, field: &mut Field, lips: &Lips) {
-        for _ in 0..ROUNDS {
-            let mut pushes = vec![None; self.ground.n_skin];
-            for &[u, l] in &lips.pairs {
-                let (u, l) = (u as usize, l as usize);
-                let rest = self.ground.points[u] - self.ground.points[l];
-                let now = rest + field[u] - field[l];
-                let least = LIP_GAP.min(rest.y);
-                if now.y < least {
-                    let half = 0.5 * (least - now.y) * DVec3::Y;
-                    (pushes[u], pushes[l]) = (Some(half), Some(-half));
-                }
-            }
-            if pushes.iter().all(Option::is_none) {
-                return;
-            }
-            self.spread(field, &pushes);
-        }
-    }
+/// Distance from the nearest of `solids`, mm; infinite when none is near.
+fn least(solids: &[Solid], p: DVec3) -> f64 {
+    solids.iter().filter_map(|s| s.nearest(p, REACH)).map(|n| n.0).fold(f64::INFINITY, f64::min)
 }
 
 impl Solid {
-    fn inside(&self, p: DVec3) -> bool {
-        self.winding.at(p) > 0.5
-    }
-
-    fn distance(&self, p: DVec3) -> f64 {
-        let distance = self.tree.closest_point(p, f64::INFINITY).map_or(f64::INFINITY, |c| c.distance_sq.sqrt());
-        if distance < 12.0 && self.inside(p) { -distance } else { distance }
+    /// Distance of `p` from the surface (negative inside) and the nearest point, if that is within `reach`.
+    fn nearest(&self, p: DVec3, reach: f64) -> Option<(f64, DVec3)> {
+        let near = self.tree.closest_point(p, reach)?;
+        let distance = near.distance_sq.sqrt();
+        let [a, b, c] = self.triangles[near.triangle as usize].map(|v| self.positions[v as usize]);
+        let cosine = (b - a).cross(c - a).normalize_or_zero().dot((p - near.point) / distance.max(1e-9));
+        // Near edges the side of one triangle may mislead; the winding number never does, but takes longer.
+        let inside = if cosine.abs() > 0.9 { cosine < 0.0 } else { self.winding.at(p) > 0.5 };
+        Some((if inside { -distance } else { distance }, near.point))
     }
 
     /// The move that takes `p` to a distance of `keep`, leaving along `back` when inside.
     fn push(&self, p: DVec3, back: DVec3, keep: f64) -> Option<DVec3> {
-        let near = self.tree.closest_point(p, 12.0)?;
-        let distance = near.distance_sq.sqrt();
-        if self.inside(p) {
-            let out = self.tree.ray(p, back, 12.0).map(|hit| back * (hit.distance + 0.5 * keep));
+        let (distance, point) = self.nearest(p, REACH)?;
+        if distance < 0.0 {
+            let out = self.tree.ray(p, back, REACH).map(|hit| back * (hit.distance + 0.5 * keep));
             // The nearest way out, where the normal leads deeper.
-            let nearest = (near.point - p) * (1.0 + 0.5 * keep / distance.max(1e-6));
+            let nearest = (point - p) * (1.0 + 0.5 * keep / (-distance).max(1e-6));
             return Some(out.filter(|o| o.length() < 3.0 * nearest.length() + 1.0).unwrap_or(nearest));
         }
-        (distance < keep - 1e-3).then(|| (p - near.point) * ((keep - distance) / distance.max(1e-6)))
+        (distance < keep - 1e-3).then(|| (p - point) * ((keep - distance) / distance.max(1e-6)))
     }
 }

@@ -6,7 +6,7 @@
 use crate::landmarks::NAMES;
 use crate::skin::{Eyeball, NeutralHead};
 use glam::DVec3;
-use risorius_mesh::{Bvh, VertexNormals};
+use risorius_mesh::Bvh;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -26,8 +26,6 @@ pub struct Ground<'a> {
     pub parts: Vec<Range<usize>>,
     /// Number of vertices of the skin, which comes first.
     pub n_skin: usize,
-    /// Outward, of the skin.
-    pub normals: Vec<DVec3>,
     /// Triangles of the skin.
     pub triangles: Vec<[u32; 3]>,
     /// Neighbors of skin vertices along edges, with weights of a Laplacian that knows lengths.
@@ -52,12 +50,9 @@ impl<'a> Ground<'a> {
         let skin = &head.parts[0];
         let n_skin = skin.positions.len();
         let triangles = skin.faces.triangulated();
-        let flat: Vec<[f32; 3]> = points[..n_skin].iter().map(|p| p.as_vec3().to_array()).collect();
-        let normals = VertexNormals::prepare(n_skin, &triangles).compute(&flat);
-        let normals = normals.into_iter().map(|n| glam::Vec3::from(n).as_dvec3()).collect();
         let mirror = mirror(head, &points, &parts);
         let (area, edges, near) = neighbors(&points[..n_skin], &skin.faces);
-        Self { head, points, parts, n_skin, normals, triangles, edges, area, near, mirror }
+        Self { head, points, parts, n_skin, triangles, edges, area, near, mirror }
     }
 
     /// No displacement at all.

@@ -10,13 +10,17 @@ use super::ground::{Field, Ground};
 use glam::{DQuat, DVec3};
 
 /// Half of the gap between closed margins, mm.
-const HALF_GAP: f64 = 0.14;
+const HALF_GAP: f64 = 0.07;
 /// Least distance of lids from the eyeball, mm.
 const CLEARANCE: f64 = 0.12;
 /// Part of the way between the margins at which they meet, from the lower.
-const MEET: f64 = 0.15;
+const MEET: f64 = 0.25;
+/// Part of the eyeball's sideways turn that the margins take.
+const FOLLOW: f64 = 0.09;
 /// Part of the margin's angle that the crease takes.
 const CREASE: f64 = 0.42;
+/// Most that a margin may stand out beyond its edge, degrees.
+const MOST_ROUNDED: f64 = 9.0;
 /// How far a lid stands out per degree of turn, mm.
 const BULGE: f64 = 0.02;
 
@@ -43,6 +47,36 @@ pub struct Lids<'g, 'h> {
     /// Cosine from the gaze and distance of the eyeball's surface from its middle, by ascending cosine.
     profile: Vec<[f64; 2]>,
     near: Vec<u32>,
+    /// How far the margins of the upper and the lower lid stand out beyond their edges, by place, degrees.
+    rounded: [Vec<f64>; 2],
+    /// Where the outer and the inner edges meet.
+    closed: [Closed; 2],
+}
+
+/// The line in which closed lids meet: a parabola between the corners, seen from the middle of the eye.
+struct Closed {
+    corners: [DVec3; 2],
+    sag: f64,
+}
+
+impl Closed {
+    fn place(&self, x: f64) -> f64 {
+        let [inner, outer] = self.corners;
+        ((x - inner.x) / (outer.x - inner.x)).clamp(0.0, 1.0)
+    }
+
+    /// 0 at the corners, 1 in the middle.
+    fn arch(&self, x: f64) -> f64 {
+        let t = self.place(x);
+        4.0 * t * (1.0 - t)
+    }
+
+    /// Height of the upper (side 1) or lower (-1) lid's edge.
+    fn height(&self, x: f64, side: f64) -> f64 {
+        let [inner, outer] = self.corners;
+        inner.y + self.place(x) * (outer.y - inner.y) - self.sag * self.arch(x)
+            + side * HALF_GAP * (self.arch(x) / 0.2).min(1.0)
+    }
 }
 
 impl<'g, 'h> Lids<'g, 'h> {
@@ -68,7 +102,18 @@ impl<'g, 'h> Lids<'g, 'h> {
             .map(|d| [d.z / d.length(), d.length()])
             .collect();
         profile.sort_by(|a, b| a[0].total_cmp(&b[0]));
-        Self { ground, fill: Fill::prepare(ground, given, Sheet::Plate), center, profile, near }
+        let at = |name: &str, k: usize| ground.points[ground.line(name)[k] as usize] - center;
+        let last = ground.line("lid_upper_left_edge").len() - 1;
+        let (top, bottom) = (at("lid_upper_left_edge", last / 2).y, at("lid_lower_left_edge", last / 2).y);
+        let closed = ["lid_upper_left_edge", "lid_upper_left_edge_inner"].map(|name| {
+            let corners = [at(name, 0), at(name, last)];
+            Closed { corners, sag: 0.5 * (corners[0].y + corners[1].y) - (bottom + MEET * (top - bottom)) }
+        });
+        let rounded = [vec![0.0; last + 1], vec![0.0; last + 1]];
+        let fill = Fill::prepare(ground, given, Sheet::Plate);
+        let mut lids = Self { ground, fill, center, profile, near, rounded, closed };
+        (0..8).for_each(|_| lids.fit_margins());
+        lids
     }
 
     /// Distance of the eyeball's surface from its middle in a direction, for an eye that looks along `gaze`.
@@ -85,12 +130,14 @@ impl<'g, 'h> Lids<'g, 'h> {
     pub fn posed(&self, pose: &LidPose) -> Field {
         let ground = self.ground;
         let angle = self.fill.numbers(&self.margin_angles(pose));
+        let drift = if pose.yaw == 0.0 { vec![0.0; ground.n_skin] } else { self.drift() };
         let eye_turn = DQuat::from_rotation_y(pose.yaw.to_radians()) * DQuat::from_rotation_x(-pose.pitch.to_radians());
         let gaze = eye_turn * DVec3::Z;
         let mut field = ground.still();
         for &v in &self.near {
             let (p, a) = (ground.points[v as usize], angle[v as usize]);
-            let turned = DQuat::from_rotation_x(-a.to_radians()) * (p - self.center);
+            let aside = DQuat::from_rotation_y((FOLLOW * pose.yaw * drift[v as usize]).to_radians());
+            let turned = aside * (DQuat::from_rotation_x(-a.to_radians()) * (p - self.center));
             let out = BULGE * (-a).max(0.0) * (1.0 - (turned.length() - 14.0).max(0.0) / 6.0).clamp(0.0, 1.0);
             let direction = turned.normalize();
             let moved_far = a.abs() > 1e-3 || gaze.z < 1.0;
@@ -107,33 +154,77 @@ impl<'g, 'h> Lids<'g, 'h> {
     /// Angles of the named lines; 0 elsewhere.
     fn margin_angles(&self, pose: &LidPose) -> Vec<f64> {
         let ground = self.ground;
-        let elevation = |v: u32| {
-            let d = ground.points[v as usize] - self.center;
-            d.y.atan2(d.z).to_degrees()
-        };
         let line = |lid: &str, ring: &str| ground.line(&format!("lid_{lid}_left_{ring}"));
-        let (upper, lower) = (line("upper", "edge"), line("lower", "edge"));
-        let last = upper.len() - 1;
         let mut angle = vec![0.0; ground.n_skin];
-        for k in 1..last {
-            let (up, low) = (elevation(upper[k]), elevation(lower[k]));
-            let meet = low + MEET * (up - low);
-            // The corners keep still; the lids' own turns fade towards them.
-            let t = k as f64 / last as f64;
-            let free = (4.0 * t * (1.0 - t)).sqrt();
-            let radius = ground.points[upper[k] as usize] - self.center;
-            let gap = (HALF_GAP / (radius.y * radius.y + radius.z * radius.z).sqrt()).to_degrees();
-            let turns = [
-                ("upper", pose.close * (meet + gap - up) + pose.upper * free),
-                ("lower", pose.close * (meet - gap - low) + pose.lower * free),
-            ];
-            for (lid, turn) in turns {
-                for ring in ["edge", "edge_inner"] {
-                    angle[line(lid, ring)[k] as usize] = turn;
+        let lids = [("upper", 1.0, pose.upper), ("lower", -1.0, pose.lower)];
+        for ((lid, side, more), rounded) in lids.into_iter().zip(&self.rounded) {
+            for (ring, closed) in ["edge", "edge_inner"].into_iter().zip(&self.closed) {
+                let line = line(lid, ring);
+                for (k, &v) in line.iter().enumerate().take(line.len() - 1).skip(1) {
+                    let d = ground.points[v as usize] - self.center;
+                    let shut = (closed.height(d.x, side) / d.y.hypot(d.z)).clamp(-0.99, 0.99).asin() - d.y.atan2(d.z);
+                    let shut = shut.to_degrees() + side * rounded[k];
+                    angle[v as usize] = pose.close * shut + more * closed.arch(d.x).powf(0.7);
                 }
-                angle[line(lid, "crease")[k] as usize] = CREASE * turn;
+            }
+            for (&crease, &edge) in line(lid, "crease").iter().zip(line(lid, "edge")) {
+                angle[crease as usize] = CREASE * angle[edge as usize];
             }
         }
         angle
+    }
+
+    /// Corrects [`Self::rounded`] so that closed lids meet with their roundest places.
+    fn fit_margins(&mut self) {
+        let shut = self.posed(&LidPose { close: 1.0, ..LidPose::default() });
+        let ground = self.ground;
+        for (lid, (name, side)) in [("upper", 1.0), ("lower", -1.0)].into_iter().enumerate() {
+            let edge = ground.line(&format!("lid_{name}_left_edge"));
+            let distance = ground.distances(edge, 3.0);
+            let last = edge.len() - 1;
+            let mut gap = vec![0.0; last + 1];
+            // Near the corners margins are thin and turn little.
+            let middle = last / 6..=last - last / 6;
+            for k in middle.clone() {
+                let around = ground.points[edge[k] as usize];
+                let step = around.distance(ground.points[edge[k - 1] as usize]).max(0.7);
+                let margin = ground.region(&format!("lids_{name}_left")).iter().map(|&v| v as usize);
+                let beside = margin.filter(|&v| distance[v] < 3.0 && ground.points[v].distance(around) < 3.5);
+                let room = beside.map(|v| ground.points[v] + shut[v] - self.center).filter_map(|d| {
+                    let at = around.x - self.center.x;
+                    ((d.x - at).abs() < step).then(|| side * (d.y - self.closed[0].height(d.x, 0.0)))
+                });
+                let wanted = HALF_GAP * (self.closed[0].arch(around.x - self.center.x) / 0.2).min(1.0);
+                gap[k] = room.fold(f64::INFINITY, f64::min) - wanted;
+            }
+            for k in middle.clone().filter(|&k| gap[k].is_finite()) {
+                let d = ground.points[edge[k] as usize] - self.center;
+                let more = (gap[k] / d.y.hypot(d.z)).to_degrees();
+                self.rounded[lid][k] = (self.rounded[lid][k] - 0.7 * more).clamp(0.0, MOST_ROUNDED);
+            }
+            let rounded = &mut self.rounded[lid];
+            for k in 1..*middle.start() {
+                let t = k as f64 / *middle.start() as f64;
+                (rounded[k], rounded[last - k]) = (t * rounded[*middle.start()], t * rounded[*middle.end()]);
+            }
+            let old = rounded.clone();
+            (1..last).for_each(|k| rounded[k] = 0.25 * old[k - 1] + 0.5 * old[k] + 0.25 * old[k + 1]);
+        }
+    }
+
+    /// How much each vertex goes with the margins, for moves that both lids share.
+    fn drift(&self) -> Vec<f64> {
+        let mut share = vec![0.0; self.ground.n_skin];
+        for lid in ["upper", "lower"] {
+            for (ring, amount) in [("edge", 1.0), ("edge_inner", 1.0), ("crease", 0.5)] {
+                let line = self.ground.line(&format!("lid_{lid}_left_{ring}"));
+                let last = line.len() as f64 - 1.0;
+                for (k, &v) in line.iter().enumerate() {
+                    let t = k as f64 / last;
+                    share[v as usize] = amount * 4.0 * t * (1.0 - t);
+                }
+            }
+        }
+        self.fill.numbers(&share)
     }
 }

@@ -61,8 +61,6 @@ pub struct Lips<'g, 'h> {
     pub of: [Vec<bool>; 2],
     /// Distance along the skin from the lips, mm; infinite beyond 90.
     pub distance: Vec<f64>,
-    /// Vertices of the upper lip with the one of the lower that they meet.
-    pub pairs: Vec<[u32; 2]>,
     seam: Curve,
     axis: [Curve; 2],
     sheets: Vec<(f64, Fill<'g, 'h>)>,
@@ -84,8 +82,7 @@ impl<'g, 'h> Lips<'g, 'h> {
             mean(&["border", "outer", "inner"].map(|r| format!("lip_{l}_{r}")).each_ref().map(String::as_str))
         });
         let seam = mean(&["lip_upper_outer", "lip_lower_outer"]);
-        let pairs = pairs(ground, &of);
-        let mut lips = Self { ground, s: Vec::new(), of, distance, pairs, seam, axis, sheets: Vec::new() };
+        let mut lips = Self { ground, s: Vec::new(), of, distance, seam, axis, sheets: Vec::new() };
         lips.s = lips.places();
         lips.sheets = reaches.iter().map(|&reach| (reach, lips.sheet(reach))).collect();
         lips
@@ -123,10 +120,11 @@ impl<'g, 'h> Lips<'g, 'h> {
     /// The sheet in which skin within `reach` of the lips follows them; nose, lids and ears stay.
     fn sheet(&self, reach: f64) -> Fill<'g, 'h> {
         let ground = self.ground;
-        let nose = ground.marked(&["nose"]);
+        let (nose, lining) = (ground.marked(&["nose"]), ground.marked(&["mouth_bag"]));
         let given = (0..ground.n_skin).map(|v| {
             let d = self.distance[v];
-            self.is_lip(v) || d > reach || (nose[v] && d > 15.0)
+            // The furrows between lips and gums hold the lining.
+            self.is_lip(v) || d > reach || (nose[v] && d > 15.0) || (lining[v] && d > 16.0)
         });
         Fill::prepare(ground, given.collect(), Sheet::Plate)
     }
@@ -188,16 +186,4 @@ fn along(lip: &Lip, corner: [f64; 3], s: f64) -> DVec3 {
         hermite(b, through, c, end, 1.0 - SIDE, (x - SIDE) / (1.0 - SIDE))
     };
     DVec3::new(d.x * s.signum(), d.y, d.z)
-}
-
-/// Vertices of the two lips that lie face to face in the neutral.
-fn pairs(ground: &Ground, of: &[Vec<bool>; 2]) -> Vec<[u32; 2]> {
-    let only = |lip: usize| (0..ground.n_skin).filter(move |&v| of[lip][v] && !of[1 - lip][v]);
-    let mut pairs = Vec::new();
-    for v in only(0) {
-        let distance = |w: &usize| ground.points[v].distance(ground.points[*w]);
-        let nearest = only(1).min_by(|a, b| distance(a).total_cmp(&distance(b)));
-        pairs.extend(nearest.filter(|w| distance(w) < 0.8).map(|w| [v as u32, w as u32]));
-    }
-    pairs
 }

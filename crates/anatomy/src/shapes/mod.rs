@@ -8,12 +8,15 @@
 
 mod contact;
 mod fill;
+mod folds;
 mod ground;
 mod jaw;
 mod lids;
+
 mod lips;
 mod mouth;
 mod pulls;
+mod seam;
 mod tongue;
 mod upper;
 mod visemes;
@@ -26,10 +29,11 @@ use ground::{Field, Ground, MM, ramp};
 use jaw::Jaw;
 use lids::{LidPose, Lids};
 use lips::{Lip, LipPose, Lips};
-use pulls::{add, left_half, masked, pulled};
+use pulls::{add, left_half, masked, pulled, slide};
 use rayon::prelude::*;
 use risorius_rig::names::ARKIT;
 use risorius_rig::{Deltas, Rig, Role, Shape, Slider};
+use seam::Seam;
 use visemes::{VISEMES, Viseme};
 
 /// Opening of the jaw in `jawOpen`, degrees, and how far the condyles slide.
@@ -88,6 +92,7 @@ struct Makers<'g, 'h> {
     jaw: Jaw<'g, 'h>,
     lids: Lids<'g, 'h>,
     contact: Contact<'g, 'h>,
+    seam: Seam<'g, 'h>,
     lid_edge_distance: Vec<f64>,
 }
 
@@ -98,7 +103,8 @@ impl<'g, 'h> Makers<'g, 'h> {
         let edges = ["upper_left", "lower_left", "upper_right", "lower_right"];
         let edge: Vec<u32> = edges.iter().flat_map(|e| ground.line(&format!("lid_{e}_edge"))).copied().collect();
         let lid_edge_distance = ground.distances(&edge, 30.0);
-        Self { ground, lips, jaw, lids: Lids::prepare(ground), contact: Contact::prepare(ground), lid_edge_distance }
+        let (contact, seam) = (Contact::prepare(ground), Seam::prepare(ground, &lips));
+        Self { ground, lips, jaw, lids: Lids::prepare(ground), contact, seam, lid_edge_distance }
     }
 
     /// The shape called `name`: a left one or one without side.
@@ -134,9 +140,10 @@ impl<'g, 'h> Makers<'g, 'h> {
 
     /// Keeps lips apart and off the teeth.
     fn settled(&self, mut field: Field) -> Field {
-        self.contact.part_lips(&mut field, &self.lips);
-        self.contact.off_teeth(&mut field);
-        self.contact.part_lips(&mut field, &self.lips);
+        for _ in 0..3 {
+            self.seam.part(&mut field);
+            self.contact.off_teeth(&mut field);
+        }
         field
     }
 
@@ -147,14 +154,28 @@ impl<'g, 'h> Makers<'g, 'h> {
         masked(&mut around, |v| ramp(self.lips.distance[v], 0.0, 12.0), self.ground.n_skin);
         masked(&mut around, |v| ramp(self.lid_edge_distance[v], 1.0, 12.0), self.ground.n_skin);
         add(&mut field, 1.0, &around);
+        self.fold(&mut field, shape.name);
         field
+    }
+
+    fn fold(&self, field: &mut Field, base: &str) {
+        if let Some((_, [depth, height])) = mouth::FOLDS.iter().find(|f| f.0 == base) {
+            let mut fold = folds::nasolabial(self.ground, *depth, *height);
+            masked(&mut fold, |v| ramp(self.lips.distance[v], 2.0, 10.0), self.ground.n_skin);
+            masked(&mut fold, |v| ramp(self.lid_edge_distance[v], 1.0, 12.0), self.ground.n_skin);
+            add(field, 1.0, &fold);
+        }
     }
 
     fn upper(&self, base: &str) -> Field {
         let Some(shape) = upper::UPPER.iter().find(|u| u.name == base) else { return self.ground.still() };
         let mut field = pulled(self.ground, shape.pulls);
         masked(&mut field, |v| ramp(self.lid_edge_distance[v], 1.0, 12.0), self.ground.n_skin);
-        masked(&mut field, |v| ramp(self.lips.distance[v], 0.0, 12.0), self.ground.n_skin);
+        masked(&mut field, |v| ramp(self.lips.distance[v], -4.0, shape.off_lips), self.ground.n_skin);
+        self.fold(&mut field, base);
+        if shape.slide > 0.0 {
+            slide(self.ground, &mut field, &["forehead", "brow_left", "brow_right", "scalp"], shape.slide);
+        }
         let lids = self.lids.posed(&LidPose { upper: shape.lids[0], lower: shape.lids[1], ..LidPose::default() });
         add(&mut field, 1.0, &lids);
         add(&mut field, 1.0, &self.ground.mirrored(&lids));
@@ -183,7 +204,7 @@ impl<'g, 'h> Makers<'g, 'h> {
         let mut field = self.jaw.moved(degrees, slide);
         let part = degrees / JAW_OPEN.0;
         let narrow = LipPose {
-            corner: [-3.2 * part, 0.0, -1.0 * part],
+            corner: [-3.2 * part, 0.0, -part],
             upper: Lip { side: [-0.8 * part, 0.0, -0.4 * part], ..Lip::default() },
             lower: Lip { side: [-1.2 * part, 0.0, 0.0], ..Lip::default() },
         };
@@ -209,7 +230,7 @@ impl<'g, 'h> Makers<'g, 'h> {
 
     /// The mouth turned about the arch of the teeth to the left.
     fn mouth_left(&self) -> Field {
-        let turn = DQuat::from_rotation_y(8.0f64.to_radians());
+        let turn = DQuat::from_rotation_y(11.0f64.to_radians());
         let pivot = DVec3::new(0.0, 0.0, 48.0);
         let at = |v: usize| {
             let p = self.ground.points[v] - pivot;
@@ -267,14 +288,14 @@ impl<'g, 'h> Makers<'g, 'h> {
 
 /// Lips of puffed cheeks: sealed, and a little forward.
 fn puffed_lips() -> LipPose {
-    let lip = Lip { middle: [0.0, 1.6], side: [0.2, 0.0, 1.8], roll: 6.0, thin: 0.08 };
-    LipPose { upper: lip, lower: lip, corner: [-0.6, 0.0, 1.8] }
+    let lip = Lip { middle: [0.0, 2.4], side: [0.4, 0.0, 3.2], roll: 4.0, thin: 0.06 };
+    LipPose { upper: lip, lower: lip, corner: [1.2, 0.0, 4.2] }
 }
 
 /// Lips of a sneer: the upper lip rises beside the nose.
 fn sneered_lips() -> LipPose {
-    let upper = Lip { middle: [1.2, 0.2], side: [0.3, 2.4, 0.2], ..Lip::default() };
-    LipPose { upper, lower: Lip::default(), corner: [0.3, 0.6, 0.0] }
+    let upper = Lip { middle: [2.4, 0.3], side: [0.5, 4.2, 0.3], ..Lip::default() };
+    LipPose { upper, lower: Lip::default(), corner: [0.5, 1.4, 0.0] }
 }
 
 /// Poses of lids and eyes by the name of their shape without side.

@@ -19,6 +19,15 @@ pub struct MouthShape {
     pub reach: f64,
 }
 
+/// Depth of the nasolabial fold and height of the cheek beside it, mm, by shape.
+pub const FOLDS: [(&str, [f64; 2]); 5] = [
+    ("mouthSmile", [0.0, 0.6]),
+    ("mouthDimple", [0.2, 0.4]),
+    ("mouthStretch", [0.25, 0.3]),
+    ("mouthUpperUp", [0.25, 1.0]),
+    ("noseSneer", [0.35, 1.0]),
+];
+
 const fn lip(middle: [f64; 2], side: [f64; 3], roll: f64, thin: f64) -> Lip {
     Lip { middle, side, roll, thin }
 }
@@ -43,8 +52,8 @@ pub const MOUTH: [MouthShape; 17] = [
         lip([0.5, -1.4], [3.8, 2.8, -2.8], 0.0, 0.1),
         45.0,
         &[
-            pull("mid_cheek_left", [2.4, 5.5, 3.0], 34.0),
-            pull("orbitale_left", [0.3, 2.2, 1.2], 20.0),
+            pull("mid_cheek_left", [2.6, 4.4, 2.6], 40.0),
+            pull("orbitale_left", [0.3, 1.8, 1.0], 26.0),
             pull("alare_left", [1.2, 0.8, -0.3], 14.0),
         ],
     ),
@@ -84,14 +93,14 @@ pub const MOUTH: [MouthShape; 17] = [
         "mouthRollLower",
         [0.0, 0.2, -0.6],
         lip([-0.3, -0.3], [0.0, -0.2, -0.3], 0.0, 0.05),
-        lip([0.6, -2.4], [0.0, 0.4, -2.2], 34.0, 0.5),
+        lip([0.5, -2.2], [0.0, 0.4, -2.0], 26.0, 0.5),
         26.0,
         &[pull("supramentale", [0.0, 1.0, -0.6], 18.0)],
     ),
     shape(
         "mouthRollUpper",
         [0.0, -0.2, -0.6],
-        lip([-0.6, -2.6], [0.0, -0.4, -2.2], 34.0, 0.5),
+        lip([-0.5, -2.2], [0.0, -0.4, -2.0], 9.0, 0.5),
         lip([0.3, -0.3], [0.0, 0.2, -0.3], 0.0, 0.05),
         26.0,
         &[pull("mid_philtrum", [0.0, -1.0, -0.8], 16.0)],
@@ -149,7 +158,7 @@ pub const MOUTH: [MouthShape; 17] = [
         "lowerLipToTeeth",
         [0.3, 0.0, -0.8],
         lip([1.2, 0.6], [0.2, 1.2, 0.3], -6.0, 0.0),
-        lip([2.4, -3.4], [0.0, 1.4, -2.8], 18.0, 0.3),
+        lip([2.0, -2.6], [0.0, 1.2, -2.2], 10.0, 0.3),
         28.0,
         &[],
     ),

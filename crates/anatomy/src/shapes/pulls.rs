@@ -1,10 +1,16 @@
-//! Soft pulls at landmarks: each moves the skin around it by a bell of the distance along the skin.
+//! Soft pulls at landmarks: each moves the skin around it by a bell of the distance.
 //!
+//! Bells are round in space (distances along edges have corners, which would show as ridges), but reach only what is
+//! also near along the skin.
 //! Pulls of one list blend: where bells overlap, the move is their weighted mean times one minus the product of what
 //! each leaves out, so that a row of pulls along a brow moves it as one piece.
 
 use super::ground::{Field, Ground, bell, ramp};
 use glam::DVec3;
+use risorius_mesh::Bvh;
+
+/// How much longer the way along the skin may be than the reach of a pull.
+const DETOUR: f64 = 1.6;
 
 /// A pull at a landmark of the left or the middle; on the left it stands for both sides.
 #[derive(Debug, Clone, Copy)]
@@ -25,13 +31,16 @@ pub const fn pull(mark: &'static str, by: [f64; 3], reach: f64) -> Pull {
 /// What some pulls do together.
 pub fn pulled(ground: &Ground, pulls: &[Pull]) -> Field {
     let mut sum = ground.still();
+    let socket = ground.marked(&["eye_socket_left", "eye_socket_right"]);
     let (mut total, mut left_out) = (vec![0.0; ground.n_skin], vec![1.0; ground.n_skin]);
     for pull in pulls {
         let by = DVec3::from(pull.by);
         let mut add = |vertex: u32, by: DVec3| {
-            let distance = ground.distances(&[vertex], pull.reach);
-            for v in (0..ground.n_skin).filter(|&v| distance[v] < pull.reach) {
-                let weight = bell(distance[v], pull.reach);
+            let along_skin = ground.distances(&[vertex], DETOUR * pull.reach);
+            let center = ground.points[vertex as usize];
+            for v in (0..ground.n_skin).filter(|&v| along_skin[v].is_finite() && !socket[v]) {
+                let near = 1.0 - ramp(along_skin[v], 0.5 * (1.0 + DETOUR) * pull.reach, DETOUR * pull.reach);
+                let weight = near * bell(ground.points[v].distance(center), pull.reach);
                 sum[v] += weight * by;
                 total[v] += weight;
                 left_out[v] *= 1.0 - weight;
@@ -63,4 +72,29 @@ pub fn left_half(ground: &Ground, field: &Field, width: f64) -> Field {
 /// Adds `amount` times `other` to `field`.
 pub fn add(field: &mut Field, amount: f64, other: &Field) {
     field.iter_mut().zip(other).for_each(|(a, b)| *a += amount * *b);
+}
+
+/// Lets moved skin of some regions slide over what is beneath: it keeps the height of the neutral surface where it
+/// arrives, by `amount` (0 not at all, 1 wholly).
+pub fn slide(ground: &Ground, field: &mut Field, regions: &[&str], amount: f64) {
+    let within = ground.marked(regions);
+    let triangles: Vec<[u32; 3]> =
+        ground.triangles.iter().filter(|t| t.iter().all(|&v| within[v as usize])).copied().collect();
+    let flat: Vec<[f32; 3]> = ground.points[..ground.n_skin].iter().map(|p| p.as_vec3().to_array()).collect();
+    let tree = Bvh::build(&flat, &triangles);
+    let mut onto = vec![DVec3::ZERO; ground.n_skin];
+    for v in (0..ground.n_skin).filter(|&v| within[v] && field[v] != DVec3::ZERO) {
+        let there = ground.points[v] + field[v];
+        onto[v] = tree.closest_point(there, 12.0).map_or(DVec3::ZERO, |near| near.point - there);
+    }
+    // Smooth across the border of the regions.
+    for _ in 0..6 {
+        let mean = |v: usize| {
+            let near = &ground.edges[v];
+            near.iter().map(|&(w, _)| onto[w as usize]).sum::<DVec3>() / near.len().max(1) as f64
+        };
+        onto = (0..ground.n_skin).map(|v| 0.5 * (onto[v] + mean(v))).collect();
+    }
+    let moving: Vec<bool> = field.iter().map(|d| *d != DVec3::ZERO).collect();
+    (0..ground.n_skin).filter(|&v| moving[v]).for_each(|v| field[v] += amount * onto[v]);
 }

@@ -30,7 +30,7 @@ pub const VISEMES: [Viseme; 15] = [
     viseme("viseme_sil", 0.8, 1.0, [0.0, 0.0, 0.0], &[]),
     viseme("viseme_PP", 1.6, 1.0, [0.0, 0.0, 0.0], &[("sealed", 1.0), ("mouthPress", 0.45)]),
     viseme("viseme_FF", 2.6, 0.55, [0.0, 0.0, 0.0], &[("lowerLipToTeeth", 1.0), ("mouthUpperUp", 0.35)]),
-    viseme("viseme_TH", 5.5, 0.0, [5.0, 14.0, 1.0], &[("parted", 0.8)]),
+    viseme("viseme_TH", 5.5, 0.0, [7.0, 20.0, 1.0], &[("parted", 0.8)]),
     viseme("viseme_DD", 4.5, 0.0, [8.0, 6.0, 2.0], &[("parted", 0.8), ("mouthStretch", 0.12)]),
     viseme("viseme_kk", 6.0, 0.0, [-1.0, -3.0, 6.0], &[("parted", 0.6), ("mouthStretch", 0.15)]),
     viseme("viseme_CH", 3.2, 0.0, [5.0, 3.0, 2.0], &[("mouthFunnel", 0.7), ("mouthPucker", 0.2)]),
