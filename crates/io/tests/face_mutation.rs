@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 /// A header whose strings claim much does not make us take memory.
 #[test]
 fn long_headers_cost_no_more_than_their_length() {
-    let parts = format!("[{}]", vec![r#"{"name":"","vertices":[0,0],"groups":[]}"#; 20_000].join(","));
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let parts = format!("[{}]", vec![r#"{"name":"","vertices":[0,0],"groups":[]}"#; 20_000].join(","));
     let good = face::to_bytes(&sample::face()).unwrap();
     let length = 8 + u64::from_le_bytes(good[..8].try_into().unwrap()) as usize;
     let header = std::str::from_utf8(&good[8..length]).unwrap();
