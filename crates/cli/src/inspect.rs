@@ -1,6 +1,7 @@
 //! `inspect`: what a file holds, and every problem found, each with its place and advice.
 
 use crate::files::{extension, in_file};
+use crate::inspect_face;
 use crate::rig_args::{AboutRig, mapping_to_json, mapping_to_text};
 use crate::session::{Failure, Report, Session};
 use clap::Args;
@@ -17,7 +18,7 @@ use std::time::Instant;
 /// See [`crate`].
 #[derive(Args)]
 pub struct Arguments {
-    /// A rig, clip, head motion or take.
+    /// A rig, face, clip, head motion or take.
     file: PathBuf,
     #[command(flatten)]
     about: AboutRig,
@@ -92,6 +93,12 @@ fn inspect_rig(arguments: &Arguments, session: &Session) -> Result<Report, Failu
         let (_, map) = clip.bind(&file.rig)?;
         json["mapping"] = mapping_to_json(&map, &clip.names, &file.rig);
         text += &mapping_to_text(&map, &clip.names, &file.rig);
+    }
+    if file.format == "face" {
+        let face = inspect_face::inspect(&arguments.file)?;
+        json["kind"] = "face".into();
+        json["face"] = face.json;
+        text += &face.text;
     }
     Ok(Report { json, text })
 }

@@ -8,6 +8,7 @@ mod convert;
 mod demo;
 mod files;
 mod inspect;
+mod inspect_face;
 mod interference;
 mod mask;
 mod pictures;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// A rig file and what the user knows better than it.
 #[derive(Args, Debug, Clone)]
 pub struct RigArgs {
-    /// The rig: .glb, .gltf, .fbx, .obj, .ply, .stl, or a folder of OBJs with a neutral.
+    /// The rig: .face, .glb, .gltf, .fbx, .obj, .ply, .stl, or a folder of OBJs with a neutral.
     pub rig: PathBuf,
     #[command(flatten)]
     pub about: AboutRig,

@@ -9,6 +9,7 @@ mod bad_files;
 mod calls;
 mod convert;
 mod desk;
+mod face;
 mod inspect;
 mod interference;
 mod many_shapes;
@@ -16,4 +17,6 @@ mod pose;
 mod real_heads;
 mod render;
 mod rigs;
+#[path = "../../../io/tests/face/sample.rs"]
+mod sample;
 mod threads;

@@ -114,6 +114,13 @@ pub struct ArrayInfo {
     pub data_offsets: [u64; 2],
 }
 
+impl ArrayInfo {
+    /// Length in bytes.
+    pub fn n_bytes(&self) -> u64 {
+        self.data_offsets[1].saturating_sub(self.data_offsets[0])
+    }
+}
+
 enum Piece<'a> {
     Borrowed(&'a [u8]),
     Owned(Vec<u8>),
