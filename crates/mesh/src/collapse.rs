@@ -4,7 +4,7 @@
 //! millionth of the others' volume, which spoils the conditioning of what is solved on them. One end of such an edge
 //! moves to the other if the mesh keeps its shape: the neighbors that both ends share must be exactly those around the
 //! edge (the link condition, with the outside as one more node), no tet may get worse than the worst was or than
-//! [`GOOD_DEG`], and a node of the boundary only ever moves along the boundary's own edges.
+//! 15 degrees, and a node of the boundary only ever moves along the boundary's own edges.
 //! In: a mesh without inverted tets. Out: the same without the short edges that could go.
 
 use crate::TetMesh;

@@ -1,7 +1,7 @@
 //! Cutting a lattice along the boundary of a domain: snapping, then templates.
 //!
 //! A node with a crossing close by on one of its edges moves there and lies on the boundary from then on, so that no
-//! tiny pieces are cut off [Labelle07, sec. 3]. What is still cut is cut by the signs of its four nodes (inside, outside,
+//! tiny pieces are cut off [Labelle07, warping]. What is still cut is cut by the signs of its four nodes (inside, outside,
 //! on the boundary) into one tet, a pyramid or a prism. The quadrilateral sides of those lie in faces of the lattice and
 //! are split along the shorter diagonal, equal ones from the lower node, so that both neighbors choose alike. A prism
 //! whose three diagonals run in a circle gets a node in its middle.
@@ -14,7 +14,7 @@ use crate::lattice::Lattice;
 use crate::tets::{edge_matrix, edges_of, tets_of_nodes};
 use glam::DVec3;
 
-/// Crossings nearer than this share of an edge attract its node: long edges and short ones [Labelle07, sec. 4.1].
+/// Crossings nearer than this share of an edge attract its node: long edges and short ones [Labelle07, alpha long and short].
 const SNAP_LONG: f64 = 0.24999;
 const SNAP_SHORT: f64 = 0.41189;
 /// A node is snapped only if its tets keep this share of their volume.

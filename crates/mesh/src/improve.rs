@@ -3,7 +3,7 @@
 //! The quality of a tet here is the least sine of its dihedral angles, signed by its volume: 0.94 for a regular tet, 0 for
 //! a flat one, whether by a small or by a large angle. Around a node it is the least of its tets', which has creases, so
 //! the search goes along the gradients of the worst few tets and toward the middle of the neighbors, with shrinking
-//! steps, and takes only what is better [Klingner07, sec. 3.1]. No move makes the worst tet at a node worse; therefore
+//! steps, and takes only what is better [Klingner07, smoothing]. No move makes the worst tet at a node worse; therefore
 //! none is ever inverted. Nodes of the boundary move along it and are put back onto it by the caller's function.
 //! In: a mesh without inverted tets. Out: the same tets over moved nodes. Nodes that share no tet move together, on all
 //! threads, in an order that depends on the mesh alone.

@@ -4,7 +4,7 @@
 //! the same size share around each edge of their common face a tet of both centers and the edge: all dihedral angles 60
 //! or 90 degrees. An edge that has a midpoint, because a finer cube touches it, halves its tet. Where sizes meet, the
 //! coarse cube fans its center over the eight triangles of the divided face, and each fine cube fills its pyramid with
-//! two halves along the same diagonals, so that faces always match [Labelle07, sec. 3.3].
+//! two halves along the same diagonals, so that faces always match [Labelle07, graded grids].
 //! Departure from bisecting tets: sizes are powers of two apart, but what is uniform is made of the best-shaped tets.
 //! In: an octree. Out: nodes ascending by place, tets in the order of cubes; the same on any number of threads.
 

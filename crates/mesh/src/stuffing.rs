@@ -1,8 +1,8 @@
-//! Tetrahedra for a domain that is known by its sign: isosurface stuffing [Labelle07].
+//! Tetrahedra for a domain that is known by its sign: isosurface stuffing [Labelle07, all of it].
 //!
 //! A graded lattice ([`crate::lattice`]) is laid over the domain and refined until no cube is larger than the caller asks
-//! for; the crossings of its edges with the boundary are found by bisection ([`crate::crossings`]); nodes snap to them and
-//! the rest is cut ([`crate::cut`]). Where an edge crosses the boundary twice, the cubes around it are refined first, so
+//! for; the crossings of its edges with the boundary are found by bisection (`crossings.rs`); nodes snap to them and
+//! the rest is cut (`cut.rs`). Where an edge crosses the boundary twice, the cubes around it are refined first, so
 //! that gaps of about 0.6 of the size asked for stay open, and sheets of that thickness stay whole.
 //! In: a [`Domain`] and a box around what is wanted of it. Out: positively oriented tets, boundary nodes on the zero set to
 //! 1/4096 of an edge. Time: some ten to thirty evaluations of the domain for each node; all threads, same bytes.

@@ -1,6 +1,6 @@
 //! Better tets over the same nodes: faces and edges swapped around the worst.
 //!
-//! Two moves fill the same space with other tets [Klingner07, sec. 3.2]. A face between two tets gives way to the edge
+//! Two moves fill the same space with other tets [Klingner07, topological improvement]. A face between two tets gives way to the edge
 //! between their tips: two tets become three. An edge inside the mesh gives way to triangles over the ring of nodes
 //! around it: n tets become 2n - 4; the triangles fan out from one node of the ring, which is every way there is for rings
 //! of up to five. A move is made when the worst new tet is better than the worst old one, so none is ever inverted, and

@@ -3,7 +3,7 @@
 //! `w(q) = 1/(4 pi) * integral over the surface of (x - q).n / |x - q|^3`: 1 inside a closed surface, 0 outside, and a
 //! smooth value between where the surface is open, doubled or crosses itself. Near triangles add their exact solid angle;
 //! groups of triangles far away, by comparison with their radius, add a Taylor expansion about their center
-//! [Barill18, sec. 4]. With `r = center - q` and the harmonic parts M, Q of the surface's moments
+//! [Barill18, Taylor expansions]. With `r = center - q` and the harmonic parts M, Q of the surface's moments
 //!     4 pi w ~ N.r / r^3  -  3 r.Mr / r^5  +  15 Q(r, r, r) / r^7
 //! where N sums area normals, `M = integral of sym(d n)` and `Q = 1/2 integral of d d n`, d counted from the center. Traces
 //! drop out of a harmonic function, so M and Q are made traceless, which leaves 6 and 10 numbers.

@@ -94,7 +94,7 @@ fn a_cube_and_a_torus() {
 
 #[test]
 fn blobs_with_a_gap_stay_apart() {
-    let size = 0.15;
+    let size = 0.2;
     for turn in 0..6 {
         let axis = DVec3::new(1.0, 0.3 * f64::from(turn), 0.17 * f64::from(turn)).normalize();
         let gap = 0.6 * size;
@@ -108,7 +108,7 @@ fn blobs_with_a_gap_stay_apart() {
 
 #[test]
 fn a_thin_shell_stays_whole() {
-    let size = 0.1;
+    let size = 0.16;
     let shell = |p: DVec3| 0.4 * size - (p.length() - 0.9).abs();
     let meshed = mesh(shell, |_| size, &TetOptions::default());
     check("shell", &meshed, shell);
