@@ -144,6 +144,11 @@ impl<'a> Follower<'a> {
         self.bounds
     }
 
+    /// Skull and jaw in the neutral.
+    pub fn bones(&self) -> [&Surface; 2] {
+        [&self.parts.bones.cranium, &self.parts.bones.mandible]
+    }
+
     /// Where each node rests.
     pub fn rest(&self) -> &[DVec3] {
         self.rest

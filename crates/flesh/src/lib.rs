@@ -1,10 +1,13 @@
 //! Flesh for any face: the volume between skin and bones, how it follows every shape, and what it is made of.
 
 pub mod array;
+pub mod blendvolumes;
+pub mod build;
 pub mod domain;
 pub mod face;
 pub mod flesh;
 pub mod follow;
+pub mod materials;
 pub mod neutral;
 pub mod rest;
 pub mod skin;
@@ -13,6 +16,7 @@ pub mod store;
 pub mod volume;
 
 pub use array::Array;
+pub use build::{BuildError, BuildOptions, SkinPainting, Surroundings, build};
 pub use domain::Bound;
 pub use face::{BuildReport, Face};
 pub use flesh::{Flesh, MaterialShape, Materials, SkinEmbedding, VolumeShape};

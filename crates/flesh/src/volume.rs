@@ -56,6 +56,18 @@ impl Parts<'_> {
         Pose { skin: self.skin.positions(&self.evaluator.positions(weights)), jaw: self.jaw(&strengths), strengths }
     }
 
+    /// The pose at these strengths of the rig's shapes, whatever weights may lead there.
+    pub fn pose_of(&self, strengths: Vec<f64>) -> Pose {
+        let mut positions = self.rig.neutral.clone();
+        for (shape, &c) in self.rig.shapes.iter().zip(&strengths).filter(|(_, c)| **c != 0.0) {
+            for (&v, offset) in shape.deltas.vertices.iter().zip(&shape.deltas.offsets) {
+                let p = &mut positions[v as usize];
+                *p = std::array::from_fn(|k| p[k] + c as f32 * offset[k]);
+            }
+        }
+        Pose { skin: self.skin.positions(&positions), jaw: self.jaw(&strengths), strengths }
+    }
+
     /// The jaw's motion for these strengths.
     pub fn jaw(&self, strengths: &[f64]) -> Rigid {
         let active = self.jaw_motion.iter().zip(strengths).filter(|(_, c)| **c != 0.0);

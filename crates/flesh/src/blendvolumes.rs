@@ -1,0 +1,179 @@
+//! Blendvolumes: where the volume goes with every shape [Kozlov17, sec. 6.1], and what pairs of shapes do to it.
+//!
+//! Shapes are independent of each other and are solved in parallel; combinations come after the shapes that drive them,
+//! because their volume is what is left when the drivers' volumes are taken away. Finished shapes go to a [`ShapeStore`]
+//! under a key made of everything that they depend on.
+
+use crate::face::{PairReport, ShapeReport};
+use crate::flesh::{Flesh, SkinEmbedding, VolumeShape};
+use crate::follow::Follower;
+use crate::rest::{LEAST_J, RestVolumes};
+use crate::store::ShapeStore;
+use crate::volume::{Parts, Pose};
+use glam::DVec3;
+use rayon::prelude::*;
+use risorius_mesh::progress::{Progress, silent, tick};
+use risorius_rig::Role;
+use risorius_solve::SolveError;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Counts as part of every key: raise it when shapes come out differently.
+const METHOD: u64 = 1;
+
+/// Displacements below this are not stored, in meters.
+const LEAST_OFFSET: f64 = 1e-7;
+
+/// Solves the volumes of all shapes of the rig.
+pub fn blendvolumes(
+    parts: &Parts,
+    follower: &Follower,
+    embedding: &SkinEmbedding,
+    store: &dyn ShapeStore,
+    progress: &Progress,
+) -> Result<Vec<(VolumeShape, ShapeReport)>, SolveError> {
+    let n = parts.rig.shapes.len();
+    let alone = |i: usize| !matches!(parts.rig.shapes[i].role, Role::Combination { .. });
+    let base = follower_key(follower);
+    let done = AtomicUsize::new(0);
+    let solve = |i: usize, before: &[VolumeShape]| -> Result<(VolumeShape, ShapeReport), SolveError> {
+        tick(progress, "shapes", done.fetch_add(1, Ordering::Relaxed) as f32 / n as f32)?;
+        let drivers = drivers(parts, i);
+        let mut strengths = vec![0.0; n];
+        strengths[i] = 1.0;
+        drivers.iter().for_each(|&d| strengths[d] = 1.0);
+        let pose = parts.pose_of(strengths);
+        let key = hash(base, &pose);
+        if let Some(found) = store.load(key) {
+            return Ok(found);
+        }
+        let cancel = |_: &str, _: f32| progress("shapes", done.load(Ordering::Relaxed) as f32 / n as f32);
+        let followed = follower.follow(&pose, &cancel)?;
+        let mut offsets: Vec<DVec3> = followed.positions.iter().zip(follower.rest()).map(|(x, r)| *x - *r).collect();
+        let fit_mm = fit(parts, embedding, follower.tets(), &offsets, &pose);
+        for shape in drivers.iter().map(|&d| &before[d]) {
+            for (&node, &offset) in shape.nodes.iter().zip(shape.offsets.iter()) {
+                offsets[node as usize] -= glam::Vec3::from(offset).as_dvec3();
+            }
+        }
+        let report = ShapeReport {
+            name: parts.rig.shapes[i].name.clone(),
+            fit_mm,
+            least_j: followed.least_j,
+            n_untangled: followed.n_untangled,
+            iterations: followed.iterations,
+        };
+        let shape = sparse(&offsets);
+        store.save(key, &shape, &report);
+        Ok((shape, report))
+    };
+    let mut out: Vec<(VolumeShape, ShapeReport)> = vec![Default::default(); n];
+    for wanted in [true, false] {
+        let before: Vec<VolumeShape> = out.iter().map(|o| o.0.clone()).collect();
+        let indices: Vec<usize> = (0..n).filter(|&i| alone(i) == wanted).collect();
+        let solved: Result<Vec<_>, SolveError> = indices.par_iter().with_max_len(1).map(|&i| solve(i, &before)).collect();
+        for (i, result) in indices.into_iter().zip(solved?) {
+            out[i] = result;
+        }
+    }
+    Ok(out)
+}
+
+/// The full shapes that a combination is added to.
+fn drivers(parts: &Parts, shape: usize) -> Vec<usize> {
+    match &parts.rig.shapes[shape].role {
+        Role::Combination { drivers, .. } => drivers.iter().map(|d| parts.rig.sliders[d.slider].shape).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn sparse(offsets: &[DVec3]) -> VolumeShape {
+    let nodes: Vec<u32> =
+        (0..offsets.len() as u32).filter(|&i| offsets[i as usize].length() > LEAST_OFFSET).collect();
+    let offsets = nodes.iter().map(|&i| offsets[i as usize].as_vec3().to_array()).collect();
+    VolumeShape { nodes: nodes.into(), offsets }
+}
+
+/// Mean and largest distance in mm between where the volume takes the visible skin and where the artist does, over the
+/// vertices that move.
+fn fit(parts: &Parts, embedding: &SkinEmbedding, tets: &[[u32; 4]], offsets: &[DVec3], pose: &Pose) -> [f64; 2] {
+    let neutral = parts.skin.positions(&parts.rig.neutral);
+    let carried = embedding.apply(tets, offsets);
+    let misses: Vec<f64> = embedding
+        .vertices
+        .iter()
+        .zip(&carried)
+        .filter_map(|(v, carried)| {
+            let i = parts.skin.rig_vertices.binary_search(v).ok().filter(|&i| parts.outer[i])?;
+            let moved = pose.skin[i] - neutral[i];
+            (moved.length() > 1e-5).then(|| 1000.0 * moved.distance(*carried))
+        })
+        .collect();
+    [misses.iter().sum::<f64>() / misses.len().max(1) as f64, misses.iter().copied().fold(0.0, f64::max)]
+}
+
+/// Blends every two sliders at their full shapes, and repairs what inverts.
+pub fn pairs(flesh: &Flesh, parts: &Parts, progress: &Progress) -> Result<PairReport, SolveError> {
+    let rest = RestVolumes::prepare(flesh)?;
+    let full: Vec<usize> = parts.rig.sliders.iter().map(|s| s.shape).collect();
+    let n = parts.rig.shapes.len();
+    let all: Vec<[usize; 2]> =
+        (0..full.len()).flat_map(|a| (a + 1..full.len()).map(move |b| [a, b])).collect();
+    let done = AtomicUsize::new(0);
+    let tried: Result<Vec<Option<(f64, bool)>>, SolveError> = all
+        .par_iter()
+        .map(|pair| {
+            let count = done.fetch_add(1, Ordering::Relaxed);
+            if count % 64 == 0 {
+                tick(progress, "pairs", count as f32 / all.len() as f32)?;
+            }
+            let shapes = pair.map(|s| full[s]);
+            if shapes.iter().any(|&s| flesh.volumes[s].nodes.is_empty()) {
+                return Ok(None);
+            }
+            let mut strengths = vec![0.0; n];
+            shapes.iter().for_each(|&s| strengths[s] = 1.0);
+            let found = rest.at(&strengths)?;
+            Ok(Some((found.worst_before.0, found.unrepaired.is_empty())))
+        })
+        .collect();
+    let names = |pair: &[usize; 2]| pair.map(|s| parts.rig.sliders[s].name.clone());
+    let mut report = PairReport { n_pairs: all.len(), ..PairReport::default() };
+    for (pair, (worst, repaired)) in all.iter().zip(tried?).filter_map(|(p, r)| Some((p, r?))) {
+        if report.worst.as_ref().is_none_or(|w| worst < w.1) {
+            report.worst = Some((names(pair), worst));
+        }
+        if worst < LEAST_J {
+            report.n_repaired += usize::from(repaired);
+            if !repaired {
+                report.unrepaired.push(names(pair));
+            }
+        }
+    }
+    tick(&silent, "pairs", 1.0)?;
+    Ok(report)
+}
+
+/// FNV-1a over 128 bits.
+fn fnv(mut hash: u128, bytes: &[u8]) -> u128 {
+    for &byte in bytes {
+        hash = (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+    }
+    hash
+}
+
+fn vectors(hash: u128, points: &[DVec3]) -> u128 {
+    points.iter().fold(hash, |h, p| p.to_array().iter().fold(h, |h, x| fnv(h, &x.to_bits().to_le_bytes())))
+}
+
+/// Everything but the pose that a followed shape depends on.
+fn follower_key(follower: &Follower) -> u128 {
+    let start = fnv(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, &METHOD.to_le_bytes());
+    let tets = fnv(start, bytemuck::cast_slice(follower.tets()));
+    let bounds: Vec<u8> = follower.bounds().iter().map(|b| *b as u8).collect();
+    follower.bones().iter().fold(vectors(fnv(tets, &bounds), follower.rest()), |h, bone| vectors(h, &bone.positions))
+}
+
+fn hash(base: u128, pose: &Pose) -> u128 {
+    let jaw = pose.jaw.rotation.to_array().iter().fold(base, |h, x| fnv(h, &x.to_bits().to_le_bytes()));
+    vectors(vectors(jaw, &[pose.jaw.translation]), &pose.skin)
+}

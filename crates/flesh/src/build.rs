@@ -1,0 +1,274 @@
+//! From a rig to a [`Face`]: anatomy carried in, volume meshed, blendvolumes and blendmaterials made.
+//!
+//! One function, stage after stage; each stage is timed and told to the progress callback, which can cancel any of them.
+
+use crate::blendvolumes::{blendvolumes, pairs};
+use crate::domain::Bound;
+use crate::face::{BuildReport, Face, QualityReport, StageReport};
+use crate::flesh::{Flesh, SkinEmbedding};
+use crate::follow::{FollowOptions, Follower};
+use crate::materials::{Painting, materials};
+use crate::neutral::carry_to_neutral;
+use crate::skin::Skin;
+use crate::slits::Slits;
+use crate::store::ShapeStore;
+use crate::volume::{Parts, Pose, Volume, VolumeOptions, mesh_volume};
+use glam::DVec3;
+use risorius_anatomy::carry::{Anatomy, CarryOptions, carry};
+use risorius_anatomy::find::{self, given::Given};
+use risorius_anatomy::outer::OuterSkin;
+use risorius_anatomy::pieces::pieces;
+use risorius_anatomy::{AnatomyError, Head, PieceKind, landmarks};
+use risorius_mesh::embed::{EmbedOptions, Embedding};
+use risorius_mesh::progress::{Cancelled, Progress, tick};
+use risorius_mesh::quality::Quality;
+use risorius_mesh::stuffing::TetError;
+use risorius_rig::{Evaluator, Rig};
+use risorius_solve::SolveError;
+use std::time::Instant;
+
+/// Skin farther than this from the volume does not move with it, in meters.
+const OUT_OF_REACH: f64 = 0.015;
+
+/// The ears begin this far behind the front of the ear canal, in meters.
+const BEFORE_EARS: f64 = 0.006;
+
+/// How to build a face.
+#[derive(Debug, Clone, Default)]
+pub struct BuildOptions {
+    /// Size and reach of the volume.
+    pub volume: VolumeOptions,
+    /// How the volume follows shapes.
+    pub follow: FollowOptions,
+    /// Bones that the user brings, and how built-in ones are carried in.
+    pub carry: CarryOptions,
+    /// Landmarks that the user gives.
+    pub given: Given,
+    /// Stiffness that the user painted.
+    pub paintings: Vec<SkinPainting>,
+}
+
+/// Stiffness painted on the rig's vertices.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SkinPainting {
+    /// Index of the shape; `None` for the neutral.
+    pub shape: Option<usize>,
+    /// mu in Pa per rig vertex; NaN where nothing is painted.
+    pub mu: Vec<f32>,
+}
+
+/// What a build asks of its surroundings.
+pub struct Surroundings<'a> {
+    /// Told of every stage; can cancel.
+    pub progress: &'a Progress<'a>,
+    /// Keeps finished shapes.
+    pub store: &'a dyn ShapeStore,
+    /// Largest memory of the process so far in MB, or 0.
+    pub peak_mb: &'a dyn Fn() -> f64,
+}
+
+/// Why there is no face.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The anatomy could not be carried in.
+    #[error(transparent)]
+    Anatomy(#[from] AnatomyError),
+    /// The volume could not be meshed.
+    #[error("the flesh could not be meshed: {0}; give the skull (--skull) and jaw (--jaw) if the built-in ones do not fit")]
+    Tets(#[from] TetError),
+    /// A solve failed.
+    #[error("a rest volume could not be solved: {0}")]
+    Solve(#[from] SolveError),
+    /// The rig has no shapes.
+    #[error("the rig has no shapes; physics needs a blendshape rig: export the face with its morph targets")]
+    NoShapes,
+    /// The progress callback asked to stop.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+impl BuildError {
+    /// Whether somebody asked for the stop.
+    pub fn is_cancelled(&self) -> bool {
+        matches!(
+            self,
+            Self::Cancelled(_)
+                | Self::Anatomy(AnatomyError::Cancelled(_))
+                | Self::Tets(TetError::Cancelled(_))
+                | Self::Solve(SolveError::Cancelled(_))
+        )
+    }
+}
+
+/// Times stages.
+struct Clock<'a> {
+    start: Instant,
+    stages: Vec<StageReport>,
+    peak_mb: &'a dyn Fn() -> f64,
+}
+
+impl Clock<'_> {
+    fn stage(&mut self, name: &str) {
+        let seconds = self.start.elapsed().as_secs_f64();
+        self.stages.push(StageReport { name: name.into(), seconds, peak_mb: (self.peak_mb)() });
+        self.start = Instant::now();
+    }
+}
+
+/// Builds a face from `rig` with the anatomy of `head`.
+pub fn build(rig: &Rig, head: &Head, options: &BuildOptions, around: &Surroundings) -> Result<Face, BuildError> {
+    if rig.shapes.is_empty() {
+        return Err(BuildError::NoShapes);
+    }
+    let progress = around.progress;
+    let mut clock = Clock { start: Instant::now(), stages: Vec::new(), peak_mb: around.peak_mb };
+    tick(progress, "landmarks", 0.0)?;
+    let rig_pieces = pieces(rig);
+    let found = find::find(rig, &rig_pieces, head, &options.given)?;
+    clock.stage("landmarks");
+    let anatomy = carry(rig, rig_pieces, &found, head, &options.carry, progress)?;
+    clock.stage("anatomy");
+
+    let evaluator = Evaluator::prepare(rig);
+    let skin = skin_of(rig, &anatomy);
+    let outer = outer_of(&skin, &anatomy);
+    let eyes: Vec<(DVec3, f64)> = anatomy.eyes.iter().flatten().map(|e| (e.center, e.radius)).collect();
+    let features: Vec<u32> = (36..landmarks::N_TRACKER).map(|i| anatomy.landmarks[i].vertex).collect();
+    let parts = Parts {
+        rig,
+        evaluator: &evaluator,
+        skin: &skin,
+        bones: &anatomy.bones,
+        jaw_motion: &anatomy.jaw_motion,
+        eyes: &eyes,
+        features: &features,
+        outer: &outer,
+        back: back_of(&anatomy),
+    };
+    let slits = Slits::find(rig, &evaluator, &skin);
+    clock.stage("slits");
+    let parted = parts.pose(&slits.parting_weights);
+    let (volume, _) = mesh_volume(&parts, &parted, &options.volume, progress)?;
+    clock.stage("tets");
+    let mut report = BuildReport { n_slit_pairs: slits.pairs.len(), ..BuildReport::default() };
+    report.parting_pose = parting_pose(rig, &slits);
+    let (mut flesh, neutral) = neutral_flesh(&parts, &volume, &parted, &slits, options, &mut report, progress)?;
+    clock.stage("neutral");
+
+    let rest = flesh.rest();
+    let follower = Follower::prepare(
+        &parts,
+        &volume.mesh.tets,
+        &volume.bounds,
+        &volume.skin_points,
+        &rest,
+        &neutral,
+        options.follow,
+    )?;
+    let solved = blendvolumes(&parts, &follower, &flesh.embedding, around.store, progress)?;
+    (flesh.volumes, report.shapes) = solved.into_iter().unzip();
+    clock.stage("blendvolumes");
+    let painted: Vec<Painting> = options.paintings.iter().map(|p| on_nodes(p, &skin, &volume)).collect();
+    flesh.materials = materials(&flesh.mesh(), &volume.bounds, &anatomy.muscles, &flesh.volumes, &painted)?;
+    clock.stage("blendmaterials");
+    report.pairs = pairs(&flesh, &parts, progress)?;
+    clock.stage("pairs");
+    report.stages = clock.stages;
+    Ok(Face { rig: rig.clone(), anatomy, flesh, report })
+}
+
+fn skin_of(rig: &Rig, anatomy: &Anatomy) -> Skin {
+    let at = |name: &str| landmarks::index(name).map(|i| anatomy.landmarks[i].position);
+    let mouth = at("mouth_left").zip(at("mouth_right")).map(|(a, b)| (a.midpoint(b), a.distance(b)));
+    Skin::prepare(rig, &anatomy.pieces.vertices(PieceKind::Skin), mouth)
+}
+
+fn outer_of(skin: &Skin, anatomy: &Anatomy) -> Vec<bool> {
+    let visible = OuterSkin::new(&anatomy.pieces.positions, &anatomy.pieces.skin);
+    let mut seen = vec![false; anatomy.pieces.positions.len()];
+    visible.triangles.iter().flatten().for_each(|&v| seen[v as usize] = true);
+    skin.rig_vertices.iter().map(|&v| seen[v as usize]).collect()
+}
+
+fn back_of(anatomy: &Anatomy) -> f64 {
+    let ears = ["tragion_left", "tragion_right"].map(|n| landmarks::index(n).map(|i| anatomy.landmarks[i].position.z));
+    ears.into_iter().flatten().fold(f64::NEG_INFINITY, f64::max) + BEFORE_EARS
+}
+
+fn parting_pose(rig: &Rig, slits: &Slits) -> Vec<(String, f32)> {
+    let on = rig.sliders.iter().zip(&slits.parting_weights).filter(|(_, w)| **w != 0.0);
+    on.map(|(slider, &w)| (slider.name.clone(), w)).collect()
+}
+
+/// Carries the volume to the neutral and hangs the skin on it.
+fn neutral_flesh(
+    parts: &Parts,
+    volume: &Volume,
+    parted: &Pose,
+    slits: &Slits,
+    options: &BuildOptions,
+    report: &mut BuildReport,
+    progress: &Progress,
+) -> Result<(Flesh, Pose), BuildError> {
+    let neutral = parts.pose(&vec![0.0; parts.rig.sliders.len()]);
+    let (tets, points) = (&volume.mesh.tets, &volume.skin_points);
+    let follower =
+        Follower::prepare(parts, tets, &volume.bounds, points, &volume.mesh.nodes, parted, options.follow)?;
+    let carried = carry_to_neutral(&follower, parts, slits, &neutral, progress)?;
+    let (embedding, distances) = embed(parts, volume, parted);
+    let flesh = Flesh {
+        nodes: carried.nodes.iter().map(|p| p.to_array()).collect(),
+        tets: tets.clone().into(),
+        bounds: volume.bounds.iter().map(|b| *b as u8).collect(),
+        embedding,
+        ..Flesh::default()
+    };
+    let quality = Quality::of(&flesh.mesh());
+    report.n_nodes = flesh.n_nodes();
+    report.n_tets = flesh.tets.len();
+    report.n_fused_pairs = carried.n_fused;
+    report.embedding_mm = distances;
+    report.quality = QualityReport {
+        min_dihedral_deg: quality.min_dihedral_deg,
+        mean_min_dihedral_deg: quality.mean_min_dihedral_deg,
+        min_volume_ratio: quality.min_volume_length,
+        mean_volume_ratio: quality.mean_volume_length,
+    };
+    Ok((flesh, neutral))
+}
+
+/// Binds skin, and what hangs on it, to the volume where the slits are apart [Cong16, sec. 3]. Also the mean and largest
+/// distance of visible skin that shapes move from the volume, in mm.
+fn embed(parts: &Parts, volume: &Volume, parted: &Pose) -> (SkinEmbedding, [f64; 2]) {
+    let own = parts.skin.rig_vertices.len();
+    let bound = Embedding::prepare(&volume.mesh, &parted.skin[..own], &EmbedOptions::default(), |_, _| true);
+    let mut rows: Vec<(u32, u32, [f32; 4])> = Vec::new();
+    for (i, &v) in parts.skin.rig_vertices.iter().enumerate() {
+        if bound.tets[i] != u32::MAX && bound.distances[i] < OUT_OF_REACH {
+            rows.push((v, bound.tets[i], bound.weights[i].map(|w| w as f32)));
+        }
+    }
+    let misses: Vec<f64> = parts.moving_vertices().iter().map(|&i| 1000.0 * bound.distances[i as usize]).collect();
+    let mean = misses.iter().sum::<f64>() / misses.len().max(1) as f64;
+    let embedding = SkinEmbedding {
+        vertices: rows.iter().map(|r| r.0).collect(),
+        tets: rows.iter().map(|r| r.1).collect(),
+        weights: rows.iter().map(|r| r.2).collect(),
+    };
+    (embedding, [mean, misses.iter().copied().fold(0.0, f64::max)])
+}
+
+/// A painting of the rig's vertices, read off where the volume's nodes lie on the skin.
+fn on_nodes(painting: &SkinPainting, skin: &Skin, volume: &Volume) -> Painting {
+    let value = |v: u32| skin.rig_vertices.get(v as usize).map(|&r| f64::from(painting.mu[r as usize]));
+    let at = |i: usize| {
+        let point = volume.skin_points[i].as_ref().filter(|_| volume.bounds[i] == Bound::Skin)?;
+        let corners = skin.triangles[point.triangle as usize];
+        let mut mu = 0.0;
+        for (&v, w) in corners.iter().zip(point.weights) {
+            mu += value(v)? * w;
+        }
+        mu.is_finite().then_some(mu)
+    };
+    Painting { shape: painting.shape, mu: (0..volume.bounds.len()).map(at).collect() }
+}
