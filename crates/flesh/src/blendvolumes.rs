@@ -133,7 +133,7 @@ pub fn pairs(flesh: &Flesh, parts: &Parts, progress: &Progress) -> Result<PairRe
             let mut strengths = vec![0.0; n];
             shapes.iter().for_each(|&s| strengths[s] = 1.0);
             let found = rest.at(&strengths)?;
-            Ok(Some((found.worst_before.0, found.unrepaired.is_empty())))
+            Ok(Some((found.worst_before.0, found.share == 1.0)))
         })
         .collect();
     let names = |pair: &[usize; 2]| pair.map(|s| parts.rig.sliders[s].name.clone());

@@ -88,7 +88,7 @@ pub struct PairReport {
     pub n_pairs: usize,
     /// Pairs that invert an element when blended as they are, and are repaired when evaluated.
     pub n_repaired: usize,
-    /// Pairs that could not be repaired, by name.
+    /// Pairs for which the whole volume is drawn back towards the neutral, by name.
     pub unrepaired: Vec<[String; 2]>,
     /// The worst pair and its smallest relative volume before repair.
     #[serde(deserialize_with = "named_number")]

@@ -31,8 +31,8 @@ pub struct Rest {
     pub worst_before: (f64, usize),
     /// Nodes that the repair moved, ascending.
     pub moved: Vec<u32>,
-    /// Tets that are still below [`LEAST_J`].
-    pub unrepaired: Vec<u32>,
+    /// How much of the way from the neutral is left; below 1 only where moving single nodes was not enough.
+    pub share: f64,
 }
 
 impl<'a> RestVolumes<'a> {
@@ -71,15 +71,30 @@ impl<'a> RestVolumes<'a> {
         self.repair(self.blend(strengths))
     }
 
-    /// Moves nodes of `positions` until no tet is below [`LEAST_J`]; nodes on bones and border stay.
+    /// Moves nodes of `positions` until no tet is below [`LEAST_J`]. Nodes on bones and border stay if that suffices, then
+    /// may move too; what is beyond that is drawn towards the neutral as a whole, which is upright.
     pub fn repair(&self, mut positions: Vec<DVec3>) -> Result<Rest, SolveError> {
         let worst_before = self.worst(&positions);
         if worst_before.0 >= LEAST_J {
-            return Ok(Rest { positions, worst_before, moved: Vec::new(), unrepaired: Vec::new() });
+            return Ok(Rest { positions, worst_before, moved: Vec::new(), share: 1.0 });
         }
         let options = UntangleOptions { threshold: LEAST_J, ..UntangleOptions::default() };
-        let done = untangle(&self.flesh.tets, &self.rest, &mut positions, &self.movable, &options)?;
-        Ok(Rest { positions, worst_before, moved: done.moved, unrepaired: done.still_bad })
+        let all = vec![true; positions.len()];
+        let blended = positions.clone();
+        let mut share = 1.0;
+        while share > 0.0 {
+            for movable in [&self.movable, &all] {
+                let done = untangle(&self.flesh.tets, &self.rest, &mut positions, movable, &options)?;
+                if done.still_bad.is_empty() {
+                    let moved = (0..positions.len() as u32).filter(|&i| positions[i as usize] != blended[i as usize]);
+                    return Ok(Rest { moved: moved.collect(), positions, worst_before, share });
+                }
+            }
+            share -= 0.125;
+            positions = blended.iter().zip(&self.nodes).map(|(x, x0)| x0.lerp(*x, share)).collect();
+        }
+        let moved = (0..positions.len() as u32).collect();
+        Ok(Rest { positions: self.nodes.clone(), worst_before, moved, share: 0.0 })
     }
 
     /// The shape gradient `F = dX(w)/dX0` of a tet.
