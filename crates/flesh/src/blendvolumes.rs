@@ -12,13 +12,16 @@ use crate::store::ShapeStore;
 use crate::volume::{Parts, Pose};
 use glam::DVec3;
 use rayon::prelude::*;
-use risorius_mesh::progress::{Progress, silent, tick};
+use risorius_mesh::progress::{Progress, tick};
 use risorius_rig::Role;
 use risorius_solve::SolveError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Counts as part of every key: raise it when shapes come out differently.
 const METHOD: u64 = 1;
+
+/// The repair is tried on so many pairs, the worst first; all pairs are repaired when they are evaluated.
+const REPAIRS_TRIED: usize = 32;
 
 /// Displacements below this are not stored, in meters.
 const LEAST_OFFSET: f64 = 1e-7;
@@ -70,7 +73,8 @@ pub fn blendvolumes(
     for wanted in [true, false] {
         let before: Vec<VolumeShape> = out.iter().map(|o| o.0.clone()).collect();
         let indices: Vec<usize> = (0..n).filter(|&i| alone(i) == wanted).collect();
-        let solved: Result<Vec<_>, SolveError> = indices.par_iter().with_max_len(1).map(|&i| solve(i, &before)).collect();
+        let solved: Result<Vec<_>, SolveError> =
+            indices.par_iter().with_max_len(1).map(|&i| solve(i, &before)).collect();
         for (i, result) in indices.into_iter().zip(solved?) {
             out[i] = result;
         }
@@ -87,8 +91,7 @@ fn drivers(parts: &Parts, shape: usize) -> Vec<usize> {
 }
 
 fn sparse(offsets: &[DVec3]) -> VolumeShape {
-    let nodes: Vec<u32> =
-        (0..offsets.len() as u32).filter(|&i| offsets[i as usize].length() > LEAST_OFFSET).collect();
+    let nodes: Vec<u32> = (0..offsets.len() as u32).filter(|&i| offsets[i as usize].length() > LEAST_OFFSET).collect();
     let offsets = nodes.iter().map(|&i| offsets[i as usize].as_vec3().to_array()).collect();
     VolumeShape { nodes: nodes.into(), offsets }
 }
@@ -111,45 +114,52 @@ fn fit(parts: &Parts, embedding: &SkinEmbedding, tets: &[[u32; 4]], offsets: &[D
     [misses.iter().sum::<f64>() / misses.len().max(1) as f64, misses.iter().copied().fold(0.0, f64::max)]
 }
 
-/// Blends every two sliders at their full shapes, and repairs what inverts.
+/// Blends every two sliders at their full shapes, and tries the repair on the worst of those that invert.
 pub fn pairs(flesh: &Flesh, parts: &Parts, progress: &Progress) -> Result<PairReport, SolveError> {
     let rest = RestVolumes::prepare(flesh)?;
     let full: Vec<usize> = parts.rig.sliders.iter().map(|s| s.shape).collect();
-    let n = parts.rig.shapes.len();
-    let all: Vec<[usize; 2]> =
-        (0..full.len()).flat_map(|a| (a + 1..full.len()).map(move |b| [a, b])).collect();
+    let all: Vec<[usize; 2]> = (0..full.len()).flat_map(|a| (a + 1..full.len()).map(move |b| [a, b])).collect();
+    let strengths = |pair: &[usize; 2]| {
+        let mut strengths = vec![0.0; parts.rig.shapes.len()];
+        pair.iter().for_each(|&s| strengths[full[s]] = 1.0);
+        strengths
+    };
     let done = AtomicUsize::new(0);
-    let tried: Result<Vec<Option<(f64, bool)>>, SolveError> = all
+    let told = |of: usize| {
+        let count = done.fetch_add(1, Ordering::Relaxed);
+        if count % 16 == 0 { tick(progress, "pairs", count as f32 / of as f32) } else { Ok(()) }
+    };
+    let worst: Result<Vec<f64>, SolveError> = all
         .par_iter()
         .map(|pair| {
-            let count = done.fetch_add(1, Ordering::Relaxed);
-            if count % 64 == 0 {
-                tick(progress, "pairs", count as f32 / all.len() as f32)?;
-            }
-            let shapes = pair.map(|s| full[s]);
-            if shapes.iter().any(|&s| flesh.volumes[s].nodes.is_empty()) {
-                return Ok(None);
-            }
-            let mut strengths = vec![0.0; n];
-            shapes.iter().for_each(|&s| strengths[s] = 1.0);
-            let found = rest.at(&strengths)?;
-            Ok(Some((found.worst_before.0, found.share == 1.0)))
+            told(all.len() + REPAIRS_TRIED)?;
+            let moves = pair.iter().all(|&s| !flesh.volumes[full[s]].nodes.is_empty());
+            Ok(if moves { rest.worst(&rest.blend(&strengths(pair))).0 } else { f64::INFINITY })
         })
         .collect();
+    let mut bad: Vec<(f64, [usize; 2])> = worst?.into_iter().zip(all.iter().copied()).collect();
+    bad.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let names = |pair: &[usize; 2]| pair.map(|s| parts.rig.sliders[s].name.clone());
     let mut report = PairReport { n_pairs: all.len(), ..PairReport::default() };
-    for (pair, (worst, repaired)) in all.iter().zip(tried?).filter_map(|(p, r)| Some((p, r?))) {
-        if report.worst.as_ref().is_none_or(|w| worst < w.1) {
-            report.worst = Some((names(pair), worst));
-        }
-        if worst < LEAST_J {
-            report.n_repaired += usize::from(repaired);
-            if !repaired {
-                report.unrepaired.push(names(pair));
-            }
+    report.worst = bad.first().filter(|b| b.0.is_finite()).map(|b| (names(&b.1), b.0));
+    bad.retain(|b| b.0 < LEAST_J);
+    report.n_inverting = bad.len();
+    bad.truncate(REPAIRS_TRIED);
+    report.n_tried = bad.len();
+    let whole: Result<Vec<bool>, SolveError> = bad
+        .par_iter()
+        .with_max_len(1)
+        .map(|(_, pair)| {
+            told(all.len() + REPAIRS_TRIED)?;
+            Ok(rest.at(&strengths(pair))?.share == 1.0)
+        })
+        .collect();
+    for ((_, pair), whole) in bad.iter().zip(whole?) {
+        report.n_repaired += usize::from(whole);
+        if !whole {
+            report.unrepaired.push(names(pair));
         }
     }
-    tick(&silent, "pairs", 1.0)?;
     Ok(report)
 }
 

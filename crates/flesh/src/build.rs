@@ -74,7 +74,9 @@ pub enum BuildError {
     #[error(transparent)]
     Anatomy(#[from] AnatomyError),
     /// The volume could not be meshed.
-    #[error("the flesh could not be meshed: {0}; give the skull (--skull) and jaw (--jaw) if the built-in ones do not fit")]
+    #[error(
+        "the flesh could not be meshed: {0}; give the skull (--skull) and jaw (--jaw) if the built-in ones do not fit"
+    )]
     Tets(#[from] TetError),
     /// A solve failed.
     #[error("a rest volume could not be solved: {0}")]
@@ -212,8 +214,7 @@ fn neutral_flesh(
 ) -> Result<(Flesh, Pose), BuildError> {
     let neutral = parts.pose(&vec![0.0; parts.rig.sliders.len()]);
     let (tets, points) = (&volume.mesh.tets, &volume.skin_points);
-    let follower =
-        Follower::prepare(parts, tets, &volume.bounds, points, &volume.mesh.nodes, parted, options.follow)?;
+    let follower = Follower::prepare(parts, tets, &volume.bounds, points, &volume.mesh.nodes, parted, options.follow)?;
     let carried = carry_to_neutral(&follower, parts, slits, &neutral, progress)?;
     let (embedding, distances) = embed(parts, volume, parted);
     let flesh = Flesh {

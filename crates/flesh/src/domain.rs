@@ -13,8 +13,8 @@
 use glam::DVec3;
 use risorius_anatomy::JawJoint;
 use risorius_mesh::Bvh;
-use risorius_mesh::solid::{Shell, hits_of};
 use risorius_mesh::domain::{Domain, Hits};
+use risorius_mesh::solid::{Shell, hits_of};
 
 /// What a boundary node of the volume lies on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -86,7 +86,11 @@ pub struct ShapeReport {
 pub struct PairReport {
     /// Pairs tried.
     pub n_pairs: usize,
-    /// Pairs that invert an element when blended as they are, and are repaired when evaluated.
+    /// Pairs that invert an element when blended as they are; they are repaired when evaluated.
+    pub n_inverting: usize,
+    /// Those of them, the worst, on which the repair was tried.
+    pub n_tried: usize,
+    /// Those that moving a few nodes repaired.
     pub n_repaired: usize,
     /// Pairs for which the whole volume is drawn back towards the neutral, by name.
     pub unrepaired: Vec<[String; 2]>,

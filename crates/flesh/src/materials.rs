@@ -90,7 +90,8 @@ pub fn materials(
                 return Ok(MaterialShape::default());
             }
             let change = per_tet(&spread(&target)?);
-            let tets: Vec<u32> = (0..change.len() as u32).filter(|&t| change[t as usize].abs() > LEAST_CHANGE).collect();
+            let tets: Vec<u32> =
+                (0..change.len() as u32).filter(|&t| change[t as usize].abs() > LEAST_CHANGE).collect();
             Ok(MaterialShape {
                 mu: tets.iter().map(|&t| change[t as usize] as f32).collect(),
                 lambda: tets.iter().map(|_| 0.0).collect(),
@@ -120,10 +121,8 @@ fn apply(painting: &Painting, values: &mut [[f64; 1]]) -> Result<(), SolveError>
 
 fn beside_bone(mesh: &TetMesh, bounds: &[Bound]) -> Vec<[f64; 1]> {
     let bony = |b: &Bound| matches!(b, Bound::Cranium | Bound::Mandible);
-    let points: Vec<[f32; 3]> = (mesh.nodes.iter().zip(bounds))
-        .filter(|(_, b)| bony(b))
-        .map(|(p, _)| p.as_vec3().to_array())
-        .collect();
+    let points: Vec<[f32; 3]> =
+        (mesh.nodes.iter().zip(bounds)).filter(|(_, b)| bony(b)).map(|(p, _)| p.as_vec3().to_array()).collect();
     let tree = Bvh::of_points(&points);
     let (stiff, fade) = BESIDE_BONE;
     let soft = f64::from(MU[0]);

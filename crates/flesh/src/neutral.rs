@@ -11,6 +11,7 @@ use crate::slits::Slits;
 use crate::volume::{Parts, Pose};
 use glam::DVec3;
 use risorius_mesh::embed::TetTree;
+use risorius_mesh::improve::{ImproveOptions, smooth};
 use risorius_mesh::progress::Progress;
 use risorius_mesh::solid::Shell;
 use risorius_mesh::tets::edge_matrix;
@@ -53,6 +54,10 @@ pub fn carry_to_neutral(
         .map(|p| neutral.skin[p[0] as usize].midpoint(neutral.skin[p[1] as usize]))
         .filter(|&p| skin.value(p) < 0.0)
         .collect();
+    // Elements came to the neutral sheared; nodes that nothing leads can take better places.
+    let led: Vec<bool> =
+        follower.bounds().iter().map(|b| !matches!(b, Bound::Inside | Bound::Joint | Bound::Eye)).collect();
+    smooth(&mut mesh, &led, None, &ImproveOptions::default(), progress)?;
     let volumes: Vec<f64> = mesh.tets.iter().map(|&t| edge_matrix(follower.rest(), t).determinant()).collect();
     let mut glued = fused(&mesh, &middles);
     for _ in 0..ROUNDS {
