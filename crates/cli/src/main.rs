@@ -4,13 +4,14 @@
 //! Progress goes to standard error when that is a terminal. Exit codes: 0 done, 1 could not, 2 wrong call.
 
 mod attenuate;
+mod build;
 mod convert;
 mod demo;
 mod files;
 mod inspect;
 mod inspect_face;
 mod interference;
-mod mask;
+mod paint;
 mod pictures;
 mod pose;
 mod render;
@@ -40,10 +41,12 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Show what Risorius does, on a face made in code, ending in pictures and files.
+    /// Show what Risorius does, on the built-in head, ending in pictures and files.
     Demo(demo::Arguments),
     /// Tell what a file holds, and every problem found.
     Inspect(inspect::Arguments),
+    /// Give a rig bones, muscles and flesh: a face that can be simulated.
+    Build(build::Arguments),
     /// Convert between formats: rigs, clips, head motion, takes.
     Convert(convert::Arguments),
     /// Evaluate a rig at slider values, or over a clip.
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
     let result = match &cli.verb {
         Verb::Demo(a) => demo::run(a, &session),
         Verb::Inspect(a) => inspect::run(a, &session),
+        Verb::Build(a) => build::run(a, &session),
         Verb::Convert(a) => convert::run(a, &session),
         Verb::Pose(a) => pose::run(a, &session),
         Verb::Attenuate(a) => attenuate::run(a, &session),

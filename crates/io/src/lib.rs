@@ -13,6 +13,7 @@ pub mod face;
 pub mod fbx;
 pub mod gltf;
 pub mod head_csv;
+pub mod mask;
 pub mod mdd;
 pub mod npz;
 pub mod obj;

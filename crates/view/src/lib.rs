@@ -13,6 +13,7 @@ mod colormap;
 mod cut;
 mod draw;
 mod exposure;
+pub mod face_pictures;
 mod look;
 mod matrix;
 mod model;

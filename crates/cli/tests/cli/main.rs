@@ -6,6 +6,7 @@
 mod attenuate;
 mod attenuate_clip;
 mod bad_files;
+mod build;
 mod calls;
 mod convert;
 mod desk;
