@@ -61,7 +61,8 @@ pub fn faces() -> impl Iterator<Item = (&'static str, &'static Face)> {
     (0..n).filter_map(|i| Some((HEADS[i].0, FACES[i].as_ref()?)))
 }
 
-/// Pairs of skin vertices closer than 3 mm, more than 15 mm apart along edges, that `jawOpen` takes more than 5 mm apart.
+/// Pairs of skin vertices closer than 3 mm, more than 15 mm apart along edges, that `jawOpen` takes more than 5 mm
+/// apart.
 pub fn lip_pairs(rig: &Rig, pieces: &Pieces) -> Vec<[u32; 2]> {
     let Some(jaw) = slider(rig, "jawOpen") else { return Vec::new() };
     let mut weights = vec![0.0; rig.sliders.len()];

@@ -1,8 +1,8 @@
 //! Rigid motions: the closest one between two sets of points, and blending that stays rigid.
 //!
-//! The fit is Horn's: the rotation is the largest eigenvector of a symmetric 4x4 matrix made from the points' covariance,
-//! found by Jacobi rotations; it is never a reflection. Blending adds rotation vectors (logarithms) and moves of a given
-//! pivot, so that one motion at weight 1 is itself and any blend is rigid.
+//! The fit is Horn's: the rotation is the largest eigenvector of a symmetric 4x4 matrix made from the points'
+//! covariance, found by Jacobi rotations; it is never a reflection. Blending adds rotation vectors (logarithms) and
+//! moves of a given pivot, so that one motion at weight 1 is itself and any blend is rigid.
 
 use glam::{DMat3, DQuat, DVec3};
 
