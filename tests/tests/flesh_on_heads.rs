@@ -64,7 +64,8 @@ fn inverted(face: &Face, states: &[(String, Vec<f64>)]) -> (usize, Vec<String>) 
             let (j, tet) = least_j(&flesh.tets, &nodes, &found.positions);
             let bounds = || flesh.tets[tet].map(|n| flesh.bound(n as usize));
             let before = found.worst_before;
-            let bad = (j.is_nan() || j <= 0.0).then(|| format!("{what}: tet {tet} {:?} J {j:.3}, before {before:?}", bounds()));
+            let bad = (j.is_nan() || j <= 0.0)
+                .then(|| format!("{what}: tet {tet} {:?} J {j:.3}, before {before:?}", bounds()));
             (!found.moved.is_empty(), bad)
         })
         .collect();
