@@ -55,9 +55,9 @@ fn face(i: usize) -> Option<Face> {
     Some(face)
 }
 
-/// The heads of this run and their faces: the small ones, and all of them when long runs are asked for.
+/// The heads of this run and their faces: the smallest one, and all of them when long runs are asked for.
 pub fn faces() -> impl Iterator<Item = (&'static str, &'static Face)> {
-    let n = if is_full() { HEADS.len() } else { 2 };
+    let n = if is_full() { HEADS.len() } else { 1 };
     (0..n).filter_map(|i| Some((HEADS[i].0, FACES[i].as_ref()?)))
 }
 
