@@ -84,3 +84,11 @@ pub fn on_threads<T: Send>(threads: usize, f: impl FnOnce() -> T + Send) -> T {
         }
     }
 }
+
+/// Largest memory of this process so far in MB, or 0 where the system does not tell.
+pub fn peak_mb() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|l| l.trim().trim_end_matches("kB").trim().parse::<f64>().ok());
+    kib.map_or(0.0, |k| k * 1024.0 / 1e6)
+}

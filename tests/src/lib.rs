@@ -1,6 +1,8 @@
 //! Where tests find real heads.
 
 pub mod anatomy;
+pub mod flesh;
+pub mod strange;
 
 use std::path::PathBuf;
 

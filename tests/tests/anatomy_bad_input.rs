@@ -10,9 +10,10 @@ use risorius_anatomy::outer::OuterSkin;
 use risorius_anatomy::pieces::{PieceKind, pieces};
 use risorius_mesh::progress::silent;
 use risorius_mesh::{Polygons, Rigid};
-use risorius_rig::{Axis, Deltas, Part, Rig, Role, Shape, Slider, names};
+use risorius_rig::{Axis, Part, Rig, names};
 use risorius_tests::anatomy::{built_in, open};
 use risorius_tests::data;
+use risorius_tests::strange::{cube, cut, inside_out, mapped, without_shapes};
 use std::sync::LazyLock;
 
 static HEAD: LazyLock<Head> = LazyLock::new(built_in);
@@ -34,30 +35,6 @@ fn without(rig: &Rig, drop: &[PieceKind]) -> Rig {
 
 const TEETH: [PieceKind; 4] =
     [PieceKind::TeethUpper, PieceKind::TeethLower, PieceKind::GumsUpper, PieceKind::GumsLower];
-
-fn without_shapes(rig: &Rig, drop: impl Fn(&str) -> bool) -> Rig {
-    let mut rig = rig.clone();
-    for shape in rig.shapes.iter_mut().filter(|s| drop(&s.name)) {
-        shape.deltas = Deltas::default();
-    }
-    rig
-}
-
-/// Keeps faces all of whose (rig) vertices `keep`.
-fn cut(rig: &Rig, keep: impl Fn(usize) -> bool) -> Rig {
-    let mut rig = rig.clone();
-    for part in &mut rig.parts {
-        let mut faces = Polygons::default();
-        for face in part.faces.iter() {
-            if face.iter().all(|&v| keep(part.rig_vertex[v as usize] as usize)) {
-                faces.push(face);
-            }
-        }
-        part.faces = faces;
-        part.groups.clear();
-    }
-    rig
-}
 
 fn has_note(anatomy: &Anatomy, text: &str) -> bool {
     anatomy.notes.iter().any(|n| n.what.contains(text) && !n.advice.is_empty())
@@ -192,27 +169,15 @@ fn unit_axes_and_winding_do_not_matter() {
         let off = bones.map(|(a, b)| a.distance(*b)).fold(0.0, f64::max);
         assert!(off < 2.5e-3, "{what}: the jaw is {:.1} mm off", 1000.0 * off);
     };
-    let mapped = |f: &dyn Fn([f32; 3]) -> [f32; 3]| {
-        let mut other = rig.clone();
-        other.neutral.iter_mut().for_each(|p| *p = f(*p));
-        other.shapes.iter_mut().for_each(|s| s.deltas.offsets.iter_mut().for_each(|o| *o = f(*o)));
-        other
-    };
     let inch = (rig.space.meters_per_unit / 0.0254) as f32;
-    let mut inches = mapped(&|p| p.map(|c| c * inch));
+    let mut inches = mapped(&rig, |p| p.map(|c| c * inch));
     inches.space.meters_per_unit = 0.0254;
     same(&anatomy(&inches).unwrap(), "inches");
-    let mut z_up = mapped(&|[x, y, z]| [x, -z, y]);
+    let mut z_up = mapped(&rig, |[x, y, z]| [x, -z, y]);
     z_up.space.up = Axis { index: 2, negative: false };
     z_up.space.front = Axis { index: 1, negative: true };
     same(&anatomy(&z_up).unwrap(), "Z up");
-    let mut inside_out = rig.clone();
-    for part in &mut inside_out.parts {
-        let mut faces = Polygons::default();
-        part.faces.iter().for_each(|f| faces.push(&f.iter().rev().copied().collect::<Vec<_>>()));
-        part.faces = faces;
-    }
-    let turned = anatomy(&inside_out).unwrap();
+    let turned = anatomy(&inside_out(&rig)).unwrap();
     assert!(has_note(&turned, "inside out"));
     same(&turned, "inside out");
 }
@@ -289,44 +254,7 @@ fn with_body(rig: &Rig) -> Rig {
 /// A cube with shapes is no head, and the error says so.
 #[test]
 fn a_cube_is_refused_with_advice() {
-    let mut neutral = Vec::new();
-    let n = 6;
-    let mut faces = Polygons::default();
-    for side in 0..6u32 {
-        let (axis, at) = (side as usize / 2, if side % 2 == 0 { -0.1f32 } else { 0.1 });
-        let first = neutral.len() as u32;
-        for i in 0..n * n {
-            let place = |k: usize| 0.2 * k as f32 / (n - 1) as f32 - 0.1;
-            let mut p = [at; 3];
-            (p[(axis + 1) % 3], p[(axis + 2) % 3]) = (place(i % n), place(i / n));
-            neutral.push(p);
-        }
-        for i in (0..n * n).filter(|i| i % n + 1 < n && i / n + 1 < n) {
-            let q = [i, i + 1, i + 1 + n, i + n].map(|v| first + v as u32);
-            faces.push(&if side % 2 == 0 { [q[0], q[3], q[2], q[1]] } else { q });
-        }
-    }
-    let count = neutral.len();
-    let shape = |name: &str, s: usize| Shape {
-        name: name.into(),
-        role: Role::Slider(s),
-        deltas: Deltas { vertices: (0..20).collect(), offsets: vec![[0.0, -0.01, 0.01]; 20] },
-    };
-    let rig = Rig {
-        name: "cube".into(),
-        parts: vec![Part {
-            name: "cube".into(),
-            vertices: 0..count,
-            rig_vertex: (0..count as u32).collect(),
-            faces,
-            ..Part::default()
-        }],
-        neutral,
-        shapes: vec![shape("one", 0), shape("two", 1)],
-        sliders: ["one", "two"].map(|n| Slider { name: n.into(), shape: 0, range: [0.0, 1.0] }).to_vec(),
-        ..Rig::default()
-    };
-    match anatomy(&rig) {
+    match anatomy(&cube()) {
         Err(e) => {
             println!("{e}");
             assert!(e.to_string().contains("landmark file"), "{e}");

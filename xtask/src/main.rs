@@ -9,7 +9,9 @@ mod tidy;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-const USAGE: &str = "usage: cargo xtask test [--full] | tidy | bench [evaluate|attenuate] | pictures";
+const USAGE: &str = "usage: cargo xtask test [--full] | tidy | bench [evaluate|attenuate|face] | pictures";
+
+const BENCHES: [&str; 3] = ["evaluate", "attenuate", "face"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -19,7 +21,7 @@ fn main() -> ExitCode {
         ["test", "--full"] => test(true),
         ["tidy"] => tidy::check(&root()),
         ["pictures"] => pictures::draw(),
-        ["bench"] => bench("evaluate").and_then(|()| bench("attenuate")),
+        ["bench"] => BENCHES.iter().try_for_each(|name| bench(name)),
         ["bench", name] => bench(name),
         _ => Err(USAGE.into()),
     };
@@ -52,8 +54,7 @@ fn test(full: bool) -> Result<(), String> {
     }
     status(run.current_dir(root()))?;
     if full {
-        bench("evaluate")?;
-        bench("attenuate")?;
+        BENCHES.iter().try_for_each(|name| bench(name))?;
     }
     Ok(())
 }

@@ -6,8 +6,8 @@
 //! printed table: good to about half a millimeter. The points of the top, side and back of the head are not among the
 //! landmarks of craniofacial identification; they have common values of scalp thickness and wide deviations.
 //! Between landmarks the depth is the mean of the three nearest, weighted by inverse distance as in [Ichim16, sec. 3];
-//! distances are straight, not geodesic: on a skull's outside near landmarks the two order alike. Farther than 30 mm from
-//! every landmark there is no data: infinite deviation.
+//! distances are straight, not geodesic: on a skull's outside near landmarks the two order alike. Farther than 30 mm
+//! from every landmark there is no data: infinite deviation.
 //! Depths are measured from bone along the shortest way to the skin; over the lips from the teeth.
 
 use glam::DVec3;

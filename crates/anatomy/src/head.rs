@@ -29,8 +29,8 @@ pub struct Identity {
 /// origin midway between the condyles.
 #[derive(Debug, Clone, Default)]
 pub struct Head {
-    /// Parts `skin`, `eye_left`, `eye_right`, `teeth_upper`, `teeth_lower`, `gums_upper`, `gums_lower`, `tongue`; 52 ARKit
-    /// shapes and visemes; regions `lips_upper`, `lips_lower`, `lids_left` ...
+    /// Parts `skin`, `eye_left`, `eye_right`, `teeth_upper`, `teeth_lower`, `gums_upper`, `gums_lower`, `tongue`; 52
+    /// ARKit shapes and visemes; regions `lips_upper`, `lips_lower`, `lids_left` ...
     pub rig: Rig,
     /// Skull and jaw.
     pub bones: Bones,

@@ -4,8 +4,8 @@
 //! against the motion stays above -0.5; a chain of such maps folds nothing (every Jacobian determinant is positive) and
 //! is invertible. What is inside something stays inside, so that bones, muscles and eyes warped with the skin remain
 //! where they belong. All maps are mirror-symmetric.
-//! Fat moves the skin alone, along its normal, before the warp: up to 7 mm outwards, less than half of that inwards, and
-//! nothing at lids, lips and nose.
+//! Fat moves the skin alone, along its normal, before the warp: up to 7 mm outwards, less than half of that inwards,
+//! and nothing at lids, lips and nose.
 //! A person: `identity.warp(identity.thicken(p, normal))` for skin, `identity.warp(p)` for all else, condyles included.
 
 use crate::head::Identity;

@@ -1,10 +1,10 @@
 //! What a rig's shapes do to its rigid parts: one motion of the jaw and of each eye per shape, at full strength.
 //!
-//! Lower teeth, or a lower jaw that the rig brings along, tell the jaw's motion exactly: the closest rigid motion of their
-//! vertices (Procrustes). Without them it is read off the skin of the chin: angle and slides of the jaw joint that the
-//! chin follows in least squares (Gauss-Newton over three numbers). The chin is soft, so only shapes named after the jaw
-//! are believed, and others whose chin moves far and nearly as the joint would. The jaw does not close beyond closed.
-//! Shapes that do not move the jaw give exactly the identity.
+//! Lower teeth, or a lower jaw that the rig brings along, tell the jaw's motion exactly: the closest rigid motion of
+//! their vertices (Procrustes). Without them it is read off the skin of the chin: angle and slides of the jaw joint
+//! that the chin follows in least squares (Gauss-Newton over three numbers). The chin is soft, so only shapes named
+//! after the jaw are believed, and others whose chin moves far and nearly as the joint would. The jaw does not close
+//! beyond closed. Shapes that do not move the jaw give exactly the identity.
 
 use crate::bones::JawJoint;
 use crate::find::FoundLandmark;

@@ -1,7 +1,8 @@
-//! The part of a skin that can be seen from outside: without mouth bag, eye sockets, nostrils and the inner sides of lips.
+//! The part of a skin that can be seen from outside: without mouth bag, eye sockets, nostrils and the inner sides of
+//! lips.
 //!
-//! A vertex is outer if most of five rays, along its normal and tilted from it, leave the head without meeting skin. What
-//! faces are matched by and measured from is this part only: the lining of the mouth lies far inside of the flesh.
+//! A vertex is outer if most of five rays, along its normal and tilted from it, leave the head without meeting skin.
+//! What faces are matched by and measured from is this part only: the lining of the mouth lies far inside of the flesh.
 
 use crate::find::flat;
 use glam::DVec3;
@@ -92,8 +93,8 @@ impl OuterSkin {
     /// How deep `p` lies under the skin; negative outside. `None` where no skin is within `reach`, and at open
     /// borders, behind which skin is missing.
     ///
-    /// Beside openings (nostrils, lips, lids) the closest skin may look any way, so that "outside" has to be confirmed by
-    /// rays.
+    /// Beside openings (nostrils, lips, lids) the closest skin may look any way, so that "outside" has to be confirmed
+    /// by rays.
     pub fn depth(&self, p: DVec3, reach: f64) -> Option<(f64, OuterPoint)> {
         let c = self.closest(p, reach).filter(|c| !c.on_border)?;
         let distance = c.point.distance(p);

@@ -2,8 +2,8 @@
 //!
 //! Names of parts, groups, materials and regions come first, then connected pieces and their geometry (see
 //! [`risorius_rig::face`]). The skin is the connected piece that holds most of what shapes move, with the mouth bag and
-//! the eye sockets that hang on it. Teeth and gums are parted into upper and lower by what opens the jaw: the upper ones
-//! stay. What is neither (lashes, brow hair, tear film) is carried by the nearest skin vertex.
+//! the eye sockets that hang on it. Teeth and gums are parted into upper and lower by what opens the jaw: the upper
+//! ones stay. What is neither (lashes, brow hair, tear film) is carried by the nearest skin vertex.
 //! Limits: teeth that are modeled into the skin are skin; several separate skins are one only if they touch.
 
 use crate::meters;
@@ -219,7 +219,8 @@ fn part_jaws(rig: &Rig, surfaces: &Surfaces, jaw: Option<&Motion>, found: &mut P
     }
 }
 
-/// Whether the names around triangle `t` or a region that holds `vertices` speak of the lower jaw (true) or the upper one.
+/// Whether the names around triangle `t` or a region that holds `vertices` speak of the lower jaw (true) or the upper
+/// one.
 fn named_jaw(rig: &Rig, surfaces: &Surfaces, t: u32, vertices: &[u32]) -> Option<bool> {
     let source = &surfaces.sources[t as usize];
     let part = &rig.parts[source.part];

@@ -1,10 +1,10 @@
 //! Smooth maps of space from pairs of points: a similarity, and a biharmonic field of displacements on top of it.
 //!
-//! The field is `u(x) = c - sum_i w_i |x - x_i|` with `sum_i w_i = 0`, the smoothest one in three dimensions that meets its
-//! points: `|x|` is the fundamental solution of the bi-Laplacian. Far from all points it is bounded, so that what lies
-//! outside of the points (the back of a skull) is neither sheared nor thrown off. Each point may be met softly: with
-//! `s_i` on the diagonal, `(K + diag s) w + c = d`, `K_ij = -|x_i - x_j|`; a softness of some millimeters lets a point be
-//! missed by about a tenth of its disagreement with neighbors at a centimeter.
+//! The field is `u(x) = c - sum_i w_i |x - x_i|` with `sum_i w_i = 0`, the smoothest one in three dimensions that meets
+//! its points: `|x|` is the fundamental solution of the bi-Laplacian. Far from all points it is bounded, so that what
+//! lies outside of the points (the back of a skull) is neither sheared nor thrown off. Each point may be met softly:
+//! with `s_i` on the diagonal, `(K + diag s) w + c = d`, `K_ij = -|x_i - x_j|`; a softness of some millimeters lets a
+//! point be missed by about a tenth of its disagreement with neighbors at a centimeter.
 //!
 //! `K` is positive on sequences of sum 0. One Householder reflection that takes the ones to the first axis leaves a
 //! positive definite system for the rest, solved by Cholesky. In: n pairs. Cost n^3 / 3 to fit, n per point to apply.

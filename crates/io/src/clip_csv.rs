@@ -10,7 +10,8 @@
 //! Head angles become the rotation `Ry(-yaw) Rx(pitch) Rz(roll)` about axes with +Y up and +Z front: positive yaw turns
 //! the face to the character's right, positive pitch lowers the nose, as the eye columns of the same recorder count;
 //! positive roll lowers the right ear, which no recording at hand confirms. [`ClipOptions::head_angle_signs`] reverses
-//! angles of recorders that count the other way. Eye angles are kept as recorded. Separators are comma, semicolon or tab, cells may be quoted, and every cell must be a finite number.
+//! angles of recorders that count the other way. Eye angles are kept as recorded. Separators are comma, semicolon or
+//! tab, cells may be quoted, and every cell must be a finite number.
 
 mod columns;
 pub mod timecode;

@@ -1,9 +1,10 @@
 //! FBX (binary or text, 3.0 to 7.7): meshes with blend shapes, materials' colors, blend weight animation.
 //!
-//! Every node with a mesh becomes a part, control points in the file's order, polygons as they are, with the node's world
-//! transform applied. The numbers stay those of the file; its settings give unit and axes. A blend shape channel is a
-//! shape; its in-between targets become shapes called `channel@0.5`. Texture coordinates are turned from FBX's origin at
-//! the bottom left to ours at the top left. Skinning, pictures and node animation are not carried, which is noted.
+//! Every node with a mesh becomes a part, control points in the file's order, polygons as they are, with the node's
+//! world transform applied. The numbers stay those of the file; its settings give unit and axes. A blend shape channel
+//! is a shape; its in-between targets become shapes called `channel@0.5`. Texture coordinates are turned from FBX's
+//! origin at the bottom left to ours at the top left. Skinning, pictures and node animation are not carried, which is
+//! noted.
 //!
 //! Parsing is done by ufbx under memory limits that grow with the file, without touching other files.
 

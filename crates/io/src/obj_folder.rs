@@ -64,7 +64,8 @@ fn finished(name: String, content: ObjContent, left_out: Vec<String>) -> FolderC
     FolderContent { raw, left_out, notes: content.notes }
 }
 
-/// Neutral with shapes, and what was left out; `load` gives the bytes of one file, so that a large folder is never in memory at once.
+/// Neutral with shapes, and what was left out; `load` gives the bytes of one file, so that a large folder is never in
+/// memory at once.
 fn build<F, B: AsRef<[u8]>>(
     name: &str,
     mut files: Vec<(String, F)>,
@@ -152,8 +153,8 @@ pub fn files(rig: &Rig) -> impl Iterator<Item = (String, Vec<u8>)> {
     }))
 }
 
-/// Writes [`files`] into `folder`: all of them or none; how many. Refuses a folder with OBJs of another rig, which would
-/// be read as shapes of this one.
+/// Writes [`files`] into `folder`: all of them or none; how many. Refuses a folder with OBJs of another rig, which
+/// would be read as shapes of this one.
 pub fn write(rig: &Rig, folder: &Path, progress: &Progress) -> Result<usize, IoError> {
     let os = |source| IoError::Os { path: folder.to_path_buf(), source };
     let above = folder.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -1,8 +1,8 @@
 //! Opening files by what they are: rigs, clips, head motion, takes, weights, pins.
 //!
-//! The ending of the name decides the format (a folder is a folder of OBJs; a face is known by what is in it, too). A rig's sidecar is found beside it:
-//! `face.glb` looks for `face.rig.json`, a folder for `rig.json` inside. What the file does not say of unit and axes is
-//! guessed ([`risorius_rig::space`]); the sidecar and the caller come first.
+//! The ending of the name decides the format (a folder is a folder of OBJs; a face is known by what is in it, too). A
+//! rig's sidecar is found beside it: `face.glb` looks for `face.rig.json`, a folder for `rig.json` inside. What the
+//! file does not say of unit and axes is guessed ([`risorius_rig::space`]); the sidecar and the caller come first.
 
 use crate::clip_csv::{ClipContent, ClipOptions};
 use crate::gltf::{GltfContent, NamedClip, NodeTrack};
@@ -114,8 +114,9 @@ fn open_rig_of_face(path: &Path, options: &OpenOptions) -> Result<RigFile, IoErr
     Ok(RigFile { rig, format: "face", clips: Vec::new(), tracks: Vec::new(), notes: Vec::new(), assembled, guess })
 }
 
-/// glTF animates the strength of every shape, in-betweens and combinations too; a clip holds values of sliders. A slider
-/// is the sum of its shapes' strengths times the value at which each is seen alone (see `risorius_rig::coefficients`).
+/// glTF animates the strength of every shape, in-betweens and combinations too; a clip holds values of sliders. A
+/// slider is the sum of its shapes' strengths times the value at which each is seen alone (see
+/// `risorius_rig::coefficients`).
 fn strengths_to_sliders(clip: &mut Clip, rig: &Rig) {
     if rig.is_linear() || clip.names.is_empty() {
         return;

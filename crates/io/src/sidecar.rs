@@ -283,8 +283,8 @@ fn axis(at: &At) -> Result<Axis, IoError> {
     at.text()?.parse().or_else(|problem: String| at.err(problem))
 }
 
-/// What `rig` has that names and defaults do not say, as a sidecar; `None` when there is nothing. `with_space` adds unit
-/// and axes, for formats that have no place for them.
+/// What `rig` has that names and defaults do not say, as a sidecar; `None` when there is nothing. `with_space` adds
+/// unit and axes, for formats that have no place for them.
 pub fn write(rig: &Rig, with_space: bool) -> Option<Vec<u8>> {
     let names: Vec<&str> = rig.shapes.iter().map(|s| s.name.as_str()).collect();
     let (by_name, _, _) = resolve(&names, &RoleTable::default());

@@ -1,8 +1,8 @@
 //! Pieces of a tet mesh that should not hang together, and pieces that should not be there.
 //!
 //! Two parts of a mesh that meet in a single node would be joined by it like by a rivet. The tets around a node are
-//! grouped by the faces through the node that they share; each group after the first gets a copy of the node. Parts that
-//! still meet along an edge hang together elsewhere; they are left, since no copy of a node can part them.
+//! grouped by the faces through the node that they share; each group after the first gets a copy of the node. Parts
+//! that still meet along an edge hang together elsewhere; they are left, since no copy of a node can part them.
 
 use crate::TetMesh;
 use crate::tets::{faces_of, tets_of_nodes};

@@ -16,8 +16,8 @@ const GOOD_DEG: f64 = 15.0;
 /// Rounds of collapses that do not touch one another.
 const ROUNDS: usize = 8;
 
-/// Collapses edges shorter than `share` of the mean edge length around their ends. Nodes that are left without tets stay
-/// until [`TetMesh::drop_unused_nodes`]. Returns how many edges were collapsed.
+/// Collapses edges shorter than `share` of the mean edge length around their ends. Nodes that are left without tets
+/// stay until [`TetMesh::drop_unused_nodes`]. Returns how many edges were collapsed.
 pub fn collapse_short(mesh: &mut TetMesh, on_boundary: &[bool], share: f64) -> usize {
     let mut n_collapsed = 0;
     for _ in 0..ROUNDS {

@@ -1,12 +1,13 @@
 //! Cutting a lattice along the boundary of a domain: snapping, then templates.
 //!
 //! A node with a crossing close by on one of its edges moves there and lies on the boundary from then on, so that no
-//! tiny pieces are cut off [Labelle07, warping]. What is still cut is cut by the signs of its four nodes (inside, outside,
-//! on the boundary) into one tet, a pyramid or a prism. The quadrilateral sides of those lie in faces of the lattice and
-//! are split along the shorter diagonal, equal ones from the lower node, so that both neighbors choose alike. A prism
-//! whose three diagonals run in a circle gets a node in its middle.
+//! tiny pieces are cut off [Labelle07, warping]. What is still cut is cut by the signs of its four nodes (inside,
+//! outside, on the boundary) into one tet, a pyramid or a prism. The quadrilateral sides of those lie in faces of the
+//! lattice and are split along the shorter diagonal, equal ones from the lower node, so that both neighbors choose
+//! alike. A prism whose three diagonals run in a circle gets a node in its middle.
 //! Departures: a node is not snapped where a tet would lose nearly all of its volume, which only happens between sizes,
-//! or where the boundary passes on two sides of it, since a sheet would be pinched or a gap bridged there; a tet with all nodes on the boundary is kept when its middle is inside, since thin sheets are made of those.
+//! or where the boundary passes on two sides of it, since a sheet would be pinched or a gap bridged there; a tet with
+//! all nodes on the boundary is kept when its middle is inside, since thin sheets are made of those.
 
 use crate::TetMesh;
 use crate::crossings::Crossing;
@@ -14,7 +15,8 @@ use crate::lattice::Lattice;
 use crate::tets::{edge_matrix, edges_of, tets_of_nodes};
 use glam::DVec3;
 
-/// Crossings nearer than this share of an edge attract its node: long edges and short ones [Labelle07, alpha long and short].
+/// Crossings nearer than this share of an edge attract its node: long edges and short ones [Labelle07, alpha long and
+/// short].
 const SNAP_LONG: f64 = 0.24999;
 const SNAP_SHORT: f64 = 0.41189;
 /// A node is snapped only if its tets keep this share of their volume.

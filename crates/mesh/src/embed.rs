@@ -2,12 +2,12 @@
 //!
 //! A point inside a tet moves by the tet's barycentric weights. A point outside is bound to the tet behind the closest
 //! triangle of the boundary, with that tet's weights extended beyond it: the map is affine there, so that a skin that
-//! stands off the flesh turns and stretches with it, and a linear field is carried exactly. Weights from the closest point
-//! would move the whole offset rigidly and crease the skin where triangles meet. Extended weights amplify what the
-//! tet does, so they are bounded: a point so far out that a weight leaves `[-limit, 1 + limit]` is bound as if it were
-//! nearer to the boundary, on the line to its closest point, and moves like that place.
-//! In: n points, a mesh of m tets; time n log m. A predicate may forbid tets for a point, so that a lower lip never binds
-//! to the upper. Out: 4 nodes and weights a point. Applying is a gather, on all threads, the same on any number.
+//! stands off the flesh turns and stretches with it, and a linear field is carried exactly. Weights from the closest
+//! point would move the whole offset rigidly and crease the skin where triangles meet. Extended weights amplify what
+//! the tet does, so they are bounded: a point so far out that a weight leaves `[-limit, 1 + limit]` is bound as if it
+//! were nearer to the boundary, on the line to its closest point, and moves like that place.
+//! In: n points, a mesh of m tets; time n log m. A predicate may forbid tets for a point, so that a lower lip never
+//! binds to the upper. Out: 4 nodes and weights a point. Applying is a gather, on all threads, the same on any number.
 
 use crate::Bvh;
 use crate::TetMesh;
@@ -41,8 +41,8 @@ impl TetTree {
         Self { boxes: Bvh::build(&corners, &triangles) }
     }
 
-    /// The tet of `mesh` (the one prepared) that `p` is in and its weights, among those that `accept` takes. Of several,
-    /// by rounding or overlap, the one that `p` is deepest in, then the lowest.
+    /// The tet of `mesh` (the one prepared) that `p` is in and its weights, among those that `accept` takes. Of
+    /// several, by rounding or overlap, the one that `p` is deepest in, then the lowest.
     pub fn locate(&self, mesh: &TetMesh, p: DVec3, accept: impl Fn(u32) -> bool) -> Option<(u32, [f64; 4])> {
         if !p.is_finite() {
             return None;

@@ -1,12 +1,12 @@
 //! Better shaped tets by moving nodes: each to where the worst of its tets is best.
 //!
-//! The quality of a tet here is the least sine of its dihedral angles, signed by its volume: 0.94 for a regular tet, 0 for
-//! a flat one, whether by a small or by a large angle. Around a node it is the least of its tets', which has creases, so
-//! the search goes along the gradients of the worst few tets and toward the middle of the neighbors, with shrinking
-//! steps, and takes only what is better [Klingner07, smoothing]. No move makes the worst tet at a node worse; therefore
-//! none is ever inverted. Nodes of the boundary move along it and are put back onto it by the caller's function.
-//! In: a mesh without inverted tets. Out: the same tets over moved nodes. Nodes that share no tet move together, on all
-//! threads, in an order that depends on the mesh alone.
+//! The quality of a tet here is the least sine of its dihedral angles, signed by its volume: 0.94 for a regular tet, 0
+//! for a flat one, whether by a small or by a large angle. Around a node it is the least of its tets', which has
+//! creases, so the search goes along the gradients of the worst few tets and toward the middle of the neighbors, with
+//! shrinking steps, and takes only what is better [Klingner07, smoothing]. No move makes the worst tet at a node worse;
+//! therefore none is ever inverted. Nodes of the boundary move along it and are put back onto it by the caller's
+//! function. In: a mesh without inverted tets. Out: the same tets over moved nodes. Nodes that share no tet move
+//! together, on all threads, in an order that depends on the mesh alone.
 
 use crate::TetMesh;
 use crate::crossings::{Signs, bisect};
@@ -17,7 +17,8 @@ use crate::tets::{Lists, edges_of, tets_of_nodes};
 use glam::DVec3;
 use rayon::prelude::*;
 
-/// Puts a point near boundary node `v` back onto the boundary, given the outward normal there; `None` to leave the node.
+/// Puts a point near boundary node `v` back onto the boundary, given the outward normal there; `None` to leave the
+/// node.
 pub type Project<'a> = dyn Fn(u32, DVec3, DVec3) -> Option<DVec3> + Sync + 'a;
 
 /// How to improve a mesh.
@@ -37,8 +38,8 @@ impl Default for ImproveOptions {
     }
 }
 
-/// Moves nodes of `mesh`; those with `on_boundary` only through `project`, and not at all without. Returns how many moves
-/// were made.
+/// Moves nodes of `mesh`; those with `on_boundary` only through `project`, and not at all without. Returns how many
+/// moves were made.
 pub fn smooth(
     mesh: &mut TetMesh,
     on_boundary: &[bool],
@@ -87,8 +88,8 @@ pub fn smooth(
     Ok(n_moves)
 }
 
-/// The point of the boundary of `domain` on the line through `p` along `normal` (outwards), within `reach` to either side;
-/// `None` if there is none.
+/// The point of the boundary of `domain` on the line through `p` along `normal` (outwards), within `reach` to either
+/// side; `None` if there is none.
 pub fn onto_boundary(domain: &dyn Domain, p: DVec3, normal: DVec3, reach: f64) -> Option<DVec3> {
     onto_zero(&Signs { domain, min: DVec3::NEG_INFINITY, max: DVec3::INFINITY }, p, normal, reach)
 }
@@ -107,8 +108,9 @@ pub(crate) fn onto_zero(signs: &Signs, p: DVec3, normal: DVec3, reach: f64) -> O
     })
 }
 
-/// Takes away flat tets that lie on the boundary with two or three faces and have dihedral angles below `below_deg`: the
-/// boundary barely moves, and the corners of the tet can never be moved apart along it. Returns how many were taken.
+/// Takes away flat tets that lie on the boundary with two or three faces and have dihedral angles below `below_deg`:
+/// the boundary barely moves, and the corners of the tet can never be moved apart along it. Returns how many were
+/// taken.
 pub fn peel(mesh: &mut TetMesh, below_deg: f64) -> usize {
     let mut n_taken = 0;
     loop {

@@ -4,8 +4,8 @@
 //! point of the line between the planes. That is decided by signs of tetrahedron volumes alone (Devillers and Guigue,
 //! "Faster triangle-triangle intersection tests", 2002): f64 volumes of f32 corners, with a bound on the rounding error
 //! below which a volume counts as zero. Consequences, all wanted:
-//! - touching is not crossing: a shared corner or edge, two vertices at one place, a corner resting on a face. Neighbors
-//!   at a common vertex are reported when they pass through one another beyond it;
+//! - touching is not crossing: a shared corner or edge, two vertices at one place, a corner resting on a face.
+//!   Neighbors at a common vertex are reported when they pass through one another beyond it;
 //! - triangles in one plane never cross, however they overlap; nor do triangles without area;
 //! - a sheet that only meets another exactly along edges is seen at the triangles next to it or not at all.
 //!

@@ -1,7 +1,7 @@
 //! Meshes without meaning: the crate knows vertices, faces and distances, and nothing of faces that smile.
 //!
-//! Positions of an artist's surface are `[f32; 3]` in whatever unit the caller uses; functions take slices, so that a pose
-//! costs no copy. What is simulated ([`Surface`], [`TetMesh`]) is f64 in meters.
+//! Positions of an artist's surface are `[f32; 3]` in whatever unit the caller uses; functions take slices, so that a
+//! pose costs no copy. What is simulated ([`Surface`], [`TetMesh`]) is f64 in meters.
 
 pub mod bvh;
 pub mod clean;

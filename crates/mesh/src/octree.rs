@@ -1,9 +1,10 @@
 //! A grid of cubes, each refined as an octree, balanced two to one across faces and edges.
 //!
-//! What [`crate::lattice`] fills with tetrahedra. Cubes are split by the caller's decision, level by level; then any cube
-//! that shares a face or an edge with one more than a level finer is split too. Balancing goes from fine to coarse and
-//! creates only coarser cubes than the one it looks at, so it ends. Memory: 24 bytes for each cube.
-//! Places are integers: units of half the finest cube that [`MAX_LEVEL`] allows, so that equal points are equal numbers.
+//! What [`crate::lattice`] fills with tetrahedra. Cubes are split by the caller's decision, level by level; then any
+//! cube that shares a face or an edge with one more than a level finer is split too. Balancing goes from fine to coarse
+//! and creates only coarser cubes than the one it looks at, so it ends. Memory: 24 bytes for each cube.
+//! Places are integers: units of half the finest cube that [`MAX_LEVEL`] allows, so that equal points are equal
+//! numbers.
 
 use glam::{DVec3, UVec3};
 use rayon::prelude::*;

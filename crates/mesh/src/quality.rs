@@ -1,8 +1,9 @@
 //! How well shaped the tets of a mesh are.
 //!
-//! Two measures: dihedral angles, which decide how wrongly stiff a flat element is and which [`crate::improve`] betters by
-//! their sines; and the ratio of volume to cubed root mean square edge, scaled to 1 for the regular tet, 0 for a flat one
-//! and negative for an inverted one, which also sees needles that have good angles [Klingner07, quality measures].
+//! Two measures: dihedral angles, which decide how wrongly stiff a flat element is and which [`crate::improve`] betters
+//! by their sines; and the ratio of volume to cubed root mean square edge, scaled to 1 for the regular tet, 0 for a
+//! flat one and negative for an inverted one, which also sees needles that have good angles [Klingner07, quality
+//! measures].
 
 use crate::TetMesh;
 use glam::DVec3;

@@ -1,8 +1,8 @@
 //! Rigid motions: the closest one between two sets of points, and blending that stays rigid.
 //!
-//! The fit is Horn's: the rotation is the largest eigenvector of a symmetric 4x4 matrix made from the points' covariance,
-//! found by Jacobi rotations; it is never a reflection. Blending adds rotation vectors (logarithms) and moves of a given
-//! pivot, so that one motion at weight 1 is itself and any blend is rigid.
+//! The fit is Horn's: the rotation is the largest eigenvector of a symmetric 4x4 matrix made from the points'
+//! covariance, found by Jacobi rotations; it is never a reflection. Blending adds rotation vectors (logarithms) and
+//! moves of a given pivot, so that one motion at weight 1 is itself and any blend is rigid.
 
 use glam::{DMat3, DQuat, DVec3};
 
@@ -119,15 +119,12 @@ fn largest_eigenvector(mut a: [[f64; 4]; 4]) -> [f64; 4] {
                 let t = theta.signum() / (theta.abs() + theta.hypot(1.0));
                 let c = 1.0 / t.hypot(1.0);
                 let s = t * c;
-                for k in 0..4 {
-                    (a[k][p], a[k][q]) = (c * a[k][p] - s * a[k][q], s * a[k][p] + c * a[k][q]);
-                }
-                for k in 0..4 {
-                    (a[p][k], a[q][k]) = (c * a[p][k] - s * a[q][k], s * a[p][k] + c * a[q][k]);
-                }
-                for row in &mut v {
+                for row in a.iter_mut().chain(&mut v) {
                     (row[p], row[q]) = (c * row[p] - s * row[q], s * row[p] + c * row[q]);
                 }
+                let (row_p, row_q) = (a[p], a[q]);
+                a[p] = std::array::from_fn(|k| c * row_p[k] - s * row_q[k]);
+                a[q] = std::array::from_fn(|k| s * row_p[k] + c * row_q[k]);
             }
         }
     }

@@ -1,11 +1,11 @@
 //! Tetrahedra for a domain that is known by its sign: isosurface stuffing [Labelle07, all of it].
 //!
-//! A graded lattice ([`crate::lattice`]) is laid over the domain and refined until no cube is larger than the caller asks
-//! for; the crossings of its edges with the boundary are found by bisection (`crossings.rs`); nodes snap to them and
-//! the rest is cut (`cut.rs`). Where an edge crosses the boundary twice, the cubes around it are refined first, so
+//! A graded lattice ([`crate::lattice`]) is laid over the domain and refined until no cube is larger than the caller
+//! asks for; the crossings of its edges with the boundary are found by bisection (`crossings.rs`); nodes snap to them
+//! and the rest is cut (`cut.rs`). Where an edge crosses the boundary twice, the cubes around it are refined first, so
 //! that gaps of about 0.6 of the size asked for stay open, and sheets of that thickness stay whole.
-//! In: a [`Domain`] and a box around what is wanted of it. Out: positively oriented tets, boundary nodes on the zero set to
-//! 1/4096 of an edge. Time: some ten to thirty evaluations of the domain for each node; all threads, same bytes.
+//! In: a [`Domain`] and a box around what is wanted of it. Out: positively oriented tets, boundary nodes on the zero
+//! set to 1/4096 of an edge. Time: some ten to thirty evaluations of the domain for each node; all threads, same bytes.
 //! Limits: features thinner than a third of the local size may be bridged or lost (`Report::n_doubtful` counts the
 //! edges); creases and corners of the domain are rounded off by about a fifth of the local size.
 
@@ -41,8 +41,8 @@ const TYPICAL: f64 = 1.6;
 pub struct TetOptions {
     /// Number of nodes wanted, met within a tenth by scaling the sizes; `None` takes them as they are.
     pub target_nodes: Option<usize>,
-    /// How many times cubes may be halved below the size asked for where edges cross the boundary twice, 0 to 3. 1 keeps
-    /// gaps of 0.6 of the size open; every step more halves that and costs nodes around all creases.
+    /// How many times cubes may be halved below the size asked for where edges cross the boundary twice, 0 to 3. 1
+    /// keeps gaps of 0.6 of the size open; every step more halves that and costs nodes around all creases.
     pub gap_levels: u8,
     /// Whether and how nodes are moved for better tets afterwards; `None` leaves the cut lattice as it is.
     pub improve: Option<ImproveOptions>,
@@ -293,9 +293,9 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Scales sizes until the number of nodes is near `target`. Lattice nodes are counted first, which is cheap but knows
-    /// nothing of gaps; then full runs. Where the number jumps because all cubes shift with the scale, the grid is held
-    /// and only the sizes are scaled, which splits one cube after the other.
+    /// Scales sizes until the number of nodes is near `target`. Lattice nodes are counted first, which is cheap but
+    /// knows nothing of gaps; then full runs. Where the number jumps because all cubes shift with the scale, the grid
+    /// is held and only the sizes are scaled, which splits one cube after the other.
     fn stuff_to(&self, target: usize) -> Result<Meshed, TetError> {
         let target = target.max(20) as f64;
         let mut x = self.scale_for(target / TYPICAL, self.first_scale(target))?.ln();

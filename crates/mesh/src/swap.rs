@@ -1,10 +1,10 @@
 //! Better tets over the same nodes: faces and edges swapped around the worst.
 //!
-//! Two moves fill the same space with other tets [Klingner07, topological improvement]. A face between two tets gives way to the edge
-//! between their tips: two tets become three. An edge inside the mesh gives way to triangles over the ring of nodes
-//! around it: n tets become 2n - 4; the triangles fan out from one node of the ring, which is every way there is for rings
-//! of up to five. A move is made when the worst new tet is better than the worst old one, so none is ever inverted, and
-//! the best move for the worst tet is made first. The boundary does not change.
+//! Two moves fill the same space with other tets [Klingner07, topological improvement]. A face between two tets gives
+//! way to the edge between their tips: two tets become three. An edge inside the mesh gives way to triangles over the
+//! ring of nodes around it: n tets become 2n - 4; the triangles fan out from one node of the ring, which is every way
+//! there is for rings of up to five. A move is made when the worst new tet is better than the worst old one, so none is
+//! ever inverted, and the best move for the worst tet is made first. The boundary does not change.
 //! In: a mesh without inverted tets. Time: that of some hundred tet shapes for every poor tet.
 
 use crate::TetMesh;
@@ -118,7 +118,8 @@ impl Swapper<'_> {
         (0..if ring.len() == 3 { 1 } else { ring.len() }).map(fan).collect()
     }
 
-    /// The nodes around edge `ab`, in the order in which they turn about the way from `a` to `b`; `None` on the boundary.
+    /// The nodes around edge `ab`, in the order in which they turn about the way from `a` to `b`; `None` on the
+    /// boundary.
     fn ring(&self, a: u32, b: u32, tets: &[u32]) -> Option<Vec<u32>> {
         if !(3..=MAX_RING).contains(&tets.len()) {
             return None;

@@ -1,7 +1,7 @@
 //! A volume of tetrahedra: nodes, elements, the surface around them.
 //!
-//! Elements are positively oriented, `det [x1-x0, x2-x0, x3-x0] > 0`. Everything derived from them (boundary, neighbors,
-//! pieces) is ascending in node or tet numbers and takes time linear in the elements, up to a sort.
+//! Elements are positively oriented, `det [x1-x0, x2-x0, x3-x0] > 0`. Everything derived from them (boundary,
+//! neighbors, pieces) is ascending in node or tet numbers and takes time linear in the elements, up to a sort.
 //! What a user brings is checked by [`crate::tet_check::check`] first: the functions here take node numbers as valid.
 
 use crate::Surface;

@@ -1,15 +1,15 @@
 //! Generalized winding numbers: how many times a soup of triangles winds around a point.
 //!
 //! `w(q) = 1/(4 pi) * integral over the surface of (x - q).n / |x - q|^3`: 1 inside a closed surface, 0 outside, and a
-//! smooth value between where the surface is open, doubled or crosses itself. Near triangles add their exact solid angle;
-//! groups of triangles far away, by comparison with their radius, add a Taylor expansion about their center
+//! smooth value between where the surface is open, doubled or crosses itself. Near triangles add their exact solid
+//! angle; groups of triangles far away, by comparison with their radius, add a Taylor expansion about their center
 //! [Barill18, Taylor expansions]. With `r = center - q` and the harmonic parts M, Q of the surface's moments
 //!     4 pi w ~ N.r / r^3  -  3 r.Mr / r^5  +  15 Q(r, r, r) / r^7
-//! where N sums area normals, `M = integral of sym(d n)` and `Q = 1/2 integral of d d n`, d counted from the center. Traces
-//! drop out of a harmonic function, so M and Q are made traceless, which leaves 6 and 10 numbers.
-//! In: n positions, m triangles. Out: about 230 bytes for each node of a box tree of m/2 nodes. A point of a head of 30k
-//! triangles takes 5 to 10 microseconds, and 2 to 4 roughly. A third order was tried: it halves the error at the same
-//! distance, but costs what a smaller distance saves. Error below 1e-3 (see the tests).
+//! where N sums area normals, `M = integral of sym(d n)` and `Q = 1/2 integral of d d n`, d counted from the center.
+//! Traces drop out of a harmonic function, so M and Q are made traceless, which leaves 6 and 10 numbers.
+//! In: n positions, m triangles. Out: about 230 bytes for each node of a box tree of m/2 nodes. A point of a head of
+//! 30k triangles takes 5 to 10 microseconds, and 2 to 4 roughly. A third order was tried: it halves the error at the
+//! same distance, but costs what a smaller distance saves. Error below 1e-3 (see the tests).
 //! Triangles without area or with corners that are not finite count nothing.
 
 use crate::{Bvh, Surface};

@@ -2,8 +2,8 @@
 //!
 //! File vertices are welded along seams: where two border edges of a part lie on one another, run opposite ways, and
 //! their ends are equal in position and in every shape. Vertices that coincide in the neutral but part in some shape
-//! (closed lips) stay apart, and so do pieces that merely touch (lashes on a lid), since the surface there has no border.
-//! Un-welding on output is a gather by [`Part::rig_vertex`], so a value comes back exactly.
+//! (closed lips) stay apart, and so do pieces that merely touch (lashes on a lid), since the surface there has no
+//! border. Un-welding on output is a gather by [`Part::rig_vertex`], so a value comes back exactly.
 //! Shapes of different parts with the same name are one shape. Nothing here looks at coordinates' meaning.
 
 use crate::model::{Deltas, FaceGroup, Material, Part, Rig, Shape, Slider, Space};

@@ -1,13 +1,13 @@
 //! Attenuation of a whole clip: pins that are switched on and off in time, without a jump.
 //!
-//! Each frame is the pose problem of [`crate::attenuate`]. A pin with time ranges is fully on inside them and fades over
-//! `fade_secs` before and after; it holds the coordinate where the clip has it at the start of the range (or where the
-//! given base pose has it). While pins fade with `r` between 0 and 1, the change of weights is the mean over all
-//! thresholds `q` from 0 to 1 of the change with just the pins of `r >= q`: a handful of plain solves, continuous in `r`.
-//! (Scaling `a` by `r` instead would switch almost at once, because pins hold well long before `a` has its full size.)
-//! Smooth input gives smooth output; frames do not depend on one another and run in parallel. Where limits switch on and
-//! off the result has kinks, which `smooth_secs` rounds off by a Gaussian over the change of weights; limits are then
-//! restored frame by frame.
+//! Each frame is the pose problem of [`crate::attenuate`]. A pin with time ranges is fully on inside them and fades
+//! over `fade_secs` before and after; it holds the coordinate where the clip has it at the start of the range (or where
+//! the given base pose has it). While pins fade with `r` between 0 and 1, the change of weights is the mean over all
+//! thresholds `q` from 0 to 1 of the change with just the pins of `r >= q`: a handful of plain solves, continuous in
+//! `r`. (Scaling `a` by `r` instead would switch almost at once, because pins hold well long before `a` has its full
+//! size.) Smooth input gives smooth output; frames do not depend on one another and run in parallel. Where limits
+//! switch on and off the result has kinks, which `smooth_secs` rounds off by a Gaussian over the change of weights;
+//! limits are then restored frame by frame.
 
 use crate::attenuate::{AttenuateError, AttenuateOptions, Motion, PoseAttenuation, finite_weights};
 use crate::gram::GramError;
@@ -23,8 +23,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct ClipOptions {
     /// As for a pose.
     pub pose: AttenuateOptions,
-    /// Pose in which all pins were set. Left out: the neutral for pins without times, the clip at the start of its range
-    /// for pins with times.
+    /// Pose in which all pins were set. Left out: the neutral for pins without times, the clip at the start of its
+    /// range for pins with times.
     pub from: Option<Vec<f32>>,
     /// Time over which a pin fades in before and out after its range, in seconds; 0 switches hard. 0.2 s is about the
     /// length of a quick facial movement.

@@ -1,7 +1,7 @@
 //! Every problem of a rig at once, each with where it is and what to do about it.
 //!
-//! Looks at numbers, surfaces, shapes, names, self-crossings, unit and axes; changes nothing and stops at nothing, since
-//! an artist wants the whole list in one go. One [`Problem`] per kind, with a count and the first few places.
+//! Looks at numbers, surfaces, shapes, names, self-crossings, unit and axes; changes nothing and stops at nothing,
+//! since an artist wants the whole list in one go. One [`Problem`] per kind, with a count and the first few places.
 //! Vertices and faces are named as the artist's file numbers them, from 0, within their part; a vertex that stands for
 //! several welded ones goes by the first of them. Surfaces are judged welded, part by part.
 //! Errors make the rig unusable for physics until repaired; warnings probably spoil results; notes are only told.

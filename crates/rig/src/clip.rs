@@ -1,7 +1,7 @@
 //! Clips: slider values and head motion over time, as recorded, before they meet a rig.
 //!
-//! Times are seconds and strictly ascending, values finite: [`Clip::check`] says where not, and importers refuse what it
-//! finds. Between frames weights are linear, head positions linear, head rotations spherical-linear; outside the
+//! Times are seconds and strictly ascending, values finite: [`Clip::check`] says where not, and importers refuse what
+//! it finds. Between frames weights are linear, head positions linear, head rotations spherical-linear; outside the
 //! recorded span the first or last frame holds.
 
 use crate::names::{NameMap, match_names};

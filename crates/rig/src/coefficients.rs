@@ -76,8 +76,8 @@ impl Activation {
         c
     }
 
-    /// Nonzero derivatives of the strengths at `w`; at a kink towards larger values, or towards smaller ones for sliders
-    /// that are `falling`.
+    /// Nonzero derivatives of the strengths at `w`; at a kink towards larger values, or towards smaller ones for
+    /// sliders that are `falling`.
     pub fn slopes(&self, w: &[f64], falling: &[bool]) -> Vec<Slope> {
         let mut slopes = Vec::new();
         for (slider, (knots, &w)) in self.knots.iter().zip(w).enumerate() {

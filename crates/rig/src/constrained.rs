@@ -7,11 +7,11 @@
 //! (c - c1)^T (G - S^T r S) (c - c1)  +  a sum_pins r (S c - t)^2  +  ridge |w - w1|^2
 //! ```
 //!
-//! over sliders within their ranges and limited coordinates within theirs. It lives in the space of shapes, so no vertex
-//! is touched. A linear rig is one convex quadratic program. For other rigs each step linearizes `c` and solves such a
-//! program, damped as far as it takes for the objective (with a penalty on violated limits) to fall. At a kink of `c` a
-//! slider is linearized towards the side that it moves to, and stays if it would come back from both. A start at which
-//! the linearized limits contradict one another says nothing about other starts, so a few are tried.
+//! over sliders within their ranges and limited coordinates within theirs. It lives in the space of shapes, so no
+//! vertex is touched. A linear rig is one convex quadratic program. For other rigs each step linearizes `c` and solves
+//! such a program, damped as far as it takes for the objective (with a penalty on violated limits) to fall. At a kink
+//! of `c` a slider is linearized towards the side that it moves to, and stays if it would come back from both. A start
+//! at which the linearized limits contradict one another says nothing about other starts, so a few are tried.
 
 use crate::coefficients::Slope;
 use crate::gram::factor_with_ridge;
@@ -230,8 +230,8 @@ impl<'a> Model<'a> {
         (violations[worst] > 1e-6 * gram.mean_energy().sqrt()).then_some(worst)
     }
 
-    /// The best change of the free sliders for `c` linearized at `w`, each slider at a kink towards the side it moves to;
-    /// `falling` says which side is tried first.
+    /// The best change of the free sliders for `c` linearized at `w`, each slider at a kink towards the side it moves
+    /// to; `falling` says which side is tried first.
     fn step(&self, system: &Matrix, w: &[f64], falling: bool, damping: f64) -> Result<(Step, f64), QpError> {
         let activation = self.selection.gram().activation();
         let free = self.selection.free();

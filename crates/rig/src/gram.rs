@@ -1,9 +1,9 @@
 //! Inner products of shapes: `G = D^T D`, computed once per rig [Lewis05, section 4].
 //!
-//! Shapes are local, so most pairs never meet. Vertices are taken in blocks of neighbors in space; in each block only the
-//! shapes that move something there form a small dense panel, whose product is added to the pairs concerned. Dense rigs
-//! cost what a dense product costs, sparse ones far less. Sums run in f64 in an order fixed by the rig, not by the number of threads.
-//! In: n shapes. Out: an n x n symmetric matrix, 8 n^2 bytes.
+//! Shapes are local, so most pairs never meet. Vertices are taken in blocks of neighbors in space; in each block only
+//! the shapes that move something there form a small dense panel, whose product is added to the pairs concerned. Dense
+//! rigs cost what a dense product costs, sparse ones far less. Sums run in f64 in an order fixed by the rig, not by the
+//! number of threads. In: n shapes. Out: an n x n symmetric matrix, 8 n^2 bytes.
 
 use crate::coefficients::Activation;
 use crate::model::{Deltas, Rig};
@@ -145,7 +145,8 @@ pub(crate) fn check_finite(rig: &Rig) -> Result<(), GramError> {
 }
 
 /// Factor of a positive semi-definite matrix plus a ridge, which grows in the rare case that rounding asks for it. It
-/// ends: displacements are finite f32 and `a` is bounded, so the matrix is finite, and a large enough ridge outgrows it.
+/// ends: displacements are finite f32 and `a` is bounded, so the matrix is finite, and a large enough ridge outgrows
+/// it.
 pub(crate) fn factor_with_ridge(a: Matrix, ridge: f64) -> Cholesky {
     let mut ridge = ridge;
     loop {

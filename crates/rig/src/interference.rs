@@ -6,10 +6,10 @@
 //! disturbs(i, j) = sqrt( sum_v |d_i|^2 |d_j|^2 / sum_v |d_i|^4 )
 //! ```
 //!
-//! is how far j moves what i moves, counted where i moves most, in units of i's own motion: 0 never meets it, 1 moves it
-//! as far as i does. Rows are the disturbed, columns the disturbers. Lengths count, not directions: movements at right
-//! angles disturb each other as well [Lewis05, section 3]. The signed `cosine` of the two displacement fields, the
-//! paper's orthogonality, is given beside it. Sliders are ordered by how much they do to all others.
+//! is how far j moves what i moves, counted where i moves most, in units of i's own motion: 0 never meets it, 1 moves
+//! it as far as i does. Rows are the disturbed, columns the disturbers. Lengths count, not directions: movements at
+//! right angles disturb each other as well [Lewis05, section 3]. The signed `cosine` of the two displacement fields,
+//! the paper's orthogonality, is given beside it. Sliders are ordered by how much they do to all others.
 
 use crate::gram::{GramError, check_finite, gram_of};
 use crate::model::{Deltas, Rig};

@@ -1,8 +1,8 @@
 //! Shape names: one face, many spellings.
 //!
 //! A name is read as a base and a side: `eyeBlinkLeft`, `eyeBlink_L`, `EyeBlinkLeft`, `ARKit_eyeBlinkLeft` and
-//! `blendShape1.eyeBlink_L` are all `(eyeblink, left)`. Prefixes are dropped only in front of a known ARKit or ICT base;
-//! other names (visemes, studio names) are compared whole, ignoring case and separators, and never changed.
+//! `blendShape1.eyeBlink_L` are all `(eyeblink, left)`. Prefixes are dropped only in front of a known ARKit or ICT
+//! base; other names (visemes, studio names) are compared whole, ignoring case and separators, and never changed.
 //! A shape without sides meets its two halves (`browInnerUp` drives `browInnerUp_L` and `browInnerUp_R`; the halves
 //! together drive the whole by their mean).
 

@@ -1,9 +1,9 @@
 //! What a face is made of when nobody named it: separate pieces, eyeballs, shells in front of them, teeth.
 //!
 //! Pieces are found over the *file's* vertices: welding joins an eyelash card to the lid that it touches. Splits at
-//! texture seams are closed again where two open edges, and no others, meet on one welded edge. An eyeball is a piece that a
-//! sphere fits; a shell is an open piece whose vertices all lie just above an eyeball; lashes reach further out; a row
-//! of small pieces below the eyes is teeth, and what overlaps them and is not the skin is gums and tongue.
+//! texture seams are closed again where two open edges, and no others, meet on one welded edge. An eyeball is a piece
+//! that a sphere fits; a shell is an open piece whose vertices all lie just above an eyeball; lashes reach further out;
+//! a row of small pieces below the eyes is teeth, and what overlaps them and is not the skin is gums and tongue.
 //! Lengths are in units of half a face (see [`crate::face`]), so the limits hold for every rig.
 
 use crate::kinds::Kind;

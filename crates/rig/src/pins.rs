@@ -1,9 +1,9 @@
 //! Pins: which coordinates an animator holds, by what rule, and when.
 //!
-//! A [`PinSpec`] is what a person writes (one entry of a pins file); [`PinSet::resolve`] turns specs into coordinates of
-//! a rig. A pin holds a coordinate where it was in the base pose; with `only`, it holds it where the named sliders alone
-//! would put it ("this vertex moves by these sliders only", [Lewis05, section 6]); with `within`, it is no pin but a
-//! limit that the coordinate may not leave.
+//! A [`PinSpec`] is what a person writes (one entry of a pins file); [`PinSet::resolve`] turns specs into coordinates
+//! of a rig. A pin holds a coordinate where it was in the base pose; with `only`, it holds it where the named sliders
+//! alone would put it ("this vertex moves by these sliders only", [Lewis05, section 6]); with `within`, it is no pin
+//! but a limit that the coordinate may not leave.
 
 use crate::model::Rig;
 use crate::names::{find, nearest};

@@ -15,8 +15,8 @@
 //! (G + S^T diag(r (a - 1)) S) e = -S^T diag(r a) (S w1 - t)                      equal to eq. 3 for r = 1, t = S w0
 //! ```
 //!
-//! Departure from the paper: solved for `e`, so that sliders that matter to nobody keep their values, and, when there are
-//! fewer pins than sliders, by the Woodbury identity on the factor of `G` that the rig keeps: with `Z = G^-1 S^T`,
+//! Departure from the paper: solved for `e`, so that sliders that matter to nobody keep their values, and, when there
+//! are fewer pins than sliders, by the Woodbury identity on the factor of `G` that the rig keeps: with `Z = G^-1 S^T`,
 //! `K = S Z` and `R = diag(r)^1/2`, `e = -a Z R (I + (a - 1) R K R)^-1 R (S w1 - t)`. A new selection costs `s` solves
 //! instead of a factorization, a new `a` an s x s factor, an event an s x m product. Many pins use the direct system.
 

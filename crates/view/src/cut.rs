@@ -1,12 +1,12 @@
 //! Volumes and surfaces cut open by a plane.
 //!
 //! What lies on the side that the plane's normal points to is taken away. [`cut_tets`] gives the cross-section and the
-//! outside of what is left as pieces of a model. The section is exactly in the plane: an edge with ends on both sides is
-//! cut where its heights over the plane cross zero, and a tet with one or three nodes above gives a triangle, with two
-//! a quadrilateral, outlined so that the elements are seen. Or whole tets are kept, those with their middle below.
+//! outside of what is left as pieces of a model. The section is exactly in the plane: an edge with ends on both sides
+//! is cut where its heights over the plane cross zero, and a tet with one or three nodes above gives a triangle, with
+//! two a quadrilateral, outlined so that the elements are seen. Or whole tets are kept, those with their middle below.
 //! [`clip_piece`] cuts surfaces by the same plane and leaves the rim open, colors and outlines kept.
-//! Nodes in the plane (within 1e-9 of the volume's size) belong to what is kept; numbers that are not finite do too, and
-//! are left out when drawn. Time n log n in the number of tets.
+//! Nodes in the plane (within 1e-9 of the volume's size) belong to what is kept; numbers that are not finite do too,
+//! and are left out when drawn. Time n log n in the number of tets.
 
 use crate::ViewError;
 use crate::camera::Bounds;

@@ -2,10 +2,10 @@
 //!
 //! A [`Piece`] is a triangle surface in meters with a color (one, per triangle, per vertex, or values through a color
 //! map) and a finish, which says how it answers light. Pieces with an opacity below 1 are films over what is inside
-//! them. [`draw_model`] takes the same options as [`crate::draw`] and the same way to the picture; vertices that options
-//! name are counted through the pieces, in order.
-//! The camera looks at [`Model::frame`]: give several models of one head the same, and their pictures lie on each other.
-//! Limits: a film shows only its nearest side; pieces that lie exactly on one another are not told apart.
+//! them. [`draw_model`] takes the same options as [`crate::draw`] and the same way to the picture; vertices that
+//! options name are counted through the pieces, in order.
+//! The camera looks at [`Model::frame`]: give several models of one head the same, and their pictures lie on each
+//! other. Limits: a film shows only its nearest side; pieces that lie exactly on one another are not told apart.
 
 use crate::ViewError;
 use crate::camera::Bounds;

@@ -108,7 +108,8 @@ impl ScalePlace {
         ScaleBar { colormap: field.colormap, range, beyond, unit: &self.unit, ink, size: self.size }
     }
 
-    /// Draws the bar; where a surface is `covered` by it (left, top, right, bottom), as in close-ups, on a plate that keeps it readable.
+    /// Draws the bar; where a surface is `covered` by it (left, top, right, bottom), as in close-ups, on a plate that
+    /// keeps it readable.
     pub fn draw(&self, canvas: &mut Canvas, field: &ScalarField, covered: impl Fn([f32; 4]) -> bool, ink: Color) {
         let inset = BESIDE / 2;
         let (x, y) = (self.x - inset, self.y - inset);

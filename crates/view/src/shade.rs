@@ -188,7 +188,8 @@ pub(crate) struct Material {
 }
 
 impl Material {
-    /// The material of `surface`, whose own color is `color`, at a point whose place in the neutral is `rest` (face space), `inside` the face or not.
+    /// The material of `surface`, whose own color is `color`, at a point whose place in the neutral is `rest` (face
+    /// space), `inside` the face or not.
     pub fn of(surface: &Surface, color: Vec3, eyes: &[Eye], rest: Vec3, inside: f32) -> Self {
         let plain = |wrap: f32, gloss: f32, shine: i32| Self { color, wrap: Vec3::splat(wrap), gloss, shine };
         match surface.kind {

@@ -18,7 +18,8 @@ const MAX_PIXELS: usize = 600_000;
 /// Reach of cavities (units of half a face) and number of points looked at.
 const FINE: (f32, usize) = (0.07, 7);
 const WIDE: (f32, usize) = (0.55, 13);
-/// Shadow maps of key and fill: pixels on a side, radius of the soft edge; and the gap below which nothing shadows itself.
+/// Shadow maps of key and fill: pixels on a side, radius of the soft edge; and the gap below which nothing shadows
+/// itself.
 const MAP_SIDE: [usize; 2] = [768, 384];
 const SOFT: [f32; 2] = [0.06, 0.14];
 const SHADOW_POINTS: usize = 12;

@@ -73,7 +73,8 @@ fn axes_of_the_file_are_respected() {
 
 #[test]
 fn nearer_surfaces_hide_farther_ones_from_every_side() {
-    // The small ball is to the character's left: seen beside the large one from the front, before it at +90, not at -90.
+    // The small ball is to the character's left: seen beside the large one from the front, before it at +90, not at
+    // -90.
     let rig = rig(vec![part("skin", ball([0.0; 3], 1.0, 24)), part("knob", ball([1.3, 0.0, 0.0], 0.25, 12))]);
     let look = FaceLook::prepare(&rig);
     let n = rig.n_vertices();

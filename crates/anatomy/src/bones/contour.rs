@@ -1,10 +1,10 @@
 //! The surface of a sculpt as triangles: one half by marching tetrahedra, the other half its mirror image.
 //!
-//! Space at x >= 0 is cut into cubes, each cube into six tetrahedra around its diagonal. The surface crosses a tet in no,
-//! one or two triangles, whatever the values, so that it is always a manifold (unlike with cubes); its border lies in the
-//! grid's face x = 0 exactly and welds to its mirror image. Triangles are wound outwards by the parity of the tet alone.
-//! In: a sculpt, its bounds, the grid step (mm). Out: the half surface, border vertices at x = 0. Cost: distances at the
-//! grid points near the surface; cubes of 4 x 4 x 4 cells whose middle is far from it are left out.
+//! Space at x >= 0 is cut into cubes, each cube into six tetrahedra around its diagonal. The surface crosses a tet in
+//! no, one or two triangles, whatever the values, so that it is always a manifold (unlike with cubes); its border lies
+//! in the grid's face x = 0 exactly and welds to its mirror image. Triangles are wound outwards by the parity of the
+//! tet alone. In: a sculpt, its bounds, the grid step (mm). Out: the half surface, border vertices at x = 0. Cost:
+//! distances at the grid points near the surface; cubes of 4 x 4 x 4 cells whose middle is far from it are left out.
 
 use super::implicit::Sculpt;
 use glam::{DVec3, IVec3};

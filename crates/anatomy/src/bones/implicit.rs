@@ -2,8 +2,8 @@
 //!
 //! A sculpt is a list of strokes; each adds a form to what is there or cuts one out. Forms give a distance in
 //! millimeters that is exact for tubes, ribbons and slabs near their surface and a first-order estimate for ellipsoids;
-//! negative inside. Seams are rounded with the quadratic smooth minimum, which changes the distance by at most a quarter
-//! of the seam's size and nothing farther away than that size.
+//! negative inside. Seams are rounded with the quadratic smooth minimum, which changes the distance by at most a
+//! quarter of the seam's size and nothing farther away than that size.
 //! Everything is mirror-symmetric: a point is folded to +X before the forms are asked, so that tables hold one side.
 //! Limits: after many rounded seams the value is only roughly a distance (its gradient stays near 1 at the surface).
 
@@ -186,7 +186,8 @@ impl Plate {
     }
 }
 
-/// Distance from the corner region of two half spaces at signed distances `a` and `b`, its edge rounded with radius `r`.
+/// Distance from the corner region of two half spaces at signed distances `a` and `b`, its edge rounded with radius
+/// `r`.
 fn rounded_box(a: f64, b: f64, r: f64) -> f64 {
     let (a, b) = (a + r, b + r);
     (a.max(0.0).powi(2) + b.max(0.0).powi(2)).sqrt() + a.max(b).min(0.0) - r

@@ -2,10 +2,10 @@
 //!
 //! Collapses go from cheap to dear until a number of vertices is reached. The price of an edge is the squared distance
 //! (area-weighted) of its new place from the planes around it plus a little of its squared length, so that flat regions
-//! get even triangles. Refused are collapses that would change the topology (link condition), turn a triangle over, make
-//! one a sliver, or an edge longer than allowed. Border vertices (x = 0) move only along the border.
-//! Relaxing moves every vertex towards the middle of its neighbors within the surface and back onto the sculpt, and flips
-//! edges to the shorter diagonal. Collapses are ordered by price, then number: the result never varies.
+//! get even triangles. Refused are collapses that would change the topology (link condition), turn a triangle over,
+//! make one a sliver, or an edge longer than allowed. Border vertices (x = 0) move only along the border.
+//! Relaxing moves every vertex towards the middle of its neighbors within the surface and back onto the sculpt, and
+//! flips edges to the shorter diagonal. Collapses are ordered by price, then number: the result never varies.
 
 use super::implicit::Sculpt;
 use glam::DVec3;

@@ -41,7 +41,8 @@ pub struct CarryOptions {
     pub supplied: Supplied,
     /// Rounds of pulling the built-in skin to the rig's; 0 stops at the landmarks. Six settle on every head tried.
     pub rounds: usize,
-    /// Skin over bone is nowhere thinner than this, in meters; 0.002 is what forensic tables have at the thinnest places.
+    /// Skin over bone is nowhere thinner than this, in meters; 0.002 is what forensic tables have at the thinnest
+    /// places.
     pub thinnest: f64,
 }
 

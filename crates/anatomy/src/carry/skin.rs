@@ -1,8 +1,9 @@
 //! The warp from one skin to another: through the anchors, then pulled to the surface in rounds.
 //!
 //! Each round takes points of the built-in outer skin where the warp has them, looks for the closest outer skin of the
-//! rig within a shrinking reach that faces the same way, and fits the warp anew to anchors and pairs. Ears are left out:
-//! their folds attract what belongs elsewhere. Pairs at open borders are left out: half a face, or a mask, ends there.
+//! rig within a shrinking reach that faces the same way, and fits the warp anew to anchors and pairs. Ears are left
+//! out: their folds attract what belongs elsewhere. Pairs at open borders are left out: half a face, or a mask, ends
+//! there.
 
 use super::anchors::Anchor;
 use crate::error::AnatomyError;

@@ -82,7 +82,8 @@ pub fn frame(rig: &Rig, pieces: &Pieces, front: &Front) -> Option<Frame> {
     Some(Frame { middle, symmetry, only_side, eyes, eyeballs, mouth, swapped, unit })
 }
 
-/// Center of what a motion moves of the face's skin, by the square of the displacement; on one side of a plane if asked.
+/// Center of what a motion moves of the face's skin, by the square of the displacement; on one side of a plane if
+/// asked.
 pub fn center_of(pieces: &Pieces, motion: &Motion, side: Option<(f64, f64)>) -> Option<DVec3> {
     let (mut sum, mut weight) = (DVec3::ZERO, 0.0);
     for &v in &pieces.face {

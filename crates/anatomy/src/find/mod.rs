@@ -1,8 +1,9 @@
 //! Landmarks on the skin of any rig: from what its shapes move, and from its geometry.
 //!
 //! `frame` finds eyes, mouth and middle plane; `mouth` the slit of the lips; `profile` the middle line; `lids`,
-//! `nose`, `brows`, `ears` the rest that can be seen; what cannot be found is mirrored from the other side or comes from the
-//! built-in head, warped by what was found. A head that is tilted is set upright first. Every landmark says where it is from and how sure it is.
+//! `nose`, `brows`, `ears` the rest that can be seen; what cannot be found is mirrored from the other side or comes
+//! from the built-in head, warped by what was found. A head that is tilted is set upright first. Every landmark says
+//! where it is from and how sure it is.
 
 mod brows;
 mod ears;
@@ -88,7 +89,8 @@ impl Found {
 pub struct Landmarks {
     /// One for each of [`NAMES`]. On half a face, those of the other side are mirror images in the air.
     pub all: Vec<FoundLandmark>,
-    /// The same points on the head that anatomy comes from; for those seen in the rig, where the same look at it sees them.
+    /// The same points on the head that anatomy comes from; for those seen in the rig, where the same look at it sees
+    /// them.
     pub on_head: Vec<DVec3>,
     /// Only half of a face is there.
     pub half: Option<HalfFace>,

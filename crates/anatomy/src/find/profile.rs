@@ -1,4 +1,5 @@
-//! The middle line of the face: forehead, nose, lips and chin from the curve that the middle plane cuts out of the skin.
+//! The middle line of the face: forehead, nose, lips and chin from the curve that the middle plane cuts out of the
+//! skin.
 //!
 //! The curve is sampled from the front, so it has one depth for each height. Extremes that anthropometry defines by
 //! "most forward" and "deepest" are read off it: deepest means farthest from the chord between its neighbors.

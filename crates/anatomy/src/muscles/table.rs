@@ -1,7 +1,7 @@
 //! Where the muscles of the built-in head run: origin, way, insertion, breadth and thickness. Left side, millimeters.
 //!
-//! Placed after the descriptions in anatomy atlases, between the skin's key points and the bones. A band is given by its
-//! center line; its breadth lies across the way and along the surface of the head. A sheet is given by its middle
+//! Placed after the descriptions in anatomy atlases, between the skin's key points and the bones. A band is given by
+//! its center line; its breadth lies across the way and along the surface of the head. A sheet is given by its middle
 //! surface. A ring is given by an inner and an outer ellipse around the mouth or an eye.
 
 use super::Attachment::{self, Cranium, Mandible, Soft};
@@ -292,8 +292,8 @@ fn overshoot(n_spans: usize) -> f64 {
     3.0 / (2.0 + (TAU / n_spans as f64).cos())
 }
 
-/// Orbicularis oris, from the middle of the upper lip over the left corner and the lower lip back. It runs in the middle
-/// of the lips, which bow around the teeth.
+/// Orbicularis oris, from the middle of the upper lip over the left corner and the lower lip back. It runs in the
+/// middle of the lips, which bow around the teeth.
 fn mouth_ring() -> Draft {
     let n = 19;
     let over = overshoot(n - 3);
@@ -312,8 +312,8 @@ fn mouth_ring() -> Draft {
     outwards(Draft { name: "orbicularis_oris", origin: Soft, insertion: Soft, paired: false, rows })
 }
 
-/// An edge of a ring around the left eye: reach from the eye's middle inwards, upwards, outwards, downwards, and depth z
-/// at those four.
+/// An edge of a ring around the left eye: reach from the eye's middle inwards, upwards, outwards, downwards, and depth
+/// z at those four.
 type EyeEdge = ([f64; 4], [f64; 4]);
 
 const ORBITAL: [EyeEdge; 3] = [

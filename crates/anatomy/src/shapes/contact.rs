@@ -1,8 +1,8 @@
 //! Keeps lips and the lining of the mouth off teeth and gums.
 //!
 //! A vertex inside a tooth leaves it against its own normal (the lining's normal points into the mouth, where the teeth
-//! are); one that is merely too near is moved away from the nearest point. Each round spreads the moves over a few rings
-//! of neighbors, so that no crease is left.
+//! are); one that is merely too near is moved away from the nearest point. Each round spreads the moves over a few
+//! rings of neighbors, so that no crease is left.
 
 use super::ground::{Field, Ground};
 use glam::DVec3;

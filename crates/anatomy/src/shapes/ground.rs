@@ -1,4 +1,5 @@
-//! The neutral head as the shapes see it: millimeters, all parts in one list, who is next to whom, distances along the skin.
+//! The neutral head as the shapes see it: millimeters, all parts in one list, who is next to whom, distances along the
+//! skin.
 //!
 //! Distances run along edges and diagonals of the quads (Dijkstra), so that the upper lip is far from the lower lip
 //! and the lids are far from each other although they nearly touch in space.

@@ -1,8 +1,8 @@
 //! The jaw: teeth, gums and tongue move with the bone, the skin by how much it belongs to the bone.
 //!
-//! A share of 1 follows the mandible, 0 the skull. Shares are given on the lips (the corner 0.5, so that the open mouth is
-//! an oval), along the line of the jaw, inside the mouth and where nothing moves; a plate fills the rest. A vertex with
-//! share w takes the motion at w times the angle and slide, so it runs on its own arc and does not shrink.
+//! A share of 1 follows the mandible, 0 the skull. Shares are given on the lips (the corner 0.5, so that the open mouth
+//! is an oval), along the line of the jaw, inside the mouth and where nothing moves; a plate fills the rest. A vertex
+//! with share w takes the motion at w times the angle and slide, so it runs on its own arc and does not shrink.
 
 use super::fill::{Fill, Sheet};
 use super::ground::{Field, Ground, MM, ramp};

@@ -1,8 +1,8 @@
 //! Moving the lips as two flexible rods, and the skin around them as a sheet that follows.
 //!
 //! Every lip vertex knows s, its place along the mouth (-1 right corner, 0 middle, 1 left corner), and its lip. A
-//! [`LipPose`] says, in mm and degrees, how the middle, the side (|s| = 0.55) and the corner move, how far each lip rolls
-//! about its own axis (inwards positive) and how much it thins towards the seam. Vertices that meet in the seam
+//! [`LipPose`] says, in mm and degrees, how the middle, the side (|s| = 0.55) and the corner move, how far each lip
+//! rolls about its own axis (inwards positive) and how much it thins towards the seam. Vertices that meet in the seam
 //! move alike when both lips have the same numbers, so a closed mouth stays closed.
 
 use super::fill::{Fill, Sheet};

@@ -1,8 +1,8 @@
 //! The built-in head's neutral surface: skin, eyeballs, teeth, gums and tongue, made from small tables.
 //!
 //! The skin is a control cage of quads for one half (`face`, `eyes`, `mouth`, `cranium`, `ears`), whose tables say
-//! where the surface passes. Broad places are smoothed, control points are found whose limit surface passes there, and the
-//! mirrored cage is subdivided twice (`subdivide`) and finished where surfaces nearly touch (`finish`, `mouth`).
+//! where the surface passes. Broad places are smoothed, control points are found whose limit surface passes there, and
+//! the mirrored cage is subdivided twice (`subdivide`) and finished where surfaces nearly touch (`finish`, `mouth`).
 //! The numbers follow averages of adult anthropometry; no scan was used. A vertex of the cage keeps its number, the
 //! result is the same to the bit on every run, and its halves are exact mirror images.
 //! Limits: no hair, no lashes, no texture coordinates; the gums have no palate.

@@ -1,7 +1,7 @@
 //! The anatomy in a `.face` file: bones, muscles, landmarks, pieces, eyes, motions and the warp, in meters.
 //!
-//! The warp is kept although a performance does not need it: it is small, and with it whatever else the built-in head has
-//! can be carried into a rig later. Numbers that say which kind a vertex is are explained in the metadata.
+//! The warp is kept although a performance does not need it: it is small, and with it whatever else the built-in head
+//! has can be carried into a rig later. Numbers that say which kind a vertex is are explained in the metadata.
 
 use super::container::{Archive, Writer, damaged};
 use crate::IoError;

@@ -1,8 +1,8 @@
 //! Whether a face makes sense: counts agree, numbers refer to what is there, volumes are positive, weights sum to 1.
 //!
-//! Asked before a face is written and before one that was read is used, so that what is written can be opened and what is
-//! opened cannot lead out of an array. Problems are gathered, each by the name of its array. A rig's own coordinates may
-//! be anything, as in the artist's file; everything that was computed must be finite.
+//! Asked before a face is written and before one that was read is used, so that what is written can be opened and what
+//! is opened cannot lead out of an array. Problems are gathered, each by the name of its array. A rig's own coordinates
+//! may be anything, as in the artist's file; everything that was computed must be finite.
 
 use super::FORMAT;
 use crate::IoError;

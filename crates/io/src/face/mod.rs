@@ -4,9 +4,10 @@
 //! (docs/face-file.md has the table); `check` decides whether they make sense; [`cache`] keeps shapes of a build that
 //! was interrupted. The rig comes back to the bit, everything else too.
 //!
-//! Opening maps the file: flesh is read from the disk when it is looked at, and by several processes at once. Nobody may
-//! change a file in place while it is mapped; numbers would change after they were checked, and a file that is cut short
-//! ends the process. [`write`](fn@write) never does: it replaces files as a whole, and whoever has the old one open keeps it.
+//! Opening maps the file: flesh is read from the disk when it is looked at, and by several processes at once. Nobody
+//! may change a file in place while it is mapped; numbers would change after they were checked, and a file that is cut
+//! short ends the process. [`write`](fn@write) never does: it replaces files as a whole, and whoever has the old one
+//! open keeps it.
 //!
 //! A file of another version is refused: a face is made from a rig by `risorius build`, and can be made again.
 
@@ -165,9 +166,9 @@ fn map(path: &Path) -> Result<SharedBytes, IoError> {
     if !file.metadata().map_err(os)?.is_file() {
         return Err(IoError::malformed(FORMAT, path.display().to_string(), "it is not a file"));
     }
-    // SAFETY: the bytes are only read, as types for which every bit pattern is a value, and every use of them as an index
-    // is checked by Rust. What a map cannot promise is that no other process changes or cuts the file meanwhile; the
-    // module says so, and this program replaces files instead of changing them.
+    // SAFETY: the bytes are only read, as types for which every bit pattern is a value, and every use of them as an
+    // index is checked by Rust. What a map cannot promise is that no other process changes or cuts the file meanwhile;
+    // the module says so, and this program replaces files instead of changing them.
     let map = unsafe { memmap2::Mmap::map(&file) }.map_err(os)?;
     Ok(Arc::new(map))
 }

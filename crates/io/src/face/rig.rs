@@ -1,8 +1,8 @@
 //! The rig in a `.face` file: every number to the bit, values that are not finite included.
 //!
 //! Numbers are arrays; names, roles and what refers to what are JSON. Shapes and regions are lists in one array each,
-//! with where they begin; parts are few and have arrays of their own, so that a part without texture coordinates has none.
-//! Pictures that several materials share are there once.
+//! with where they begin; parts are few and have arrays of their own, so that a part without texture coordinates has
+//! none. Pictures that several materials share are there once.
 
 use super::container::{Archive, Writer, damaged};
 use crate::IoError;

@@ -219,7 +219,8 @@ impl<'d> Accessor<'d> {
     }
 }
 
-/// `count` elements of `size` bytes in a view, with the whole range checked. Only vertex data may be spread by a stride.
+/// `count` elements of `size` bytes in a view, with the whole range checked. Only vertex data may be spread by a
+/// stride.
 fn strided<'d>(
     doc: &'d Document<'d>,
     view: usize,

@@ -1,11 +1,11 @@
 //! Animations: weight tracks to clips, node tracks to rigid motions.
 //!
-//! A clip is linear between its frames. Channels of one animation may have different key times, so a clip has a frame at
-//! each of them; steps and cubic splines, which are not linear, get further frames so that none are more than 1/60 s
+//! A clip is linear between its frames. Channels of one animation may have different key times, so a clip has a frame
+//! at each of them; steps and cubic splines, which are not linear, get further frames so that none are more than 1/60 s
 //! apart. At every key the value is the file's.
 //!
-//! A node's motion is `P L(t) L(rest)^-1 P^-1` without its scale, P being the parent's world transform at rest and L the
-//! node's own: motions of a node and of its animated ancestors multiply up to the whole motion.
+//! A node's motion is `P L(t) L(rest)^-1 P^-1` without its scale, P being the parent's world transform at rest and L
+//! the node's own: motions of a node and of its animated ancestors multiply up to the whole motion.
 
 use super::accessor::Accessor;
 use super::document::Document;

@@ -68,7 +68,8 @@ impl Builder {
         self.accessor(json!({"bufferView": view, "componentType": component, "count": count, "type": "SCALAR"}))
     }
 
-    /// `count` vectors that are zero but for `values` at `indices`: sparse, dense or without data, whichever is smallest.
+    /// `count` vectors that are zero but for `values` at `indices`: sparse, dense or without data, whichever is
+    /// smallest.
     pub fn differences(&mut self, count: usize, indices: &[u32], values: &[[f32; 3]]) -> usize {
         if indices.is_empty() {
             if let Some(&zero) = self.zeros.get(&count) {

@@ -1,9 +1,9 @@
 //! glTF 2.0, as .glb or .gltf: rigs with morph targets, weight animation and node motion in; rigs and takes out.
 //!
 //! In: every node with a mesh becomes a part of one rig, with its world transform applied; morph targets become shapes.
-//! Sparse, quantized and meshopt-compressed data are read; Draco is not. Normals and tangents of targets are ignored, the
-//! rig has its own. Values that are not finite are kept, for `inspect` to report. Out: one node per part, exact `f32`s,
-//! so that what is read back is what was written.
+//! Sparse, quantized and meshopt-compressed data are read; Draco is not. Normals and tangents of targets are ignored,
+//! the rig has its own. Values that are not finite are kept, for `inspect` to report. Out: one node per part, exact
+//! `f32`s, so that what is read back is what was written.
 //!
 //! Reading order: `container` (GLB, data URIs), `json`, `document` (buffers, budgets), `unpack` (compressed views),
 //! `accessor`, then `scene`, `materials`, `parts` and `animation`; `build`, `split`, `write` and `take` for output.

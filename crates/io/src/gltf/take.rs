@@ -1,7 +1,7 @@
 //! Takes to glTF: each frame is a morph target, and hat functions of time play one after the other.
 //!
-//! Between frames vertices move in straight lines. The file grows with frames times moving vertices, and the weights with
-//! frames squared, so long takes belong into a vertex cache.
+//! Between frames vertices move in straight lines. The file grows with frames times moving vertices, and the weights
+//! with frames squared, so long takes belong into a vertex cache.
 
 use super::malformed;
 use super::write::{GlbOptions, Targets, WeightTrack, write};

@@ -130,8 +130,8 @@ impl Surfaces {
 
 /// The connected surface of each file vertex of `part`, and how many there are.
 ///
-/// The file's own faces hold together by their vertices. Across a texture seam, where the file has two vertices for one,
-/// they do so by the edge that exactly two faces share after welding; a lash that merely touches a lid does not.
+/// The file's own faces hold together by their vertices. Across a texture seam, where the file has two vertices for
+/// one, they do so by the edge that exactly two faces share after welding; a lash that merely touches a lid does not.
 fn surfaces(part: &Part) -> (Vec<u32>, u32) {
     let welded = Edges::of(&part.faces.map_vertices(|v| part.rig_vertex[v as usize]));
     let mut links = part.faces.clone();
