@@ -249,12 +249,7 @@ fn worst_shapes(report: &BuildReport) -> String {
 
 fn pairs(report: &BuildReport) -> String {
     let pairs = &report.pairs;
-    let mut text = format!(
-        "  pairs of shapes: {} tried, {} need repair when blended, {} cannot be repaired\n",
-        pairs.n_pairs,
-        pairs.n_repaired,
-        pairs.unrepaired.len()
-    );
+    let mut text = format!("  pairs of shapes: {}\n", pairs.summary());
     if let Some(([a, b], least)) = &pairs.worst {
         text += &format!("    the worst: {a} with {b}, least volume {least:.2}\n");
     }

@@ -241,16 +241,11 @@ fn shapes(report: &BuildReport) -> Section {
 
 fn pairs(report: &BuildReport) -> Section {
     let pairs = &report.pairs;
-    let mut text = format!(
-        "  pairs of shapes: {} tried, {} need repair when blended, {} cannot be repaired\n",
-        pairs.n_pairs,
-        pairs.n_repaired,
-        pairs.unrepaired.len()
-    );
+    let mut text = format!("  pairs of shapes: {}\n", pairs.summary());
     if let Some(([a, b], least)) = &pairs.worst {
         text += &format!("    the worst: {a} with {b}, least volume {least:.2}\n");
     }
-    text += &table(&pairs.unrepaired, |[a, b]| format!("not repaired: {a} with {b}"));
+    text += &table(&pairs.unrepaired, |[a, b]| format!("drawn back: {a} with {b}"));
     text +=
         &format!("  closed lips and lids: {} pairs of vertices, {} fused\n", report.n_slit_pairs, report.n_fused_pairs);
     let pose: Vec<String> = report.parting_pose.iter().map(|(name, value)| format!("{name}={value}")).collect();

@@ -25,7 +25,7 @@ impl<T: AnyBitPattern + NoUninit> Array<T> {
     /// a whole number of values.
     pub fn window(bytes: &SharedBytes, range: std::ops::Range<usize>) -> Option<Self> {
         let slice = (**bytes).as_ref().get(range.clone())?;
-        if slice.len() % size_of::<T>() != 0 {
+        if !slice.len().is_multiple_of(size_of::<T>()) {
             return None;
         }
         match bytemuck::try_cast_slice::<u8, T>(slice) {

@@ -127,7 +127,7 @@ pub fn pairs(flesh: &Flesh, parts: &Parts, progress: &Progress) -> Result<PairRe
     let done = AtomicUsize::new(0);
     let told = |of: usize| {
         let count = done.fetch_add(1, Ordering::Relaxed);
-        if count % 16 == 0 { tick(progress, "pairs", count as f32 / of as f32) } else { Ok(()) }
+        if count.is_multiple_of(16) { tick(progress, "pairs", count as f32 / of as f32) } else { Ok(()) }
     };
     let worst: Result<Vec<f64>, SolveError> = all
         .par_iter()

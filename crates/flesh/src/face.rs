@@ -127,3 +127,18 @@ fn named_number<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<([St
     let read = <Named as serde::Deserialize>::deserialize(from)?;
     Ok(read.map(|(names, x)| (names, x.unwrap_or(f64::NAN))))
 }
+
+impl PairReport {
+    /// The figures in one sentence, for people.
+    pub fn summary(&self) -> String {
+        format!(
+            "{} tried, {} invert an element when blended as they are and are repaired when evaluated; of the worst {}, {} \
+             are repaired by moving single nodes, {} by drawing the whole volume back",
+            self.n_pairs,
+            self.n_inverting,
+            self.n_tried,
+            self.n_repaired,
+            self.unrepaired.len()
+        )
+    }
+}

@@ -190,6 +190,8 @@ fn report() -> BuildReport {
         shapes: SHAPES.iter().enumerate().map(fit).collect(),
         pairs: PairReport {
             n_pairs: 1,
+            n_inverting: 5,
+            n_tried: 4,
             n_repaired: 1,
             unrepaired: vec![["jawOpen".into(), "smile_L".into()]],
             worst: Some((["jawOpen".into(), "smile_L".into()], -0.2)),
