@@ -107,7 +107,7 @@ fn from_colors(path: &Path, rig: &Rig, session: &Session) -> Result<Vec<f32>, Fa
         return Err(Failure::could_not(message));
     };
     let colors = painted.parts.iter().flat_map(|part| {
-        let none = part.colors.is_none().then(|| vec![[0.0; 4]; part.n_file_vertices()]).unwrap_or_default();
+        let none = if part.colors.is_none() { vec![[0.0; 4]; part.n_file_vertices()] } else { Vec::new() };
         part.colors.iter().flatten().copied().chain(none).collect::<Vec<[f32; 4]>>()
     });
     let mut means = Means::new(rig.n_vertices());
