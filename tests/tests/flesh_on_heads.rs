@@ -21,6 +21,7 @@ use risorius_tests::flesh::{HEADS, build_small, faces, lip_pairs, slider, windin
 /// Middles of pairs across the lips that are in the air are in no element.
 #[test]
 fn lips_are_not_fused() {
+    let mut failures = Vec::new();
     for (name, face) in faces() {
         let pieces = &face.anatomy.pieces;
         let skin = Surface { positions: pieces.positions.clone(), triangles: pieces.skin.clone() };
@@ -41,9 +42,12 @@ fn lips_are_not_fused() {
             face.report.n_fused_pairs
         );
         println!("  parting pose {:?}", face.report.parting_pose);
-        assert!(fused.is_empty(), "{name}: {:?}", &fused[..fused.len().min(5)]);
-        assert_eq!(face.report.n_fused_pairs, 0, "{name}");
+        failures.extend(fused.iter().map(|(p, tet)| format!("{name}: {p} is in tet {tet}")));
+        if face.report.n_fused_pairs > 0 {
+            failures.push(format!("{name}: the build tells of {} fused pairs", face.report.n_fused_pairs));
+        }
     }
+    assert!(failures.is_empty(), "{failures:#?}");
 }
 
 /// Smallest of all tets' volumes relative to `rest`, and its tet.
@@ -75,6 +79,7 @@ fn inverted(face: &Face, states: &[(String, Vec<f64>)]) -> (usize, Vec<String>) 
 
 #[test]
 fn no_tet_is_inverted_in_the_neutral_in_shapes_and_in_pairs() {
+    let mut failures = Vec::new();
     for (name, face) in faces() {
         let flesh = &face.flesh;
         let least = flesh.mesh().volumes().into_iter().fold(f64::INFINITY, f64::min);
@@ -90,14 +95,15 @@ fn no_tet_is_inverted_in_the_neutral_in_shapes_and_in_pairs() {
         let shapes: Vec<_> = (0..n).map(|s| state(&[s])).collect();
         let (n_repaired, bad) = inverted(face, &shapes);
         println!("{name}: {n} shapes, {n_repaired} repaired, {} inverted", bad.len());
-        assert!(bad.is_empty(), "{name}: {bad:#?}");
+        failures.extend(bad.iter().map(|b| format!("{name}: {b}")));
         // A stride that meets every shape, and different pairs on every head.
         let pairs: Vec<_> = (0..200).map(|i| [i * 7 % n, (i * 31 + 1 + i / n) % n]).filter(|p| p[0] != p[1]).collect();
         let pairs: Vec<_> = pairs.iter().map(|p| state(p)).collect();
         let (n_repaired, bad) = inverted(face, &pairs);
         println!("{name}: {} pairs, {n_repaired} repaired, {} inverted", pairs.len(), bad.len());
-        assert!(bad.is_empty(), "{name}: {bad:#?}");
+        failures.extend(bad.iter().map(|b| format!("{name}: {b}")));
     }
+    assert!(failures.is_empty(), "{failures:#?}");
 }
 
 #[test]
@@ -105,6 +111,7 @@ fn no_tet_is_inverted_in_a_performance() {
     let Some(data) = data("no_tet_is_inverted_in_a_performance") else { return };
     let path = data.join("performances/livelink_rom.csv");
     let clip = open_clip(&path, &ClipOptions::default(), &silent).unwrap().clip;
+    let mut failures = Vec::new();
     for (name, face) in faces() {
         let (weights, _) = clip.bind(&face.rig).unwrap();
         let evaluator = Evaluator::prepare(&face.rig);
@@ -116,8 +123,9 @@ fn no_tet_is_inverted_in_a_performance() {
             .collect();
         let (n_repaired, bad) = inverted(face, &frames);
         println!("{name}: {} frames, {n_repaired} repaired, {} inverted", frames.len(), bad.len());
-        assert!(bad.is_empty(), "{name}: {bad:#?}");
+        failures.extend(bad.iter().map(|b| format!("{name}: {b}")));
     }
+    assert!(failures.is_empty(), "{failures:#?}");
 }
 
 /// Mean and largest distance in mm between where each shape takes visible skin and where the flesh takes it.
@@ -152,6 +160,7 @@ fn fits(face: &Face) -> Vec<(String, f64, f64)> {
 
 #[test]
 fn flesh_takes_the_skin_where_shapes_do() {
+    let mut failures = Vec::new();
     for (name, face) in faces() {
         let mut all = fits(face);
         all.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -159,11 +168,15 @@ fn flesh_takes_the_skin_where_shapes_do() {
         all.iter().take(12).for_each(|(shape, mean, most)| println!("  {shape:24} {mean:.2} {most:.2}"));
         let within = |bound: f64| all.iter().filter(|f| f.1 < bound).count();
         println!("  of {}: {} below 0.1, {} below 0.2, {} below 0.5", all.len(), within(0.1), within(0.2), within(0.5));
-        // Half of the shapes to a fifth of a millimeter, nine in ten to half a millimeter. The rest are those whose
-        // lips pass through one another (mouthClose with the jaw shut) or lids that sweep over the eye.
-        assert!(within(0.2) * 2 >= all.len(), "{name}: half of the shapes within 0.2 mm");
-        assert!(within(0.5) * 10 >= all.len() * 9, "{name}: nine in ten shapes within 0.5 mm");
+        // Half of the shapes to a fifth of a millimeter, nine in ten to half a millimeter: what was measured on
+        // facecap, where mouthClose, mouthFunnel and the blinks are beyond.
+        for (bound, share) in [(0.2, 0.5), (0.5, 0.9)] {
+            if (within(bound) as f64) < share * all.len() as f64 {
+                failures.push(format!("{name}: {} of {} shapes within {bound} mm", within(bound), all.len()));
+            }
+        }
     }
+    assert!(failures.is_empty(), "{failures:#?}");
 }
 
 #[test]

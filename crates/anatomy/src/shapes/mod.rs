@@ -1,10 +1,10 @@
 //! The shapes of the built-in head: the 52 of ARKit and fifteen visemes, made by code over all parts.
 //!
-//! Nothing here knows a vertex by number: [`ground`] gives landmarks, lines, regions and distances along the skin;
-//! [`jaw`], [`lids`] and [`lips`] move the three mechanisms of a face by angles and millimeters; [`pulls`] move soft
-//! skin; [`contact`] keeps lips off teeth and lips apart. Tables: [`mouth`], [`upper`], [`visemes`]. Fields are in mm
+//! Nothing here knows a vertex by number: `ground` gives landmarks, lines, regions and distances along the skin;
+//! `jaw`, `lids` and `lips` move the three mechanisms of a face by angles and millimeters; `pulls` move soft
+//! skin; `contact` keeps lips off teeth and lips apart. Tables: `mouth`, `upper`, `visemes`. Fields are in mm
 //! until the end. Left shapes are made and mirrored to the right, to the bit. Every shape is linear: what is seen at
-//! weight 1 is modelled, and halfway is half of it, so eyeballs and teeth shrink by up to 3 % in the middle of large
+//! weight 1 is modeled, and halfway is half of it, so eyeballs and teeth shrink by up to 3 % in the middle of large
 //! turns.
 
 mod contact;
