@@ -14,34 +14,41 @@ const RANGE: [f32; 2] = [3000.0, 20_000.0];
 
 /// The paintings given as `[SHAPE=]FILE`.
 pub fn paintings(given: &[String], rig: &Rig, session: &Session) -> Result<Vec<SkinPainting>, Failure> {
-    let mut all: Vec<SkinPainting> = Vec::new();
-    for text in given {
-        // A file may have = in its name.
-        let (name, path) = match text.split_once('=') {
-            Some((name, path)) if !Path::new(text).exists() => (Some(name), Path::new(path)),
-            _ => (None, Path::new(text.as_str())),
-        };
-        let shape = name.map(|n| find_shape(rig, n).map_err(Failure::could_not)).transpose()?;
-        if all.iter().any(|p| p.shape == shape) {
-            let what = name.unwrap_or("the neutral");
-            return Err(Failure::wrong_call(format!("--paint {text}: {what} is painted twice; keep one")));
+    let calls: Vec<(Option<usize>, &Path)> = given.iter().map(|text| parse(text, rig)).collect::<Result<_, _>>()?;
+    for (i, (shape, _)) in calls.iter().enumerate() {
+        if calls[..i].iter().any(|c| c.0 == *shape) {
+            let what = shape.map_or("the neutral", |s| rig.shapes[s].name.as_str());
+            return Err(Failure::wrong_call(format!("--paint {}: {what} is painted twice; keep one", given[i])));
         }
-        let values = match extension(path).as_str() {
-            "png" => through_uvs(&mask::read(&read_file(path)?).map_err(in_file(path))?, rig, path)?,
-            "glb" | "gltf" | "ply" => from_colors(path, rig, session)?,
-            _ => {
-                let message =
-                    format!("'{}': a painting is a .glb or .ply with vertex colors, or a .png", path.display());
-                return Err(Failure::wrong_call(message));
-            }
-        };
-        let mu: Vec<f32> = values.into_iter().map(|v| RANGE[0] + (RANGE[1] - RANGE[0]) * v).collect();
-        if mu.iter().all(|m| m.is_nan()) {
-            return Err(Failure::could_not(format!("{}: nothing is painted, all is transparent", path.display())));
-        }
-        all.push(SkinPainting { shape, mu });
     }
-    Ok(all)
+    calls.into_iter().map(|(shape, path)| painting(shape, path, rig, session)).collect()
+}
+
+/// The shape and the file of `[SHAPE=]FILE`.
+fn parse<'a>(text: &'a str, rig: &Rig) -> Result<(Option<usize>, &'a Path), Failure> {
+    // A file may have = in its name.
+    let (name, path) = match text.split_once('=') {
+        Some((name, path)) if !Path::new(text).exists() => (Some(name), Path::new(path)),
+        _ => (None, Path::new(text)),
+    };
+    if !["png", "glb", "gltf", "ply"].contains(&extension(path).as_str()) {
+        let message = format!("'{}': a painting is a .glb or .ply with vertex colors, or a .png", path.display());
+        return Err(Failure::wrong_call(message));
+    }
+    let shape = name.map(|n| find_shape(rig, n).map_err(Failure::could_not)).transpose()?;
+    Ok((shape, path))
+}
+
+fn painting(shape: Option<usize>, path: &Path, rig: &Rig, session: &Session) -> Result<SkinPainting, Failure> {
+    let values = match extension(path).as_str() {
+        "png" => through_uvs(&mask::read(&read_file(path)?).map_err(in_file(path))?, rig, path)?,
+        _ => from_colors(path, rig, session)?,
+    };
+    let mu: Vec<f32> = values.into_iter().map(|v| RANGE[0] + (RANGE[1] - RANGE[0]) * v).collect();
+    if mu.iter().all(|m| m.is_nan()) {
+        return Err(Failure::could_not(format!("{}: nothing is painted, all is transparent", path.display())));
+    }
+    Ok(SkinPainting { shape, mu })
 }
 
 /// Means per rig vertex; NaN where nothing was added.

@@ -36,7 +36,7 @@ const FAT: Rgb = [0.80, 0.60, 0.30];
 
 /// The skin with dots on it, red for a mere guess to blue for sure, from the front and from the left.
 pub fn landmark_picture(face: &Face) -> Result<Canvas, ViewError> {
-    let mut model = Model::framed(frame(face));
+    let mut model = Model::framed(Bounds::of(face.anatomy.landmarks.iter().map(|l| l.position)));
     model.push(skin(face));
     let dot = |(i, l): (usize, &risorius_anatomy::find::FoundLandmark)| LabeledPoint {
         position: l.position,
@@ -79,11 +79,8 @@ pub fn cutaway_picture(face: &Face) -> Result<Canvas, ViewError> {
     let model = cut_model(face, &face.flesh.mesh(), TetColors::One(FAT), &CutPlane::sagittal(BESIDE_MIDDLE))?;
     let whole = draw_model(&model, &from_left(1000, Framing::Face))?;
     let close = draw_model(&model, &from_left(1000, Framing::Box(mouth(face))))?;
-    let open = {
-        let plane = CutPlane::sagittal(BESIDE_MIDDLE);
-        let side = DrawOptions { yaw_degrees: 50.0, ..from_left(1000, Framing::Face) };
-        draw_model(&cut_model(face, &face.flesh.mesh(), TetColors::One(FAT), &plane)?, &side)?
-    };
+    let turned = DrawOptions { yaw_degrees: 50.0, ..from_left(1000, Framing::Face) };
+    let open = draw_model(&model, &turned)?;
     let cells = [
         (whole, "cut beside the middle".to_string()),
         (close, "the mouth".to_string()),
@@ -170,17 +167,20 @@ fn posed(face: &Face, shapes: &[usize]) -> TetMesh {
     mesh
 }
 
-/// The head as far as the anatomy goes: the same for all pictures.
+/// The head as far as bones go, and the nose.
 fn frame(face: &Face) -> Bounds {
     let bones = &face.anatomy.bones;
     let points = bones.cranium.positions.iter().chain(&bones.mandible.positions).copied();
-    Bounds::of(points.chain(face.anatomy.landmarks.iter().map(|l| l.position)))
+    Bounds::of(points.chain(landmark(face, "nose_tip")).chain(landmark(face, "gnathion")))
+}
+
+fn landmark(face: &Face, name: &str) -> Option<DVec3> {
+    landmarks::index(name).and_then(|i| face.anatomy.landmarks.get(i)).map(|l| l.position)
 }
 
 /// A box around the mouth.
 fn mouth(face: &Face) -> Bounds {
-    let corner = |name: &str| landmarks::index(name).and_then(|i| face.anatomy.landmarks.get(i)).map(|l| l.position);
-    let sides = corner("mouth_left").zip(corner("mouth_right"));
+    let sides = landmark(face, "mouth_left").zip(landmark(face, "mouth_right"));
     sides.map_or_else(|| frame(face), |(a, b)| Bounds::around(a.midpoint(b), 0.6 * a.distance(b)))
 }
 

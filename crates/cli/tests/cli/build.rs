@@ -101,7 +101,11 @@ fn wrong_calls_are_refused_with_advice() {
     desk.fails_with(2, &call(&["--paint", "stiff.jpg"]), &["stiff.jpg", ".ply", ".png"]);
     desk.fails_with(1, &["build", "no.glb", "-o", "a.face"], &["no.glb"]);
     desk.fails_with(1, &["build", "cube.obj", "-o", "a.face"], &["cube.obj", "no shapes"]);
-    desk.fails_with(1, &call(&["--landmarks", "marks.json"]), &["marks.json", "nose_tipp", "nose_tip?", "chin_middle"]);
+    desk.fails_with(
+        1,
+        &call(&["--landmarks", "marks.json"]),
+        &["marks.json", "nose_tipp", "did you mean nose_tip,", "chin_middle"],
+    );
     desk.fails_with(1, &call(&["--landmarks", "none.json"]), &["none.json"]);
     desk.fails_with(1, &call(&["--paint", "jawOpn=red.ply"]), &["jawOpn", "did you mean jawOpen"]);
     desk.fails_with(1, &call(&["--paint", "plain.ply"]), &["plain.ply", "no vertex colors"]);
@@ -110,7 +114,13 @@ fn wrong_calls_are_refused_with_advice() {
     desk.fails_with(1, &call(&["--skull", "missing.ply"]), &["missing.ply"]);
     desk.fails_with(1, &call(&["--skull", "cube.obj", "--nodes", "600"]), &["cranium", "does not fit"]);
     desk.fails_with(1, &call(&["--pictures", "file"]), &["file"]);
-    desk.fails_with(1, &["build", "face.glb", "--paint", "bad.png", "-o", "a.face"], &["bad.png"]);
+    desk.ok(&["render", "face.glb", "--size", "20", "-o", "a.png"]);
+    desk.fails_with(
+        1,
+        &["build", "face.glb", "--paint", "a.png", "-o", "a.face"],
+        &["a.png", "no texture coordinates"],
+    );
+    desk.fails_with(2, &call(&["--paint", "jawOpen=a.png", "--paint", "jaw_open=a.png"]), &["painted twice"]);
 }
 
 #[test]

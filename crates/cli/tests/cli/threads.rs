@@ -53,5 +53,5 @@ fn the_demo_ends_in_files_that_the_other_verbs_take() {
     let held = desk.json(&args);
     assert!(held["pinned_after"]["rms"].as_f64().unwrap() < held["pinned_before"]["rms"].as_f64().unwrap());
     let face = desk.json(&["inspect", "my demo/head.face"]);
-    assert_eq!(face["face"]["pairs"]["fused_pairs"], 0);
+    assert_eq!(face["face"]["volume"]["nodes"], report["report"]["n_nodes"]);
 }
