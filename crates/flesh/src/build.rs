@@ -84,6 +84,12 @@ pub enum BuildError {
     /// The rig has no shapes.
     #[error("the rig has no shapes; physics needs a blendshape rig: export the face with its morph targets")]
     NoShapes,
+    /// No shape moves the visible skin noticeably.
+    #[error(
+        "no shape moves the visible skin by 3 mm or more, so there is nothing for flesh to do; are the numbers in the \
+             unit that was taken (--unit mm, cm, m)?"
+    )]
+    NothingMoves,
     /// The progress callback asked to stop.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
@@ -147,6 +153,9 @@ pub fn build(rig: &Rig, head: &Head, options: &BuildOptions, around: &Surroundin
         outer: &outer,
         back: back_of(&anatomy),
     };
+    if parts.moving_vertices().is_empty() {
+        return Err(BuildError::NothingMoves);
+    }
     let slits = Slits::find(rig, &evaluator, &skin);
     clock.stage("slits");
     let parted = parts.pose(&slits.parting_weights);
