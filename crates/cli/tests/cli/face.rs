@@ -54,7 +54,7 @@ fn people_see_the_worst_rows() {
         "jaw: moved by 1 of 4 shapes",
         "22.9 degrees",
         "mu 2000 to 3500 Pa",
-        "not repaired: jawOpen with smile_L",
+        "drawn back: jawOpen with smile_L",
         "built in 1.5 s",
         "the rig has no lower teeth -> add some",
         "version 1, written by risorius",
