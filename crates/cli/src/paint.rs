@@ -113,10 +113,8 @@ fn from_colors(path: &Path, rig: &Rig, session: &Session) -> Result<Vec<f32>, Fa
         );
         return Err(Failure::could_not(message));
     };
-    let colors = painted.parts.iter().flat_map(|part| {
-        let none = if part.colors.is_none() { vec![[0.0; 4]; part.n_file_vertices()] } else { Vec::new() };
-        part.colors.iter().flatten().copied().chain(none).collect::<Vec<[f32; 4]>>()
-    });
+    let unpainted = |part: &Part| vec![[0.0; 4]; part.n_file_vertices()];
+    let colors = painted.parts.iter().flat_map(|p| p.colors.clone().unwrap_or_else(|| unpainted(p)));
     let mut means = Means::new(rig.n_vertices());
     for (&vertex, [r, g, b, a]) in targets.iter().zip(colors) {
         if a > 0.0 {

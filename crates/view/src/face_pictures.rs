@@ -167,11 +167,11 @@ fn posed(face: &Face, shapes: &[usize]) -> TetMesh {
     mesh
 }
 
-/// The head as far as bones go, and the nose.
+/// The head as far as bones go, and the nose, with room for a jaw that opens.
 fn frame(face: &Face) -> Bounds {
     let bones = &face.anatomy.bones;
     let points = bones.cranium.positions.iter().chain(&bones.mandible.positions).copied();
-    Bounds::of(points.chain(landmark(face, "nose_tip")).chain(landmark(face, "gnathion")))
+    grown(Bounds::of(points.chain(landmark(face, "nose_tip")).chain(landmark(face, "gnathion"))), 0.015)
 }
 
 fn landmark(face: &Face, name: &str) -> Option<DVec3> {
