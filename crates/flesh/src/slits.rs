@@ -60,7 +60,10 @@ impl Slits {
         let mut n_parted = 0;
         let order = {
             let mut order: Vec<usize> = (0..rig.sliders.len()).collect();
-            order.sort_by_key(|&s| Reverse(by_slider[s].iter().filter(|d| parts(d)).count()));
+            // The jaw first: lips pushed through each other (mouthClose alone) are far apart too.
+            let opens_jaw = |s: usize| rig.sliders[s].name.to_lowercase().contains("jawopen");
+            order.retain(|&s| !rig.sliders[s].name.to_lowercase().contains("mouthclose"));
+            order.sort_by_key(|&s| Reverse((opens_jaw(s), by_slider[s].iter().filter(|d| parts(d)).count())));
             order
         };
         for &s in order.iter().take(12) {
