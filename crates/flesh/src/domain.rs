@@ -8,8 +8,10 @@
 //!   not where jaw and skull come so close beside a condyle that flesh between them would be torn
 //!
 //! Elements are finest at lips and lids and grow with the distance from them. Over bone, flesh is as thin as 3 mm; rather
-//! than meshing a whole forehead that finely, the volume reaches into the bone there by what an element lacks.
+//! than meshing a whole forehead that finely, the volume reaches into the bone there by what an element lacks. Lids and
+//! nostrils are thinner still; there it reaches beyond the skin ([`crate::thin`]).
 
+use crate::thin::ThinSkin;
 use glam::DVec3;
 use risorius_anatomy::JawJoint;
 use risorius_mesh::Bvh;
@@ -54,7 +56,7 @@ const JOINT_RADIUS: f64 = 0.025;
 const FAR: f64 = 0.03;
 
 /// Flesh is not made thicker than this for the sake of elements, in meters.
-const THICK_ENOUGH: f64 = 0.008;
+const THICK_ENOUGH: f64 = 0.02;
 
 /// Sizes of lattice cells in meters, before the node count asks for a factor; elements at the skin are half as large.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -71,7 +73,20 @@ pub struct Sizes {
 
 impl Default for Sizes {
     fn default() -> Self {
-        Self { fine: 0.008, coarse: 0.032, growth: 0.6, least_thickness: 0.35 }
+        Self { fine: 0.008, coarse: 0.022, growth: 0.6, least_thickness: 0.35 }
+    }
+}
+
+impl Sizes {
+    /// Longest edge wanted at `p`, where `features` are points along lips and lids.
+    pub fn edge_length(&self, features: &Bvh, p: DVec3) -> f64 {
+        let from_features = features.closest_vertex(p, 0.1).map_or(0.1, |c| c.1.sqrt());
+        (self.fine + self.growth * (from_features - 0.005).max(0.0)).min(self.coarse)
+    }
+
+    /// How thick flesh must be for edges this long.
+    pub fn least_thickness(&self, edge_length: f64) -> f64 {
+        (self.least_thickness * edge_length).min(THICK_ENOUGH)
     }
 }
 
@@ -79,6 +94,8 @@ impl Default for Sizes {
 pub struct FleshDomain {
     /// Skin in the pose, tunnels included.
     pub skin: Shell,
+    /// Skin with skin close behind it.
+    pub thin: ThinSkin,
     /// Skull.
     pub cranium: Option<Shell>,
     /// Jaw in the pose.
@@ -104,7 +121,7 @@ impl FleshDomain {
     pub fn contains(&self, p: DVec3) -> bool {
         p.z > self.back
             && self.moving.closest_vertex(p, self.reach).is_some()
-            && self.skin.value(p) > 0.0
+            && (self.skin.value(p) > 0.0 || self.thin.reaches(p))
             && (self.is_outside_solids(p) || self.is_thin(p))
             && self.beside_joint(p) > 0.0
     }
@@ -116,12 +133,8 @@ impl FleshDomain {
 
     /// Whether `p` is nearer to the skin than flesh must at least be thick.
     fn is_thin(&self, p: DVec3) -> bool {
-        let least = self.least_thickness(p);
+        let least = self.sizes.least_thickness(self.edge_length(p));
         self.skin.distance(p, least) < least
-    }
-
-    fn least_thickness(&self, p: DVec3) -> f64 {
-        (self.sizes.least_thickness * self.edge_length(p)).min(THICK_ENOUGH)
     }
 
     /// Sum of the distances to jaw and skull beside a condyle, less the gap that is kept free; far away elsewhere.
@@ -163,6 +176,9 @@ impl FleshDomain {
         if nearest.0 < 0.0005 {
             return nearest.1;
         }
+        if self.skin.value(p) < 0.0 && self.thin.is_near(p, 0.0005) {
+            return Bound::Skin;
+        }
         // Where flesh is thin, its inner boundary lies within the bone or eye.
         if within != Bound::Inside {
             within
@@ -178,8 +194,7 @@ impl FleshDomain {
 
     /// Longest edge wanted at `p`.
     pub fn edge_length(&self, p: DVec3) -> f64 {
-        let from_features = self.features.closest_vertex(p, 0.1).map_or(0.1, |c| c.1.sqrt());
-        (self.sizes.fine + self.sizes.growth * (from_features - 0.005).max(0.0)).min(self.sizes.coarse)
+        self.sizes.edge_length(&self.features, p)
     }
 }
 
@@ -196,11 +211,13 @@ impl Domain for FleshDomain {
         let Some((_, distance_sq)) = self.moving.closest_vertex(center, self.reach + radius) else {
             return Some(false);
         };
-        if center.z + radius < self.back || self.skin.side_of_ball(center, radius) == Some(false) {
+        let side = self.skin.side_of_ball(center, radius);
+        let beyond = side != Some(true) && self.thin.is_near(center, radius);
+        if center.z + radius < self.back || (side == Some(false) && !beyond) {
             return Some(false);
         }
         let mut sure = self.reach - distance_sq.sqrt() > radius && center.z - radius > self.back;
-        sure &= self.skin.side_of_ball(center, radius).is_some();
+        sure &= side == Some(true);
         let mut solid = Some(false);
         let mut ask = |is_in: Option<bool>| match is_in {
             Some(true) => solid = Some(true),
@@ -215,8 +232,7 @@ impl Domain for FleshDomain {
             ask(bone.side_of_ball(center, radius));
         }
         if solid == Some(true) {
-            let thick = self.sizes.least_thickness * (self.edge_length(center) + self.sizes.growth * radius);
-            let thick = thick.min(THICK_ENOUGH) + radius;
+            let thick = self.sizes.least_thickness(self.edge_length(center) + self.sizes.growth * radius) + radius;
             return (self.skin.distance(center, thick) >= thick).then_some(false);
         }
         let free = self.joint.condyles.iter().all(|c| center.distance(*c) > JOINT_RADIUS + radius);
@@ -232,7 +248,7 @@ impl Domain for FleshDomain {
         let near_joint = self.joint.condyles.iter().any(|c| middle.distance(*c) < JOINT_RADIUS + radius);
         let back = (middle.z - self.back).abs() < radius;
         let mut bones = [&self.cranium, &self.mandible].into_iter().flatten();
-        if border || back || near_joint || self.eyes.iter().any(near_eye) {
+        if border || back || near_joint || self.eyes.iter().any(near_eye) || self.thin.is_near(middle, radius) {
             return Hits::Unknown;
         }
         if bones.any(|bone| bone.side_of_ball(middle, radius) != Some(false)) {

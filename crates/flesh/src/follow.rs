@@ -59,6 +59,9 @@ const RIM: [f64; 2] = [0.004, 0.012];
 /// Pull of the lining relative to the visible skin.
 const LINING: f64 = 0.003;
 
+/// Attempts to move nodes before a solve.
+const ADVANCES: usize = 6;
+
 /// Solves of one pose stop when no step is longer than this, in meters.
 const STEP_TOLERANCE: f64 = 2e-5;
 
@@ -396,22 +399,36 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Moves the free nodes along `motion` and repairs the elements that this squashes; where that fails, goes less far.
+    /// Moves the free nodes along `motion` and repairs the elements that this squashes. Around elements that cannot be
+    /// repaired, nodes go less far; the solve that follows takes them on.
     fn advance(&mut self, motion: &[DVec3]) -> Result<(), SolveError> {
+        let Region { nodes, n_free, tets, volumes } = self.region;
         let start = self.x.clone();
-        let rest = TissueRest::prepare(&self.region.tets, &start)?;
+        let rest = TissueRest::prepare(tets, &start)?;
         let options = UntangleOptions { threshold: 0.15, ..UntangleOptions::default() };
-        let movable: Vec<bool> = (0..self.x.len()).map(|i| i < self.region.n_free).collect();
-        for attempt in 0..5 {
-            let share = 0.5f64.powi(attempt);
-            for i in 0..self.region.n_free {
-                self.x[i] = start[i] + motion[self.region.nodes[i] as usize] * share;
+        let movable: Vec<bool> = (0..self.x.len()).map(|i| i < *n_free).collect();
+        let mut share = vec![1.0; *n_free];
+        for attempt in 1..=ADVANCES {
+            for i in 0..*n_free {
+                self.x[i] = start[i] + motion[nodes[i] as usize] * share[i];
             }
-            untangle(&self.region.tets, &rest, &mut self.x, &movable, &options)?;
-            let upright = |(&tet, volume): (&[u32; 4], &f64)| edge_matrix(&self.x, tet).determinant() > 0.1 * volume;
-            if self.region.tets.iter().zip(&self.region.volumes).all(upright) {
+            untangle(tets, &rest, &mut self.x, &movable, &options)?;
+            let squashed = |t: &usize| {
+                let upright = edge_matrix(&start, tets[*t]).determinant().min(6.0 * volumes[*t]);
+                edge_matrix(&self.x, tets[*t]).determinant() <= 0.1 * upright
+            };
+            let squashed: Vec<usize> = (0..tets.len()).filter(squashed).collect();
+            if squashed.is_empty() {
                 return Ok(());
             }
+            let back = if attempt + 1 == ADVANCES { 0.0 } else { 0.5 };
+            let mut near = vec![false; self.x.len()];
+            squashed.iter().for_each(|&t| tets[t].iter().for_each(|&n| near[n as usize] = true));
+            let around = near.clone();
+            for tet in tets.iter().filter(|t| t.iter().any(|&n| around[n as usize])) {
+                tet.iter().for_each(|&n| near[n as usize] = true);
+            }
+            (0..*n_free).filter(|&i| near[i]).for_each(|i| share[i] *= back);
         }
         self.x = start;
         Ok(())

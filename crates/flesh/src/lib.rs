@@ -13,6 +13,7 @@ pub mod rest;
 pub mod skin;
 pub mod slits;
 pub mod store;
+pub mod thin;
 pub mod volume;
 
 pub use array::Array;

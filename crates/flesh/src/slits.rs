@@ -8,7 +8,7 @@
 use glam::DVec3;
 use rayon::prelude::*;
 use risorius_mesh::bvh::Aabb;
-use risorius_mesh::{Bvh, Edges, Polygons};
+use risorius_mesh::{Bvh, Edges, Polygons, Surface};
 use risorius_rig::{Evaluator, Rig};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -24,6 +24,9 @@ pub const APART_ALONG_SKIN: f64 = 0.015;
 
 /// Some slider takes pairs farther apart than this, in meters.
 pub const PARTED: f64 = 0.005;
+
+/// Shares of the parting pose that may be enough.
+const LESSER_POSES: [f32; 5] = [0.4, 0.5, 0.6, 0.7, 0.8];
 
 /// What touches in the neutral and how to part it.
 #[derive(Debug, Clone, Default)]
@@ -42,7 +45,7 @@ impl Slits {
         let neutral = skin.positions(&rig.neutral);
         let touching = touching_pairs(skin, &neutral);
         let mut pose = vec![0.0; rig.sliders.len()];
-        let by_slider: Vec<Vec<f32>> = (0..rig.sliders.len())
+        let by_slider: Vec<Vec<f64>> = (0..rig.sliders.len())
             .into_par_iter()
             .map(|s| {
                 let mut weights = vec![0.0; rig.sliders.len()];
@@ -50,37 +53,64 @@ impl Slits {
                 distances(&skin.positions(&evaluator.positions(&weights)), &touching)
             })
             .collect();
-        let parts = |d: &f32| f64::from(*d) > PARTED;
-        let keep: Vec<bool> = (0..touching.len()).map(|i| by_slider.iter().any(|d| parts(&d[i]))).collect();
+        let keep: Vec<bool> = (0..touching.len()).map(|i| by_slider.iter().any(|d| d[i] > PARTED)).collect();
         let pairs: Vec<[u32; 2]> = touching.iter().zip(&keep).filter(|(_, k)| **k).map(|(p, _)| *p).collect();
         if pairs.is_empty() {
             return Self { pairs, parting_weights: pose, n_parted: 0 };
         }
-        // The slider that parts most, then any that part a worthwhile number of the rest (lids beside lips).
-        let mut n_parted = 0;
-        let order = {
-            let mut order: Vec<usize> = (0..rig.sliders.len()).collect();
-            // The jaw first: lips pushed through each other (mouthClose alone) are far apart too.
-            let opens_jaw = |s: usize| rig.sliders[s].name.to_lowercase().contains("jawopen");
-            order.retain(|&s| !rig.sliders[s].name.to_lowercase().contains("mouthclose"));
-            order.sort_by_key(|&s| Reverse((opens_jaw(s), by_slider[s].iter().filter(|d| parts(d)).count())));
-            order
+        let n_parted_at = |weights: &[f32]| {
+            let positions = skin.positions(&evaluator.positions(weights));
+            let posed = Surface { positions, triangles: skin.triangles.clone() };
+            let normals = posed.vertex_normals();
+            pairs.iter().filter(|p| air_between(&posed.positions, &normals, **p) > PARTED).count()
         };
-        for &s in order.iter().take(12) {
+        let full = |s: usize| rig.sliders[s].range[1].clamp(0.0, 1.0);
+        // The slider that parts most, then any that part a worthwhile number of the rest (lids beside lips).
+        let mut order: Vec<(usize, usize)> = (0..rig.sliders.len())
+            .into_par_iter()
+            .filter(|&s| by_slider[s].iter().any(|&d| d > PARTED))
+            .map(|s| {
+                let mut weights = vec![0.0; rig.sliders.len()];
+                weights[s] = full(s);
+                (n_parted_at(&weights), s)
+            })
+            .collect();
+        order.sort_by_key(|&(n, s)| (Reverse(n), s));
+        let mut n_parted = 0;
+        for &(_, s) in order.iter().take(12) {
             let mut trial = pose.clone();
-            trial[s] = rig.sliders[s].range[1].clamp(0.0, 1.0);
-            let apart = distances(&skin.positions(&evaluator.positions(&trial)), &pairs);
-            let count = apart.iter().filter(|d| parts(d)).count();
+            trial[s] = full(s);
+            let count = n_parted_at(&trial);
             if count > n_parted + pairs.len() / 20 {
                 (pose, n_parted) = (trial, count);
+            }
+        }
+        // No farther than needed: elements are sheared on the way to the neutral.
+        let enough = n_parted - n_parted / 10;
+        for share in LESSER_POSES {
+            let lesser: Vec<f32> = pose.iter().map(|w| w * share).collect();
+            let count = n_parted_at(&lesser);
+            if count >= enough {
+                (pose, n_parted) = (lesser, count);
+                break;
             }
         }
         Self { pairs, parting_weights: pose, n_parted }
     }
 }
 
-fn distances(positions: &[DVec3], pairs: &[[u32; 2]]) -> Vec<f32> {
-    pairs.iter().map(|p| positions[p[0] as usize].distance(positions[p[1] as usize]) as f32).collect()
+fn distances(positions: &[DVec3], pairs: &[[u32; 2]]) -> Vec<f64> {
+    pairs.iter().map(|p| positions[p[0] as usize].distance(positions[p[1] as usize])).collect()
+}
+
+/// How much air is between two vertices that face each other; negative where they have been pushed through one another,
+/// as mouthClose does when the jaw is shut.
+fn air_between(positions: &[DVec3], normals: &[DVec3], [a, b]: [u32; 2]) -> f64 {
+    let (a, b) = (a as usize, b as usize);
+    let apart = positions[b] - positions[a];
+    let facing = normals[a] - normals[b];
+    // Neighbors around a fold face the same way.
+    if facing.length() > 0.5 { apart.dot(facing.normalize()).signum() * apart.length() } else { apart.length() }
 }
 
 /// Pairs closer than [`TOUCHING`] that are not neighbors along the skin.

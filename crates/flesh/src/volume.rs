@@ -6,6 +6,7 @@
 
 use crate::domain::{Bound, FleshDomain, Sizes};
 use crate::skin::Skin;
+use crate::thin::ThinSkin;
 use glam::DVec3;
 use risorius_anatomy::Bones;
 use risorius_mesh::progress::Progress;
@@ -92,6 +93,10 @@ impl Parts<'_> {
         (0..moves.len() as u32).filter(|&i| moves[i as usize] && self.outer[i as usize]).collect()
     }
 
+    fn skin_surface(&self, pose: &Pose) -> Surface {
+        Surface { positions: pose.skin.clone(), triangles: self.skin.triangles.clone() }
+    }
+
     /// Where flesh is in `pose`.
     pub fn domain(&self, pose: &Pose, reach: f64, sizes: Sizes) -> FleshDomain {
         let points = |vertices: &mut dyn Iterator<Item = u32>| {
@@ -103,12 +108,17 @@ impl Parts<'_> {
             let posed = Surface { positions, triangles: surface.triangles.clone() };
             (!posed.triangles.is_empty()).then(|| Shell::prepare(&posed))
         };
-        let skin = Surface { positions: pose.skin.clone(), triangles: self.skin.triangles.clone() };
+        let skin = self.skin_surface(pose);
+        let shell = Shell::prepare(&skin);
         let mut joint = self.bones.joint;
         joint.condyles = joint.condyles.map(|c| pose.jaw.apply(c));
         let local = |v: &u32| self.skin.rig_vertices.binary_search(v).ok().map(|i| i as u32);
+        let features = points(&mut self.features.iter().filter_map(local));
+        let thickness = |p: DVec3| sizes.least_thickness(sizes.edge_length(&features, p));
+        let neutral = self.skin_surface(&self.pose(&vec![0.0; self.rig.sliders.len()]));
         FleshDomain {
-            skin: Shell::prepare(&skin),
+            thin: ThinSkin::find(&skin, &shell, [&skin, &neutral], thickness),
+            skin: shell,
             cranium: moved(&self.bones.cranium, &Rigid::IDENTITY),
             mandible: moved(&self.bones.mandible, &pose.jaw),
             eyes: self.eyes.to_vec(),
@@ -116,7 +126,7 @@ impl Parts<'_> {
             moving: points(&mut self.moving_vertices().into_iter()),
             reach,
             back: self.back,
-            features: points(&mut self.features.iter().filter_map(local)),
+            features,
             sizes,
         }
     }

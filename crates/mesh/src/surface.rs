@@ -27,6 +27,21 @@ impl Surface {
         self.triangles.iter().map(|t| t.map(|v| self.positions[v as usize]))
     }
 
+    /// The unit normal of a triangle; zero if it has no area.
+    pub fn normal(&self, triangle: u32) -> DVec3 {
+        let [a, b, c] = self.triangles[triangle as usize].map(|v| self.positions[v as usize]);
+        (b - a).cross(c - a).normalize_or_zero()
+    }
+
+    /// The unit normal at each vertex, triangles weighted by area; zero where there are none.
+    pub fn vertex_normals(&self) -> Vec<DVec3> {
+        let mut sums = vec![DVec3::ZERO; self.positions.len()];
+        for (t, [a, b, c]) in self.triangles.iter().zip(self.corners()) {
+            t.iter().for_each(|&v| sums[v as usize] += (b - a).cross(c - a));
+        }
+        sums.into_iter().map(DVec3::normalize_or_zero).collect()
+    }
+
     /// Appends a copy of `other`.
     pub fn append(&mut self, other: &Surface) {
         let first = self.positions.len() as u32;

@@ -1,0 +1,74 @@
+//! Thin skin: lids, nostrils, the rims of lips, where skin lies close behind skin and no element would fit between.
+//!
+//! The volume need not end at the skin: what is shown is the artist's skin plus how the volume moved around it. So where
+//! skin is thin the volume reaches beyond it, on both sides, by as much as the thickness lacks; but never by more than a
+//! share of the air there, in the neutral and in the pose that is meshed, so that what is apart stays apart.
+
+use glam::DVec3;
+use risorius_mesh::solid::Shell;
+use risorius_mesh::{Bvh, Surface};
+
+/// The volume never reaches farther beyond the skin, in meters.
+const FARTHEST: f64 = 0.0025;
+
+/// Share of what the thickness lacks that each side makes up for.
+const EACH_SIDE: f64 = 0.6;
+
+/// Share of the air in front of the skin that may be taken.
+const OF_AIR: f64 = 0.25;
+
+/// Rays start this far from the vertex, in meters.
+const CLEAR: f64 = 1e-5;
+
+/// Reaches below this are not worth a change, in meters.
+const NOTICED: f64 = 1e-4;
+
+/// The triangles of a skin that are thin.
+pub struct ThinSkin {
+    tree: Bvh,
+    /// How far flesh reaches beyond each corner of each of the tree's triangles.
+    reaches: Vec<[f64; 3]>,
+}
+
+impl ThinSkin {
+    /// Finds where `skin`, whose queries are `shell`, is thinner than `wanted` at a vertex. The air is measured in each of
+    /// `poses` of the same skin.
+    pub fn find(skin: &Surface, shell: &Shell, poses: [&Surface; 2], wanted: impl Fn(DVec3) -> f64) -> Self {
+        let normals = skin.vertex_normals();
+        let lacks: Vec<f64> = (skin.positions.iter().zip(&normals))
+            .map(|(&p, &n)| {
+                let wanted = wanted(p);
+                let behind = shell.tree.ray(p - n * CLEAR, -n, wanted);
+                let leaves = behind.filter(|hit| skin.normal(hit.triangle).dot(n) < 0.0);
+                EACH_SIDE * leaves.map_or(0.0, |hit| wanted - hit.distance)
+            })
+            .collect();
+        let mut reach: Vec<f64> = lacks.iter().map(|lack| lack.min(FARTHEST)).collect();
+        for pose in poses {
+            let shell = Shell::prepare(pose);
+            for ((reach, &p), n) in reach.iter_mut().zip(&pose.positions).zip(pose.vertex_normals()) {
+                if *reach > 0.0 {
+                    let air = shell.tree.ray(p + n * CLEAR, n, FARTHEST / OF_AIR).map_or(FARTHEST / OF_AIR, |h| h.distance);
+                    *reach = reach.min(OF_AIR * air);
+                }
+            }
+        }
+        let is_thin = |t: &&[u32; 3]| t.iter().any(|&v| reach[v as usize] > NOTICED);
+        let triangles: Vec<[u32; 3]> = skin.triangles.iter().filter(is_thin).copied().collect();
+        let reaches = triangles.iter().map(|t| t.map(|v| reach[v as usize])).collect();
+        Self { tree: Bvh::build(&skin.positions_f32(), &triangles), reaches }
+    }
+
+    /// Whether the volume reaches `p`, given that `p` is outside the skin.
+    pub fn reaches(&self, p: DVec3) -> bool {
+        let Some(closest) = self.tree.closest_point(p, FARTHEST) else { return false };
+        let reaches = self.reaches[closest.triangle as usize];
+        let reach: f64 = reaches.iter().zip(closest.barycentric).map(|(r, w)| r * w).sum();
+        closest.distance_sq < reach * reach
+    }
+
+    /// Whether the volume might reach beyond the skin somewhere in the ball.
+    pub fn is_near(&self, center: DVec3, radius: f64) -> bool {
+        self.tree.closest_point(center, radius + FARTHEST).is_some()
+    }
+}
