@@ -3,7 +3,7 @@
 //! One function, stage after stage; each stage is timed and told to the progress callback, which can cancel any of them.
 
 use crate::blendvolumes::{blendvolumes, pairs};
-use crate::domain::Bound;
+use crate::domain::{Back, Bound};
 use crate::face::{BuildReport, Face, QualityReport, StageReport};
 use crate::flesh::{Flesh, SkinEmbedding};
 use crate::follow::{FollowOptions, Follower};
@@ -29,9 +29,6 @@ use std::time::Instant;
 
 /// Skin farther than this from the volume does not move with it, in meters.
 const OUT_OF_REACH: f64 = 0.015;
-
-/// The ears begin this far behind the front of the ear canal, in meters.
-const BEFORE_EARS: f64 = 0.006;
 
 /// How to build a face.
 #[derive(Debug, Clone, Default)]
@@ -201,9 +198,10 @@ fn outer_of(skin: &Skin, anatomy: &Anatomy) -> Vec<bool> {
     skin.rig_vertices.iter().map(|&v| seen[v as usize]).collect()
 }
 
-fn back_of(anatomy: &Anatomy) -> f64 {
-    let ears = ["tragion_left", "tragion_right"].map(|n| landmarks::index(n).map(|i| anatomy.landmarks[i].position.z));
-    ears.into_iter().flatten().fold(f64::NEG_INFINITY, f64::max) + BEFORE_EARS
+fn back_of(anatomy: &Anatomy) -> Back {
+    let ears = ["tragion_left", "tragion_right"].map(|n| landmarks::index(n).map(|i| anatomy.landmarks[i].position));
+    let front = |a: DVec3, b: DVec3| if b.z > a.z { b } else { a };
+    Back { ear: ears.into_iter().flatten().fold(DVec3::NEG_INFINITY, front) }
 }
 
 fn parting_pose(rig: &Rig, slits: &Slits) -> Vec<(String, f32)> {

@@ -73,7 +73,7 @@ pub struct Sizes {
 
 impl Default for Sizes {
     fn default() -> Self {
-        Self { fine: 0.008, coarse: 0.022, growth: 0.6, least_thickness: 0.35 }
+        Self { fine: 0.008, coarse: 0.022, growth: 0.6, least_thickness: 0.45 }
     }
 }
 
@@ -87,6 +87,29 @@ impl Sizes {
     /// How thick flesh must be for edges this long.
     pub fn least_thickness(&self, edge_length: f64) -> f64 {
         (self.least_thickness * edge_length).min(THICK_ENOUGH)
+    }
+}
+
+/// Where flesh ends towards the back: just before the ears, and below them at a slope that leaves in the jaw's angle.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Back {
+    /// The tragion that is farther in front.
+    pub ear: DVec3,
+}
+
+impl Back {
+    /// The ears begin this far behind the front of the ear canal, in meters.
+    const BEFORE_EAR: f64 = 0.006;
+    /// The lobe ends this far below it, in meters.
+    const LOBE: f64 = 0.03;
+    /// Normal of the sloping part.
+    const SLOPE: DVec3 = DVec3::new(0.0, -0.9, 0.436);
+
+    /// Distance in front of the end, negative behind; no larger than the true one.
+    pub fn distance(&self, p: DVec3) -> f64 {
+        let upright = p.z - self.ear.z - Self::BEFORE_EAR;
+        let sloping = (p - self.ear - DVec3::new(0.0, -Self::LOBE, Self::BEFORE_EAR)).dot(Self::SLOPE);
+        upright.max(sloping)
     }
 }
 
@@ -108,8 +131,8 @@ pub struct FleshDomain {
     pub moving: Bvh,
     /// How far flesh reaches around them, in meters.
     pub reach: f64,
-    /// Flesh lies in front of this z, in meters.
-    pub back: f64,
+    /// What flesh lies in front of.
+    pub back: Back,
     /// Points along lips and lids.
     pub features: Bvh,
     /// Sizes of elements.
@@ -119,7 +142,7 @@ pub struct FleshDomain {
 impl FleshDomain {
     /// Whether `p` is in flesh. The cheapest questions come first.
     pub fn contains(&self, p: DVec3) -> bool {
-        p.z > self.back
+        self.back.distance(p) > 0.0
             && self.moving.closest_vertex(p, self.reach).is_some()
             && (self.skin.value(p) > 0.0 || self.thin.reaches(p))
             && (self.is_outside_solids(p) || self.is_thin(p))
@@ -169,7 +192,7 @@ impl FleshDomain {
             (bone(&self.mandible), Bound::Mandible),
             (eye, Bound::Eye),
             ((self.reach - border).abs(), Bound::Border),
-            ((p.z - self.back).abs(), Bound::Border),
+            (self.back.distance(p).abs(), Bound::Border),
             (self.beside_joint(p).abs(), Bound::Joint),
         ];
         let nearest = distances.into_iter().fold((f64::INFINITY, Bound::Border), |a, b| if b.0 < a.0 { b } else { a });
@@ -213,10 +236,10 @@ impl Domain for FleshDomain {
         };
         let side = self.skin.side_of_ball(center, radius);
         let beyond = side != Some(true) && self.thin.is_near(center, radius);
-        if center.z + radius < self.back || (side == Some(false) && !beyond) {
+        if self.back.distance(center) < -radius || (side == Some(false) && !beyond) {
             return Some(false);
         }
-        let mut sure = self.reach - distance_sq.sqrt() > radius && center.z - radius > self.back;
+        let mut sure = self.reach - distance_sq.sqrt() > radius && self.back.distance(center) > radius;
         sure &= side == Some(true);
         let mut solid = Some(false);
         let mut ask = |is_in: Option<bool>| match is_in {
@@ -246,7 +269,7 @@ impl Domain for FleshDomain {
         let near_eye = |eye: &(DVec3, f64)| (middle.distance(eye.0) - eye.1).abs() <= radius;
         let border = self.moving.closest_vertex(middle, self.reach - radius).is_none();
         let near_joint = self.joint.condyles.iter().any(|c| middle.distance(*c) < JOINT_RADIUS + radius);
-        let back = (middle.z - self.back).abs() < radius;
+        let back = self.back.distance(middle).abs() < radius;
         let mut bones = [&self.cranium, &self.mandible].into_iter().flatten();
         if border || back || near_joint || self.eyes.iter().any(near_eye) || self.thin.is_near(middle, radius) {
             return Hits::Unknown;

@@ -48,7 +48,8 @@ impl ThinSkin {
             let shell = Shell::prepare(pose);
             for ((reach, &p), n) in reach.iter_mut().zip(&pose.positions).zip(pose.vertex_normals()) {
                 if *reach > 0.0 {
-                    let air = shell.tree.ray(p + n * CLEAR, n, FARTHEST / OF_AIR).map_or(FARTHEST / OF_AIR, |h| h.distance);
+                    let air =
+                        shell.tree.ray(p + n * CLEAR, n, FARTHEST / OF_AIR).map_or(FARTHEST / OF_AIR, |h| h.distance);
                     *reach = reach.min(OF_AIR * air);
                 }
             }

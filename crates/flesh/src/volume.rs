@@ -4,7 +4,7 @@
 //! slits ([`crate::slits`]), jaw and eyes moved along [Cong16, sec. 3]. Each boundary node remembers the point of the skin
 //! that it lies on; [`crate::follow`] carries the volume from there to the neutral and to every shape.
 
-use crate::domain::{Bound, FleshDomain, Sizes};
+use crate::domain::{Back, Bound, FleshDomain, Sizes};
 use crate::skin::Skin;
 use crate::thin::ThinSkin;
 use glam::DVec3;
@@ -36,8 +36,8 @@ pub struct Parts<'a> {
     pub features: &'a [u32],
     /// Which skin vertices can be seen from outside: not the lining of mouth and sockets.
     pub outer: &'a [bool],
-    /// Flesh lies in front of this z: just before the ears.
-    pub back: f64,
+    /// What flesh lies in front of.
+    pub back: Back,
 }
 
 /// Everything in one pose.
