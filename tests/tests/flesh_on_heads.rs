@@ -194,7 +194,7 @@ fn the_embedding_is_sound_and_survives_a_file() {
         face::write(face, &path).unwrap();
         let back = face::open(&path).unwrap();
         assert!(back.flesh == face.flesh, "{name}: flesh changes in a file");
-        assert!(back.rig.neutral == face.rig.neutral && back.report == face.report, "{name}");
+        assert!(back.rig.neutral == face.rig.neutral && back.report.shapes == face.report.shapes, "{name}");
         drop(back);
         std::fs::remove_file(&path).unwrap();
     }
@@ -214,8 +214,7 @@ fn a_face_is_the_same_for_any_number_of_threads() {
     }
     let run = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let mut face = pool.install(|| build_small(&rig, 1500)).unwrap();
-        face.report.stages.clear();
+        let face = pool.install(|| build_small(&rig, 1500)).unwrap();
         to_bytes(&face).unwrap()
     };
     assert!(run(1) == run(2));

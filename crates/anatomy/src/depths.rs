@@ -1,10 +1,9 @@
 //! How deep bone lies under the skin: mean and deviation at forensic landmarks, spread over the skull.
 //!
-//! The means are the pooled adult ones of [Stephan08, table of tallied means], rounded to half a millimeter; the pooled
-//! study of a decade later moved only gonion and the jaw's border by more than 1 mm (2 to 2.5 mm thicker). Deviations
-//! are typical of the pooled studies, rounded likewise. Both were entered from secondary summaries, not copied from the
-//! printed table: good to about half a millimeter. The points of the top, side and back of the head are not among the
-//! landmarks of craniofacial identification; they have common values of scalp thickness and wide deviations.
+//! Means and deviations are values that are usual for adults in pooled studies such as [Stephan08, table of tallied means],
+//! rounded to half a millimeter. They have not been checked row by row against a printed table: expect them to be off by
+//! 1 or 2 mm, well within the deviation between people. The points of the top, side and back of the head are not among
+//! the landmarks of craniofacial identification; they have common values of scalp thickness and wide deviations.
 //! Between landmarks the depth is the mean of the three nearest, weighted by inverse distance as in [Ichim16, sec. 3];
 //! distances are straight, not geodesic: on a skull's outside near landmarks the two order alike. Farther than 30 mm
 //! from every landmark there is no data: infinite deviation.

@@ -37,7 +37,6 @@ pub fn inspect(path: &Path) -> Result<FaceReport, Failure> {
         jaw(face, &names),
         shapes(&face.report),
         pairs(&face.report),
-        stages(&face.report),
         notes(face),
         arrays(&file),
     ];
@@ -257,15 +256,6 @@ fn pairs(report: &BuildReport) -> Section {
         "parting_pose": report.parting_pose,
     });
     ("pairs", json, text)
-}
-
-fn stages(report: &BuildReport) -> Section {
-    let total: f64 = report.stages.iter().map(|s| s.seconds).sum();
-    let mut text = format!("  built in {total:.1} s\n");
-    for stage in &report.stages {
-        text += &format!("    {:<32} {:7.2} s, {:.0} MB\n", stage.name, stage.seconds, stage.peak_mb);
-    }
-    ("stages", json!(report.stages), text)
 }
 
 fn notes(face: &Face) -> Section {

@@ -40,7 +40,7 @@ pub struct BuildReport {
     pub shapes: Vec<ShapeReport>,
     /// What blending pairs of shapes does.
     pub pairs: PairReport,
-    /// Time and memory of each stage.
+    /// Time and memory of each stage, for whoever builds; files leave it out.
     pub stages: Vec<StageReport>,
 }
 

@@ -54,4 +54,11 @@ fn the_demo_ends_in_files_that_the_other_verbs_take() {
     assert!(held["pinned_after"]["rms"].as_f64().unwrap() < held["pinned_before"]["rms"].as_f64().unwrap());
     let face = desk.json(&["inspect", "my demo/head.face"]);
     assert_eq!(face["face"]["volume"]["nodes"], report["report"]["n_nodes"]);
+    assert_eq!(report["report"]["n_fused_pairs"], 0);
+    assert!(report["report"]["n_slit_pairs"].as_u64().unwrap() > 1000, "closed lips are many pairs");
+    let alone = Desk::new();
+    alone.ok(&["demo", "--nodes", "600", "--out", "my demo", "--threads", "1"]);
+    for (name, bytes) in desk.files() {
+        assert!(bytes == alone.files()[&name], "{} depends on the number of threads", name.display());
+    }
 }
