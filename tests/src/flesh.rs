@@ -55,10 +55,9 @@ fn face(i: usize) -> Option<Face> {
     Some(face)
 }
 
-/// The heads of this run and their faces: the smallest one, and all of them when long runs are asked for.
+/// The heads that are at hand, and their faces.
 pub fn faces() -> impl Iterator<Item = (&'static str, &'static Face)> {
-    let n = if is_full() { HEADS.len() } else { 1 };
-    (0..n).filter_map(|i| Some((HEADS[i].0, FACES[i].as_ref()?)))
+    (0..HEADS.len()).filter_map(|i| Some((HEADS[i].0, FACES[i].as_ref()?)))
 }
 
 /// Pairs of skin vertices closer than 3 mm, more than 15 mm apart along edges, that `jawOpen` takes more than 5 mm

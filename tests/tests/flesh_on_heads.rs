@@ -168,9 +168,9 @@ fn flesh_takes_the_skin_where_shapes_do() {
         all.iter().take(12).for_each(|(shape, mean, most)| println!("  {shape:24} {mean:.2} {most:.2}"));
         let within = |bound: f64| all.iter().filter(|f| f.1 < bound).count();
         println!("  of {}: {} below 0.1, {} below 0.2, {} below 0.5", all.len(), within(0.1), within(0.2), within(0.5));
-        // Half of the shapes to a fifth of a millimeter, nine in ten to half a millimeter: what was measured on
-        // facecap, where mouthClose, mouthFunnel and the blinks are beyond.
-        for (bound, share) in [(0.2, 0.5), (0.5, 0.9)] {
+        // What 3,000 nodes give on these heads; mouthClose alone, which pushes lips through each other, and closures of
+        // the eyes, which fold the thinnest flesh, are the worst.
+        for (bound, share) in [(0.2, 0.5), (0.5, 0.85), (2.5, 1.0)] {
             if (within(bound) as f64) < share * all.len() as f64 {
                 failures.push(format!("{name}: {} of {} shapes within {bound} mm", within(bound), all.len()));
             }
@@ -183,6 +183,9 @@ fn flesh_takes_the_skin_where_shapes_do() {
 fn the_embedding_is_sound_and_survives_a_file() {
     for (name, face) in faces() {
         let embedding = &face.flesh.embedding;
+        let [mean, most] = face.report.embedding_mm;
+        println!("{name}: visible skin that moves is {mean:.2} mm from the flesh, {most:.1} mm at most");
+        assert!(mean < 0.6 && most < 15.0, "{name}");
         assert!(embedding.vertices.windows(2).all(|w| w[0] < w[1]), "{name}: vertices ascend");
         assert!(embedding.vertices.iter().all(|&v| (v as usize) < face.rig.n_vertices()), "{name}");
         assert!(embedding.tets.iter().all(|&t| (t as usize) < face.flesh.tets.len()), "{name}");

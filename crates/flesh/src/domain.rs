@@ -52,6 +52,9 @@ const JOINT_GAP: f64 = 0.008;
 /// Radius around a condyle in which that happens, in meters.
 const JOINT_RADIUS: f64 = 0.025;
 
+/// Nodes in the flesh that are nearer to a bone than this are held by it, in meters.
+const AT_BONE: f64 = 0.001;
+
 /// Distances beyond this are not told apart, in meters.
 const FAR: f64 = 0.03;
 
@@ -172,7 +175,10 @@ impl FleshDomain {
 
     /// What a node at `p` belongs to: the bone that it is in, or the boundary nearest to it if it is on the boundary.
     pub fn bound(&self, p: DVec3, on_boundary: bool) -> Bound {
-        let inside = |solid: &Option<Shell>| solid.as_ref().is_some_and(|s| s.value(p) > 0.0);
+        // Within the flesh, what almost touches a bone counts as its: between such a node and others on the bone would
+        // be an element so flat that any motion turns it over.
+        let touches = |s: &Shell| !on_boundary && s.distance(p, AT_BONE) < AT_BONE;
+        let inside = |solid: &Option<Shell>| solid.as_ref().is_some_and(|s| s.value(p) > 0.0 || touches(s));
         let within = if inside(&self.mandible) {
             Bound::Mandible
         } else if inside(&self.cranium) {

@@ -386,7 +386,7 @@ impl<'a> Walk<'a> {
     ) -> Result<(), SolveError> {
         let n = self.region.tets.len();
         let options = &self.follower.options;
-        let barrier = Barrier { strength: options.mu, threshold: 0.25 };
+        let barrier = Barrier { strength: options.mu, threshold: 0.6 };
         let (mu, lambda) = (vec![options.mu; n], vec![options.lambda; n]);
         let tissue = Tissue::prepare(&self.region.tets, rest, Some(&self.region.volumes), &mu, &lambda, barrier)?;
         let (springs, planes) = (Springs::prepare(springs)?, Springs::prepare(planes)?);

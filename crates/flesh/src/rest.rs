@@ -71,8 +71,8 @@ impl<'a> RestVolumes<'a> {
         self.repair(self.blend(strengths))
     }
 
-    /// Moves nodes of `positions` until no tet is below [`LEAST_J`]. Nodes on bones and border stay if that suffices, then
-    /// may move too; what is beyond that is drawn towards the neutral as a whole, which is upright.
+    /// Moves nodes of `positions` until no tet is below [`LEAST_J`]. Nodes on bones and border stay, but for those of bad
+    /// tets, if that suffices, then may move too; what is beyond that is drawn towards the neutral as a whole, which is upright.
     pub fn repair(&self, mut positions: Vec<DVec3>) -> Result<Rest, SolveError> {
         let worst_before = self.worst(&positions);
         if worst_before.0 >= LEAST_J {
@@ -80,10 +80,16 @@ impl<'a> RestVolumes<'a> {
         }
         let options = UntangleOptions { threshold: LEAST_J, ..UntangleOptions::default() };
         let all = vec![true; positions.len()];
+        // Held nodes stay, but not those that squash an element between them.
+        let mut some = self.movable.clone();
+        let bad = |t: &usize| self.j(&positions, *t) < LEAST_J;
+        (0..self.flesh.tets.len())
+            .filter(bad)
+            .for_each(|t| self.flesh.tets[t].iter().for_each(|&n| some[n as usize] = true));
         let blended = positions.clone();
         let mut share = 1.0;
         while share > 0.0 {
-            for movable in [&self.movable, &all] {
+            for movable in [&some, &all] {
                 let done = untangle(&self.flesh.tets, &self.rest, &mut positions, movable, &options)?;
                 if done.still_bad.is_empty() {
                     let moved = (0..positions.len() as u32).filter(|&i| positions[i as usize] != blended[i as usize]);

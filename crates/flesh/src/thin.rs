@@ -73,3 +73,56 @@ impl ThinSkin {
         self.tree.closest_point(center, radius + FARTHEST).is_some()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A flat box: `thickness` high, its top at y = 0.
+    fn slab(thickness: f64, top: f64) -> Surface {
+        let mut positions = Vec::new();
+        for y in [top - thickness, top] {
+            positions.extend([(0.0, 0.0), (0.02, 0.0), (0.02, 0.02), (0.0, 0.02)].map(|(x, z)| DVec3::new(x, y, z)));
+        }
+        let quads = [[0, 1, 2, 3], [7, 6, 5, 4], [0, 4, 5, 1], [1, 5, 6, 2], [2, 6, 7, 3], [3, 7, 4, 0]];
+        let triangles = quads.iter().flat_map(|q| [[q[0], q[1], q[2]], [q[0], q[2], q[3]]]).collect();
+        Surface { positions, triangles }
+    }
+
+    fn thin(skin: &Surface) -> ThinSkin {
+        ThinSkin::find(skin, &Shell::prepare(skin), [skin, skin], |_| 0.003)
+    }
+
+    /// Corner normals of a box lean outwards, so rays are cast from points within the faces.
+    fn refined(mut surface: Surface) -> Surface {
+        for _ in 0..3 {
+            let old = std::mem::take(&mut surface.triangles);
+            for [a, b, c] in old {
+                let m = surface.positions.len() as u32;
+                let middle = [a, b, c].map(|v| surface.positions[v as usize]).iter().sum::<DVec3>() / 3.0;
+                surface.positions.push(middle);
+                surface.triangles.extend([[a, b, m], [b, c, m], [c, a, m]]);
+            }
+        }
+        surface
+    }
+
+    #[test]
+    fn flesh_reaches_beyond_a_thin_sheet_and_not_beyond_a_thick_one() {
+        let sheet = refined(slab(0.001, 0.0));
+        assert!(sheet.volume() > 0.0, "the box faces outwards");
+        let above = |y: f64| DVec3::new(0.009, y, 0.004);
+        assert!(thin(&sheet).reaches(above(0.0008)) && thin(&sheet).reaches(above(-0.0018)));
+        assert!(!thin(&sheet).reaches(above(0.003)));
+        assert!(!thin(&refined(slab(0.01, 0.0))).reaches(above(0.0001)));
+    }
+
+    #[test]
+    fn flesh_leaves_three_quarters_of_the_air_before_other_skin() {
+        let mut two = refined(slab(0.001, 0.0));
+        two.append(&refined(slab(0.001, 0.003)));
+        let above = |y: f64| DVec3::new(0.009, y, 0.004);
+        let found = thin(&two);
+        assert!(found.reaches(above(0.0003)) && !found.reaches(above(0.0006)) && !found.reaches(above(0.001)));
+    }
+}

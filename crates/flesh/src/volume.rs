@@ -189,11 +189,13 @@ pub fn mesh_volume(
     let sizes = Sizes { least_thickness: options.sizes.least_thickness * scale, ..options.sizes };
     let domain = parts.domain(pose, options.reach, sizes);
     let bounds = box_around(parts, pose, options.reach);
-    let tets = TetOptions { target_nodes: Some(options.nodes), ..TetOptions::default() };
+    // About a tenth of the nodes turn out to be deep in bone and are dropped.
+    let tets = TetOptions { target_nodes: Some(options.nodes * 11 / 10), ..TetOptions::default() };
     let mut meshed = tetrahedralize(&domain, bounds, &tets, progress)?;
     let mut bounds: Vec<Bound> =
         (meshed.mesh.nodes.iter().zip(&meshed.on_boundary)).map(|(&p, &on)| domain.bound(p, on)).collect();
     free_between_bones(&meshed.mesh.tets, &mut bounds);
+    drop_bone(&mut meshed.mesh, &mut bounds);
     let skin_points = (meshed.mesh.nodes.iter().zip(&bounds))
         .map(|(&p, &bound)| {
             let closest = (bound == Bound::Skin).then(|| domain.skin.tree.closest_point(p, f64::INFINITY)).flatten()?;
@@ -202,6 +204,13 @@ pub fn mesh_volume(
         .collect();
     let volume = Volume { mesh: std::mem::take(&mut meshed.mesh), bounds, skin_points };
     Ok((volume, meshed))
+}
+
+/// Drops elements that a single bone holds by all their nodes: nothing moves in them.
+fn drop_bone(mesh: &mut TetMesh, bounds: &mut Vec<Bound>) {
+    let held = |t: &[u32; 4], bone: Bound| t.iter().all(|&n| bounds[n as usize] == bone);
+    mesh.tets.retain(|t| !held(t, Bound::Cranium) && !held(t, Bound::Mandible));
+    *bounds = mesh.drop_unused_nodes().iter().map(|&n| bounds[n as usize]).collect();
 }
 
 /// Elements between the jaw and what does not move with it (skull, border) would be torn: their nodes let go of both,
