@@ -190,7 +190,8 @@ pub fn mesh_volume(
     let domain = parts.domain(pose, options.reach, sizes);
     let bounds = box_around(parts, pose, options.reach);
     // About a tenth of the nodes turn out to be deep in bone and are dropped.
-    let tets = TetOptions { target_nodes: Some(options.nodes * 11 / 10), ..TetOptions::default() };
+    let target_nodes = Some(options.nodes * 11 / 10);
+    let tets = TetOptions { target_nodes, first_scale: Some(1.04 * scale), ..TetOptions::default() };
     let mut meshed = tetrahedralize(&domain, bounds, &tets, progress)?;
     let mut bounds: Vec<Bound> =
         (meshed.mesh.nodes.iter().zip(&meshed.on_boundary)).map(|(&p, &on)| domain.bound(p, on)).collect();

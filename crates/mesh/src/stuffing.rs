@@ -29,7 +29,7 @@ const SHORT: f64 = 0.25;
 /// Tets on the boundary that still have smaller dihedral angles than this after improving are taken away.
 const PEEL_DEG: f64 = 10.0;
 /// How far, as a logarithm, the number of nodes may be from the one wanted.
-const CLOSE_ENOUGH: f64 = 0.08;
+const CLOSE_ENOUGH: f64 = 0.1;
 /// Runs of the whole and estimates for each of them, at most, to meet a number of nodes.
 const FULL_RUNS: usize = 8;
 const ESTIMATES: usize = 4;
@@ -41,6 +41,8 @@ const TYPICAL: f64 = 1.6;
 pub struct TetOptions {
     /// Number of nodes wanted, met within a tenth by scaling the sizes; `None` takes them as they are.
     pub target_nodes: Option<usize>,
+    /// The factor on the sizes that the search for the number of nodes begins with; estimated when not known.
+    pub first_scale: Option<f64>,
     /// How many times cubes may be halved below the size asked for where edges cross the boundary twice, 0 to 3. 1
     /// keeps gaps of 0.6 of the size open; every step more halves that and costs nodes around all creases.
     pub gap_levels: u8,
@@ -52,7 +54,13 @@ pub struct TetOptions {
 
 impl Default for TetOptions {
     fn default() -> Self {
-        Self { target_nodes: None, gap_levels: 1, improve: Some(ImproveOptions::default()), least_piece: 0.005 }
+        Self {
+            target_nodes: None,
+            first_scale: None,
+            gap_levels: 1,
+            improve: Some(ImproveOptions::default()),
+            least_piece: 0.005,
+        }
     }
 }
 
@@ -298,7 +306,11 @@ impl Job<'_> {
     /// is held and only the sizes are scaled, which splits one cube after the other.
     fn stuff_to(&self, target: usize) -> Result<Meshed, TetError> {
         let target = target.max(20) as f64;
-        let mut x = self.scale_for(target / TYPICAL, self.first_scale(target))?.ln();
+        let mut x = match self.options.first_scale.filter(|s| *s > 0.0 && s.is_finite()) {
+            Some(scale) => scale,
+            None => self.scale_for(target / TYPICAL, self.first_scale(target))?,
+        }
+        .ln();
         let mut search = Search { fine: None, coarse: None, slope: -1.5 };
         let mut grid = None;
         let mut best: Option<(f64, Meshed)> = None;
