@@ -32,7 +32,9 @@ pub fn draw() -> Result<(), String> {
 
     risorius(&["demo", "--out", &text(&scratch)])?;
     std::fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
-    std::fs::copy(scratch.join("attenuation.png"), folder.join("demo.png")).map_err(|e| e.to_string())?;
+    for (drawn, kept) in [("cutaway.png", "flesh_cutaway.png"), ("muscles.png", "muscles.png")] {
+        std::fs::copy(scratch.join(drawn), folder.join(kept)).map_err(|e| e.to_string())?;
+    }
     let brow = ["--from", PLACED, "--weights", GOING_ON, "--bounds", "--picture", &picture("attenuation_brow.png")];
     risorius(&[&["attenuate", &head, "--pins", BROW][..], &brow].concat())?;
     let corners = ["--weights", SMILE, "--bounds", "--picture", &picture("attenuation_corners.png")];
