@@ -7,6 +7,7 @@
 //! [`minimize_quasi`] find minima in workspaces of their own.
 
 pub mod diffuse;
+pub mod dynamics;
 pub mod energy;
 pub mod foldover;
 pub mod inversion;
@@ -25,6 +26,7 @@ mod fixtures;
 mod statics_tests;
 
 pub use diffuse::{Diffusion, Harmonic};
+pub use dynamics::{Configuration, Dynamics, StepOptions, StepReport};
 pub use energy::Energy;
 pub use newton::{Options, Outcome, Report, minimize};
 pub use quasi::{Preconditioner, minimize_quasi, settle};

@@ -1,0 +1,384 @@
+//! Motion of a body whose rest shape and material change: dynamic rebalancing [Kozlov17, alg. 1].
+//!
+//! A step of h seconds from the rest state `Xp`, material `Pp`, positions `xp` and velocities `vp` to the rest state `Xn`,
+//! material `Pn`:
+//!
+//! ```text
+//! x' = argmin  h^2/2 a^T M a + W(Xp, x, Pp) - x^T f,    a = (x - xp)/h^2 - vp/h        [eq. 10]
+//! v  = (x' - xp)/h,   q = M a(x')
+//! x  = argmin  x^T q + W(Xn, x, Pn) - x^T f                                            [eq. 12]
+//! ```
+//!
+//! The second solve keeps the inertial force q while rest shape and material change, so that the change itself sets nothing
+//! in motion: without forces, x stays X to the bit. With the dial alpha below 1, q and v are blended with those of a
+//! dynamic step on (Xn, Pn) [Kozlov17, sec. 7]; at 0 that is a conventional simulation, of which nothing is rebalanced.
+//!
+//! Positions are told in a frame that moves with the skull, in which bones and rest shapes stand still; inertia is that of
+//! the world. Backward Euler needs of the world only the place to which a node would fly without forces,
+//! `xp + h vp`, and that is turned into the frame: no fictitious forces, no error by them.
+//!
+//! Each minimum is found by quasi-Newton on a factored Laplacian, by Newton's method where that fails ([`crate::quasi`]).
+//! Solves start from an upright state and never step over a flat tet, so accepted states are upright.
+
+use crate::descent::timed;
+use crate::newton::{Options, Report, minimize};
+use crate::quasi::{Preconditioner, minimize_quasi};
+use crate::springs::Springs;
+use crate::system::{Problem, System};
+use crate::tissue::{Barrier, Tissue};
+use crate::{Energy, SolveError, Spring, Stencil, check_length, check_values};
+use glam::DVec3;
+use risorius_mesh::Rigid;
+use risorius_mesh::progress::Progress;
+use std::time::Duration;
+
+/// Where a body rests and how stiff it is.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Configuration {
+    /// Rest position of every node, meters; upright. Held nodes are there.
+    pub rest: Vec<DVec3>,
+    /// Shear stiffness of each tet, Pa.
+    pub mu: Vec<f64>,
+    /// Resistance to volume change of each tet, Pa.
+    pub lambda: Vec<f64>,
+}
+
+/// How to step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StepOptions {
+    /// Length of a step, seconds.
+    pub dt_secs: f64,
+    /// 1: changes of rest shape and material set nothing in motion; 0: they do as they would.
+    pub rebalance: f64,
+    /// Velocities relative to the moving frame decay at this rate, 1/s, besides what backward Euler damps.
+    pub damping: f64,
+    /// Keeps tets upright; acts below the threshold only.
+    pub barrier: Barrier,
+    /// When a solve is done.
+    pub solve: Options,
+}
+
+impl Default for StepOptions {
+    fn default() -> Self {
+        Self {
+            dt_secs: 1.0 / 300.0,
+            rebalance: 1.0,
+            damping: 0.0,
+            barrier: Barrier { strength: 3000.0, threshold: 0.2 },
+            solve: Options { force_tolerance: 2e-6, step_tolerance: 1e-6, ..Options::default() },
+        }
+    }
+}
+
+/// What a step did.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct StepReport {
+    /// Iterations of the dynamic solve or solves, and of the static one.
+    pub iterations: [usize; 2],
+    /// Largest force left at a free node by the last solve, newtons.
+    pub residual: f64,
+    /// Whether all solves met their tolerance.
+    pub converged: bool,
+    /// Smallest `det F`.
+    pub smallest_det: f64,
+    /// Elastic energy, joules.
+    pub elastic: f64,
+    /// Kinetic energy relative to the moving frame, joules.
+    pub kinetic: f64,
+    /// Time in tissues, dynamic solves, static solves, factorization.
+    pub times: [Duration; 4],
+}
+
+/// A body in motion.
+pub struct Dynamics {
+    tets: Vec<Stencil>,
+    masses: Vec<f64>,
+    options: StepOptions,
+    system: System,
+    dynamic: Preconditioner,
+    rebalancing: Preconditioner,
+    /// What the factors were made for.
+    factored: Configuration,
+    configuration: Configuration,
+    tissue: Tissue,
+    positions: Vec<DVec3>,
+    velocities: Vec<DVec3>,
+    frame: Rigid,
+}
+
+/// A configuration with its energy.
+struct Place<'a> {
+    configuration: &'a Configuration,
+    tissue: &'a Tissue,
+}
+
+/// What acts on the body during a step, and who watches.
+struct Push<'a> {
+    forces: &'a [DVec3],
+    progress: &'a Progress<'a>,
+}
+
+/// Solves begin only where every `det F` is above this.
+const UPRIGHT: f64 = 0.02;
+
+/// Iterations after which factors are made anew for the configuration of the moment.
+const SLOW: usize = 40;
+
+/// Iterations of quasi-Newton before Newton's method takes over.
+const PATIENCE: usize = 150;
+
+impl Dynamics {
+    /// A body at rest in `first`, its frame at `frame` and moving with it: `velocities` are those of the world.
+    pub fn prepare(
+        tets: &[Stencil],
+        masses: &[f64],
+        held: &[bool],
+        first: Configuration,
+        frame: Rigid,
+        velocities: Vec<DVec3>,
+        options: StepOptions,
+    ) -> Result<Self, SolveError> {
+        let n = first.rest.len();
+        check_length("masses", masses.len(), n)?;
+        check_length("held nodes", held.len(), n)?;
+        check_length("velocities", velocities.len(), n)?;
+        check_values("mass", masses.iter().copied())?;
+        check_values(
+            "step (seconds), rebalance, damping",
+            [options.dt_secs, options.rebalance, options.damping].into_iter(),
+        )?;
+        let stencils: Vec<Stencil> = (0..n as u32).map(|i| Spring::at_node(i, DVec3::ZERO, 0.0).nodes).collect();
+        let system = System::prepare(held, &[tets, &stencils])?;
+        let tissue = tissue(tets, &first, &options)?;
+        let [dynamic, rebalancing] = factors(&system, &tissue, masses, n, options.dt_secs)?;
+        Ok(Self {
+            tets: tets.to_vec(),
+            masses: masses.to_vec(),
+            options,
+            system,
+            dynamic,
+            rebalancing,
+            positions: first.rest.clone(),
+            factored: first.clone(),
+            configuration: first,
+            tissue,
+            velocities,
+            frame,
+        })
+    }
+
+    /// Where the nodes are, in the moving frame.
+    pub fn positions(&self) -> &[DVec3] {
+        &self.positions
+    }
+
+    /// Their velocities in the world.
+    pub fn velocities(&self) -> &[DVec3] {
+        &self.velocities
+    }
+
+    /// Where the body rests now.
+    pub fn configuration(&self) -> &Configuration {
+        &self.configuration
+    }
+
+    /// Puts the body into a state: for going on where an earlier run ended.
+    pub fn resume(
+        &mut self,
+        configuration: Configuration,
+        positions: Vec<DVec3>,
+        velocities: Vec<DVec3>,
+        frame: Rigid,
+    ) -> Result<(), SolveError> {
+        check_length("positions", positions.len(), self.masses.len())?;
+        check_length("velocities", velocities.len(), self.masses.len())?;
+        self.tissue = tissue(&self.tets, &configuration, &self.options)?;
+        (self.configuration, self.positions, self.velocities, self.frame) =
+            (configuration, positions, velocities, frame);
+        Ok(())
+    }
+
+    /// One step to `next`, while the frame moves to `frame`. `forces` act at the nodes, in newtons, in the moving frame.
+    /// On an error the body is where it was.
+    pub fn step(
+        &mut self,
+        next: &Configuration,
+        frame: Rigid,
+        forces: &[DVec3],
+        progress: &Progress,
+    ) -> Result<StepReport, SolveError> {
+        let mut report = StepReport { converged: true, ..StepReport::default() };
+        let h = self.options.dt_secs;
+        let same = *next == self.configuration;
+        let new_tissue =
+            if same { None } else { Some(timed(&mut report.times[0], || tissue(&self.tets, next, &self.options))?) };
+        let old = Place { configuration: &self.configuration, tissue: &self.tissue };
+        let new = Place { configuration: next, tissue: new_tissue.as_ref().unwrap_or(&self.tissue) };
+        let push = Push { forces, progress };
+        let flight = self.free_flight(&frame);
+        let inertia = Springs::inertia(&self.masses, &flight, h)?;
+        let alpha = self.options.rebalance.min(1.0);
+        let mut kept = Vec::new();
+        for (share, place) in [(alpha, &old), (1.0 - alpha, &new)] {
+            if share > 0.0 {
+                kept.push((share, self.fly(place, &inertia, &push, &mut report)?));
+            }
+        }
+        // Inertial force and velocity in the moving frame, and in the world.
+        let blend = |f: &dyn Fn(&[DVec3], usize) -> DVec3, i: usize| match kept.as_slice() {
+            [(_, only)] => f(only, i),
+            all => all.iter().map(|(share, x)| f(x, i) * *share).sum(),
+        };
+        let nodes = 0..self.masses.len();
+        let inertial: Vec<DVec3> =
+            nodes.clone().map(|i| blend(&|x, i| (x[i] - flight[i]) * (self.masses[i] / (h * h)), i)).collect();
+        let world = |frame: &Rigid, p: DVec3| if *frame == Rigid::IDENTITY { p } else { frame.apply(p) };
+        let mut velocities: Vec<DVec3> = nodes
+            .clone()
+            .map(|i| blend(&|x, i| (world(&frame, x[i]) - world(&self.frame, self.positions[i])) / h, i))
+            .collect();
+        let mut x = kept.swap_remove(0).1;
+        if new_tissue.is_some() && alpha > 0.0 {
+            x = self.rebalance(&new, &x, &inertial, &push, &mut report)?;
+        }
+        // What moves with the frame.
+        let carried = |i: usize| (world(&frame, self.positions[i]) - world(&self.frame, self.positions[i])) / h;
+        let keep = (-self.options.damping * h).exp();
+        if keep != 1.0 {
+            nodes.clone().for_each(|i| velocities[i] = carried(i) + (velocities[i] - carried(i)) * keep);
+        }
+        report.kinetic = nodes.map(|i| 0.5 * self.masses[i] * (velocities[i] - carried(i)).length_squared()).sum();
+        (self.positions, self.velocities, self.frame) = (x, velocities, frame);
+        if let Some(tissue) = new_tissue {
+            self.tissue = tissue;
+            self.configuration = next.clone();
+        }
+        report.elastic = self.elastic();
+        if report.iterations.iter().any(|&n| n > SLOW) && self.configuration != self.factored {
+            let n = self.masses.len();
+            let made = timed(&mut report.times[3], || factors(&self.system, &self.tissue, &self.masses, n, h))?;
+            [self.dynamic, self.rebalancing] = made;
+            self.factored = self.configuration.clone();
+        }
+        Ok(report)
+    }
+
+    /// Where each node would be after the step without forces, in the frame of then.
+    fn free_flight(&self, frame: &Rigid) -> Vec<DVec3> {
+        let h = self.options.dt_secs;
+        let still = *frame == Rigid::IDENTITY && self.frame == Rigid::IDENTITY;
+        let back = frame.inverse();
+        let fly = |(&x, &v): (&DVec3, &DVec3)| {
+            if still { x + v * h } else { back.apply(self.frame.apply(x) + v * h) }
+        };
+        self.positions.iter().zip(&self.velocities).map(fly).collect()
+    }
+
+    /// The dynamic solve at `place`.
+    fn fly(
+        &self,
+        place: &Place,
+        inertia: &Springs,
+        push: &Push,
+        report: &mut StepReport,
+    ) -> Result<Vec<DVec3>, SolveError> {
+        let energies: [&dyn Energy; 2] = [place.tissue, inertia];
+        let problem = Problem { system: &self.system, energies: &energies, loads: push.forces };
+        let mut x = self.start(&problem, place, &self.positions);
+        let solved = timed(&mut report.times[1], || self.solve(&problem, &self.dynamic, &mut x, push.progress))?;
+        report.iterations[0] += solved.iterations;
+        report.note(&solved);
+        Ok(x)
+    }
+
+    /// The static solve at `place`, with the inertial forces of the dynamic one, which led to `moved`.
+    fn rebalance(
+        &self,
+        place: &Place,
+        moved: &[DVec3],
+        inertial: &[DVec3],
+        push: &Push,
+        report: &mut StepReport,
+    ) -> Result<Vec<DVec3>, SolveError> {
+        let loads: Vec<DVec3> = match push.forces {
+            [] => inertial.iter().map(|q| -*q).collect(),
+            forces => inertial.iter().zip(forces).map(|(q, f)| *f - *q).collect(),
+        };
+        let none = Springs::inertia(&vec![0.0; self.masses.len()], moved, self.options.dt_secs)?;
+        let energies: [&dyn Energy; 2] = [place.tissue, &none];
+        let problem = Problem { system: &self.system, energies: &energies, loads: &loads };
+        let mut x = self.start(&problem, place, moved);
+        let solved = timed(&mut report.times[2], || self.solve(&problem, &self.rebalancing, &mut x, push.progress))?;
+        report.iterations[1] += solved.iterations;
+        report.note(&solved);
+        Ok(x)
+    }
+
+    /// Where a solve at `place` begins: displaced from rest there as `x` is from rest now, or less where that is not
+    /// upright. Held nodes are where they rest.
+    fn start(&self, problem: &Problem, place: &Place, x: &[DVec3]) -> Vec<DVec3> {
+        if std::ptr::eq(place.configuration, &self.configuration) {
+            return x.to_vec();
+        }
+        let (held, rest) = (self.system.held(), &place.configuration.rest);
+        let at = |share: f64, i: usize| {
+            let free = !held[i] && share > 0.0;
+            if free { rest[i] + (x[i] - self.configuration.rest[i]) * share } else { rest[i] }
+        };
+        let tried = [1.0, 0.5, 0.25].map(|share| (0..x.len()).map(|i| at(share, i)).collect::<Vec<_>>());
+        let upright = tried.into_iter().find(|x| problem.smallest_det(x) > UPRIGHT);
+        upright.unwrap_or_else(|| rest.clone())
+    }
+
+    fn solve(
+        &self,
+        problem: &Problem,
+        factor: &Preconditioner,
+        x: &mut [DVec3],
+        progress: &Progress,
+    ) -> Result<Report, SolveError> {
+        let quick = Options { max_iterations: PATIENCE, ..self.options.solve };
+        let first = minimize_quasi(problem, factor, x, &quick, progress)?;
+        if first.converged() {
+            return Ok(first);
+        }
+        let mut report = minimize(problem, x, &self.options.solve, progress)?;
+        report.iterations += first.iterations;
+        Ok(report)
+    }
+
+    fn elastic(&self) -> f64 {
+        let mut values = vec![0.0; self.tets.len()];
+        self.tissue.values(&self.positions, 0..self.tets.len(), &mut values);
+        values.iter().sum()
+    }
+}
+
+impl StepReport {
+    fn note(&mut self, solved: &Report) {
+        self.residual = solved.residual;
+        self.smallest_det = solved.smallest_det;
+        self.converged &= solved.converged();
+    }
+}
+
+fn tissue(tets: &[Stencil], at: &Configuration, options: &StepOptions) -> Result<Tissue, SolveError> {
+    Tissue::prepare(tets, &at.rest, None, &at.mu, &at.lambda, options.barrier)
+}
+
+/// Laplacians for the dynamic and for the static solve.
+fn factors(
+    system: &System,
+    tissue: &Tissue,
+    masses: &[f64],
+    n: usize,
+    dt_secs: f64,
+) -> Result<[Preconditioner; 2], SolveError> {
+    let origin = vec![DVec3::ZERO; n];
+    let factor = |masses: &[f64]| {
+        let inertia = Springs::inertia(masses, &origin, dt_secs)?;
+        let energies: [&dyn Energy; 2] = [tissue, &inertia];
+        Preconditioner::laplacian(&Problem { system, energies: &energies, loads: &[] })
+    };
+    Ok([factor(masses)?, factor(&vec![0.0; n])?])
+}
