@@ -46,7 +46,7 @@ pub struct Configuration {
 /// How to step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StepOptions {
-    /// Length of a step, seconds.
+    /// Length of a usual step, seconds; factors are made for it.
     pub dt_secs: f64,
     /// 1: changes of rest shape and material set nothing in motion; 0: they do as they would.
     pub rebalance: f64,
@@ -198,24 +198,37 @@ impl Dynamics {
         Ok(())
     }
 
-    /// One step to `next`, while the frame moves to `frame`. `forces` act at the nodes, in newtons, in the moving frame.
-    /// On an error the body is where it was.
+    /// Lets the body come to rest where it is, under `forces`: for a start without a jolt.
+    pub fn settle(&mut self, forces: &[DVec3], progress: &Progress) -> Result<StepReport, SolveError> {
+        let mut report = StepReport { converged: true, ..StepReport::default() };
+        let here = Place { configuration: &self.configuration, tissue: &self.tissue };
+        let still = vec![DVec3::ZERO; self.masses.len()];
+        let push = Push { forces, progress };
+        self.positions = self.rebalance(&here, &self.positions, &still, &push, &mut report)?;
+        report.elastic = self.elastic();
+        Ok(report)
+    }
+
+    /// A step of `dt_secs` to `next`, while the frame moves to `frame`. `forces` act at the nodes, in newtons, in the moving
+    /// frame; none if empty. On an error the body is where it was.
     pub fn step(
         &mut self,
         next: &Configuration,
         frame: Rigid,
+        dt_secs: f64,
         forces: &[DVec3],
         progress: &Progress,
     ) -> Result<StepReport, SolveError> {
+        check_values("step (seconds)", [dt_secs].into_iter())?;
         let mut report = StepReport { converged: true, ..StepReport::default() };
-        let h = self.options.dt_secs;
+        let h = dt_secs;
         let same = *next == self.configuration;
         let new_tissue =
             if same { None } else { Some(timed(&mut report.times[0], || tissue(&self.tets, next, &self.options))?) };
         let old = Place { configuration: &self.configuration, tissue: &self.tissue };
         let new = Place { configuration: next, tissue: new_tissue.as_ref().unwrap_or(&self.tissue) };
         let push = Push { forces, progress };
-        let flight = self.free_flight(&frame);
+        let flight = self.free_flight(&frame, h);
         let inertia = Springs::inertia(&self.masses, &flight, h)?;
         let alpha = self.options.rebalance.min(1.0);
         let mut kept = Vec::new();
@@ -255,8 +268,8 @@ impl Dynamics {
         }
         report.elastic = self.elastic();
         if report.iterations.iter().any(|&n| n > SLOW) && self.configuration != self.factored {
-            let n = self.masses.len();
-            let made = timed(&mut report.times[3], || factors(&self.system, &self.tissue, &self.masses, n, h))?;
+            let (n, usual) = (self.masses.len(), self.options.dt_secs);
+            let made = timed(&mut report.times[3], || factors(&self.system, &self.tissue, &self.masses, n, usual))?;
             [self.dynamic, self.rebalancing] = made;
             self.factored = self.configuration.clone();
         }
@@ -264,8 +277,7 @@ impl Dynamics {
     }
 
     /// Where each node would be after the step without forces, in the frame of then.
-    fn free_flight(&self, frame: &Rigid) -> Vec<DVec3> {
-        let h = self.options.dt_secs;
+    fn free_flight(&self, frame: &Rigid, h: f64) -> Vec<DVec3> {
         let still = *frame == Rigid::IDENTITY && self.frame == Rigid::IDENTITY;
         let back = frame.inverse();
         let fly = |(&x, &v): (&DVec3, &DVec3)| {
