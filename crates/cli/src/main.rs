@@ -12,6 +12,7 @@ mod inspect;
 mod inspect_face;
 mod interference;
 mod paint;
+mod perform;
 mod pictures;
 mod pose;
 mod render;
@@ -51,6 +52,8 @@ enum Verb {
     Convert(convert::Arguments),
     /// Evaluate a rig at slider values, or over a clip.
     Pose(pose::Arguments),
+    /// Play a clip through the flesh of a face: secondary motion on top of the animation.
+    Perform(perform::Arguments),
     /// Hold pinned points still while sliders move.
     Attenuate(attenuate::Arguments),
     /// Report which slider disturbs which.
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         Verb::Build(a) => build::run(a, &session),
         Verb::Convert(a) => convert::run(a, &session),
         Verb::Pose(a) => pose::run(a, &session),
+        Verb::Perform(a) => perform::run(a, &session),
         Verb::Attenuate(a) => attenuate::run(a, &session),
         Verb::Interference(a) => interference::run(a, &session),
         Verb::Render(a) => render::run(a, &session),

@@ -1,0 +1,179 @@
+//! `perform`: a clip played through the flesh of a face, as frames.
+
+use crate::files::{expect_ending, extension, in_file};
+use crate::pose::ClipArgs;
+use crate::rig_args::{mapping_to_json, mapping_to_text};
+use crate::session::{Failure, Report, Session};
+use crate::takes::{CACHES, FRAMES, file_triangles, in_file_order, shifted_head, take_writer};
+use clap::Args;
+use risorius_io::gltf::{MAX_TAKE_FRAMES, TakeOptions, write_take_glb};
+use risorius_io::output::write_whole;
+use risorius_io::take_out::TakeHeader;
+use risorius_perform::{EnrichOptions, FrameReport, HeadPath, Performance, enrich};
+use risorius_rig::{HeadMotion, Part, Rig, Take};
+use serde_json::json;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Takes beyond this many bytes are not held in memory.
+const MAX_TAKE_BYTES: usize = 4 << 30;
+
+/// See [`crate`].
+#[derive(Args)]
+pub struct Arguments {
+    /// The face (.face), made by `build`.
+    face: PathBuf,
+    /// Slider values over time: Live Link Face CSV, CSV, JSON, or a glTF animation.
+    #[arg(long, value_name = "FILE")]
+    clip: PathBuf,
+    #[command(flatten)]
+    clip_args: ClipArgs,
+    /// 1: shapes set nothing in motion by themselves; 0: they do, as in a conventional simulation.
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    rebalance: f64,
+    /// A conventional simulation, for comparison: --rebalance 0.
+    #[arg(long, conflicts_with = "rebalance")]
+    naive: bool,
+    /// Longest time step, seconds.
+    #[arg(long, default_value_t = 1.0 / 300.0, allow_negative_numbers = true)]
+    dt: f64,
+    /// Time steps per frame at least, instead of --dt.
+    #[arg(long, value_name = "N", conflicts_with = "dt", value_parser = clap::value_parser!(u32).range(1..=10000))]
+    substeps: Option<u32>,
+    /// Decay of motion relative to the head, 1/s.
+    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
+    damping: f64,
+    /// Factor on the stiffness of all flesh.
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    stiffness: f64,
+    /// Gravity, m/s^2; what counts is its change relative to the head.
+    #[arg(long, default_value_t = 9.81, allow_negative_numbers = true)]
+    gravity: f64,
+    /// Output: .glb, .gltf, .mdd, .pc2 or .npz, in the head's own space; a GLB also moves the head.
+    #[arg(long, short)]
+    output: PathBuf,
+}
+
+/// Runs the verb.
+pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> {
+    let start = Instant::now();
+    let output = &arguments.output;
+    expect_ending(output, &FRAMES, "a take")?;
+    let face = risorius_io::face::open(&arguments.face).map_err(in_file(&arguments.face))?;
+    let mut content = arguments.clip_args.open(&arguments.clip, session)?;
+    let clip = &content.clip;
+    let (weights, map) = clip.bind(&face.rig)?;
+    let n_frames = clip.n_frames();
+    let is_cache = CACHES.contains(&extension(output).as_str());
+    let n_bytes = n_frames.saturating_mul(12 * face.rig.n_vertices());
+    if n_bytes > MAX_TAKE_BYTES || (!is_cache && n_frames > MAX_TAKE_FRAMES) {
+        let advice = "perform a part of the clip, or fewer frames with --fps";
+        return Err(Failure::could_not(format!("{n_frames} frames are too many for {}; {advice}", output.display())));
+    }
+    let head = clip.head.as_ref();
+    let performance = Performance {
+        times_secs: &clip.times_secs,
+        weights: &weights,
+        head: head.map(HeadPath::prepare).unwrap_or_default(),
+    };
+    let options = arguments.options(&clip.times_secs);
+    let mut take = Take { n_vertices: face.rig.n_vertices(), ..Take::default() };
+    let mut frames: Vec<FrameReport> = Vec::with_capacity(n_frames);
+    let mut sink = |frame: usize, vertices: &[[f32; 3]], report: &FrameReport| {
+        take.times_secs.push(clip.times_secs[frame]);
+        take.positions.extend_from_slice(vertices);
+        frames.push(*report);
+        ControlFlow::Continue(())
+    };
+    let ended = enrich(&face, &performance, &options, &mut sink, &session.progress());
+    if let (Err(cause), 0) = (&ended, take.n_frames()) {
+        return Err(Failure::could_not(cause.to_string()));
+    }
+    write(&face.rig, &take, head, output)?;
+    if let Err(cause) = ended {
+        let kept = format!("the {} frames before are in {}", take.n_frames(), output.display());
+        return Err(Failure::could_not(format!("{cause}; {kept}")));
+    }
+    if head.is_some() && is_cache {
+        content.notes.push("the frames are in the head's own space; .glb also moves the head".into());
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    let json = json!({
+        "output": output.display().to_string(), "frames": frames, "vertices": face.rig.n_vertices(),
+        "mapping": mapping_to_json(&map, &content.clip.names, &face.rig), "notes": content.notes, "seconds": seconds,
+    });
+    let mut text = format!("{}: {n_frames} frames in {seconds:.1} s\n{}", output.display(), summary(&frames));
+    content.notes.iter().for_each(|n| text += &format!("  note: {n}\n"));
+    Ok(Report { json, text: text + &mapping_to_text(&map, &content.clip.names, &face.rig) })
+}
+
+impl Arguments {
+    fn options(&self, times_secs: &[f64]) -> EnrichOptions {
+        let shortest = times_secs.windows(2).map(|w| w[1] - w[0]).fold(f64::INFINITY, f64::min);
+        let dt_secs = match self.substeps {
+            Some(n) if shortest.is_finite() => shortest / f64::from(n),
+            _ => self.dt,
+        };
+        EnrichOptions {
+            dt_secs,
+            rebalance: if self.naive { 0.0 } else { self.rebalance },
+            damping: self.damping,
+            stiffness: self.stiffness,
+            gravity: self.gravity,
+            ..EnrichOptions::default()
+        }
+    }
+}
+
+fn write(rig: &Rig, take: &Take, head: Option<&HeadMotion>, output: &Path) -> Result<(), Failure> {
+    match extension(output).as_str() {
+        ending @ ("glb" | "gltf") => {
+            let frames = crate::takes::Frames { times_secs: &take.times_secs, weights: &[], head };
+            let head = shifted_head(&frames);
+            let options = TakeOptions { as_text: ending == "gltf", head: head.as_ref(), ..TakeOptions::default() };
+            Ok(write_whole(output, &write_take_glb(rig, take, &options)?)?)
+        }
+        _ => {
+            let header = TakeHeader {
+                path: output.to_path_buf(),
+                times_secs: take.times_secs.clone(),
+                n_vertices: rig.parts.iter().map(Part::n_file_vertices).sum(),
+                triangles: file_triangles(rig),
+            };
+            let mut writer = take_writer(output, header)?;
+            for frame in 0..take.n_frames() {
+                writer.frame(&in_file_order(rig, take.frame(frame)))?;
+            }
+            Ok(writer.finish()?.finish()?)
+        }
+    }
+}
+
+/// The figures of all frames, for people.
+fn summary(frames: &[FrameReport]) -> String {
+    let sum = |f: &dyn Fn(&FrameReport) -> usize| frames.iter().map(f).sum::<usize>();
+    let steps = sum(&|f| f.steps).max(1);
+    let seconds: f64 = frames.iter().map(|f| f.seconds).sum();
+    let iterations = [sum(&|f| f.iterations[0]), sum(&|f| f.iterations[1])].map(|n| n as f64 / steps as f64);
+    let most = frames
+        .iter()
+        .enumerate()
+        .fold((0, 0.0, 0), |best, (i, f)| if f.max_mm > best.1 { (i, f.max_mm, f.vertex) } else { best });
+    let mean = frames.iter().map(|f| f.mean_mm).sum::<f64>() / frames.len().max(1) as f64;
+    let least = frames.iter().map(|f| f.smallest_det).fold(f64::INFINITY, f64::min);
+    let mut text = format!(
+        "  {steps} steps, {:.1} ms each; {:.1} dynamic and {:.1} static iterations\n",
+        1000.0 * seconds / steps as f64,
+        iterations[0],
+        iterations[1]
+    );
+    text += &format!(
+        "  skin moved by physics: {mean:.3} mm in the mean, {:.2} mm at most (frame {}, vertex {})\n",
+        most.1, most.0, most.2
+    );
+    text += &format!("  smallest volume of an element {least:.3} of its rest");
+    let (halved, unconverged) = (sum(&|f| f.halved), sum(&|f| f.unconverged));
+    text += &format!("; {halved} steps halved, {unconverged} not converged\n");
+    text
+}

@@ -1,0 +1,414 @@
+//! A clip played through flesh: dynamic rebalancing of a face [Kozlov17, alg. 1].
+//!
+//! Each frame of the clip has a rest volume `X(w)` and a stiffness `P(w)`; between frames both go on straight lines. Steps
+//! of at most `dt_secs` lead from frame to frame ([`risorius_solve::Dynamics`]). Nodes on skull, jaw and border are held
+//! where they rest; the head's motion turns the frame in which all of this is told. Gravity is counted as the
+//! artist meant it: a head that is upright has the shape that was sculpted, so only its *change* relative to the
+//! head pulls, `m (R^-1 g - g)`.
+//!
+//! In: a face, weights over time, the head's path. Out: the rig's vertices at every frame, handed over one by one in the
+//! head's frame, and what was measured. With no head motion the vertices are the artist's, to the bit.
+
+use crate::head_path::HeadPath;
+use crate::skin_out::SkinOut;
+use glam::{DQuat, DVec3};
+use rayon::prelude::*;
+use risorius_flesh::Face;
+use risorius_flesh::rest::{LEAST_J, RestVolumes};
+use risorius_mesh::Rigid;
+use risorius_mesh::progress::{Cancelled, Progress, tick};
+use risorius_rig::Evaluator;
+use risorius_solve::springs::lumped_masses;
+use risorius_solve::{Configuration, Dynamics, SolveError, StepOptions, StepReport};
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+/// How to perform.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EnrichOptions {
+    /// Longest step, seconds. [Kozlov17, sec. 7] steps by 1/300 s.
+    pub dt_secs: f64,
+    /// 1: shapes and stiffening set nothing in motion by themselves; 0: a conventional simulation.
+    pub rebalance: f64,
+    /// Decay of motion relative to the head, 1/s, besides what the time stepping damps.
+    pub damping: f64,
+    /// Factor on all stiffness.
+    pub stiffness: f64,
+    /// Density of flesh, kg/m^3.
+    pub density: f64,
+    /// Gravity, m/s^2, downwards in the world.
+    pub gravity: f64,
+}
+
+impl Default for EnrichOptions {
+    fn default() -> Self {
+        Self { dt_secs: 1.0 / 300.0, rebalance: 1.0, damping: 0.0, stiffness: 1.0, density: 1100.0, gravity: 9.81 }
+    }
+}
+
+/// What is played.
+#[derive(Debug, Clone)]
+pub struct Performance<'a> {
+    /// Time of each frame, strictly ascending.
+    pub times_secs: &'a [f64],
+    /// Frames x sliders.
+    pub weights: &'a [f32],
+    /// The head's way; it stands still if it has no samples.
+    pub head: HeadPath,
+}
+
+/// What one frame took and gave.
+#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize)]
+pub struct FrameReport {
+    /// Steps that led to it.
+    pub steps: usize,
+    /// Steps that had to be halved.
+    pub halved: usize,
+    /// Iterations of all dynamic, and of all static solves.
+    pub iterations: [usize; 2],
+    /// Steps whose solves did not meet the tolerance.
+    pub unconverged: usize,
+    /// Largest force left at a free node, newtons.
+    pub residual: f64,
+    /// Smallest `det F` over all steps.
+    pub smallest_det: f64,
+    /// Elastic energy, joules.
+    pub elastic: f64,
+    /// Kinetic energy relative to the head, joules.
+    pub kinetic: f64,
+    /// Mean displacement of the skin by physics, mm.
+    pub mean_mm: f64,
+    /// Largest, mm.
+    pub max_mm: f64,
+    /// Its rig vertex.
+    pub vertex: u32,
+    /// Time taken, seconds.
+    pub seconds: f64,
+}
+
+/// Why a performance ends early; frames handed over before are good.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum PerformError {
+    /// Weights do not fit the face.
+    #[error("{got} weights for {frames} frames of {sliders} sliders")]
+    Weights {
+        /// Given.
+        got: usize,
+        /// Frames.
+        frames: usize,
+        /// Sliders of the face.
+        sliders: usize,
+    },
+    /// An option is out of range.
+    #[error("{what} is {value}; it must be {wanted}")]
+    Option {
+        /// Which.
+        what: &'static str,
+        /// As given.
+        value: f64,
+        /// What is possible.
+        wanted: &'static str,
+    },
+    /// A rest volume could not be made.
+    #[error("frame {frame}: no rest volume: {source}; are sliders beyond all measure?")]
+    Rest {
+        /// Frame of the clip.
+        frame: usize,
+        /// Why.
+        source: SolveError,
+    },
+    /// A step failed, and halving it did not help.
+    #[error(
+        "frame {frame} (at {time_secs:.4} s) could not be solved: {source}; try a smaller --dt or a smoother motion"
+    )]
+    Step {
+        /// Frame of the clip.
+        frame: usize,
+        /// Its time.
+        time_secs: f64,
+        /// Why.
+        source: SolveError,
+    },
+    /// The caller asked to stop.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+/// Frames whose rest volumes are made at once.
+const AHEAD: usize = 16;
+
+/// A step is halved at most so many times.
+const HALVINGS: usize = 5;
+
+/// Stiffness never falls below this share of the neutral one, however sliders are driven.
+const LEAST_STIFFNESS: f64 = 0.1;
+
+/// Between frames, rest volumes are repaired below this share of [`LEAST_J`].
+const SQUASHED: f64 = 0.2;
+
+/// Takes a frame: its index, the rig's vertices in file units in the head's frame, and its report. `Break` ends the run.
+pub type Sink<'a> = dyn FnMut(usize, &[[f32; 3]], &FrameReport) -> ControlFlow<()> + 'a;
+
+/// Plays `performance` through the flesh of `face`, and hands every frame to `sink`.
+pub fn enrich(
+    face: &Face,
+    performance: &Performance,
+    options: &EnrichOptions,
+    sink: &mut Sink,
+    progress: &Progress,
+) -> Result<(), PerformError> {
+    options.check()?;
+    let player = Player::prepare(face, performance, options)?;
+    let n_frames = performance.times_secs.len();
+    let mut body: Option<Dynamics> = None;
+    let mut last = Configuration::default();
+    for first in (0..n_frames).step_by(AHEAD) {
+        let configurations = player.configurations(first..(first + AHEAD).min(n_frames))?;
+        for (frame, configuration) in (first..).zip(configurations) {
+            tick(progress, "frames", frame as f32 / n_frames as f32)?;
+            let start = Instant::now();
+            let mut report = FrameReport { smallest_det: f64::INFINITY, ..FrameReport::default() };
+            match &mut body {
+                None => body = Some(player.begin(&configuration, &mut report, progress)?),
+                Some(body) => player.lead(body, frame, [&last, &configuration], &mut report, progress)?,
+            }
+            let Some(body) = &body else { continue };
+            let vertices = player.vertices(frame, body, &configuration, &mut report);
+            report.seconds = start.elapsed().as_secs_f64();
+            if sink(frame, &vertices, &report).is_break() {
+                return Ok(());
+            }
+            last = configuration;
+        }
+    }
+    Ok(())
+}
+
+impl EnrichOptions {
+    fn check(&self) -> Result<(), PerformError> {
+        let positive = "positive";
+        for (what, value, fine, wanted) in [
+            ("the time step", self.dt_secs, self.dt_secs > 0.0, positive),
+            ("rebalancing", self.rebalance, (0.0..=1.0).contains(&self.rebalance), "from 0 to 1"),
+            ("damping", self.damping, self.damping >= 0.0, "0 or more per second"),
+            ("the factor on stiffness", self.stiffness, self.stiffness > 0.0, positive),
+            ("the density", self.density, self.density > 0.0, positive),
+            ("gravity", self.gravity, true, "a number"),
+        ] {
+            if !(fine && value.is_finite()) {
+                return Err(PerformError::Option { what, value, wanted });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Everything that stays the same over a performance.
+struct Player<'a> {
+    face: &'a Face,
+    performance: &'a Performance<'a>,
+    options: &'a EnrichOptions,
+    evaluator: Evaluator,
+    rest: RestVolumes<'a>,
+    masses: Vec<f64>,
+    skin: SkinOut<'a>,
+}
+
+impl<'a> Player<'a> {
+    fn prepare(
+        face: &'a Face,
+        performance: &'a Performance<'a>,
+        options: &'a EnrichOptions,
+    ) -> Result<Self, PerformError> {
+        let (frames, sliders) = (performance.times_secs.len(), face.rig.sliders.len());
+        if performance.weights.len() != frames * sliders {
+            return Err(PerformError::Weights { got: performance.weights.len(), frames, sliders });
+        }
+        Ok(Self {
+            face,
+            performance,
+            options,
+            evaluator: Evaluator::prepare(&face.rig),
+            rest: RestVolumes::prepare(&face.flesh).map_err(|source| PerformError::Rest { frame: 0, source })?,
+            masses: lumped_masses(&face.flesh.mesh(), options.density),
+            skin: SkinOut::prepare(face),
+        })
+    }
+
+    fn weights(&self, frame: usize) -> &[f32] {
+        let n = self.face.rig.sliders.len();
+        &self.performance.weights[frame * n..(frame + 1) * n]
+    }
+
+    /// Rest volume and stiffness at each of these frames.
+    fn configurations(&self, frames: std::ops::Range<usize>) -> Result<Vec<Configuration>, PerformError> {
+        let one = |frame: usize| {
+            let strengths: Vec<f64> = self.evaluator.strengths(self.weights(frame)).iter().map(|&c| c.into()).collect();
+            let rest = self.rest.at(&strengths).map_err(|source| PerformError::Rest { frame, source })?;
+            let [mu, lambda] = self.stiffness(&strengths);
+            Ok(Configuration { rest: rest.positions, mu, lambda })
+        };
+        frames.into_par_iter().with_max_len(1).map(one).collect()
+    }
+
+    /// `P(w) = P0 + B_P c(w)` [Kozlov17, eq. 3], as mu and lambda of each tet.
+    fn stiffness(&self, strengths: &[f64]) -> [Vec<f64>; 2] {
+        let materials = &self.face.flesh.materials;
+        let neutral =
+            [&materials.mu, &materials.lambda].map(|all| all.iter().map(|&k| f64::from(k)).collect::<Vec<_>>());
+        let mut now = neutral.clone();
+        for (shape, &c) in materials.shapes.iter().zip(strengths).filter(|(_, c)| **c != 0.0) {
+            for ((&tet, &mu), &lambda) in shape.tets.iter().zip(shape.mu.iter()).zip(shape.lambda.iter()) {
+                now[0][tet as usize] += f64::from(mu) * c;
+                now[1][tet as usize] += f64::from(lambda) * c;
+            }
+        }
+        for (all, neutral) in now.iter_mut().zip(&neutral) {
+            all.iter_mut().zip(neutral).for_each(|(k, k0)| *k = k.max(LEAST_STIFFNESS * k0) * self.options.stiffness);
+        }
+        now
+    }
+
+    /// The body at rest under gravity in the first frame, moving along with the head.
+    fn begin(
+        &self,
+        first: &Configuration,
+        report: &mut FrameReport,
+        progress: &Progress,
+    ) -> Result<Dynamics, PerformError> {
+        let options = self.options;
+        let time_secs = self.performance.times_secs[0];
+        let (here, soon) = (self.performance.head.at(time_secs), self.performance.head.at(time_secs + options.dt_secs));
+        let carried =
+            |&p: &DVec3| if here == soon { DVec3::ZERO } else { (soon.apply(p) - here.apply(p)) / options.dt_secs };
+        let velocities = first.rest.iter().map(carried).collect();
+        let held: Vec<bool> = (0..self.masses.len()).map(|n| self.face.flesh.is_held(n)).collect();
+        let step = StepOptions {
+            dt_secs: options.dt_secs,
+            rebalance: options.rebalance,
+            damping: options.damping,
+            ..StepOptions::default()
+        };
+        let tets = &self.face.flesh.tets;
+        let failed = |source| step_error(0, time_secs, source);
+        let mut body =
+            Dynamics::prepare(tets, &self.masses, &held, first.clone(), here, velocities, step).map_err(failed)?;
+        let settled = body.settle(&self.forces(&here), progress).map_err(failed)?;
+        report.add(&settled);
+        Ok(body)
+    }
+
+    /// Leads the body from the frame before to `frame`, and from the one configuration to the other.
+    fn lead(
+        &self,
+        body: &mut Dynamics,
+        frame: usize,
+        ends: [&Configuration; 2],
+        report: &mut FrameReport,
+        progress: &Progress,
+    ) -> Result<(), PerformError> {
+        let times = self.performance.times_secs;
+        let span = times[frame] - times[frame - 1];
+        let n = (span / self.options.dt_secs - 1e-9).ceil().max(1.0) as usize;
+        let way = Way { from_secs: times[frame - 1], span, ends };
+        for step in 0..n {
+            let shares = [step, step + 1].map(|s| s as f64 / n as f64);
+            self.walk(body, &way, shares, 0, report, progress)
+                .map_err(|source| step_error(frame, times[frame], source))?;
+        }
+        Ok(())
+    }
+
+    /// One step along a way, or two halves of it where it fails.
+    fn walk(
+        &self,
+        body: &mut Dynamics,
+        way: &Way,
+        shares: [f64; 2],
+        depth: usize,
+        report: &mut FrameReport,
+        progress: &Progress,
+    ) -> Result<(), SolveError> {
+        let [from, to] = shares;
+        let next = self.between(way.ends, to)?;
+        let frame = self.performance.head.at(way.from_secs + way.span * to);
+        let forces = self.forces(&frame);
+        match body.step(&next, frame, way.span * (to - from), &forces, progress) {
+            Ok(step) => report.add(&step),
+            Err(cancelled @ SolveError::Cancelled(_)) => return Err(cancelled),
+            Err(cause) if depth == HALVINGS => return Err(cause),
+            Err(_) => {
+                report.halved += 1;
+                let middle = 0.5 * (from + to);
+                self.walk(body, way, [from, middle], depth + 1, report, progress)?;
+                self.walk(body, way, [middle, to], depth + 1, report, progress)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The configuration at `share` of the way between two frames.
+    fn between(&self, [a, b]: [&Configuration; 2], share: f64) -> Result<Configuration, SolveError> {
+        if share == 1.0 || a == b {
+            return Ok(b.clone());
+        }
+        let mix = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a + (b - a) * share).collect();
+        let mut rest: Vec<DVec3> = a.rest.iter().zip(&b.rest).map(|(a, b)| a.lerp(*b, share)).collect();
+        if self.rest.worst(&rest).0 < SQUASHED * LEAST_J {
+            rest = self.rest.repair(rest)?.positions;
+        }
+        Ok(Configuration { rest, mu: mix(&a.mu, &b.mu), lambda: mix(&a.lambda, &b.lambda) })
+    }
+
+    /// Gravity's change relative to the head; none for a head that is upright.
+    fn forces(&self, frame: &Rigid) -> Vec<DVec3> {
+        let down = DVec3::NEG_Y * self.options.gravity;
+        if frame.rotation == DQuat::IDENTITY || self.options.gravity == 0.0 {
+            return Vec::new();
+        }
+        let pull = frame.rotation.inverse() * down - down;
+        self.masses.iter().map(|&m| pull * m).collect()
+    }
+
+    /// The rig's vertices with what physics adds.
+    fn vertices(
+        &self,
+        frame: usize,
+        body: &Dynamics,
+        configuration: &Configuration,
+        report: &mut FrameReport,
+    ) -> Vec<[f32; 3]> {
+        let offsets: Vec<DVec3> =
+            body.positions().iter().zip(&configuration.rest).map(|(x, rest)| *x - *rest).collect();
+        let mut vertices = self.evaluator.positions(self.weights(frame));
+        let moved = self.skin.add(&offsets, &mut vertices);
+        (report.mean_mm, report.max_mm, report.vertex) = (moved.mean_mm, moved.max_mm, moved.vertex);
+        vertices
+    }
+}
+
+/// The time between two frames and the configurations at both.
+struct Way<'a> {
+    from_secs: f64,
+    span: f64,
+    ends: [&'a Configuration; 2],
+}
+
+fn step_error(frame: usize, time_secs: f64, source: SolveError) -> PerformError {
+    match source {
+        SolveError::Cancelled(cancelled) => PerformError::Cancelled(cancelled),
+        source => PerformError::Step { frame, time_secs, source },
+    }
+}
+
+impl FrameReport {
+    fn add(&mut self, step: &StepReport) {
+        self.steps += 1;
+        self.iterations[0] += step.iterations[0];
+        self.iterations[1] += step.iterations[1];
+        self.unconverged += usize::from(!step.converged);
+        self.residual = self.residual.max(step.residual);
+        self.smallest_det = self.smallest_det.min(step.smallest_det);
+        (self.elastic, self.kinetic) = (step.elastic, step.kinetic);
+    }
+}

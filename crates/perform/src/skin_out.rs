@@ -1,0 +1,68 @@
+//! From moved flesh to the artist's vertices: `skin(w) + embedded (x - X(w))`.
+//!
+//! The artist's surface is taken as it is, and what physics moved is added; where that is nothing, the bits stay. Lashes,
+//! brows and the like take the displacement of the skin vertex that carries them; teeth and eyes take none.
+
+use glam::{DMat3, DVec3, Vec3};
+use risorius_flesh::Face;
+use risorius_flesh::skin::meters_from_file;
+
+/// Adds displacements to poses of a rig.
+pub struct SkinOut<'a> {
+    face: &'a Face,
+    file_from_meters: DMat3,
+    /// Vertices that hang on an embedded one, and the row of that one.
+    hanging: Vec<(u32, u32)>,
+}
+
+/// How far physics moved the skin.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Moved {
+    /// Mean over embedded vertices, mm.
+    pub mean_mm: f64,
+    /// The farthest, mm.
+    pub max_mm: f64,
+    /// Its rig vertex.
+    pub vertex: u32,
+}
+
+impl<'a> SkinOut<'a> {
+    /// Prepares what hangs where.
+    pub fn prepare(face: &'a Face) -> Self {
+        let embedded = &face.flesh.embedding.vertices;
+        let carriers = face.anatomy.pieces.carriers.iter().enumerate();
+        let hanging = carriers
+            .filter_map(|(v, carrier)| {
+                let row = embedded.binary_search(carrier.as_ref()?).ok()?;
+                embedded.binary_search(&(v as u32)).is_err().then_some((v as u32, row as u32))
+            })
+            .collect();
+        Self { face, file_from_meters: meters_from_file(&face.rig.space).inverse(), hanging }
+    }
+
+    /// Adds the displacements of flesh nodes, in meters, to a pose of the rig in file units.
+    pub fn add(&self, node_offsets: &[DVec3], pose: &mut [[f32; 3]]) -> Moved {
+        let embedding = &self.face.flesh.embedding;
+        let offsets = embedding.apply(&self.face.flesh.tets, node_offsets);
+        let mut moved = Moved::default();
+        let mut add = |vertex: u32, offset: DVec3| {
+            if offset != DVec3::ZERO {
+                let p = &mut pose[vertex as usize];
+                *p = (Vec3::from(*p).as_dvec3() + self.file_from_meters * offset).as_vec3().to_array();
+            }
+        };
+        for (&vertex, &offset) in embedding.vertices.iter().zip(&offsets) {
+            add(vertex, offset);
+            let mm = 1000.0 * offset.length();
+            moved.mean_mm += mm;
+            if mm > moved.max_mm {
+                (moved.max_mm, moved.vertex) = (mm, vertex);
+            }
+        }
+        for &(vertex, row) in &self.hanging {
+            add(vertex, offsets[row as usize]);
+        }
+        moved.mean_mm /= offsets.len().max(1) as f64;
+        moved
+    }
+}
