@@ -50,6 +50,9 @@ pub struct Arguments {
     /// Gravity, m/s^2; what counts is its change relative to the head.
     #[arg(long, default_value_t = 9.81, allow_negative_numbers = true)]
     gravity: f64,
+    /// Smooth the head's motion over this many seconds: captured markers jump. Frames of the head stay as they are.
+    #[arg(long, default_value_t = 0.01, value_name = "SECONDS", allow_negative_numbers = true)]
+    smooth_head: f64,
     /// Output: .glb, .gltf, .mdd, .pc2 or .npz, in the head's own space; a GLB also moves the head.
     #[arg(long, short)]
     output: PathBuf,
@@ -75,7 +78,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     let performance = Performance {
         times_secs: &clip.times_secs,
         weights: &weights,
-        head: head.map(HeadPath::prepare).unwrap_or_default(),
+        head: head.map(|h| HeadPath::prepare(h, arguments.smooth_head)).unwrap_or_default(),
     };
     let options = arguments.options(&clip.times_secs);
     let mut take = Take { n_vertices: face.rig.n_vertices(), ..Take::default() };

@@ -1,11 +1,17 @@
 //! From moved flesh to the artist's vertices: `skin(w) + embedded (x - X(w))`.
 //!
 //! The artist's surface is taken as it is, and what physics moved is added; where that is nothing, the bits stay. Lashes,
-//! brows and the like take the displacement of the skin vertex that carries them; teeth and eyes take none.
+//! brows and the like take the displacement of the skin vertex that carries them; teeth and eyes take none. Towards skin
+//! that has no flesh the displacement fades over [`FADE`], so that there is no seam where flesh ends.
 
 use glam::{DMat3, DVec3, Vec3};
 use risorius_flesh::Face;
 use risorius_flesh::skin::meters_from_file;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Along the skin, displacements fade to nothing over this distance from vertices without flesh, in meters.
+pub const FADE: f64 = 0.015;
 
 /// Adds displacements to poses of a rig.
 pub struct SkinOut<'a> {
@@ -13,6 +19,8 @@ pub struct SkinOut<'a> {
     file_from_meters: DMat3,
     /// Vertices that hang on an embedded one, and the row of that one.
     hanging: Vec<(u32, u32)>,
+    /// How much of its displacement each embedded vertex takes.
+    shares: Vec<f64>,
 }
 
 /// How far physics moved the skin.
@@ -37,13 +45,14 @@ impl<'a> SkinOut<'a> {
                 embedded.binary_search(&(v as u32)).is_err().then_some((v as u32, row as u32))
             })
             .collect();
-        Self { face, file_from_meters: meters_from_file(&face.rig.space).inverse(), hanging }
+        Self { face, file_from_meters: meters_from_file(&face.rig.space).inverse(), hanging, shares: shares(face) }
     }
 
     /// Adds the displacements of flesh nodes, in meters, to a pose of the rig in file units.
     pub fn add(&self, node_offsets: &[DVec3], pose: &mut [[f32; 3]]) -> Moved {
         let embedding = &self.face.flesh.embedding;
-        let offsets = embedding.apply(&self.face.flesh.tets, node_offsets);
+        let mut offsets = embedding.apply(&self.face.flesh.tets, node_offsets);
+        offsets.iter_mut().zip(&self.shares).for_each(|(offset, share)| *offset *= *share);
         let mut moved = Moved::default();
         let mut add = |vertex: u32, offset: DVec3| {
             if offset != DVec3::ZERO {
@@ -65,4 +74,38 @@ impl<'a> SkinOut<'a> {
         moved.mean_mm /= offsets.len().max(1) as f64;
         moved
     }
+}
+
+/// One where flesh is around, falling smoothly to zero at skin vertices that are not embedded.
+fn shares(face: &Face) -> Vec<f64> {
+    let (pieces, embedded) = (&face.anatomy.pieces, &face.flesh.embedding.vertices);
+    let mut edges: Vec<[u32; 2]> = pieces.skin.iter().flat_map(|&[a, b, c]| [[a, b], [b, c], [c, a]]).collect();
+    edges.extend(edges.clone().iter().map(|&[a, b]| [b, a]));
+    edges.sort_unstable();
+    edges.dedup();
+    let mut distances = vec![f64::INFINITY; pieces.positions.len()];
+    let mut heap = BinaryHeap::new();
+    for &v in edges.iter().map(|[a, _]| a).filter(|&v| embedded.binary_search(v).is_err()) {
+        distances[v as usize] = 0.0;
+        heap.push((Reverse(0u64), v));
+    }
+    while let Some((Reverse(bits), v)) = heap.pop() {
+        // Bits of non-negative floats sort as the floats do.
+        let distance = f64::from_bits(bits);
+        if distance > distances[v as usize] {
+            continue;
+        }
+        for &[_, w] in edges[edges.partition_point(|e| e[0] < v)..].iter().take_while(|e| e[0] == v) {
+            let onward = distance + pieces.positions[v as usize].distance(pieces.positions[w as usize]);
+            if onward < distances[w as usize].min(FADE) {
+                distances[w as usize] = onward;
+                heap.push((Reverse(onward.to_bits()), w));
+            }
+        }
+    }
+    let share = |&v: &u32| {
+        let f = (distances[v as usize] / FADE).min(1.0);
+        f * f * (3.0 - 2.0 * f)
+    };
+    embedded.iter().map(share).collect()
 }
