@@ -1,6 +1,4 @@
-//! Faces built from real heads: lips apart, nothing inverted, skin followed, files and threads without influence.
-//!
-//! facecap by default, all four heads with `RISORIUS_FULL`; 3,000 nodes each.
+//! Flesh of real heads: lips apart, nothing inverted, skin followed, files and threads without influence.
 
 use glam::DVec3;
 use rayon::prelude::*;

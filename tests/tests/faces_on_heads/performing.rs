@@ -1,0 +1,170 @@
+//! Clips played through flesh: exact where nothing pushes, alive and bounded where the head moves.
+
+use risorius_flesh::Face;
+use risorius_io::clip_csv::ClipOptions;
+use risorius_io::open::{open_clip, open_head};
+use risorius_mesh::progress::silent;
+use risorius_perform::{EnrichOptions, FrameReport, HeadPath, Performance, enrich};
+use risorius_rig::{Evaluator, HeadMotion};
+use risorius_tests::data;
+use risorius_tests::flesh::{faces, is_full, slider};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// Vertices of all frames, and their reports.
+type Played = (Vec<Vec<[f32; 3]>>, Vec<FrameReport>);
+
+fn play(face: &Face, times_secs: &[f64], weights: &[f32], head: HeadPath, options: &EnrichOptions) -> Played {
+    let mut played: Played = Default::default();
+    let mut sink = |_: usize, vertices: &[[f32; 3]], report: &FrameReport| {
+        played.0.push(vertices.to_vec());
+        played.1.push(*report);
+        ControlFlow::Continue(())
+    };
+    enrich(face, &Performance { times_secs, weights, head }, options, &mut sink, &silent).unwrap();
+    played
+}
+
+/// `n` frames of the range of motion from `first` on, on the sliders of `face`.
+fn talk(data: &Path, face: &Face, first: usize, n: usize) -> (Vec<f64>, Vec<f32>) {
+    let clip = open_clip(&data.join("performances/livelink_rom.csv"), &ClipOptions::default(), &silent).unwrap().clip;
+    let (weights, _) = clip.bind(&face.rig).unwrap();
+    let sliders = face.rig.sliders.len();
+    (clip.times_secs[first..first + n].to_vec(), weights[first * sliders..(first + n) * sliders].to_vec())
+}
+
+fn motion(data: &Path, name: &str) -> HeadMotion {
+    let path = data.join(format!("head_motion/{name}_head.csv"));
+    open_head(&path, None, 1.0, &ClipOptions::default(), &silent).unwrap()
+}
+
+/// The path from `start` seconds on, told from time 0 on.
+fn path_from(motion: &HeadMotion, start: f64) -> HeadPath {
+    let mut later = motion.clone();
+    later.times_secs.iter_mut().for_each(|t| *t -= start);
+    HeadPath::prepare(&later, 0.01)
+}
+
+fn constant(face: &Face, sliders: &[&str], fps: f64, n: usize) -> (Vec<f64>, Vec<f32>) {
+    let mut row = vec![0.0; face.rig.sliders.len()];
+    sliders.iter().for_each(|name| row[slider(&face.rig, name).unwrap()] = 1.0);
+    ((0..n).map(|i| i as f64 / fps).collect(), row.repeat(n))
+}
+
+#[test]
+fn without_head_motion_the_take_is_the_animation_to_the_bit() {
+    let Some(data) = data("without_head_motion_the_take_is_the_animation_to_the_bit") else { return };
+    for (name, face) in faces() {
+        let (times, weights) = talk(&data, face, 2380, if is_full() { 300 } else { 10 });
+        let evaluator = Evaluator::prepare(&face.rig);
+        let (frames, _) = play(face, &times, &weights, HeadPath::default(), &EnrichOptions::default());
+        for (i, (frame, row)) in frames.iter().zip(weights.chunks(face.rig.sliders.len())).enumerate() {
+            assert!(*frame == evaluator.positions(row), "{name}: frame {i} is not the artist's");
+        }
+        let naive = EnrichOptions { rebalance: 0.0, ..EnrichOptions::default() };
+        let (_, reports) = play(face, &times, &weights, HeadPath::default(), &naive);
+        let most = reports.iter().map(|r| r.max_mm).fold(0.0, f64::max);
+        println!("{name}: {} frames to the bit; a conventional simulation is up to {most:.2} mm off", frames.len());
+        assert!(most > 0.05, "{name}: {most}");
+    }
+}
+
+#[test]
+fn a_moving_head_moves_flesh_and_not_the_skull() {
+    let Some(data) = data("a_moving_head_moves_flesh_and_not_the_skull") else { return };
+    // The fastest turns of the first, a stride of the run, take-off and landing of the jump.
+    for ((name, face), (file, start)) in faces().zip([("42_01", 1.0), ("02_03", 0.4), ("16_03", 1.3), ("42_01", 4.0)]) {
+        let (times, weights) = talk(&data, face, 1200, 20);
+        let times: Vec<f64> = times.iter().map(|t| t - times[0]).collect();
+        let head = path_from(&motion(&data, file), start);
+        let (frames, reports) = play(face, &times, &weights, head, &EnrichOptions::default());
+        let evaluator = Evaluator::prepare(&face.rig);
+        let embedded = &face.flesh.embedding.vertices;
+        for (frame, row) in frames.iter().zip(weights.chunks(face.rig.sliders.len())) {
+            assert!(frame.iter().flatten().all(|x| x.is_finite()));
+            let artist = evaluator.positions(row);
+            let still =
+                |v: &usize| face.anatomy.pieces.carriers[*v].is_none() && embedded.binary_search(&(*v as u32)).is_err();
+            assert!((0..artist.len()).filter(still).all(|v| frame[v] == artist[v]), "{name}: bone or teeth moved");
+        }
+        let most = reports.iter().map(|r| r.max_mm).fold(0.0, f64::max);
+        let mean = reports.iter().map(|r| r.mean_mm).sum::<f64>() / reports.len() as f64;
+        let least = reports.iter().map(|r| r.smallest_det).fold(f64::INFINITY, f64::min);
+        let unconverged: usize = reports.iter().map(|r| r.unconverged).sum();
+        let steps: usize = reports.iter().map(|r| r.steps).sum();
+        println!(
+            "{name} with {file}: {mean:.2} mm in the mean, {most:.1} mm at most, least det F {least:.2}, {unconverged} of {steps} steps not converged"
+        );
+        assert!(mean > 0.02 && most < 40.0, "{name}: {mean} and {most} mm");
+        assert!(least > 0.0 && unconverged * 20 <= steps, "{name}");
+    }
+}
+
+/// [Kozlov17, fig. 1]: the same shaking moves a tightened smile less than the neutral.
+#[test]
+fn a_tightened_smile_moves_less() {
+    for (name, face) in faces().take(2) {
+        let times: Vec<f64> = (0..25).map(|i| f64::from(i) / 60.0).collect();
+        let shake = HeadMotion {
+            times_secs: (0..60).map(|i| f64::from(i) / 120.0).collect(),
+            positions_m: (0..60).map(|i| [0.0, 0.02 * (f64::from(i) / 120.0 * 25.0).sin(), 0.0]).collect(),
+            rotations_xyzw: vec![[0.0, 0.0, 0.0, 1.0]; 60],
+        };
+        let [neutral, smile] = [&[][..], &["mouthSmileLeft", "mouthSmileRight"][..]].map(|sliders| {
+            let (_, weights) = constant(face, sliders, 60.0, times.len());
+            let head = HeadPath::prepare(&shake, 0.0);
+            let (_, reports) = play(face, &times, &weights, head, &EnrichOptions::default());
+            reports.iter().map(|r| r.mean_mm).sum::<f64>() / reports.len() as f64
+        });
+        println!("{name}: neutral {neutral:.3} mm, smile {smile:.3} mm, {:.0} %", 100.0 * smile / neutral);
+        assert!(smile < 0.97 * neutral, "{name}: {smile} of {neutral} mm");
+    }
+}
+
+/// Sliders that jump beyond their range, odd frame rates, odd stiffness: frames that are numbers, elements upright.
+#[test]
+fn hard_treatment_is_survived() {
+    let Some((name, face)) = faces().next() else { return };
+    let n = face.rig.sliders.len();
+    let wild: Vec<f32> =
+        (0..4 * n).map(|i| [0.0, 1.8, -0.7, 1.2][(i * 7 + i / n) % 4] * f32::from(i % 5 == 0)).collect();
+    let (_, still) = constant(face, &["jawOpen"], 1.0, 4);
+    let at = |fps: f64| (0..4).map(|i| f64::from(i) / fps).collect::<Vec<_>>();
+    let shake = HeadMotion {
+        times_secs: (0..20).map(|i| f64::from(i) / 60.0).collect(),
+        positions_m: (0..20).map(|i| [0.0, if i == 5 { 0.3 } else { 0.0 }, 0.0]).collect(),
+        rotations_xyzw: vec![[0.0, 0.0, 0.0, 1.0]; 20],
+    };
+    let normal = EnrichOptions::default();
+    let cases: [(&str, Vec<f64>, &[f32], EnrichOptions); 5] = [
+        ("sliders that jump", at(30.0), &wild, normal),
+        ("1000 frames a second", at(1000.0), &still, normal),
+        ("one frame a second", at(1.0), &still, EnrichOptions { dt_secs: 0.05, ..normal }),
+        ("a hundred times as stiff", at(30.0), &still, EnrichOptions { stiffness: 100.0, ..normal }),
+        ("a hundredth as stiff", at(30.0), &still, EnrichOptions { stiffness: 0.01, ..normal }),
+    ];
+    for (what, times, weights, options) in cases {
+        // A jump of 30 cm and back, as capture has them.
+        let (frames, reports) = play(face, &times, weights, HeadPath::prepare(&shake, 0.01), &options);
+        let most = reports.iter().map(|r| r.max_mm).fold(0.0, f64::max);
+        let least = reports.iter().map(|r| r.smallest_det).fold(f64::INFINITY, f64::min);
+        println!("{name}, {what}: {most:.1} mm at most, least det F {least:.3}");
+        assert!(frames.iter().flatten().flatten().all(|x| x.is_finite()) && least > 0.0, "{what}");
+    }
+}
+
+#[test]
+fn any_number_of_threads_performs_the_same() {
+    let Some((_, face)) = faces().next() else { return };
+    let (times, weights) = constant(face, &["mouthSmileLeft"], 60.0, 4);
+    let shake = HeadMotion {
+        times_secs: vec![0.0, 0.03, 0.06],
+        positions_m: vec![[0.0; 3], [0.01, 0.0, 0.0], [0.0; 3]],
+        rotations_xyzw: vec![[0.0, 0.0, 0.0, 1.0], [0.0, 0.1, 0.0, 0.995], [0.0, 0.0, 0.0, 1.0]],
+    };
+    let [one, two] = [1, 2].map(|threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| play(face, &times, &weights, HeadPath::prepare(&shake, 0.0), &EnrichOptions::default())).0
+    });
+    assert!(one == two);
+}
