@@ -21,6 +21,8 @@ pub mod untangle;
 
 mod descent;
 #[cfg(test)]
+mod dynamics_tests;
+#[cfg(test)]
 mod fixtures;
 #[cfg(test)]
 mod statics_tests;
