@@ -1,8 +1,8 @@
 //! Dynamic rebalancing [Kozlov17, alg. 1] against what it promises, and bodies in states that break weaker steppers.
 //!
-//! Without forces the positions are the rest positions, whatever these do. Under gravity they are the equilibrium of the
-//! configuration of the moment, found here by Newton's method on `W(X, x, P) - x^T f`. The dial leads from there to the
-//! conventional simulation [Kozlov17, figs. 5 and 6].
+//! Without forces the positions are the rest positions, whatever these do. Under gravity they are the equilibrium of
+//! the configuration of the moment, found here by Newton's method on `W(X, x, P) - x^T f`. The dial leads from there to
+//! the conventional simulation [Kozlov17, figs. 5 and 6].
 
 use crate::fixtures::{Body, Random, TIGHT, farthest};
 use crate::*;

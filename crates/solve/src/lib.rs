@@ -25,6 +25,8 @@ mod dynamics_tests;
 #[cfg(test)]
 mod fixtures;
 #[cfg(test)]
+mod motion_tests;
+#[cfg(test)]
 mod statics_tests;
 
 pub use diffuse::{Diffusion, Harmonic};
