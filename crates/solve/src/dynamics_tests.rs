@@ -183,6 +183,34 @@ fn the_dial_leads_from_conventional_to_rebalanced() {
     }
 }
 
+/// One step of a swinging bar against the two solves of [Kozlov17, alg. 1], the second by Newton's method.
+#[test]
+fn a_swinging_bar_keeps_velocity_and_inertial_force_while_it_changes() {
+    let hanging = &HANGING[1];
+    let (body, loads) = (&hanging.body, &hanging.loads);
+    let options = StepOptions { solve: TIGHT, ..StepOptions::default() };
+    // It falls from its rest shape; both go the same way until one of them grows.
+    let [mut same, mut grows] = [0, 1].map(|_| body.start(options));
+    for _ in 0..15 {
+        for moving in [&mut same, &mut grows] {
+            moving.step(&body.first, Rigid::IDENTITY, DT, loads, &silent).unwrap();
+        }
+    }
+    let fly = |(x, v): (&DVec3, &DVec3)| *x + DT * *v;
+    let flight: Vec<DVec3> = same.positions().iter().zip(same.velocities()).map(fly).collect();
+    let next = &hanging.configurations[10];
+    same.step(&body.first, Rigid::IDENTITY, DT, loads, &silent).unwrap();
+    grows.step(next, Rigid::IDENTITY, DT, loads, &silent).unwrap();
+    assert!(same.velocities() == grows.velocities(), "velocities differ");
+    let inertial = |i: usize| (same.positions()[i] - flight[i]) * (body.masses[i] / (DT * DT));
+    let left: Vec<DVec3> = (0..flight.len()).map(|i| loads[i] - inertial(i)).collect();
+    let balanced = body.equilibrium(next, &left, grows.positions());
+    let without = body.equilibrium(next, loads, grows.positions());
+    let (apart, share) = (farthest(grows.positions(), &balanced), farthest(&without, &balanced));
+    assert!(share > 0.001, "inertial forces bend the bar by {share} m only, which shows nothing");
+    assert!(apart < 1e-9, "{apart:e} m from the balance of inertial forces, which bend the bar by {share} m");
+}
+
 #[test]
 fn tolerances_decide_how_far_from_equilibrium_a_rebalanced_bar_is() {
     for hanging in HANGING.iter() {
