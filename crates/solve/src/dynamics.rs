@@ -192,6 +192,7 @@ impl Dynamics {
     ) -> Result<(), SolveError> {
         check_length("positions", positions.len(), self.masses.len())?;
         check_length("velocities", velocities.len(), self.masses.len())?;
+        check_length("rest positions", configuration.rest.len(), self.masses.len())?;
         self.tissue = tissue(&self.tets, &configuration, &self.options)?;
         (self.configuration, self.positions, self.velocities, self.frame) =
             (configuration, positions, velocities, frame);
@@ -220,6 +221,7 @@ impl Dynamics {
         progress: &Progress,
     ) -> Result<StepReport, SolveError> {
         check_values("step (seconds)", [dt_secs].into_iter())?;
+        check_length("rest positions", next.rest.len(), self.masses.len())?;
         let mut report = StepReport { converged: true, ..StepReport::default() };
         let h = dt_secs;
         let same = *next == self.configuration;

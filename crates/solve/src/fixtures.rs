@@ -1,9 +1,16 @@
-//! What tests share: random numbers, bars of tets, derivative checks.
+//! What tests share: random numbers, bars of tets, bodies to set in motion, derivative checks.
 
+use crate::dynamics::{Configuration, Dynamics, StepOptions};
 use crate::energy::Energy;
+use crate::newton::{Options, minimize};
+use crate::springs::lumped_masses;
+use crate::system::{Problem, System};
+use crate::tissue::{Barrier, Tissue};
 use glam::{DMat3, DQuat, DVec3};
 use risorius_linalg::ElementBlocks;
 use risorius_linalg::sparse::block_index;
+use risorius_mesh::Rigid;
+use risorius_mesh::progress::silent;
 use risorius_mesh::tets::TetMesh;
 
 /// A multiplicative generator.
@@ -62,6 +69,69 @@ pub fn bar(cells: [usize; 3], size: DVec3) -> TetMesh {
         }
     }
     mesh
+}
+
+/// A bar to set in motion, at rest and of one material.
+pub struct Body {
+    pub mesh: TetMesh,
+    pub held: Vec<bool>,
+    pub masses: Vec<f64>,
+    pub first: Configuration,
+}
+
+impl Body {
+    /// Of 1000 kg/m^3.
+    pub fn bar(cells: [usize; 3], size: DVec3, hold: impl Fn(DVec3) -> bool, mu: f64, lambda: f64) -> Self {
+        let mesh = bar(cells, size);
+        let (held, n) = (mesh.nodes.iter().map(|&p| hold(p)).collect(), mesh.tets.len());
+        let first = Configuration { rest: mesh.nodes.clone(), mu: vec![mu; n], lambda: vec![lambda; n] };
+        Self { masses: lumped_masses(&mesh, 1000.0), mesh, held, first }
+    }
+
+    /// A zero for each node.
+    pub fn zeros(&self) -> Vec<DVec3> {
+        vec![DVec3::ZERO; self.masses.len()]
+    }
+
+    /// The force of each node at an acceleration.
+    pub fn weight(&self, acceleration: DVec3) -> Vec<DVec3> {
+        self.masses.iter().map(|m| *m * acceleration).collect()
+    }
+
+    /// At rest, in the world.
+    pub fn start(&self, options: StepOptions) -> Dynamics {
+        self.start_at(&self.mesh.nodes, &self.zeros(), Rigid::IDENTITY, options)
+    }
+
+    /// In a state.
+    pub fn start_at(&self, x: &[DVec3], velocities: &[DVec3], frame: Rigid, options: StepOptions) -> Dynamics {
+        let (first, v) = (self.first.clone(), velocities.to_vec());
+        let mut body =
+            Dynamics::prepare(&self.mesh.tets, &self.masses, &self.held, first.clone(), frame, v.clone(), options)
+                .unwrap();
+        body.resume(first, x.to_vec(), v, frame).unwrap();
+        body
+    }
+
+    /// The minimum of the elastic energy of `at` under `loads`, found by Newton's method from `x`.
+    pub fn equilibrium(&self, at: &Configuration, loads: &[DVec3], x: &[DVec3]) -> Vec<DVec3> {
+        let tissue = Tissue::prepare(&self.mesh.tets, &at.rest, None, &at.mu, &at.lambda, Barrier::default()).unwrap();
+        let system = System::prepare(&self.held, &[&self.mesh.tets]).unwrap();
+        let problem = Problem { system: &system, energies: &[&tissue], loads };
+        let mut x = x.to_vec();
+        let report = minimize(&problem, &mut x, &TIGHT, &silent).unwrap();
+        assert!(report.converged(), "{report:?}");
+        x
+    }
+}
+
+/// Tolerances close to rounding.
+pub const TIGHT: Options =
+    Options { force_tolerance: 1e-11, step_tolerance: 1e-13, max_iterations: 50, allow_inversion: false };
+
+/// The longest distance between nodes of the same index.
+pub fn farthest(a: &[DVec3], b: &[DVec3]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a.distance(*b)).fold(0.0, f64::max)
 }
 
 fn gradient_of(energy: &dyn Energy, x: &[DVec3]) -> (f64, [DVec3; 4]) {

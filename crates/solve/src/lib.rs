@@ -21,7 +21,11 @@ pub mod untangle;
 
 mod descent;
 #[cfg(test)]
+mod dynamics_tests;
+#[cfg(test)]
 mod fixtures;
+#[cfg(test)]
+mod motion_tests;
 #[cfg(test)]
 mod statics_tests;
 
