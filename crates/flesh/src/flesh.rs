@@ -89,6 +89,25 @@ impl Flesh {
     pub fn is_held(&self, node: usize) -> bool {
         matches!(self.bound(node), Bound::Cranium | Bound::Mandible | Bound::Border)
     }
+
+    /// Which nodes physics leaves where they rest in each pose: held ones, those around the jaw joint, where muscle hangs
+    /// the flesh on bone that is not there, and pieces of the volume that nothing else holds.
+    pub fn kinematic_nodes(&self) -> Vec<bool> {
+        let mut kinematic: Vec<bool> =
+            (0..self.n_nodes()).map(|n| self.is_held(n) || self.bound(n) == Bound::Joint).collect();
+        let mut supported = kinematic.clone();
+        let neighbors = self.mesh().neighbors();
+        let mut work: Vec<u32> = (0..self.n_nodes() as u32).filter(|&n| supported[n as usize]).collect();
+        while let Some(n) = work.pop() {
+            for &m in neighbors.of(n as usize) {
+                if !std::mem::replace(&mut supported[m as usize], true) {
+                    work.push(m);
+                }
+            }
+        }
+        kinematic.iter_mut().zip(supported).for_each(|(k, supported)| *k |= !supported);
+        kinematic
+    }
 }
 
 impl SkinEmbedding {

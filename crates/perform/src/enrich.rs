@@ -1,8 +1,8 @@
 //! A clip played through flesh: dynamic rebalancing of a face [Kozlov17, alg. 1].
 //!
 //! Each frame of the clip has a rest volume `X(w)` and a stiffness `P(w)`; between frames both go on straight lines. Steps
-//! of at most `dt_secs` lead from frame to frame ([`risorius_solve::Dynamics`]). Nodes on skull, jaw and border are held
-//! where they rest; the head's motion turns the frame in which all of this is told. Gravity is counted as the
+//! of at most `dt_secs` lead from frame to frame ([`risorius_solve::Dynamics`]). Nodes on skull, jaw and border, and those
+//! around the jaw joint, are held where they rest; the head's motion turns the frame in which all of this is told. Gravity is counted as the
 //! artist meant it: a head that is upright has the shape that was sculpted, so only its *change* relative to the
 //! head pulls, `m (R^-1 g - g)`.
 //!
@@ -282,7 +282,7 @@ impl<'a> Player<'a> {
         let carried =
             |&p: &DVec3| if here == soon { DVec3::ZERO } else { (soon.apply(p) - here.apply(p)) / options.dt_secs };
         let velocities = first.rest.iter().map(carried).collect();
-        let held: Vec<bool> = (0..self.masses.len()).map(|n| self.face.flesh.is_held(n)).collect();
+        let held = self.face.flesh.kinematic_nodes();
         let step = StepOptions {
             dt_secs: options.dt_secs,
             rebalance: options.rebalance,
