@@ -17,6 +17,7 @@ pub struct TetMesh {
 }
 
 /// The matrix `[x1-x0, x2-x0, x3-x0]` of a tet; its determinant is six times the signed volume.
+#[inline]
 pub fn edge_matrix(positions: &[DVec3], tet: [u32; 4]) -> DMat3 {
     let [a, b, c, d] = tet.map(|v| positions[v as usize]);
     DMat3::from_cols(b - a, c - a, d - a)

@@ -65,7 +65,7 @@ impl Default for StepOptions {
             rebalance: 1.0,
             damping: 0.0,
             barrier: Barrier { strength: 3000.0, threshold: 0.2 },
-            solve: Options { force_tolerance: 2e-6, step_tolerance: 1e-8, ..Options::default() },
+            solve: Options { force_tolerance: 2e-6, step_tolerance: 1e-7, ..Options::default() },
         }
     }
 }
@@ -104,6 +104,8 @@ pub struct Dynamics {
     positions: Vec<DVec3>,
     velocities: Vec<DVec3>,
     frame: Rigid,
+    /// How the displacement from rest changed in the last step; the next one begins as if it went on.
+    drift: Vec<DVec3>,
 }
 
 /// A configuration with its energy.
@@ -162,6 +164,7 @@ impl Dynamics {
             factored: first.clone(),
             configuration: first,
             tissue,
+            drift: vec![DVec3::ZERO; velocities.len()],
             velocities,
             frame,
         })
@@ -194,6 +197,7 @@ impl Dynamics {
         check_length("velocities", velocities.len(), self.masses.len())?;
         check_length("rest positions", configuration.rest.len(), self.masses.len())?;
         self.tissue = tissue(&self.tets, &configuration, &self.options)?;
+        self.drift.fill(DVec3::ZERO);
         (self.configuration, self.positions, self.velocities, self.frame) =
             (configuration, positions, velocities, frame);
         Ok(())
@@ -263,6 +267,9 @@ impl Dynamics {
             nodes.clone().for_each(|i| velocities[i] = carried(i) + (velocities[i] - carried(i)) * keep);
         }
         report.kinetic = nodes.map(|i| 0.5 * self.masses[i] * (velocities[i] - carried(i)).length_squared()).sum();
+        for (i, drift) in self.drift.iter_mut().enumerate() {
+            *drift = (x[i] - next.rest[i]) - (self.positions[i] - self.configuration.rest[i]);
+        }
         (self.positions, self.velocities, self.frame) = (x, velocities, frame);
         if let Some(tissue) = new_tissue {
             self.tissue = tissue;
@@ -298,7 +305,21 @@ impl Dynamics {
     ) -> Result<Vec<DVec3>, SolveError> {
         let energies: [&dyn Energy; 2] = [place.tissue, inertia];
         let problem = Problem { system: &self.system, energies: &energies, loads: push.forces };
+        let held = self.system.held();
+        let onward = |i: usize| if held[i] { self.positions[i] } else { self.positions[i] + self.drift[i] };
+        let ahead: Vec<DVec3> = (0..held.len()).map(onward).collect();
         let mut x = self.start(&problem, place, &self.positions);
+        if problem.smallest_det(&ahead) > UPRIGHT {
+            let ahead = self.start(&problem, place, &ahead);
+            let mut evaluation = problem.new_evaluation();
+            let mut energy = |x: &[DVec3]| {
+                problem.evaluate(x, &mut evaluation);
+                problem.energy(x, &evaluation).0
+            };
+            if energy(&ahead) < energy(&x) {
+                x = ahead;
+            }
+        }
         let solved = timed(&mut report.times[1], || self.solve(&problem, &self.dynamic, &mut x, push.progress))?;
         report.iterations[0] += solved.iterations;
         report.note(&solved);

@@ -8,6 +8,7 @@ use glam::DMat3;
 
 /// The largest `t <= 1` such that `det(edges + s motion) > 0` for all `s < t`; infinite if that holds up to 1, and
 /// infinite for tets that are flat or inverted at 0.
+#[inline]
 pub fn largest_upright_step(edges: DMat3, motion: DMat3) -> f64 {
     let (a, b) = ([edges.x_axis, edges.y_axis, edges.z_axis], [motion.x_axis, motion.y_axis, motion.z_axis]);
     let (ab, bb) = (a[1].cross(a[2]), b[1].cross(b[2]));

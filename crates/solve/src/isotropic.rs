@@ -109,12 +109,14 @@ fn turned_block(ga: DVec3, gb: DVec3, same: DVec3, swapped: DVec3, stretch: DMat
 }
 
 /// Derivatives at the four nodes from the first Piola-Kirchhoff stress: `weight * P g_a`.
+#[inline]
 pub fn tet_gradient(stress: DMat3, inverse_rest: DMat3, weight: f64) -> [DVec3; 4] {
     let m = stress * inverse_rest.transpose() * weight;
     [-(m.x_axis + m.y_axis + m.z_axis), m.x_axis, m.y_axis, m.z_axis]
 }
 
 /// The cofactor matrix `det(F) F^-T`, also where F has no inverse.
+#[inline]
 pub fn cofactor(f: DMat3) -> DMat3 {
     DMat3::from_cols(f.y_axis.cross(f.z_axis), f.z_axis.cross(f.x_axis), f.x_axis.cross(f.y_axis))
 }

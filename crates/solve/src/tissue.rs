@@ -41,6 +41,7 @@ impl Default for Barrier {
 
 impl Barrier {
     /// Value and two derivatives at a volume ratio.
+    #[inline]
     pub fn at(&self, r: f64) -> [f64; 3] {
         if self.strength == 0.0 || r >= self.threshold {
             return [0.0; 3];
@@ -125,11 +126,13 @@ impl Tissue {
         &self.rest
     }
 
+    #[inline]
     fn gradient_of(&self, x: &[DVec3], tet: usize) -> DMat3 {
         edge_matrix(x, self.tets[tet]) * self.rest.inverse[tet]
     }
 
     /// The part of the energy density that depends on `det F` only, with its two derivatives.
+    #[inline]
     fn of_volume(&self, tet: usize, det: f64) -> [f64; 3] {
         let (c, lambda) = (self.ratio[tet], self.lambda[tet]);
         let excess = c * det - 1.0;
@@ -207,6 +210,7 @@ impl Energy for Tissue {
 }
 
 /// `tr(E^2)` of a symmetric matrix.
+#[inline]
 fn squared(e: DMat3) -> f64 {
     e.x_axis.length_squared() + e.y_axis.length_squared() + e.z_axis.length_squared()
 }

@@ -22,6 +22,11 @@ fn desk(names: &[&str]) -> Desk {
     desk
 }
 
+/// A desk with the built-in head and few of its shapes, for other verbs.
+pub fn few_shapes() -> Desk {
+    desk(&FEW)
+}
+
 fn with_shapes(names: &[&str]) -> risorius_rig::Rig {
     let mut rig = built_in().rig.clone();
     rig.sliders.retain(|s| names.contains(&s.name.as_str()));

@@ -10,7 +10,7 @@ fn help_and_version_are_no_errors() {
     let desk = Desk::new();
     let help = desk.ok(&["--help"]);
     assert!(help.starts_with("Physics for face rigs"), "{help}");
-    for verb in ["demo", "inspect", "build", "convert", "pose", "attenuate", "interference", "render"] {
+    for verb in ["demo", "inspect", "build", "convert", "pose", "perform", "attenuate", "interference", "render"] {
         assert!(help.contains(verb));
         assert!(desk.ok(&[verb, "--help"]).contains("--json"));
     }

@@ -14,6 +14,7 @@ mod face;
 mod inspect;
 mod interference;
 mod many_shapes;
+mod perform;
 mod pose;
 mod real_heads;
 mod render;
