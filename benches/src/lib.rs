@@ -45,13 +45,18 @@ pub fn read_bandwidth(n_bytes: usize) -> f64 {
     (4 * buffer.len()) as f64 / seconds
 }
 
-/// A real head, or `None` after saying that `RISORIUS_DATA` is not set.
-pub fn head(path: &str) -> Option<Rig> {
-    let Some(data) = std::env::var_os("RISORIUS_DATA").map(PathBuf::from) else {
+/// A file among the real heads and recordings, or `None` after saying that `RISORIUS_DATA` is not set.
+pub fn data_file(path: &str) -> Option<PathBuf> {
+    let data = std::env::var_os("RISORIUS_DATA").map(PathBuf::from);
+    if data.is_none() {
         println!("({path}: skipped, RISORIUS_DATA is not set)");
-        return None;
-    };
-    match open_rig(&data.join(path), &OpenOptions::default(), &silent) {
+    }
+    Some(data?.join(path))
+}
+
+/// A real head, or `None` after saying why not.
+pub fn head(path: &str) -> Option<Rig> {
+    match open_rig(&data_file(path)?, &OpenOptions::default(), &silent) {
         Ok(file) => Some(file.rig),
         Err(error) => {
             println!("({path}: {error})");

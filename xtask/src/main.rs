@@ -9,9 +9,9 @@ mod tidy;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-const USAGE: &str = "usage: cargo xtask test [--full] | tidy | bench [evaluate|attenuate|face] | pictures";
+const USAGE: &str = "usage: cargo xtask test [--full] | tidy | bench [evaluate|attenuate|face|perform] | pictures";
 
-const BENCHES: [&str; 3] = ["evaluate", "attenuate", "face"];
+const BENCHES: [&str; 4] = ["evaluate", "attenuate", "face", "perform"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -6,6 +6,7 @@
 
 use crate::flesh::Flesh;
 use glam::{DMat3, DVec3};
+use rayon::prelude::*;
 use risorius_mesh::tets::edge_matrix;
 use risorius_solve::untangle::{UntangleOptions, untangle};
 use risorius_solve::{SolveError, TissueRest};
@@ -62,8 +63,11 @@ impl<'a> RestVolumes<'a> {
 
     /// The smallest relative volume and its tet.
     pub fn worst(&self, positions: &[DVec3]) -> (f64, usize) {
-        let all = (0..self.rest.volume.len()).map(|t| (self.j(positions, t), t));
-        all.fold((f64::INFINITY, 0), |best, this| if this.0 < best.0 || this.0.is_nan() { this } else { best })
+        // One that is not a number is the worst; of equals, the first.
+        let key = |(j, t): (f64, usize)| (if j.is_nan() { f64::NEG_INFINITY } else { j }, t);
+        let worse = |a: (f64, usize), b: (f64, usize)| if key(b) < key(a) { b } else { a };
+        let all = (0..self.rest.volume.len()).into_par_iter().with_min_len(1024);
+        all.map(|t| (self.j(positions, t), t)).reduce(|| (f64::INFINITY, 0), worse)
     }
 
     /// The rest state for these strengths, repaired where needed.

@@ -19,7 +19,7 @@ use risorius_mesh::Rigid;
 use risorius_mesh::progress::{Cancelled, Progress, tick};
 use risorius_rig::Evaluator;
 use risorius_solve::springs::lumped_masses;
-use risorius_solve::{Configuration, Dynamics, SolveError, StepOptions, StepReport};
+use risorius_solve::{Configuration, Dynamics, Options, SolveError, StepOptions, StepReport};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -38,11 +38,24 @@ pub struct EnrichOptions {
     pub density: f64,
     /// Gravity, m/s^2, downwards in the world.
     pub gravity: f64,
+    /// When a solve is done.
+    pub solve: Options,
+    /// Newton's method alone: slow, for comparison.
+    pub reference: bool,
 }
 
 impl Default for EnrichOptions {
     fn default() -> Self {
-        Self { dt_secs: 1.0 / 300.0, rebalance: 1.0, damping: 0.0, stiffness: 1.0, density: 1100.0, gravity: 9.81 }
+        Self {
+            dt_secs: 1.0 / 300.0,
+            rebalance: 1.0,
+            damping: 0.0,
+            stiffness: 1.0,
+            density: 1100.0,
+            gravity: 9.81,
+            solve: StepOptions::default().solve,
+            reference: false,
+        }
     }
 }
 
@@ -84,6 +97,10 @@ pub struct FrameReport {
     pub vertex: u32,
     /// Time taken, seconds.
     pub seconds: f64,
+    /// Of that: rest shapes, dynamic solves, static solves, factorizations.
+    pub stage_secs: [f64; 4],
+    /// The slowest step, seconds.
+    pub slowest_step_secs: f64,
 }
 
 /// Why a performance ends early; frames handed over before are good.
@@ -287,6 +304,8 @@ impl<'a> Player<'a> {
             dt_secs: options.dt_secs,
             rebalance: options.rebalance,
             damping: options.damping,
+            solve: options.solve,
+            reference: options.reference,
             ..StepOptions::default()
         };
         let tets = &self.face.flesh.tets;
@@ -333,8 +352,12 @@ impl<'a> Player<'a> {
         let next = self.between(way.ends, to)?;
         let frame = self.performance.head.at(way.from_secs + way.span * to);
         let forces = self.forces(&frame);
+        let begin = Instant::now();
         match body.step(&next, frame, way.span * (to - from), &forces, progress) {
-            Ok(step) => report.add(&step),
+            Ok(step) => {
+                report.add(&step);
+                report.slowest_step_secs = report.slowest_step_secs.max(begin.elapsed().as_secs_f64());
+            }
             Err(cancelled @ SolveError::Cancelled(_)) => return Err(cancelled),
             Err(cause) if depth == HALVINGS => return Err(cause),
             Err(_) => {
@@ -410,5 +433,8 @@ impl FrameReport {
         self.residual = self.residual.max(step.residual);
         self.smallest_det = self.smallest_det.min(step.smallest_det);
         (self.elastic, self.kinetic) = (step.elastic, step.kinetic);
+        for (sum, time) in self.stage_secs.iter_mut().zip(step.times) {
+            *sum += time.as_secs_f64();
+        }
     }
 }

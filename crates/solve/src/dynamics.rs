@@ -56,6 +56,8 @@ pub struct StepOptions {
     pub barrier: Barrier,
     /// When a solve is done.
     pub solve: Options,
+    /// Newton's method alone: slow, for comparison.
+    pub reference: bool,
 }
 
 impl Default for StepOptions {
@@ -66,6 +68,7 @@ impl Default for StepOptions {
             damping: 0.0,
             barrier: Barrier { strength: 3000.0, threshold: 0.2 },
             solve: Options { force_tolerance: 2e-6, step_tolerance: 1e-7, ..Options::default() },
+            reference: false,
         }
     }
 }
@@ -124,7 +127,7 @@ struct Push<'a> {
 const UPRIGHT: f64 = 0.02;
 
 /// Iterations after which factors are made anew for the configuration of the moment.
-const SLOW: usize = 40;
+const SLOW: usize = 24;
 
 /// Iterations of quasi-Newton before Newton's method takes over.
 const PATIENCE: usize = 150;
@@ -372,6 +375,9 @@ impl Dynamics {
         x: &mut [DVec3],
         progress: &Progress,
     ) -> Result<Report, SolveError> {
+        if self.options.reference {
+            return minimize(problem, x, &self.options.solve, progress);
+        }
         let quick = Options { max_iterations: PATIENCE, ..self.options.solve };
         let first = minimize_quasi(problem, factor, x, &quick, progress)?;
         if first.converged() {

@@ -19,6 +19,7 @@ use crate::inversion::largest_upright_step;
 use crate::isotropic::{Spectrum, cofactor, symmetric, tet_blocks, tet_gradient, tet_laplacian};
 use crate::{SolveError, check_length, check_values};
 use glam::{DMat3, DVec3};
+use rayon::prelude::*;
 use risorius_linalg::{ElementBlocks, Stencil, svd};
 use risorius_mesh::tets::edge_matrix;
 use std::ops::Range;
@@ -70,14 +71,14 @@ pub struct TissueRest {
 impl TissueRest {
     /// Fails if a tet is flat or inverted.
     pub fn prepare(tets: &[Stencil], rest: &[DVec3]) -> Result<Self, SolveError> {
-        let edges: Vec<DMat3> = tets.iter().map(|&tet| edge_matrix(rest, tet)).collect();
-        let volume: Vec<f64> = edges.iter().map(|e| e.determinant() / 6.0).collect();
+        let edges = tets.par_iter().with_min_len(1024).map(|&tet| edge_matrix(rest, tet));
+        let (inverse, volume): (Vec<DMat3>, Vec<f64>) = edges.map(|e| (e.inverse(), e.determinant() / 6.0)).unzip();
         let bad = |v: f64| !v.is_finite() || v <= 0.0;
         let count = volume.iter().filter(|&&v| bad(v)).count();
         if let Some(first) = volume.iter().position(|&v| bad(v)) {
             return Err(SolveError::BadRest { first, count });
         }
-        Ok(Self { inverse: edges.iter().map(DMat3::inverse).collect(), volume })
+        Ok(Self { inverse, volume })
     }
 }
 

@@ -1,0 +1,116 @@
+//! Performing: one step of [Kozlov17, alg. 1] on the ICT head while it talks and turns, mean and worst, by stages, beside
+//! the paper's time; and how far the fast solves end from full Newton to a tight tolerance.
+//!
+//! Takes numbers of nodes as arguments; 9000 without.
+
+use risorius_anatomy::head::{self, Identity};
+use risorius_benches::{data_file, head as open_rig};
+use risorius_flesh::{BuildOptions, Face, Surroundings, build};
+use risorius_io::clip_csv::ClipOptions;
+use risorius_io::open::{open_clip, open_head};
+use risorius_mesh::progress::silent;
+use risorius_perform::{EnrichOptions, FrameReport, HeadPath, Performance, enrich};
+use risorius_rig::Rig;
+use std::ops::ControlFlow;
+
+/// Frames of the range of motion that are played: about 300 steps.
+const FRAMES: std::ops::Range<usize> = 2380..2440;
+
+/// Frames that are compared with the reference.
+const COMPARED: usize = 4;
+
+fn main() {
+    let nodes: Vec<usize> = std::env::args().skip(1).filter_map(|n| n.parse().ok()).collect();
+    let nodes = if nodes.is_empty() { vec![9000] } else { nodes };
+    let (Some(rig), Some(clip), Some(motion)) = (
+        open_rig("ict_facekit/ict_expressions.glb"),
+        data_file("performances/livelink_rom.csv"),
+        data_file("head_motion/42_01_head.csv"),
+    ) else {
+        return;
+    };
+    let clip = open_clip(&clip, &ClipOptions::default(), &silent).map(|c| c.clip);
+    let motion = open_head(&motion, None, 1.0, &ClipOptions::default(), &silent);
+    let (Ok(clip), Ok(mut motion)) = (clip, motion) else { return println!("the recordings do not open") };
+    // Its second second, with the fastest turns, while the clip talks.
+    motion.times_secs.iter_mut().for_each(|t| *t += clip.times_secs[FRAMES.start] - 1.0);
+    let Ok((weights, _)) = clip.bind(&rig) else { return println!("the clip does not fit the rig") };
+    let sliders = rig.sliders.len();
+    for n in nodes {
+        let Some(face) = face(&rig, n) else { continue };
+        let performance = |frames: usize| Performance {
+            times_secs: &clip.times_secs[FRAMES.start..FRAMES.start + frames],
+            weights: &weights[FRAMES.start * sliders..(FRAMES.start + frames) * sliders],
+            head: HeadPath::prepare(&motion, 0.01),
+        };
+        tell(&face, &performance(FRAMES.len()));
+        compare(&face, &performance(COMPARED));
+    }
+}
+
+fn face(rig: &Rig, nodes: usize) -> Option<Face> {
+    let mut options = BuildOptions::default();
+    options.volume.nodes = nodes;
+    let around = Surroundings { progress: &silent, store: &(), peak_mb: &|| 0.0 };
+    build(rig, &head::build(&Identity::default()), &options, &around)
+        .map_err(|error| println!("no face of {nodes} nodes: {error}"))
+        .ok()
+}
+
+/// Frames and reports.
+type Played = (Vec<Vec<[f32; 3]>>, Vec<FrameReport>);
+
+fn play(face: &Face, performance: &Performance, options: &EnrichOptions) -> Played {
+    let mut played: Played = Default::default();
+    let mut sink = |_: usize, vertices: &[[f32; 3]], report: &FrameReport| {
+        played.0.push(vertices.to_vec());
+        played.1.push(*report);
+        ControlFlow::Continue(())
+    };
+    if let Err(error) = enrich(face, performance, options, &mut sink, &silent) {
+        println!("  stopped: {error}");
+    }
+    played
+}
+
+fn tell(face: &Face, performance: &Performance) {
+    let (_, reports) = play(face, performance, &EnrichOptions::default());
+    let steps = reports.iter().map(|r| r.steps).sum::<usize>().max(1) as f64;
+    let per_step = |f: &dyn Fn(&FrameReport) -> f64| reports.iter().map(f).sum::<f64>() / steps;
+    let milliseconds = |f: &dyn Fn(&FrameReport) -> f64| 1000.0 * per_step(f);
+    let stage = |k: usize| milliseconds(&|r| r.stage_secs[k]);
+    println!("ICT head, {} nodes, {} tets, {steps} steps", face.flesh.n_nodes(), face.flesh.tets.len());
+    println!(
+        "  a step takes {:.1} ms, {:.1} at worst; the paper up to 4000 (9k nodes, another machine); the aim is 40",
+        milliseconds(&|r| r.seconds),
+        1000.0 * reports.iter().map(|r| r.slowest_step_secs).fold(0.0, f64::max)
+    );
+    println!(
+        "  rest shapes {:.1} ms, dynamic solves {:.1} ({:.1} iterations), static solves {:.1} ({:.1} iterations), factors {:.1}",
+        stage(0),
+        stage(1),
+        per_step(&|r| r.iterations[0] as f64),
+        stage(2),
+        per_step(&|r| r.iterations[1] as f64),
+        stage(3)
+    );
+}
+
+fn compare(face: &Face, performance: &Performance) {
+    let usual = EnrichOptions::default();
+    let mut tight = EnrichOptions { reference: true, ..usual };
+    (tight.solve.force_tolerance, tight.solve.step_tolerance) = (1e-10, 1e-12);
+    let (fast, _) = play(face, performance, &usual);
+    let (exact, reports) = play(face, performance, &tight);
+    let mm = 1000.0 * face.rig.space.meters_per_unit;
+    let apart = |a: &[f32; 3], b: &[f32; 3]| (0..3).map(|k| f64::from(a[k] - b[k]).powi(2)).sum::<f64>().sqrt();
+    let pairs = fast.iter().flatten().zip(exact.iter().flatten());
+    let worst = pairs.map(|(a, b)| mm * apart(a, b)).fold(0.0, f64::max);
+    let moved = reports.iter().map(|r| r.max_mm).fold(0.0, f64::max);
+    let steps = reports.iter().map(|r| r.steps).sum::<usize>().max(1) as f64;
+    println!(
+        "  Newton's method to 1e-10 N takes {:.0} ms a step; after {} frames the fast way is {worst:.4} mm from it, of {moved:.2} mm moved\n",
+        1000.0 * reports.iter().map(|r| r.seconds).sum::<f64>() / steps,
+        performance.times_secs.len()
+    );
+}
