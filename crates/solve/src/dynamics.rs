@@ -67,7 +67,7 @@ impl Default for StepOptions {
             rebalance: 1.0,
             damping: 0.0,
             barrier: Barrier { strength: 3000.0, threshold: 0.2 },
-            solve: Options { force_tolerance: 2e-6, step_tolerance: 1e-7, ..Options::default() },
+            solve: Options { force_tolerance: 5e-6, step_tolerance: 3e-7, ..Options::default() },
             reference: false,
         }
     }
