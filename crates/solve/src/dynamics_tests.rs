@@ -219,7 +219,7 @@ fn tolerances_decide_how_far_from_equilibrium_a_rebalanced_bar_is() {
         let by_force = hanging.deviation(1.0, Options { step_tolerance: 1e-9, ..usual });
         // A short step of quasi-Newton does not mean that the minimum is near: steps of 1e-6 m leave 50 micrometers.
         assert!(by_step < 2e-5, "{by_step:e} m with a step tolerance of {} m", usual.step_tolerance);
-        assert!(by_force < 1.5e-6, "{by_force:e} m with a force tolerance of {} N", usual.force_tolerance);
+        assert!(by_force < 5e-6, "{by_force:e} m with a force tolerance of {} N", usual.force_tolerance);
     }
 }
 
