@@ -4,13 +4,12 @@ use crate::files::{expect_ending, extension, in_file};
 use crate::pose::ClipArgs;
 use crate::rig_args::{mapping_to_json, mapping_to_text};
 use crate::session::{Failure, Report, Session};
-use crate::takes::{CACHES, FRAMES, file_triangles, in_file_order, shifted_head, take_writer};
+use crate::takes::{CACHES, FRAMES, Frames, header_of, in_file_order, shifted_head, take_writer};
 use clap::Args;
 use risorius_io::gltf::{MAX_TAKE_FRAMES, TakeOptions, write_take_glb};
 use risorius_io::output::write_whole;
-use risorius_io::take_out::TakeHeader;
 use risorius_perform::{EnrichOptions, FrameReport, HeadPath, Performance, enrich};
-use risorius_rig::{HeadMotion, Part, Rig, Take};
+use risorius_rig::{HeadMotion, Rig, Take};
 use serde_json::json;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -132,19 +131,13 @@ impl Arguments {
 fn write(rig: &Rig, take: &Take, head: Option<&HeadMotion>, output: &Path) -> Result<(), Failure> {
     match extension(output).as_str() {
         ending @ ("glb" | "gltf") => {
-            let frames = crate::takes::Frames { times_secs: &take.times_secs, weights: &[], head };
+            let frames = Frames { times_secs: &take.times_secs, weights: &[], head };
             let head = shifted_head(&frames);
             let options = TakeOptions { as_text: ending == "gltf", head: head.as_ref(), ..TakeOptions::default() };
             Ok(write_whole(output, &write_take_glb(rig, take, &options)?)?)
         }
         _ => {
-            let header = TakeHeader {
-                path: output.to_path_buf(),
-                times_secs: take.times_secs.clone(),
-                n_vertices: rig.parts.iter().map(Part::n_file_vertices).sum(),
-                triangles: file_triangles(rig),
-            };
-            let mut writer = take_writer(output, header)?;
+            let mut writer = take_writer(output, header_of(rig, output, &take.times_secs))?;
             for frame in 0..take.n_frames() {
                 writer.frame(&in_file_order(rig, take.frame(frame)))?;
             }

@@ -100,13 +100,7 @@ fn evaluate_take(evaluator: &Evaluator, frames: &Frames, session: &Session) -> R
 }
 
 fn stream(rig: &Rig, evaluator: &Evaluator, frames: &Frames, path: &Path, session: &Session) -> Result<(), Failure> {
-    let header = TakeHeader {
-        path: path.to_path_buf(),
-        times_secs: frames.times_secs.to_vec(),
-        n_vertices: rig.parts.iter().map(Part::n_file_vertices).sum(),
-        triangles: file_triangles(rig),
-    };
-    let mut writer = take_writer(path, header)?;
+    let mut writer = take_writer(path, header_of(rig, path, frames.times_secs))?;
     let mut positions = vec![[0.0; 3]; evaluator.n_vertices()];
     for f in 0..frames.times_secs.len() {
         tick(&session.progress(), "writing frames", f as f32 / frames.times_secs.len() as f32)?;
@@ -114,6 +108,16 @@ fn stream(rig: &Rig, evaluator: &Evaluator, frames: &Frames, path: &Path, sessio
         writer.frame(&in_file_order(rig, &positions))?;
     }
     Ok(writer.finish()?.finish()?)
+}
+
+/// What a take of `rig` begins with.
+pub fn header_of(rig: &Rig, path: &Path, times_secs: &[f64]) -> TakeHeader {
+    TakeHeader {
+        path: path.to_path_buf(),
+        times_secs: times_secs.to_vec(),
+        n_vertices: rig.parts.iter().map(Part::n_file_vertices).sum(),
+        triangles: file_triangles(rig),
+    }
 }
 
 /// A writer for the take at `path`, in the format of its ending.
@@ -133,7 +137,7 @@ pub fn in_file_order(rig: &Rig, positions: &[[f32; 3]]) -> Vec<[f32; 3]> {
 }
 
 /// Triangles over all parts' file vertices, one part after another.
-pub fn file_triangles(rig: &Rig) -> Vec<[u32; 3]> {
+fn file_triangles(rig: &Rig) -> Vec<[u32; 3]> {
     let mut first = 0;
     let mut all = Vec::new();
     for part in &rig.parts {

@@ -11,7 +11,7 @@ use crate::slits::Slits;
 use crate::volume::{Parts, Pose};
 use glam::DVec3;
 use risorius_mesh::embed::TetTree;
-use risorius_mesh::improve::{ImproveOptions, smooth};
+use risorius_mesh::improve::{ImproveOptions, outward_normals, smooth};
 use risorius_mesh::progress::Progress;
 use risorius_mesh::solid::Shell;
 use risorius_mesh::tets::edge_matrix;
@@ -86,11 +86,7 @@ pub fn fused(mesh: &TetMesh, middles: &[DVec3]) -> Vec<u32> {
 
 /// Moves the skin nodes of `tets` against their outward normals, as far as no element gets thin.
 fn draw_inwards(mesh: &mut TetMesh, bounds: &[Bound], tets: &[u32], volumes: &[f64]) {
-    let mut normals = vec![DVec3::ZERO; mesh.nodes.len()];
-    for face in mesh.boundary() {
-        let [a, b, c] = face.nodes.map(|v| mesh.nodes[v as usize]);
-        face.nodes.iter().for_each(|&v| normals[v as usize] += (b - a).cross(c - a));
-    }
+    let normals = outward_normals(mesh);
     let mut nodes: Vec<u32> = tets.iter().flat_map(|&t| mesh.tets[t as usize]).collect();
     nodes.sort_unstable();
     nodes.dedup();
@@ -98,7 +94,7 @@ fn draw_inwards(mesh: &mut TetMesh, bounds: &[Bound], tets: &[u32], volumes: &[f
     let around = risorius_mesh::tets::tets_of_nodes(mesh.nodes.len(), &mesh.tets);
     for v in nodes {
         let before = mesh.nodes[v as usize];
-        mesh.nodes[v as usize] = before - normals[v as usize].normalize_or_zero() * INSET;
+        mesh.nodes[v as usize] = before - normals[v as usize] * INSET;
         let thin = |&t: &u32| edge_matrix(&mesh.nodes, mesh.tets[t as usize]).determinant() < 0.1 * volumes[t as usize];
         if around.of(v as usize).iter().any(thin) {
             mesh.nodes[v as usize] = before;

@@ -169,7 +169,7 @@ fn independent(nodes: &[u32], tets: &[[u32; 4]], around: &Lists) -> Vec<Vec<u32>
 }
 
 /// Area-weighted normals of the boundary, zero inside.
-pub(crate) fn outward_normals(mesh: &TetMesh) -> Vec<DVec3> {
+pub fn outward_normals(mesh: &TetMesh) -> Vec<DVec3> {
     let mut normals = vec![DVec3::ZERO; mesh.nodes.len()];
     for b in mesh.boundary() {
         let [p, q, r] = b.nodes.map(|v| mesh.nodes[v as usize]);
