@@ -108,6 +108,24 @@ impl Bvh {
         }
     }
 
+    /// The same tree around other positions of the same vertices: quicker than a new one, and as good while the surface
+    /// keeps its shape roughly. Positions that are not finite are taken as they are and never found.
+    pub fn refit(&mut self, positions: &[[f32; 3]]) {
+        for (corners, (_, triangle)) in self.corners.iter_mut().zip(&self.triangles) {
+            *corners = triangle.map(|v| Vec3::from(positions[v as usize]));
+        }
+        // Children come after their parents.
+        for n in (0..self.nodes.len()).rev() {
+            let Node { first, count, .. } = self.nodes[n];
+            let first = first as usize;
+            self.nodes[n].bounds = if count > 0 {
+                Aabb::of(self.corners[first..first + count as usize].iter().flatten().copied())
+            } else {
+                self.nodes[n + 1].bounds.union(&self.nodes[first].bounds)
+            };
+        }
+    }
+
     /// The tree over single points: "triangle" i is `positions[i]` three times.
     pub fn of_points(positions: &[[f32; 3]]) -> Self {
         let points: Vec<[u32; 3]> = (0..positions.len() as u32).map(|v| [v; 3]).collect();

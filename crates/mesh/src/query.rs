@@ -40,15 +40,26 @@ impl Bvh {
         self.closest_of(p, max_distance, |_| true)
     }
 
-    /// The point closest to `p` on the triangles that `accept` takes.
-    pub fn closest_where(&self, p: DVec3, accept: impl Fn(u32) -> bool) -> Option<Closest> {
-        self.closest_of(p, f64::INFINITY, accept)
+    /// The point closest to `p` within `max_distance` on the triangles that `accept` takes, by number and vertices.
+    pub fn closest_within(
+        &self,
+        p: DVec3,
+        max_distance: f64,
+        accept: impl Fn(u32, [u32; 3]) -> bool,
+    ) -> Option<Closest> {
+        self.closest_of(p, max_distance, |slot| accept(self.triangles[slot].0, self.triangles[slot].1))
     }
 
-    fn closest_of(&self, p: DVec3, max_distance: f64, accept: impl Fn(u32) -> bool) -> Option<Closest> {
+    /// The point closest to `p` on the triangles that `accept` takes.
+    pub fn closest_where(&self, p: DVec3, accept: impl Fn(u32) -> bool) -> Option<Closest> {
+        self.closest_of(p, f64::INFINITY, |slot| accept(self.triangles[slot].0))
+    }
+
+    /// `accept` takes places in the leaves.
+    fn closest_of(&self, p: DVec3, max_distance: f64, accept: impl Fn(usize) -> bool) -> Option<Closest> {
         let mut best: Option<Closest> = None;
         self.nearest_first(p, max_distance, |slot, limit_sq| {
-            if !accept(self.triangles[slot].0) {
+            if !accept(slot) {
                 return limit_sq;
             }
             let (point, barycentric) = closest_on_triangle(p, self.corners[slot].map(|c| c.as_dvec3()));

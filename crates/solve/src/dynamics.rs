@@ -17,15 +17,20 @@
 //! the world. Backward Euler needs of the world only the place to which a node would fly without forces,
 //! `xp + h vp`, and that is turned into the frame: no fictitious forces, no error by them.
 //!
+//! Contact belongs to W: [`crate::touch`] finds planes before each solve, and again after it where points went far or deep.
+//!
 //! Each minimum is found by quasi-Newton on a factored Laplacian, by Newton's method where that fails ([`crate::quasi`]).
 //! Solves start from an upright state and never step over a flat tet, so accepted states are upright.
 
+use crate::contact::{Contact, Contacts};
 use crate::descent::timed;
 use crate::newton::{Options, Report, minimize};
+use crate::obstacle::Obstacle;
 use crate::quasi::{Preconditioner, minimize_quasi};
 use crate::springs::Springs;
 use crate::system::{Problem, System};
 use crate::tissue::{Barrier, Tissue};
+use crate::touch::Touch;
 use crate::{Energy, SolveError, Spring, Stencil, check_length, check_values};
 use glam::DVec3;
 use risorius_mesh::Rigid;
@@ -41,6 +46,37 @@ pub struct Configuration {
     pub mu: Vec<f64>,
     /// Resistance to volume change of each tet, Pa.
     pub lambda: Vec<f64>,
+    /// Where the pose puts each surface point of the body's [`Touch`], meters.
+    pub surface: Vec<DVec3>,
+}
+
+/// What a body is made of.
+#[derive(Debug, Clone, Default)]
+pub struct Body<'a> {
+    /// Its elements.
+    pub tets: &'a [Stencil],
+    /// Of each node, kilograms.
+    pub masses: &'a [f64],
+    /// Nodes that stay where they rest.
+    pub held: &'a [bool],
+    /// What its surface can touch; nothing by default.
+    pub touch: Touch,
+}
+
+/// What acts on a body during a step; nothing by default.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Around<'a> {
+    /// At each node, newtons, in the moving frame; none if empty.
+    pub forces: &'a [DVec3],
+    /// Where they are at the end of the step, in the moving frame.
+    pub obstacles: &'a [Obstacle],
+}
+
+impl<'a> Around<'a> {
+    /// Forces and no obstacles.
+    pub fn forces(forces: &'a [DVec3]) -> Self {
+        Self { forces, obstacles: &[] }
+    }
 }
 
 /// How to step.
@@ -88,14 +124,21 @@ pub struct StepReport {
     pub elastic: f64,
     /// Kinetic energy relative to the moving frame, joules.
     pub kinetic: f64,
-    /// Time in tissues, dynamic solves, static solves, factorization.
-    pub times: [Duration; 4],
+    /// Contacts that press at the end.
+    pub contacts: usize,
+    /// How much deeper than in the pose a surface point is in another surface or in an obstacle, meters.
+    pub depth: f64,
+    /// The deepest surface point.
+    pub deepest: u32,
+    /// Time in tissues, dynamic solves, static solves, factorization, search for contacts.
+    pub times: [Duration; 5],
 }
 
 /// A body in motion.
 pub struct Dynamics {
     tets: Vec<Stencil>,
     masses: Vec<f64>,
+    touch: Touch,
     options: StepOptions,
     system: System,
     dynamic: Preconditioner,
@@ -104,6 +147,8 @@ pub struct Dynamics {
     factored: Configuration,
     configuration: Configuration,
     tissue: Tissue,
+    /// Of the surface points where the configuration puts them.
+    overlaps: Vec<f64>,
     positions: Vec<DVec3>,
     velocities: Vec<DVec3>,
     frame: Rigid,
@@ -115,11 +160,12 @@ pub struct Dynamics {
 struct Place<'a> {
     configuration: &'a Configuration,
     tissue: &'a Tissue,
+    overlaps: &'a [f64],
 }
 
 /// What acts on the body during a step, and who watches.
 struct Push<'a> {
-    forces: &'a [DVec3],
+    around: Around<'a>,
     progress: &'a Progress<'a>,
 }
 
@@ -132,33 +178,48 @@ const SLOW: usize = 24;
 /// Iterations of quasi-Newton before Newton's method takes over.
 const PATIENCE: usize = 150;
 
+/// Stages in [`StepReport::times`].
+const DYNAMIC: usize = 1;
+const STATIC: usize = 2;
+
+/// Solves with contacts found anew, at most.
+const ROUNDS: usize = 4;
+
+/// Contacts are found anew after a solve in which a surface point went farther than this share of their reach.
+const STALE: f64 = 0.5;
+
+/// A state is accepted when no point is deeper than this many walls.
+const DEEP: f64 = 1.5;
+
 impl Dynamics {
     /// A body at rest in `first`, its frame at `frame` and moving with it: `velocities` are those of the world.
     pub fn prepare(
-        tets: &[Stencil],
-        masses: &[f64],
-        held: &[bool],
+        body: Body,
         first: Configuration,
         frame: Rigid,
         velocities: Vec<DVec3>,
         options: StepOptions,
     ) -> Result<Self, SolveError> {
+        let Body { tets, masses, held, touch } = body;
         let n = first.rest.len();
         check_length("masses", masses.len(), n)?;
         check_length("held nodes", held.len(), n)?;
         check_length("velocities", velocities.len(), n)?;
+        check_length("surface points", first.surface.len(), touch.n_points())?;
         check_values("mass", masses.iter().copied())?;
         check_values(
             "step (seconds), rebalance, damping",
             [options.dt_secs, options.rebalance, options.damping].into_iter(),
         )?;
         let stencils: Vec<Stencil> = (0..n as u32).map(|i| Spring::at_node(i, DVec3::ZERO, 0.0).nodes).collect();
-        let system = System::prepare(held, &[tets, &stencils])?;
+        let system = System::prepare(held, &[tets, &stencils, touch.carriers().stencils()])?;
         let tissue = tissue(tets, &first, &options)?;
-        let [dynamic, rebalancing] = factors(&system, &tissue, masses, n, options.dt_secs)?;
+        let [dynamic, rebalancing] = factors(&system, &tissue, &touch, masses, options.dt_secs)?;
         Ok(Self {
+            overlaps: touch.overlaps(&first),
             tets: tets.to_vec(),
             masses: masses.to_vec(),
+            touch,
             options,
             system,
             dynamic,
@@ -199,6 +260,8 @@ impl Dynamics {
         check_length("positions", positions.len(), self.masses.len())?;
         check_length("velocities", velocities.len(), self.masses.len())?;
         check_length("rest positions", configuration.rest.len(), self.masses.len())?;
+        check_length("surface points", configuration.surface.len(), self.touch.n_points())?;
+        self.overlaps = self.touch.overlaps(&configuration);
         self.tissue = tissue(&self.tets, &configuration, &self.options)?;
         self.drift.fill(DVec3::ZERO);
         (self.configuration, self.positions, self.velocities, self.frame) =
@@ -206,37 +269,43 @@ impl Dynamics {
         Ok(())
     }
 
-    /// Lets the body come to rest where it is, under `forces`: for a start without a jolt.
-    pub fn settle(&mut self, forces: &[DVec3], progress: &Progress) -> Result<StepReport, SolveError> {
+    /// Lets the body come to rest where it is: for a start without a jolt.
+    pub fn settle(&mut self, around: &Around, progress: &Progress) -> Result<StepReport, SolveError> {
         let mut report = StepReport { converged: true, ..StepReport::default() };
-        let here = Place { configuration: &self.configuration, tissue: &self.tissue };
+        let here = self.here();
         let still = vec![DVec3::ZERO; self.masses.len()];
-        let push = Push { forces, progress };
+        let push = Push { around: *around, progress };
         self.positions = self.rebalance(&here, &self.positions, &still, &push, &mut report)?;
+        self.measure_contact(around, &mut report);
         report.elastic = self.elastic();
         Ok(report)
     }
 
-    /// A step of `dt_secs` to `next`, while the frame moves to `frame`. `forces` act at the nodes, in newtons, in the moving
-    /// frame; none if empty. On an error the body is where it was.
+    /// A step of `dt_secs` to `next`, while the frame moves to `frame`. On an error the body is where it was.
     pub fn step(
         &mut self,
         next: &Configuration,
         frame: Rigid,
         dt_secs: f64,
-        forces: &[DVec3],
+        around: &Around,
         progress: &Progress,
     ) -> Result<StepReport, SolveError> {
         check_values("step (seconds)", [dt_secs].into_iter())?;
         check_length("rest positions", next.rest.len(), self.masses.len())?;
+        check_length("surface points", next.surface.len(), self.touch.n_points())?;
         let mut report = StepReport { converged: true, ..StepReport::default() };
         let h = dt_secs;
         let same = *next == self.configuration;
         let new_tissue =
             if same { None } else { Some(timed(&mut report.times[0], || tissue(&self.tets, next, &self.options))?) };
-        let old = Place { configuration: &self.configuration, tissue: &self.tissue };
-        let new = Place { configuration: next, tissue: new_tissue.as_ref().unwrap_or(&self.tissue) };
-        let push = Push { forces, progress };
+        let new_overlaps = (!same).then(|| timed(&mut report.times[4], || self.touch.overlaps(next)));
+        let old = self.here();
+        let new = Place {
+            configuration: next,
+            tissue: new_tissue.as_ref().unwrap_or(&self.tissue),
+            overlaps: new_overlaps.as_ref().unwrap_or(&self.overlaps),
+        };
+        let push = Push { around: *around, progress };
         let flight = self.free_flight(&frame, h);
         let inertia = Springs::inertia(&self.masses, &flight, h)?;
         let alpha = self.options.rebalance.min(1.0);
@@ -276,12 +345,14 @@ impl Dynamics {
         (self.positions, self.velocities, self.frame) = (x, velocities, frame);
         if let Some(tissue) = new_tissue {
             self.tissue = tissue;
+            self.overlaps = new_overlaps.unwrap_or_default();
             self.configuration = next.clone();
         }
+        self.measure_contact(around, &mut report);
         report.elastic = self.elastic();
         if report.iterations.iter().any(|&n| n > SLOW) && self.configuration != self.factored {
-            let (n, usual) = (self.masses.len(), self.options.dt_secs);
-            let made = timed(&mut report.times[3], || factors(&self.system, &self.tissue, &self.masses, n, usual))?;
+            let (masses, usual) = (&self.masses, self.options.dt_secs);
+            let made = timed(&mut report.times[3], || factors(&self.system, &self.tissue, &self.touch, masses, usual))?;
             [self.dynamic, self.rebalancing] = made;
             self.factored = self.configuration.clone();
         }
@@ -306,14 +377,15 @@ impl Dynamics {
         push: &Push,
         report: &mut StepReport,
     ) -> Result<Vec<DVec3>, SolveError> {
-        let energies: [&dyn Energy; 2] = [place.tissue, inertia];
-        let problem = Problem { system: &self.system, energies: &energies, loads: push.forces };
+        let free = self.contacts(&[], &self.positions);
+        let energies: [&dyn Energy; 3] = [place.tissue, inertia, &free];
+        let problem = Problem { system: &self.system, energies: &energies, loads: push.around.forces };
         let held = self.system.held();
         let onward = |i: usize| if held[i] { self.positions[i] } else { self.positions[i] + self.drift[i] };
         let ahead: Vec<DVec3> = (0..held.len()).map(onward).collect();
-        let mut x = self.start(&problem, place, &self.positions);
-        if problem.smallest_det(&ahead) > UPRIGHT {
-            let ahead = self.start(&problem, place, &ahead);
+        let mut x = self.start(place, &self.positions);
+        if place.tissue.least_det(&ahead) > UPRIGHT {
+            let ahead = self.start(place, &ahead);
             let mut evaluation = problem.new_evaluation();
             let mut energy = |x: &[DVec3]| {
                 problem.evaluate(x, &mut evaluation);
@@ -323,9 +395,8 @@ impl Dynamics {
                 x = ahead;
             }
         }
-        let solved = timed(&mut report.times[1], || self.solve(&problem, &self.dynamic, &mut x, push.progress))?;
-        report.iterations[0] += solved.iterations;
-        report.note(&solved);
+        let factor = (&self.dynamic, DYNAMIC);
+        self.solve_in_contact(place, inertia, push.around.forces, factor, &mut x, push, report)?;
         Ok(x)
     }
 
@@ -338,23 +409,65 @@ impl Dynamics {
         push: &Push,
         report: &mut StepReport,
     ) -> Result<Vec<DVec3>, SolveError> {
-        let loads: Vec<DVec3> = match push.forces {
+        let loads: Vec<DVec3> = match push.around.forces {
             [] => inertial.iter().map(|q| -*q).collect(),
             forces => inertial.iter().zip(forces).map(|(q, f)| *f - *q).collect(),
         };
         let none = Springs::inertia(&vec![0.0; self.masses.len()], moved, self.options.dt_secs)?;
-        let energies: [&dyn Energy; 2] = [place.tissue, &none];
-        let problem = Problem { system: &self.system, energies: &energies, loads: &loads };
-        let mut x = self.start(&problem, place, moved);
-        let solved = timed(&mut report.times[2], || self.solve(&problem, &self.rebalancing, &mut x, push.progress))?;
-        report.iterations[1] += solved.iterations;
-        report.note(&solved);
+        let mut x = self.start(place, moved);
+        self.solve_in_contact(place, &none, &loads, (&self.rebalancing, STATIC), &mut x, push, report)?;
         Ok(x)
+    }
+
+    /// Finds contacts and solves, again while the contacts found are not those of the state that came out.
+    fn solve_in_contact(
+        &self,
+        place: &Place,
+        inertia: &Springs,
+        loads: &[DVec3],
+        (factor, stage): (&Preconditioner, usize),
+        x: &mut [DVec3],
+        push: &Push,
+        report: &mut StepReport,
+    ) -> Result<(), SolveError> {
+        let obstacles = push.around.obstacles;
+        let look = |x: &[DVec3], report: &mut StepReport| {
+            timed(&mut report.times[4], || {
+                let points = self.touch.positions(&self.tets, place.configuration, x);
+                let found = self.touch.find(&points, place.overlaps, obstacles);
+                (points, found)
+            })
+        };
+        let (mut points, mut found) = look(x, report);
+        for round in 1..=ROUNDS {
+            let contacts = self.contacts(&found, x);
+            let energies: [&dyn Energy; 3] = [place.tissue, inertia, &contacts];
+            let problem = Problem { system: &self.system, energies: &energies, loads };
+            let solved = timed(&mut report.times[stage], || self.solve(&problem, factor, x, push.progress))?;
+            report.iterations[stage - DYNAMIC] += solved.iterations;
+            report.note(&solved);
+            if round == ROUNDS || self.touch.n_points() == 0 {
+                break;
+            }
+            let now = self.touch.positions(&self.tets, place.configuration, x);
+            let farthest = now.iter().zip(&points).map(|(a, b)| a.distance_squared(*b)).fold(0.0, f64::max).sqrt();
+            let options = self.touch.options();
+            let too_deep = DEEP * options.wall;
+            let began_deep = found.iter().any(|contact| -contact.room > too_deep);
+            if farthest < STALE * options.reach && !began_deep {
+                break;
+            }
+            (points, found) = look(x, report);
+            if !found.iter().any(|contact| -contact.room > too_deep) {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Where a solve at `place` begins: displaced from rest there as `x` is from rest now, or less where that is not
     /// upright. Held nodes are where they rest.
-    fn start(&self, problem: &Problem, place: &Place, x: &[DVec3]) -> Vec<DVec3> {
+    fn start(&self, place: &Place, x: &[DVec3]) -> Vec<DVec3> {
         if std::ptr::eq(place.configuration, &self.configuration) {
             return x.to_vec();
         }
@@ -364,7 +477,7 @@ impl Dynamics {
             if free { rest[i] + (x[i] - self.configuration.rest[i]) * share } else { rest[i] }
         };
         let tried = [1.0, 0.5, 0.25].map(|share| (0..x.len()).map(|i| at(share, i)).collect::<Vec<_>>());
-        let upright = tried.into_iter().find(|x| problem.smallest_det(x) > UPRIGHT);
+        let upright = tried.into_iter().find(|x| place.tissue.least_det(x) > UPRIGHT);
         upright.unwrap_or_else(|| rest.clone())
     }
 
@@ -386,6 +499,28 @@ impl Dynamics {
         let mut report = minimize(problem, x, &self.options.solve, progress)?;
         report.iterations += first.iterations;
         Ok(report)
+    }
+
+    fn here(&self) -> Place<'_> {
+        Place { configuration: &self.configuration, tissue: &self.tissue, overlaps: &self.overlaps }
+    }
+
+    fn contacts(&self, found: &[Contact], x: &[DVec3]) -> Contacts<'_> {
+        Contacts::prepare(self.touch.carriers(), self.touch.attachments(), found, x)
+    }
+
+    /// What touches where the body is now.
+    fn measure_contact(&self, around: &Around, report: &mut StepReport) {
+        let found = timed(&mut report.times[4], || {
+            let points = self.touch.positions(&self.tets, &self.configuration, &self.positions);
+            self.touch.find(&points, &self.overlaps, around.obstacles)
+        });
+        for contact in found.iter().filter(|contact| contact.room < 0.0) {
+            report.contacts += 1;
+            if -contact.room > report.depth {
+                (report.depth, report.deepest) = (-contact.room, contact.points[0]);
+            }
+        }
     }
 
     fn elastic(&self) -> f64 {
@@ -411,15 +546,16 @@ fn tissue(tets: &[Stencil], at: &Configuration, options: &StepOptions) -> Result
 fn factors(
     system: &System,
     tissue: &Tissue,
+    touch: &Touch,
     masses: &[f64],
-    n: usize,
     dt_secs: f64,
 ) -> Result<[Preconditioner; 2], SolveError> {
-    let origin = vec![DVec3::ZERO; n];
+    let origin = vec![DVec3::ZERO; masses.len()];
+    let free = Contacts::prepare(touch.carriers(), touch.attachments(), &[], &origin);
     let factor = |masses: &[f64]| {
         let inertia = Springs::inertia(masses, &origin, dt_secs)?;
-        let energies: [&dyn Energy; 2] = [tissue, &inertia];
+        let energies: [&dyn Energy; 3] = [tissue, &inertia, &free];
         Preconditioner::laplacian(&Problem { system, energies: &energies, loads: &[] })
     };
-    Ok([factor(masses)?, factor(&vec![0.0; n])?])
+    Ok([factor(masses)?, factor(&vec![0.0; masses.len()])?])
 }

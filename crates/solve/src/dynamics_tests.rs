@@ -48,6 +48,7 @@ fn restless(body: &Body, n_steps: usize) -> Vec<Configuration> {
                 rest,
                 mu: body.first.mu.iter().map(&mut material).collect(),
                 lambda: body.first.lambda.iter().map(&mut material).collect(),
+                surface: Vec::new(),
             }
         })
         .collect()
@@ -62,7 +63,7 @@ fn without_forces_positions_are_the_rest_positions_to_the_bit() {
         let mut way = 0.0;
         for (step, next) in restless(&body, 60).iter().enumerate() {
             way += farthest(moving.positions(), &next.rest);
-            let report = moving.step(next, frame, DT, &[], &silent).unwrap();
+            let report = moving.step(next, frame, DT, &Around::default(), &silent).unwrap();
             let apart = farthest(moving.positions(), &next.rest);
             assert!(moving.positions() == next.rest, "step {step}: {apart:e} m from rest");
             assert!(moving.velocities().iter().all(|v| *v == DVec3::ZERO), "step {step}: something moves");
@@ -78,7 +79,7 @@ fn without_rebalancing_the_same_rest_shapes_throw_the_bar_about() {
     let mut moving = body.start(with_rebalance(0.0));
     let mut apart = Vec::new();
     for next in restless(&body, 60) {
-        let report = moving.step(&next, Rigid::IDENTITY, DT, &[], &silent).unwrap();
+        let report = moving.step(&next, Rigid::IDENTITY, DT, &Around::default(), &silent).unwrap();
         assert!(report.converged && report.smallest_det > 0.0, "{report:?}");
         apart.push(farthest(moving.positions(), &next.rest));
     }
@@ -104,7 +105,7 @@ impl Hanging {
         let loads = body.weight(GRAVITY);
         let mut settling = body.start(StepOptions { dt_secs: 0.1, solve: TIGHT, ..StepOptions::default() });
         for _ in 0..60 {
-            settling.step(&body.first, Rigid::IDENTITY, 0.1, &loads, &silent).unwrap();
+            settling.step(&body.first, Rigid::IDENTITY, 0.1, &Around::forces(&loads), &silent).unwrap();
         }
         let settled = settling.positions().to_vec();
         let apart = farthest(&settled, &body.equilibrium(&body.first, &loads, &settled));
@@ -126,7 +127,7 @@ impl Hanging {
         let mut moving = self.body.start_at(&self.settled, &self.body.zeros(), Rigid::IDENTITY, options);
         let mut most = 0.0f64;
         for (at, balanced) in self.configurations.iter().zip(&self.equilibria) {
-            let report = moving.step(at, Rigid::IDENTITY, DT, &self.loads, &silent).unwrap();
+            let report = moving.step(at, Rigid::IDENTITY, DT, &Around::forces(&self.loads), &silent).unwrap();
             assert!(report.converged && report.smallest_det > 0.0, "{report:?}");
             most = most.max(farthest(moving.positions(), balanced));
         }
@@ -193,14 +194,14 @@ fn a_swinging_bar_keeps_velocity_and_inertial_force_while_it_changes() {
     let [mut same, mut grows] = [0, 1].map(|_| body.start(options));
     for _ in 0..15 {
         for moving in [&mut same, &mut grows] {
-            moving.step(&body.first, Rigid::IDENTITY, DT, loads, &silent).unwrap();
+            moving.step(&body.first, Rigid::IDENTITY, DT, &Around::forces(loads), &silent).unwrap();
         }
     }
     let fly = |(x, v): (&DVec3, &DVec3)| *x + DT * *v;
     let flight: Vec<DVec3> = same.positions().iter().zip(same.velocities()).map(fly).collect();
     let next = &hanging.configurations[10];
-    same.step(&body.first, Rigid::IDENTITY, DT, loads, &silent).unwrap();
-    grows.step(next, Rigid::IDENTITY, DT, loads, &silent).unwrap();
+    same.step(&body.first, Rigid::IDENTITY, DT, &Around::forces(loads), &silent).unwrap();
+    grows.step(next, Rigid::IDENTITY, DT, &Around::forces(loads), &silent).unwrap();
     assert!(same.velocities() == grows.velocities(), "velocities differ");
     let inertial = |i: usize| (same.positions()[i] - flight[i]) * (body.masses[i] / (DT * DT));
     let left: Vec<DVec3> = (0..flight.len()).map(|i| loads[i] - inertial(i)).collect();
@@ -227,12 +228,12 @@ fn tolerances_decide_how_far_from_equilibrium_a_rebalanced_bar_is() {
 fn settling_goes_where_many_steps_go() {
     let hanging = &HANGING[0];
     let mut body = hanging.body.start(StepOptions { solve: TIGHT, ..StepOptions::default() });
-    let report = body.settle(&hanging.loads, &silent).unwrap();
+    let report = body.settle(&Around::forces(&hanging.loads), &silent).unwrap();
     let apart = farthest(body.positions(), &hanging.settled);
     assert!(report.converged && apart < 1e-9, "settled {apart:e} m from where many steps led: {report:?}");
     let before = body.positions().to_vec();
     for _ in 0..20 {
-        body.step(&hanging.body.first, Rigid::IDENTITY, DT, &hanging.loads, &silent).unwrap();
+        body.step(&hanging.body.first, Rigid::IDENTITY, DT, &Around::forces(&hanging.loads), &silent).unwrap();
     }
     let moved = farthest(body.positions(), &before);
     assert!(moved < 1e-10, "{moved:e} m in twenty steps after settling");
@@ -241,7 +242,7 @@ fn settling_goes_where_many_steps_go() {
 /// Steps until the body has calmed down; every state must be finite and upright.
 fn calm_down(moving: &mut Dynamics, at: &Configuration, n_steps: usize) -> Vec<StepReport> {
     let step = |k: usize| {
-        let report = moving.step(at, Rigid::IDENTITY, DT, &[], &silent).unwrap();
+        let report = moving.step(at, Rigid::IDENTITY, DT, &Around::default(), &silent).unwrap();
         let finite = moving.positions().iter().chain(moving.velocities()).all(|p| p.is_finite());
         assert!(finite && report.smallest_det > 0.0, "step {k}: {report:?}");
         report
@@ -286,14 +287,14 @@ fn scattered_or_flattened_nodes_are_refused_and_the_body_stays() {
     for (what, x) in [("scattered", scattered), ("flattened", flattened)] {
         for next in [&body.first, &stiffer] {
             let mut moving = body.start_at(&x, &body.zeros(), Rigid::IDENTITY, with_rebalance(1.0));
-            let result = moving.step(next, Rigid::IDENTITY, DT, &[], &silent);
+            let result = moving.step(next, Rigid::IDENTITY, DT, &Around::default(), &silent);
             assert_eq!(result, Err(SolveError::BadStart), "{what}");
             assert!(moving.positions() == x && moving.velocities() == body.zeros(), "{what}: the body moved");
             assert!(*moving.configuration() == body.first, "{what}: the configuration changed");
         }
         // Without rebalancing nothing is solved on the old configuration: the solve starts from rest and recovers.
         let mut moving = body.start_at(&x, &body.zeros(), Rigid::IDENTITY, with_rebalance(0.0));
-        let report = moving.step(&stiffer, Rigid::IDENTITY, DT, &[], &silent).unwrap();
+        let report = moving.step(&stiffer, Rigid::IDENTITY, DT, &Around::default(), &silent).unwrap();
         assert!(report.converged && report.smallest_det > 0.0, "{what}, conventional: {report:?}");
     }
 }
@@ -306,22 +307,22 @@ fn bad_input_is_an_error_and_the_body_stays() {
     let thin = Configuration { mu: body.first.mu[1..].to_vec(), ..body.first.clone() };
     let inside_out = Configuration { rest: body.mesh.nodes.iter().map(|p| -*p).collect(), ..body.first.clone() };
     for (what, next) in [("too few nodes", &short), ("too few tets", &thin), ("inside out", &inside_out)] {
-        let error = moving.step(next, Rigid::IDENTITY, DT, &[], &silent).unwrap_err();
+        let error = moving.step(next, Rigid::IDENTITY, DT, &Around::default(), &silent).unwrap_err();
         assert!(matches!(error, SolveError::Length { .. } | SolveError::BadRest { .. }), "{what}: {error}");
         let resumed = moving.resume(next.clone(), body.mesh.nodes.clone(), body.zeros(), Rigid::IDENTITY);
         assert_eq!(resumed, Err(error), "{what}");
     }
     for dt_secs in [0.0, -1.0, f64::NAN] {
-        let error = moving.step(&body.first, Rigid::IDENTITY, dt_secs, &[], &silent).unwrap_err();
+        let error = moving.step(&body.first, Rigid::IDENTITY, dt_secs, &Around::default(), &silent).unwrap_err();
         assert!(matches!(error, SolveError::Parameter { .. }), "step of {dt_secs} s: {error}");
     }
-    let error = moving.step(&body.first, Rigid::IDENTITY, DT, &[GRAVITY], &silent).unwrap_err();
+    let error = moving.step(&body.first, Rigid::IDENTITY, DT, &Around::forces(&[GRAVITY]), &silent).unwrap_err();
     assert!(matches!(error, SolveError::Length { .. }), "one force only: {error}");
     let mut missing = body.mesh.nodes.clone();
     missing[20].y = f64::NAN;
     assert!(moving.positions() == body.mesh.nodes && *moving.configuration() == body.first);
     moving.resume(body.first.clone(), missing, body.zeros(), Rigid::IDENTITY).unwrap();
-    let error = moving.step(&body.first, Rigid::IDENTITY, DT, &[], &silent).unwrap_err();
+    let error = moving.step(&body.first, Rigid::IDENTITY, DT, &Around::default(), &silent).unwrap_err();
     assert!(matches!(error, SolveError::Parameter { element: 20, .. }), "not a number: {error}");
 }
 
@@ -338,7 +339,7 @@ fn any_stiffness_and_any_step_length_stay_finite_and_upright() {
                 let mut moving = body.start(with_rebalance(rebalance));
                 for step in 0..30 {
                     let next = if (10..20).contains(&step) { &other } else { &body.first };
-                    let report = moving.step(next, Rigid::IDENTITY, dt_secs, &loads, &silent).unwrap();
+                    let report = moving.step(next, Rigid::IDENTITY, dt_secs, &Around::forces(&loads), &silent).unwrap();
                     let finite = moving.positions().iter().chain(moving.velocities()).all(|p| p.is_finite());
                     assert!(
                         finite && report.smallest_det > 0.01 && report.converged,

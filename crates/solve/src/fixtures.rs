@@ -1,11 +1,12 @@
 //! What tests share: random numbers, bars of tets, bodies to set in motion, derivative checks.
 
-use crate::dynamics::{Configuration, Dynamics, StepOptions};
+use crate::dynamics::{self, Configuration, Dynamics, StepOptions};
 use crate::energy::Energy;
 use crate::newton::{Options, minimize};
 use crate::springs::lumped_masses;
 use crate::system::{Problem, System};
 use crate::tissue::{Barrier, Tissue};
+use crate::touch::Touch;
 use glam::{DMat3, DQuat, DVec3};
 use risorius_linalg::ElementBlocks;
 use risorius_linalg::sparse::block_index;
@@ -77,6 +78,7 @@ pub struct Body {
     pub held: Vec<bool>,
     pub masses: Vec<f64>,
     pub first: Configuration,
+    pub touch: Touch,
 }
 
 impl Body {
@@ -84,8 +86,9 @@ impl Body {
     pub fn bar(cells: [usize; 3], size: DVec3, hold: impl Fn(DVec3) -> bool, mu: f64, lambda: f64) -> Self {
         let mesh = bar(cells, size);
         let (held, n) = (mesh.nodes.iter().map(|&p| hold(p)).collect(), mesh.tets.len());
-        let first = Configuration { rest: mesh.nodes.clone(), mu: vec![mu; n], lambda: vec![lambda; n] };
-        Self { masses: lumped_masses(&mesh, 1000.0), mesh, held, first }
+        let first =
+            Configuration { rest: mesh.nodes.clone(), mu: vec![mu; n], lambda: vec![lambda; n], surface: Vec::new() };
+        Self { masses: lumped_masses(&mesh, 1000.0), mesh, held, first, touch: Touch::default() }
     }
 
     /// A zero for each node.
@@ -106,9 +109,9 @@ impl Body {
     /// In a state.
     pub fn start_at(&self, x: &[DVec3], velocities: &[DVec3], frame: Rigid, options: StepOptions) -> Dynamics {
         let (first, v) = (self.first.clone(), velocities.to_vec());
-        let mut body =
-            Dynamics::prepare(&self.mesh.tets, &self.masses, &self.held, first.clone(), frame, v.clone(), options)
-                .unwrap();
+        let made_of =
+            dynamics::Body { tets: &self.mesh.tets, masses: &self.masses, held: &self.held, touch: self.touch.clone() };
+        let mut body = Dynamics::prepare(made_of, first.clone(), frame, v.clone(), options).unwrap();
         body.resume(first, x.to_vec(), v, frame).unwrap();
         body
     }

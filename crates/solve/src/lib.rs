@@ -6,6 +6,7 @@
 //! [`settle`], [`minimize`] (Newton) and
 //! [`minimize_quasi`] find minima in workspaces of their own.
 
+pub mod contact;
 pub mod diffuse;
 pub mod dynamics;
 pub mod energy;
@@ -13,10 +14,12 @@ pub mod foldover;
 pub mod inversion;
 pub mod isotropic;
 pub mod newton;
+pub mod obstacle;
 pub mod quasi;
 pub mod springs;
 pub mod system;
 pub mod tissue;
+pub mod touch;
 pub mod untangle;
 
 mod descent;
@@ -29,15 +32,18 @@ mod motion_tests;
 #[cfg(test)]
 mod statics_tests;
 
+pub use contact::{Attachment, Contact, Contacts};
 pub use diffuse::{Diffusion, Harmonic};
-pub use dynamics::{Configuration, Dynamics, StepOptions, StepReport};
+pub use dynamics::{Around, Body, Configuration, Dynamics, StepOptions, StepReport};
 pub use energy::Energy;
 pub use newton::{Options, Outcome, Report, minimize};
+pub use obstacle::{Obstacle, Solid};
 pub use quasi::{Preconditioner, minimize_quasi, settle};
 pub use risorius_linalg::{NO_NODE, Stencil};
 pub use springs::{Spring, Springs};
 pub use system::{Problem, System};
 pub use tissue::{Barrier, Tissue, TissueRest};
+pub use touch::{Rule, Touch, TouchOptions};
 pub use untangle::{UntangleOptions, Untangled, untangle};
 
 use risorius_linalg::SparseError;

@@ -156,6 +156,19 @@ impl Tissue {
     }
 }
 
+impl Tissue {
+    /// The smallest `det F` of all tets.
+    pub fn least_det(&self, x: &[DVec3]) -> f64 {
+        let parts = (0..self.tets.len()).into_par_iter().step_by(DETS);
+        parts
+            .map(|first| self.smallest_det(x, first..(first + DETS).min(self.tets.len())))
+            .reduce(|| f64::INFINITY, f64::min)
+    }
+}
+
+/// Tets that a thread looks at.
+const DETS: usize = 1024;
+
 impl Energy for Tissue {
     fn stencils(&self) -> &[Stencil] {
         &self.tets
