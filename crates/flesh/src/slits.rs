@@ -8,10 +8,9 @@
 use glam::DVec3;
 use rayon::prelude::*;
 use risorius_mesh::bvh::Aabb;
-use risorius_mesh::{Bvh, Edges, Polygons, Surface};
+use risorius_mesh::{Bvh, Edges, Polygons, Surface, within};
 use risorius_rig::{Evaluator, Rig};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 
 use crate::skin::Skin;
@@ -179,22 +178,6 @@ impl Ways {
 
     /// All vertices that a walk along edges reaches within `reach`, ascending.
     fn within(&self, start: u32, reach: f64) -> Vec<u32> {
-        let mut best = std::collections::BTreeMap::from([(start, 0.0)]);
-        let mut heap = BinaryHeap::from([(Reverse(0u64), start)]);
-        while let Some((Reverse(bits), v)) = heap.pop() {
-            // Bits of non-negative floats sort as the floats do.
-            let length = f64::from_bits(bits);
-            if length > best[&v] {
-                continue;
-            }
-            for &(w, edge) in self.from(v) {
-                let total = length + edge;
-                if total <= reach && best.get(&w).is_none_or(|&old| total < old) {
-                    best.insert(w, total);
-                    heap.push((Reverse(total.to_bits()), w));
-                }
-            }
-        }
-        best.into_keys().collect()
+        within(start, reach, |v| self.from(v).iter().copied()).into_keys().collect()
     }
 }

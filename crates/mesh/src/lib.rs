@@ -29,6 +29,7 @@ pub mod swap;
 pub mod tet_check;
 pub mod tets;
 pub mod topology;
+pub mod walk;
 pub mod winding;
 
 pub use bvh::Bvh;
@@ -47,4 +48,5 @@ pub use surface::Surface;
 pub use tet_check::{TetProblem, check};
 pub use tets::TetMesh;
 pub use topology::Edges;
+pub use walk::within;
 pub use winding::WindingNumbers;

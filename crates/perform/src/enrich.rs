@@ -11,6 +11,7 @@
 
 use crate::head_path::HeadPath;
 use crate::skin_out::SkinOut;
+use crate::touching::{ContactMode, Touching};
 use glam::{DQuat, DVec3};
 use rayon::prelude::*;
 use risorius_flesh::Face;
@@ -19,7 +20,7 @@ use risorius_mesh::Rigid;
 use risorius_mesh::progress::{Cancelled, Progress, tick};
 use risorius_rig::Evaluator;
 use risorius_solve::springs::lumped_masses;
-use risorius_solve::{Configuration, Dynamics, Options, SolveError, StepOptions, StepReport};
+use risorius_solve::{Around, Body, Configuration, Dynamics, Options, SolveError, StepOptions, StepReport};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -38,6 +39,8 @@ pub struct EnrichOptions {
     pub density: f64,
     /// Gravity, m/s^2, downwards in the world.
     pub gravity: f64,
+    /// What keeps lips, lids and teeth apart.
+    pub contact: ContactMode,
     /// When a solve is done.
     pub solve: Options,
     /// Newton's method alone: slow, for comparison.
@@ -53,6 +56,7 @@ impl Default for EnrichOptions {
             stiffness: 1.0,
             density: 1100.0,
             gravity: 9.81,
+            contact: ContactMode::default(),
             solve: StepOptions::default().solve,
             reference: false,
         }
@@ -95,10 +99,16 @@ pub struct FrameReport {
     pub max_mm: f64,
     /// Its rig vertex.
     pub vertex: u32,
+    /// Contacts that press.
+    pub contacts: usize,
+    /// How much deeper than the artist made it a vertex is in another surface or an obstacle, mm.
+    pub depth_mm: f64,
+    /// The deepest rig vertex, if any.
+    pub deepest: Option<u32>,
     /// Time taken, seconds.
     pub seconds: f64,
-    /// Of that: rest shapes, dynamic solves, static solves, factorizations.
-    pub stage_secs: [f64; 4],
+    /// Of that: rest shapes, dynamic solves, static solves, factorizations, search for contacts.
+    pub stage_secs: [f64; 5],
     /// The slowest step, seconds.
     pub slowest_step_secs: f64,
 }
@@ -229,6 +239,7 @@ struct Player<'a> {
     rest: RestVolumes<'a>,
     masses: Vec<f64>,
     skin: SkinOut<'a>,
+    touching: Touching,
 }
 
 impl<'a> Player<'a> {
@@ -241,14 +252,19 @@ impl<'a> Player<'a> {
         if performance.weights.len() != frames * sliders {
             return Err(PerformError::Weights { got: performance.weights.len(), frames, sliders });
         }
+        let evaluator = Evaluator::prepare(&face.rig);
+        let skin = SkinOut::prepare(face);
+        let touching = Touching::prepare(face, &evaluator, &skin, options.contact, &[], false)
+            .map_err(|source| PerformError::Rest { frame: 0, source })?;
         Ok(Self {
             face,
             performance,
             options,
-            evaluator: Evaluator::prepare(&face.rig),
+            evaluator,
             rest: RestVolumes::prepare(&face.flesh).map_err(|source| PerformError::Rest { frame: 0, source })?,
             masses: lumped_masses(&face.flesh.mesh(), options.density),
-            skin: SkinOut::prepare(face),
+            skin,
+            touching,
         })
     }
 
@@ -263,7 +279,8 @@ impl<'a> Player<'a> {
             let strengths: Vec<f64> = self.evaluator.strengths(self.weights(frame)).iter().map(|&c| c.into()).collect();
             let rest = self.rest.at(&strengths).map_err(|source| PerformError::Rest { frame, source })?;
             let [mu, lambda] = self.stiffness(&strengths);
-            Ok(Configuration { rest: rest.positions, mu, lambda })
+            let surface = self.touching.surface(&self.evaluator.positions(self.weights(frame)));
+            Ok(Configuration { rest: rest.positions, mu, lambda, surface })
         };
         frames.into_par_iter().with_max_len(1).map(one).collect()
     }
@@ -310,10 +327,11 @@ impl<'a> Player<'a> {
         };
         let tets = &self.face.flesh.tets;
         let failed = |source| step_error(0, time_secs, source);
-        let mut body =
-            Dynamics::prepare(tets, &self.masses, &held, first.clone(), here, velocities, step).map_err(failed)?;
-        let settled = body.settle(&self.forces(&here), progress).map_err(failed)?;
-        report.add(&settled);
+        let made_of = Body { tets, masses: &self.masses, held: &held, touch: self.touching.touch.clone() };
+        let mut body = Dynamics::prepare(made_of, first.clone(), here, velocities, step).map_err(failed)?;
+        let forces = self.forces(&here);
+        let settled = body.settle(&Around::forces(&forces), progress).map_err(failed)?;
+        self.note(&settled, report);
         Ok(body)
     }
 
@@ -353,9 +371,9 @@ impl<'a> Player<'a> {
         let frame = self.performance.head.at(way.from_secs + way.span * to);
         let forces = self.forces(&frame);
         let begin = Instant::now();
-        match body.step(&next, frame, way.span * (to - from), &forces, progress) {
+        match body.step(&next, frame, way.span * (to - from), &Around::forces(&forces), progress) {
             Ok(step) => {
-                report.add(&step);
+                self.note(&step, report);
                 report.slowest_step_secs = report.slowest_step_secs.max(begin.elapsed().as_secs_f64());
             }
             Err(cancelled @ SolveError::Cancelled(_)) => return Err(cancelled),
@@ -376,11 +394,22 @@ impl<'a> Player<'a> {
             return Ok(b.clone());
         }
         let mix = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a + (b - a) * share).collect();
-        let mut rest: Vec<DVec3> = a.rest.iter().zip(&b.rest).map(|(a, b)| a.lerp(*b, share)).collect();
+        let lerp = |a: &[DVec3], b: &[DVec3]| a.iter().zip(b).map(|(a, b)| a.lerp(*b, share)).collect::<Vec<_>>();
+        let mut rest = lerp(&a.rest, &b.rest);
         if self.rest.worst(&rest).0 < SQUASHED * LEAST_J {
             rest = self.rest.repair(rest)?.positions;
         }
-        Ok(Configuration { rest, mu: mix(&a.mu, &b.mu), lambda: mix(&a.lambda, &b.lambda) })
+        let surface = lerp(&a.surface, &b.surface);
+        Ok(Configuration { rest, mu: mix(&a.mu, &b.mu), lambda: mix(&a.lambda, &b.lambda), surface })
+    }
+
+    /// Adds what a step took and gave.
+    fn note(&self, step: &StepReport, report: &mut FrameReport) {
+        report.add(step);
+        if 1000.0 * step.depth > report.depth_mm {
+            report.depth_mm = 1000.0 * step.depth;
+            report.deepest = self.touching.vertices.get(step.deepest as usize).copied();
+        }
     }
 
     /// Gravity's change relative to the head; none for a head that is upright.
@@ -432,7 +461,7 @@ impl FrameReport {
         self.unconverged += usize::from(!step.converged);
         self.residual = self.residual.max(step.residual);
         self.smallest_det = self.smallest_det.min(step.smallest_det);
-        (self.elastic, self.kinetic) = (step.elastic, step.kinetic);
+        (self.elastic, self.kinetic, self.contacts) = (step.elastic, step.kinetic, step.contacts);
         for (sum, time) in self.stage_secs.iter_mut().zip(step.times) {
             *sum += time.as_secs_f64();
         }

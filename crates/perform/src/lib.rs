@@ -6,7 +6,9 @@
 pub mod enrich;
 pub mod head_path;
 pub mod skin_out;
+pub mod touching;
 
 pub use enrich::{EnrichOptions, FrameReport, PerformError, Performance, enrich};
 pub use head_path::HeadPath;
 pub use skin_out::SkinOut;
+pub use touching::ContactMode;

@@ -7,6 +7,7 @@
 use glam::{DMat3, DVec3, Vec3};
 use risorius_flesh::Face;
 use risorius_flesh::skin::meters_from_file;
+use risorius_solve::Attachment;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -46,6 +47,14 @@ impl<'a> SkinOut<'a> {
             })
             .collect();
         Self { face, file_from_meters: meters_from_file(&face.rig.space).inverse(), hanging, shares: shares(face) }
+    }
+
+    /// How a rig vertex hangs on the flesh.
+    pub fn attachment(&self, vertex: u32) -> Attachment {
+        let embedding = &self.face.flesh.embedding;
+        let Ok(row) = embedding.vertices.binary_search(&vertex) else { return Attachment::FIXED };
+        let weights = embedding.weights[row].map(|w| f64::from(w) * self.shares[row]);
+        Attachment { tet: embedding.tets[row], weights }
     }
 
     /// Adds the displacements of flesh nodes, in meters, to a pose of the rig in file units.

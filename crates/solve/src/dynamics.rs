@@ -30,7 +30,7 @@ use crate::quasi::{Preconditioner, minimize_quasi};
 use crate::springs::Springs;
 use crate::system::{Problem, System};
 use crate::tissue::{Barrier, Tissue};
-use crate::touch::Touch;
+use crate::touch::{Overlaps, Touch};
 use crate::{Energy, SolveError, Spring, Stencil, check_length, check_values};
 use glam::DVec3;
 use risorius_mesh::Rigid;
@@ -148,7 +148,7 @@ pub struct Dynamics {
     configuration: Configuration,
     tissue: Tissue,
     /// Of the surface points where the configuration puts them.
-    overlaps: Vec<f64>,
+    overlaps: Overlaps,
     positions: Vec<DVec3>,
     velocities: Vec<DVec3>,
     frame: Rigid,
@@ -160,7 +160,7 @@ pub struct Dynamics {
 struct Place<'a> {
     configuration: &'a Configuration,
     tissue: &'a Tissue,
-    overlaps: &'a [f64],
+    overlaps: &'a Overlaps,
 }
 
 /// What acts on the body during a step, and who watches.
@@ -189,7 +189,7 @@ const ROUNDS: usize = 4;
 const STALE: f64 = 0.5;
 
 /// A state is accepted when no point is deeper than this many walls.
-const DEEP: f64 = 1.5;
+const DEEP: f64 = 1.0;
 
 impl Dynamics {
     /// A body at rest in `first`, its frame at `frame` and moving with it: `velocities` are those of the world.
@@ -433,8 +433,11 @@ impl Dynamics {
         let obstacles = push.around.obstacles;
         let look = |x: &[DVec3], report: &mut StepReport| {
             timed(&mut report.times[4], || {
+                if self.touch.options().stiffness == 0.0 {
+                    return Default::default();
+                }
                 let points = self.touch.positions(&self.tets, place.configuration, x);
-                let found = self.touch.find(&points, place.overlaps, obstacles);
+                let found = self.touch.find(&points, &place.configuration.surface, place.overlaps, obstacles);
                 (points, found)
             })
         };
@@ -446,7 +449,7 @@ impl Dynamics {
             let solved = timed(&mut report.times[stage], || self.solve(&problem, factor, x, push.progress))?;
             report.iterations[stage - DYNAMIC] += solved.iterations;
             report.note(&solved);
-            if round == ROUNDS || self.touch.n_points() == 0 {
+            if round == ROUNDS || points.is_empty() {
                 break;
             }
             let now = self.touch.positions(&self.tets, place.configuration, x);
@@ -513,7 +516,7 @@ impl Dynamics {
     fn measure_contact(&self, around: &Around, report: &mut StepReport) {
         let found = timed(&mut report.times[4], || {
             let points = self.touch.positions(&self.tets, &self.configuration, &self.positions);
-            self.touch.find(&points, &self.overlaps, around.obstacles)
+            self.touch.find(&points, &self.configuration.surface, &self.overlaps, around.obstacles)
         });
         for contact in found.iter().filter(|contact| contact.room < 0.0) {
             report.contacts += 1;

@@ -5,8 +5,9 @@
 //! overlaps in the pose as it was made is the zero: a contact allows as much overlap as its point, or the place that it
 //! touches, has without any displacement. So a pose that is left alone is never pushed, whatever it looks like.
 //!
-//! On one surface, neighbors are close without touching, and so are both faces of a lip or a lid. A place counts only
-//! if it faces the point and if some pose holds the two apart: lips part when the jaw opens, faces of a lip never do.
+//! A place counts only if it faces the point: a lining is not in contact with the gum whose back it hangs on. On one surface,
+//! neighbors are close without touching, and so are both faces of a lip or a lid; there a place counts only if the way to
+//! it through the body is longer than [`TouchOptions::own_flesh`] and if some pose holds it apart from the point.
 //!
 //! Limits: vertices against triangles, no edges against edges; overlaps deeper than [`TouchOptions::rest_reach`] in the
 //! pose are taken for none.
@@ -18,7 +19,7 @@ use crate::{SolveError, check_length, check_values};
 use glam::DVec3;
 use rayon::prelude::*;
 use risorius_linalg::Stencil;
-use risorius_mesh::Bvh;
+use risorius_mesh::{Bvh, TetMesh, within};
 
 /// What must stay out of what.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -42,13 +43,15 @@ pub struct TouchOptions {
     pub reach: f64,
     /// How deep a pose's own overlap is looked for, meters.
     pub rest_reach: f64,
-    /// On one surface, places count that some pose holds farther apart than this, meters.
+    /// On one surface, places count that are farther than this through the body, meters.
+    pub own_flesh: f64,
+    /// And that a pose holds farther apart than this, meters.
     pub parted: f64,
 }
 
 impl Default for TouchOptions {
     fn default() -> Self {
-        Self { stiffness: 1e7, wall: 1e-4, reach: 1e-3, rest_reach: 4e-3, parted: 5e-3 }
+        Self { stiffness: env("K", 1e7), wall: env("WALL", 2e-4), reach: env("REACH", 3e-3), rest_reach: 4e-3, own_flesh: env("OWN", 9e-3), parted: 5e-3 }
     }
 }
 
@@ -56,7 +59,7 @@ impl Default for TouchOptions {
 const SLACK: f64 = 1e-6;
 
 /// A wall stands at least this much behind where a point is already.
-const BEHIND: f64 = 1.25;
+const BEHIND: f64 = 2.0;
 
 /// A surface and its rules, prepared for a body.
 #[derive(Debug, Clone, Default)]
@@ -64,6 +67,9 @@ pub struct Touch {
     attachments: Vec<Attachment>,
     areas: Vec<f64>,
     rules: Vec<Watched>,
+    /// Of all rules, for normals.
+    triangles: Vec<[u32; 3]>,
+    through: ThroughBody,
     apart: Vec<Vec<DVec3>>,
     /// Points that obstacles push.
     open: Vec<u32>,
@@ -88,17 +94,18 @@ struct Place {
 }
 
 impl Touch {
-    /// `apart`: positions of all points in poses that part what can touch; `areas`: surface around each point.
+    /// `areas`: surface around each point. `body`: tets, nodes in the neutral, points in the neutral and in other poses that
+    /// part what can touch.
     /// `obstacles_push`: whether obstacles will be given; it costs a little everywhere.
     pub fn prepare(
         attachments: Vec<Attachment>,
         areas: Vec<f64>,
         rules: Vec<Rule>,
-        apart: Vec<Vec<DVec3>>,
+        body: (&[Stencil], &[DVec3], Vec<Vec<DVec3>>),
         obstacles_push: bool,
         options: TouchOptions,
-        tets: &[Stencil],
     ) -> Result<Self, SolveError> {
+        let (tets, rest, apart) = body;
         let n = attachments.len();
         check_length("areas of surface points", areas.len(), n)?;
         check_values("area of a surface point", areas.iter().copied())?;
@@ -107,7 +114,8 @@ impl Touch {
         }
         let named = |rule: &Rule| rule.points.iter().chain(rule.triangles.iter().flatten()).all(|&p| (p as usize) < n);
         check_length("rules that name surface points", rules.iter().filter(|rule| named(rule)).count(), rules.len())?;
-        let flat = apart.first().map_or_else(Vec::new, |pose| flattened(pose));
+        let neutral = apart.first().cloned().unwrap_or_else(|| vec![DVec3::ZERO; n]);
+        let flat = flattened(&neutral);
         let watch = |rule: Rule| Watched { tree: Bvh::build(&flat, &rule.triangles), rule };
         let attached = |p: &u32| attachments[*p as usize].tet != Attachment::NONE;
         let open = if obstacles_push { (0..n as u32).filter(attached).collect() } else { Vec::new() };
@@ -121,7 +129,9 @@ impl Touch {
             attachments.iter().zip(&acting).map(|(a, &used)| if used { *a } else { Attachment::FIXED }).collect();
         Ok(Self {
             carriers: Carriers::prepare(&used, tets),
-            rules: if flat.is_empty() { Vec::new() } else { rules.into_iter().map(watch).collect() },
+            triangles: rules.iter().flat_map(|rule| rule.triangles.iter().copied()).collect(),
+            through: ThroughBody::prepare(&attachments, &rules, tets, rest, options.own_flesh),
+            rules: rules.into_iter().map(watch).collect(),
             attachments,
             areas,
             apart,
@@ -156,22 +166,29 @@ impl Touch {
         at.surface.par_iter().zip(&self.attachments).with_min_len(2048).map(one).collect()
     }
 
-    /// How deep each point lies beyond another surface where the pose puts it, meters.
-    pub fn overlaps(&self, at: &Configuration) -> Vec<f64> {
-        let mut overlaps = vec![0.0; self.n_points()];
-        for place in self.places(&at.surface, self.options.rest_reach) {
-            let overlap = &mut overlaps[place.point as usize];
-            *overlap = f64::max(*overlap, -place.gap);
+    /// What overlaps where the pose puts the points.
+    pub fn overlaps(&self, at: &Configuration) -> Overlaps {
+        let normals = normals(&at.surface, &self.triangles);
+        let mut depths = vec![0.0; self.n_points()];
+        for place in self.places(&at.surface, &normals, self.options.rest_reach) {
+            let depth = &mut depths[place.point as usize];
+            *depth = f64::max(*depth, -place.gap);
         }
-        overlaps
+        Overlaps { depths, normals }
     }
 
-    /// Contacts to watch when the points are at `positions`; `overlaps` are those of the pose.
-    pub fn find(&self, positions: &[DVec3], overlaps: &[f64], obstacles: &[Obstacle]) -> Vec<Contact> {
+    /// Contacts to watch when the points are at `positions`; `overlaps` are those of `pose`, where the pose puts them.
+    pub fn find(
+        &self,
+        positions: &[DVec3],
+        pose: &[DVec3],
+        overlaps: &Overlaps,
+        obstacles: &[Obstacle],
+    ) -> Vec<Contact> {
         let mut contacts: Vec<Contact> = Vec::new();
-        for place in self.places(positions, self.options.reach) {
-            let there: f64 = place.corners.iter().zip(place.barycentric).map(|(&v, b)| overlaps[v as usize] * b).sum();
-            let room = place.gap + overlaps[place.point as usize].max(there) + SLACK;
+        let normals = normals(positions, &self.triangles);
+        for place in self.places(positions, &normals, self.options.reach) {
+            let room = place.gap + overlaps.allowed(&place, pose) + SLACK;
             let [a, b, c] = place.corners;
             let [u, v, w] = place.barycentric;
             contacts.push(self.contact([place.point, a, b, c], [1.0, -u, -v, -w], place.normal, room));
@@ -191,15 +208,14 @@ impl Touch {
         Contact { points, coefficients, normal, room, stiffness, wall: self.options.wall.max(-BEHIND * room) }
     }
 
-    /// For every point of every rule, the closest place within `reach`, if it counts.
-    fn places(&self, positions: &[DVec3], reach: f64) -> Vec<Place> {
+    /// For every point of every rule, the closest place within `reach` that counts.
+    fn places(&self, positions: &[DVec3], normals: &[DVec3], reach: f64) -> Vec<Place> {
         let flat = flattened(positions);
         let mut found = Vec::new();
         for Watched { rule, tree } in &self.rules {
             let mut tree = tree.clone();
             tree.refit(&flat);
-            let normals = normals(positions, &rule.triangles);
-            let nearest = |&point: &u32| self.nearest(point, rule, &tree, positions, &normals, reach);
+            let nearest = |&point: &u32| self.nearest(point, rule, &tree, (positions, normals), reach);
             found.par_extend(rule.points.par_iter().with_min_len(64).filter_map(nearest));
         }
         found
@@ -210,8 +226,7 @@ impl Touch {
         point: u32,
         rule: &Rule,
         tree: &Bvh,
-        positions: &[DVec3],
-        normals: &[DVec3],
+        (positions, normals): (&[DVec3], &[DVec3]),
         reach: f64,
     ) -> Option<Place> {
         let p = positions[point as usize];
@@ -220,21 +235,102 @@ impl Touch {
             let distance = |pose: &Vec<DVec3>| pose[point as usize].distance(pose[other as usize]);
             self.apart.iter().any(|pose| distance(pose) > self.options.parted)
         };
+        let meets = |other: u32| !self.through.is_near(point, other) && parts(other);
         let accept = |_: u32, corners: [u32; 3]| {
-            if !rule.same_surface {
-                return true;
-            }
             let [a, b, c] = corners.map(|v| positions[v as usize]);
-            !corners.contains(&point) && own.dot((b - a).cross(c - a)) < 0.0 && parts(corners[0])
+            let across = (b - a).cross(c - a);
+            let faces = own.dot(across) < 0.0;
+            faces && (!rule.same_surface || !corners.contains(&point) && meets(corners[0]))
         };
         let nearest = tree.closest_within(p, reach, accept)?;
         let corners = rule.triangles[nearest.triangle as usize];
         let barycentric = nearest.barycentric;
-        let at = corners.iter().zip(barycentric);
-        let smooth: DVec3 = at.clone().map(|(&v, b)| normals[v as usize] * b).sum();
-        let normal = smooth.try_normalize()?;
-        let q: DVec3 = at.map(|(&v, b)| positions[v as usize] * b).sum();
-        Some(Place { point, corners, barycentric, normal, gap: normal.dot(p - q) })
+        let normal = blended(normals, corners, barycentric).try_normalize()?;
+        let gap = normal.dot(p - blended(positions, corners, barycentric));
+        Some(Place { point, corners, barycentric, normal, gap })
+    }
+}
+
+/// The sum of the values at three corners by their weights.
+fn blended(values: &[DVec3], corners: [u32; 3], barycentric: [f64; 3]) -> DVec3 {
+    corners.iter().zip(barycentric).map(|(&v, b)| values[v as usize] * b).sum()
+}
+
+/// How a pose overlaps itself before anything is displaced.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Overlaps {
+    /// How deep each point lies in another surface, meters.
+    depths: Vec<f64>,
+    normals: Vec<DVec3>,
+}
+
+impl Overlaps {
+    /// The overlap that a contact leaves alone: that of its point, of the place, or between just these two.
+    fn allowed(&self, place: &Place, pose: &[DVec3]) -> f64 {
+        let Place { point, corners, barycentric, .. } = *place;
+        let there: f64 = corners.iter().zip(barycentric).map(|(&v, b)| self.depths[v as usize] * b).sum();
+        let offset = pose[point as usize] - blended(pose, corners, barycentric);
+        let between = -blended(&self.normals, corners, barycentric).normalize_or_zero().dot(offset);
+        self.depths[point as usize].max(there).max(between)
+    }
+}
+
+/// Which surface points are near each other through the body.
+#[derive(Debug, Clone, Default)]
+struct ThroughBody {
+    /// Of each surface point, the row of its heaviest node; `u32::MAX` for points that none of the rules asks about.
+    rows: Vec<u32>,
+    n_rows: usize,
+    /// Row by row, a bit for every row.
+    near: Vec<u64>,
+}
+
+impl ThroughBody {
+    fn prepare(
+        attachments: &[Attachment],
+        rules: &[Rule],
+        tets: &[Stencil],
+        rest: &[DVec3],
+        reach: f64,
+    ) -> Self {
+        let heaviest = |point: u32| {
+            let attachment = &attachments[point as usize];
+            let tet = tets.get(attachment.tet as usize)?;
+            let corner = (0..4).max_by(|&a, &b| attachment.weights[a].total_cmp(&attachment.weights[b]))?;
+            Some(tet[corner])
+        };
+        let asked = rules.iter().filter(|rule| rule.same_surface);
+        let mut points: Vec<u32> =
+            asked.flat_map(|rule| rule.points.iter().chain(rule.triangles.iter().flatten())).copied().collect();
+        points.sort_unstable();
+        points.dedup();
+        let mut nodes: Vec<u32> = points.iter().filter_map(|&p| heaviest(p)).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        let row_of = |node: u32| nodes.binary_search(&node).ok();
+        let mut rows = vec![u32::MAX; attachments.len()];
+        for &p in &points {
+            rows[p as usize] = heaviest(p).and_then(row_of).map_or(u32::MAX, |row| row as u32);
+        }
+        let mesh = TetMesh { nodes: rest.to_vec(), tets: tets.to_vec() };
+        let neighbors = mesh.neighbors();
+        let words = nodes.len().div_ceil(64);
+        let walk = |&start: &u32| {
+            let mut bits = vec![0u64; words];
+            let ways = |n: u32| neighbors.of(n as usize).iter().map(move |&m| (m, rest[n as usize].distance(rest[m as usize])));
+            for row in within(start, reach, ways).into_keys().filter_map(row_of) {
+                bits[row / 64] |= 1 << (row % 64);
+            }
+            bits
+        };
+        let near: Vec<Vec<u64>> = nodes.par_iter().map(walk).collect();
+        Self { rows, n_rows: nodes.len(), near: near.concat() }
+    }
+
+    /// Points that are not in the body are near everything: nothing is known of them.
+    fn is_near(&self, a: u32, b: u32) -> bool {
+        let (a, b) = (self.rows[a as usize] as usize, self.rows[b as usize] as usize);
+        a >= self.n_rows || b >= self.n_rows || self.near[a * self.n_rows.div_ceil(64) + b / 64] >> (b % 64) & 1 == 1
     }
 }
 
@@ -252,4 +348,8 @@ fn normals(positions: &[DVec3], triangles: &[[u32; 3]]) -> Vec<DVec3> {
     }
     sums.iter_mut().for_each(|n| *n = n.normalize_or_zero());
     sums
+}
+
+fn env(name: &str, default: f64) -> f64 {
+    std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
 }
