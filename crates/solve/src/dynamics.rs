@@ -92,6 +92,23 @@ pub struct StepReport {
     pub times: [Duration; 4],
 }
 
+/// A body at one moment: all that its next step depends on besides what [`Dynamics::prepare`] was given.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct State {
+    /// Where it rests.
+    pub configuration: Configuration,
+    /// Where its nodes are, in the moving frame, meters.
+    pub positions: Vec<DVec3>,
+    /// Their velocities in the world, m/s.
+    pub velocities: Vec<DVec3>,
+    /// The moving frame.
+    pub frame: Rigid,
+    /// How the displacement from rest changed in the last step, meters; zero is always good, but begins solves elsewhere.
+    pub drift: Vec<DVec3>,
+    /// What the factors were made for: solves end within their tolerance by any, but at other bits.
+    pub factored: Configuration,
+}
+
 /// A body in motion.
 pub struct Dynamics {
     tets: Vec<Stencil>,
@@ -188,21 +205,36 @@ impl Dynamics {
         &self.configuration
     }
 
-    /// Puts the body into a state: for going on where an earlier run ended.
-    pub fn resume(
-        &mut self,
-        configuration: Configuration,
-        positions: Vec<DVec3>,
-        velocities: Vec<DVec3>,
-        frame: Rigid,
-    ) -> Result<(), SolveError> {
-        check_length("positions", positions.len(), self.masses.len())?;
-        check_length("velocities", velocities.len(), self.masses.len())?;
-        check_length("rest positions", configuration.rest.len(), self.masses.len())?;
-        self.tissue = tissue(&self.tets, &configuration, &self.options)?;
-        self.drift.fill(DVec3::ZERO);
-        (self.configuration, self.positions, self.velocities, self.frame) =
-            (configuration, positions, velocities, frame);
+    /// Everything that decides how the body goes on.
+    pub fn state(&self) -> State {
+        State {
+            configuration: self.configuration.clone(),
+            positions: self.positions.clone(),
+            velocities: self.velocities.clone(),
+            frame: self.frame,
+            drift: self.drift.clone(),
+            factored: self.factored.clone(),
+        }
+    }
+
+    /// Puts the body into a state: from one of the same body it goes on to the same bits. On an error it is where it was.
+    pub fn restore(&mut self, state: State) -> Result<(), SolveError> {
+        let n = self.masses.len();
+        check_length("positions", state.positions.len(), n)?;
+        check_length("velocities", state.velocities.len(), n)?;
+        check_length("drift", state.drift.len(), n)?;
+        check_length("rest positions", state.configuration.rest.len(), n)?;
+        check_length("rest positions of the factors", state.factored.rest.len(), n)?;
+        let here = tissue(&self.tets, &state.configuration, &self.options)?;
+        if state.factored != self.factored {
+            let there = tissue(&self.tets, &state.factored, &self.options)?;
+            [self.dynamic, self.rebalancing] = factors(&self.system, &there, &self.masses, n, self.options.dt_secs)?;
+            self.factored = state.factored;
+        }
+        self.tissue = here;
+        (self.configuration, self.positions, self.velocities) =
+            (state.configuration, state.positions, state.velocities);
+        (self.frame, self.drift) = (state.frame, state.drift);
         Ok(())
     }
 

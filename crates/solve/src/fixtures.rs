@@ -1,6 +1,6 @@
 //! What tests share: random numbers, bars of tets, bodies to set in motion, derivative checks.
 
-use crate::dynamics::{Configuration, Dynamics, StepOptions};
+use crate::dynamics::{Configuration, Dynamics, State, StepOptions};
 use crate::energy::Energy;
 use crate::newton::{Options, minimize};
 use crate::springs::lumped_masses;
@@ -106,10 +106,8 @@ impl Body {
     /// In a state.
     pub fn start_at(&self, x: &[DVec3], velocities: &[DVec3], frame: Rigid, options: StepOptions) -> Dynamics {
         let (first, v) = (self.first.clone(), velocities.to_vec());
-        let mut body =
-            Dynamics::prepare(&self.mesh.tets, &self.masses, &self.held, first.clone(), frame, v.clone(), options)
-                .unwrap();
-        body.resume(first, x.to_vec(), v, frame).unwrap();
+        let mut body = Dynamics::prepare(&self.mesh.tets, &self.masses, &self.held, first, frame, v, options).unwrap();
+        body.restore(State { positions: x.to_vec(), ..body.state() }).unwrap();
         body
     }
 

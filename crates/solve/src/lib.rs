@@ -27,10 +27,12 @@ mod fixtures;
 #[cfg(test)]
 mod motion_tests;
 #[cfg(test)]
+mod state_tests;
+#[cfg(test)]
 mod statics_tests;
 
 pub use diffuse::{Diffusion, Harmonic};
-pub use dynamics::{Configuration, Dynamics, StepOptions, StepReport};
+pub use dynamics::{Configuration, Dynamics, State, StepOptions, StepReport};
 pub use energy::Energy;
 pub use newton::{Options, Outcome, Report, minimize};
 pub use quasi::{Preconditioner, minimize_quasi, settle};
