@@ -134,7 +134,10 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     });
     let mut text = format!("{}: {n_frames} frames in {seconds:.1} s\n{}", output.display(), summary(&frames));
     if let Some(Resumed { from, why }) = &resumed {
-        text += &format!("  computed from frame {from} of {n_frames} on: {why}\n");
+        text += &match n_frames - from {
+            0 => format!("  nothing to compute: {why}\n"),
+            _ => format!("  computed from frame {from} of {n_frames} on: {why}\n"),
+        };
     }
     content.notes.iter().for_each(|n| text += &format!("  note: {n}\n"));
     Ok(Report { json, text: text + &mapping_to_text(&map, &content.clip.names, &face.rig) })

@@ -287,3 +287,66 @@ fn arrays_of<'a>(state: &'a State, frame_numbers: &'a [f64]) -> [(&'static str, 
         ("factored_lambda", &factored.lambda),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(seed: &[u8]) -> FrameKey {
+        let print = Fingerprint::default().bytes(seed);
+        FrameKey { chain: print, inputs: std::array::from_fn(|i| print.bytes(&[i as u8])) }
+    }
+
+    fn checkpoint() -> Checkpoint {
+        let points = |k: f64| vec![DVec3::new(k, -0.0, 1e-300), DVec3::new(0.1, 0.2, k / 3.0)];
+        let configuration =
+            |k: f64| Configuration { rest: points(k), mu: vec![k, 2.0, 3.0], lambda: vec![0.1, k, 7.0] };
+        let state = State {
+            configuration: configuration(1.0),
+            positions: points(2.0),
+            velocities: points(3.0),
+            frame: Rigid { rotation: DQuat::from_xyzw(0.1, 0.2, 0.3, 0.9), translation: DVec3::new(1.0, 2.0, 3.0) },
+            drift: points(4.0),
+            factored: configuration(5.0),
+        };
+        Checkpoint { frame: 7, state }
+    }
+
+    /// Flips every fifth byte of a file and cuts it there; `check` says whether what is read then is still good.
+    fn torment(path: &Path, check: impl Fn() -> bool) {
+        let good = std::fs::read(path).unwrap();
+        for at in (0..good.len()).step_by(5) {
+            let mut bad = good.clone();
+            bad[at] ^= 1 << (at % 8);
+            std::fs::write(path, &bad).unwrap();
+            assert!(check(), "byte {at} flipped");
+            std::fs::write(path, &good[..at]).unwrap();
+            assert!(check(), "cut at byte {at}");
+        }
+        std::fs::write(path, &good).unwrap();
+    }
+
+    #[test]
+    fn what_was_put_comes_back_to_the_bit_and_damage_does_not() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = TakeFolder::open(&place.path().join("take.glb")).unwrap();
+        assert_eq!(folder.path(), place.path().join("take.glb.partial"));
+        let (report, vertices) = (FrameReport { elastic: 0.1 + 0.2, ..FrameReport::default() }, [[0.1, -0.0, 3.0]]);
+        assert_eq!(folder.frame(3), Kept::Nothing);
+        folder.put_frame(3, &key(b"3"), &report, &vertices).unwrap();
+        folder.put_state(&key(b"7"), &checkpoint()).unwrap();
+        let frame = Kept::Whole(KeptFrame { key: key(b"3"), report, vertices: vertices.to_vec().into() });
+        let state = Kept::Whole((key(b"7"), checkpoint()));
+        assert!(folder.frame(3) == frame && folder.state(7) == state && folder.states() == [7]);
+        // Only the padding and the spelling of the header may differ unseen.
+        torment(&folder.folder.join(frame_name(3)), || [&frame, &Kept::Unusable].contains(&&folder.frame(3)));
+        torment(&folder.folder.join(state_name(7)), || [&state, &Kept::Unusable].contains(&&folder.state(7)));
+        // Neither is taken for the other.
+        std::fs::copy(folder.folder.join(frame_name(3)), folder.folder.join(state_name(3))).unwrap();
+        assert_eq!(folder.state(3), Kept::Unusable);
+        let second = TakeFolder::open(&place.path().join("take.glb"));
+        assert!(second.is_err_and(|e| e.to_string().contains("another run")), "two at once");
+        folder.remove_all().unwrap();
+        assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "something is left");
+    }
+}
