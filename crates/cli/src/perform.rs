@@ -96,41 +96,17 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
         let mut sink = |frame: &Frame| keeper.frame(frame);
         ended = enrich_from(checkpoint, &face, &performance, &options, &mut sink, &session.progress());
     }
-    let n_done = keeper.reports().len();
-    let stopped = match (keeper.failure(), ended) {
-        (Some(error), _) => Some(error.to_string()),
-        (None, ended) => ended.err().map(|cause| cause.to_string()),
-    };
-    if arguments.resume || stopped.is_some() {
-        keeper.keep_state(true);
-    }
-    if let (Some(cause), 0) = (&stopped, n_done) {
-        keeper.leave();
-        return Err(Failure::could_not(cause));
-    }
-    let written = write(&face.rig, &clip.times_secs[..n_done], &keeper, head, output);
-    if let Some(cause) = stopped {
-        let kept = match written {
-            Ok(()) => format!("the {n_done} frames before are in {}", output.display()),
-            Err(failure) => format!("the {n_done} frames before could not be written: {}", failure.message),
-        };
-        return Err(Failure::could_not(format!("{cause}; {kept}; {}", keeper.advice())));
-    }
-    written.map_err(|f| Failure::could_not(format!("{}; {}", f.message, keeper.advice())))?;
-    content.notes.append(&mut keeper.notes);
-    let frames = keeper.reports().to_vec();
-    if arguments.resume {
-        keeper.leave()
-    } else {
-        keeper.forget()?
-    }
+    let frames = keeper.finish(ended, arguments.resume, &mut content.notes, |done| {
+        write(&face.rig, &content.clip.times_secs[..done.reports().len()], done, content.clip.head.as_ref(), output)
+    })?;
     if head.is_some() && is_cache {
         content.notes.push("the frames are in the head's own space; .glb also moves the head".into());
     }
     let seconds = start.elapsed().as_secs_f64();
     let json = json!({
         "output": output.display().to_string(), "frames": frames, "vertices": face.rig.n_vertices(),
-        "resumed": resumed, "mapping": mapping_to_json(&map, &content.clip.names, &face.rig), "notes": content.notes, "seconds": seconds,
+        "mapping": mapping_to_json(&map, &content.clip.names, &face.rig), "notes": content.notes, "seconds": seconds,
+        "resumed": resumed,
     });
     let mut text = format!("{}: {n_frames} frames in {seconds:.1} s\n{}", output.display(), summary(&frames));
     if let Some(Resumed { from, why }) = &resumed {

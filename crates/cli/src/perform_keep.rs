@@ -7,10 +7,10 @@
 use crate::session::Failure;
 use risorius_io::IoError;
 use risorius_io::take_folder::{Kept, TakeFolder};
-use risorius_perform::{Checkpoint, Frame, FrameKey, FrameReport};
+use risorius_perform::{Checkpoint, Frame, FrameKey, FrameReport, PerformError};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Time between states of frames at which none would be kept otherwise.
@@ -36,6 +36,7 @@ pub struct Resumed {
 
 /// Keeps frames while they are computed.
 pub struct Keeper {
+    output: PathBuf,
     folder: TakeFolder,
     keys: Vec<FrameKey>,
     n_vertices: usize,
@@ -50,7 +51,7 @@ pub struct Keeper {
     left: BTreeSet<usize>,
     failure: Option<IoError>,
     /// What the user should know.
-    pub notes: Vec<String>,
+    notes: Vec<String>,
 }
 
 impl Keeper {
@@ -58,6 +59,7 @@ impl Keeper {
     pub fn open(output: &Path, keys: Vec<FrameKey>, n_vertices: usize) -> Result<Self, Failure> {
         let folder = TakeFolder::open(output)?;
         Ok(Self {
+            output: output.to_path_buf(),
             left: folder.states().into_iter().collect(),
             folder,
             keys,
@@ -148,7 +150,7 @@ impl Keeper {
     }
 
     /// Keeps the state of the last frame; it stays if it is `lasting`, or else until the next one is there.
-    pub fn keep_state(&mut self, lasting: bool) {
+    fn keep_state(&mut self, lasting: bool) {
         let Some((checkpoint, is_kept @ false)) = &mut self.last else { return };
         match self.folder.put_state(&self.keys[checkpoint.frame], checkpoint) {
             Ok(()) => {
@@ -185,25 +187,40 @@ impl Keeper {
         }
     }
 
-    /// Why a frame could not be kept, if that is so.
-    pub fn failure(&mut self) -> Option<IoError> {
-        self.failure.take()
-    }
-
-    /// What to tell whoever wants the rest of the frames.
-    pub fn advice(&self) -> String {
+    /// Ends a run: `write` gets the frames that are done, whatever `ended` it. What was kept goes when all is done, unless it
+    /// `stays` for the next run. Gives the reports of all frames.
+    pub fn finish(
+        mut self,
+        ended: Result<(), PerformError>,
+        stays: bool,
+        notes: &mut Vec<String>,
+        write: impl FnOnce(&Self) -> Result<(), Failure>,
+    ) -> Result<Vec<FrameReport>, Failure> {
+        let stopped = self.failure.take().map(|e| e.to_string()).or(ended.err().map(|e| e.to_string()));
+        if stays || stopped.is_some() {
+            self.keep_state(true);
+        }
+        let n_done = self.reports.len();
+        if let (Some(cause), 0) = (&stopped, n_done) {
+            self.folder.remove_if_empty();
+            return Err(Failure::could_not(cause));
+        }
         let folder = self.folder.path().display();
-        format!("the same call with --resume goes on from what is kept in {folder}")
-    }
-
-    /// Removes what was kept.
-    pub fn forget(self) -> Result<(), Failure> {
-        Ok(self.folder.remove_all()?)
-    }
-
-    /// Leaves what was kept; a folder with nothing in it goes.
-    pub fn leave(self) {
-        self.folder.remove_if_empty();
+        let advice = format!("the same call with --resume goes on from what is kept in {folder}");
+        let (output, written) = (self.output.display(), write(&self));
+        if let Some(cause) = stopped {
+            let done = match written {
+                Ok(()) => format!("the {n_done} frames before are in {output}"),
+                Err(failure) => format!("the {n_done} frames before are not in {output}: {}", failure.message),
+            };
+            return Err(Failure::could_not(format!("{cause}; {done}; {advice}")));
+        }
+        written.map_err(|f| Failure::could_not(format!("{}; {advice}", f.message)))?;
+        notes.append(&mut self.notes);
+        if !stays && let Err(error) = self.folder.remove_all() {
+            notes.push(format!("frames that are of no use any more could not be removed: {error}"));
+        }
+        Ok(self.reports)
     }
 }
 

@@ -199,7 +199,7 @@ fn a_run_that_was_stopped_goes_on_to_the_same_bytes() {
     // Small steps: there must be time to stop it.
     let fine = ["--dt", "0.001"];
     let said = interrupted(&desk, &fine);
-    for words in ["cancelled", "frames before are in take.npz", "--resume", "take.npz.partial"] {
+    for words in ["cancelled", "frames before are in take.npz;", "--resume", "take.npz.partial"] {
         assert!(said.contains(words), "no '{words}' in: {said}");
     }
     let n_kept = said.split("the ").find_map(|s| s.split_once(" frames before")?.0.parse::<u64>().ok()).unwrap();
