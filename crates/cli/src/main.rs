@@ -13,6 +13,7 @@ mod inspect_face;
 mod interference;
 mod paint;
 mod perform;
+mod perform_keep;
 mod pictures;
 mod pose;
 mod render;

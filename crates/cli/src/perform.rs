@@ -1,6 +1,7 @@
 //! `perform`: a clip played through the flesh of a face, as frames.
 
 use crate::files::{expect_ending, extension, in_file};
+use crate::perform_keep::{Keeper, Resumed};
 use crate::pose::ClipArgs;
 use crate::rig_args::{mapping_to_json, mapping_to_text};
 use crate::session::{Failure, Report, Session};
@@ -8,14 +9,13 @@ use crate::takes::{CACHES, FRAMES, Frames, header_of, in_file_order, shifted_hea
 use clap::Args;
 use risorius_io::gltf::{MAX_TAKE_FRAMES, TakeOptions, write_take_glb};
 use risorius_io::output::write_whole;
-use risorius_perform::{EnrichOptions, FrameReport, HeadPath, Performance, enrich};
+use risorius_perform::{EnrichOptions, Frame, FrameReport, HeadPath, Performance, enrich_from, frame_keys};
 use risorius_rig::{HeadMotion, Rig, Take};
 use serde_json::json;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Takes beyond this many bytes are not held in memory.
+/// Takes beyond this many bytes are not held in memory, which a GLB needs.
 const MAX_TAKE_BYTES: usize = 4 << 30;
 
 /// See [`crate`].
@@ -52,6 +52,10 @@ pub struct Arguments {
     /// Smooth the head's motion over this many seconds: captured markers jump. Frames of the head stay as they are.
     #[arg(long, default_value_t = 0.01, value_name = "SECONDS", allow_negative_numbers = true)]
     smooth_head: f64,
+    /// Go on from the frames that an earlier run kept in OUTPUT.partial, as far as nothing that leads to them changed; and keep
+    /// them, so that this can be done again after an edit. The take is the same as without.
+    #[arg(long)]
+    resume: bool,
     /// Output: .glb, .gltf, .mdd, .pc2 or .npz, in the head's own space; a GLB also moves the head.
     #[arg(long, short)]
     output: PathBuf,
@@ -62,15 +66,16 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     let start = Instant::now();
     let output = &arguments.output;
     expect_ending(output, &FRAMES, "a take")?;
-    let face = risorius_io::face::open(&arguments.face).map_err(in_file(&arguments.face))?;
+    let (face, fingerprint) =
+        risorius_io::face::open_with_fingerprint(&arguments.face).map_err(in_file(&arguments.face))?;
     let mut content = arguments.clip_args.open(&arguments.clip, session)?;
     let clip = &content.clip;
     let (weights, map) = clip.bind(&face.rig)?;
     let n_frames = clip.n_frames();
     let is_cache = CACHES.contains(&extension(output).as_str());
     let n_bytes = n_frames.saturating_mul(12 * face.rig.n_vertices());
-    if n_bytes > MAX_TAKE_BYTES || (!is_cache && n_frames > MAX_TAKE_FRAMES) {
-        let advice = "perform a part of the clip, or fewer frames with --fps";
+    if !is_cache && (n_bytes > MAX_TAKE_BYTES || n_frames > MAX_TAKE_FRAMES) {
+        let advice = "write .mdd, .pc2 or .npz, perform a part of the clip, or fewer frames with --fps";
         return Err(Failure::could_not(format!("{n_frames} frames are too many for {}; {advice}", output.display())));
     }
     let head = clip.head.as_ref();
@@ -80,23 +85,20 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
         head: head.map(|h| HeadPath::prepare(h, arguments.smooth_head)).unwrap_or_default(),
     };
     let options = arguments.options(&clip.times_secs);
-    let mut take = Take { n_vertices: face.rig.n_vertices(), ..Take::default() };
-    let mut frames: Vec<FrameReport> = Vec::with_capacity(n_frames);
-    let mut sink = |frame: usize, vertices: &[[f32; 3]], report: &FrameReport| {
-        take.times_secs.push(clip.times_secs[frame]);
-        take.positions.extend_from_slice(vertices);
-        frames.push(*report);
-        ControlFlow::Continue(())
+    let keys = frame_keys(fingerprint, &performance, &options);
+    let mut keeper = Keeper::open(output, keys, face.rig.n_vertices())?;
+    let (checkpoint, resumed) = match arguments.resume {
+        true => keeper.go_on(),
+        false => (None, None),
     };
-    let ended = enrich(&face, &performance, &options, &mut sink, &session.progress());
-    if let (Err(cause), 0) = (&ended, take.n_frames()) {
-        return Err(Failure::could_not(cause.to_string()));
+    let mut ended = Ok(());
+    if keeper.reports().len() < n_frames {
+        let mut sink = |frame: &Frame| keeper.frame(frame);
+        ended = enrich_from(checkpoint, &face, &performance, &options, &mut sink, &session.progress());
     }
-    write(&face.rig, &take, head, output)?;
-    if let Err(cause) = ended {
-        let kept = format!("the {} frames before are in {}", take.n_frames(), output.display());
-        return Err(Failure::could_not(format!("{cause}; {kept}")));
-    }
+    let frames = keeper.finish(ended, arguments.resume, &mut content.notes, |done| {
+        write(&face.rig, &content.clip.times_secs[..done.reports().len()], done, content.clip.head.as_ref(), output)
+    })?;
     if head.is_some() && is_cache {
         content.notes.push("the frames are in the head's own space; .glb also moves the head".into());
     }
@@ -104,8 +106,15 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     let json = json!({
         "output": output.display().to_string(), "frames": frames, "vertices": face.rig.n_vertices(),
         "mapping": mapping_to_json(&map, &content.clip.names, &face.rig), "notes": content.notes, "seconds": seconds,
+        "resumed": resumed,
     });
     let mut text = format!("{}: {n_frames} frames in {seconds:.1} s\n{}", output.display(), summary(&frames));
+    if let Some(Resumed { from, why }) = &resumed {
+        text += &match n_frames - from {
+            0 => format!("  nothing to compute: {why}\n"),
+            _ => format!("  computed from frame {from} of {n_frames} on: {why}\n"),
+        };
+    }
     content.notes.iter().for_each(|n| text += &format!("  note: {n}\n"));
     Ok(Report { json, text: text + &mapping_to_text(&map, &content.clip.names, &face.rig) })
 }
@@ -128,18 +137,29 @@ impl Arguments {
     }
 }
 
-fn write(rig: &Rig, take: &Take, head: Option<&HeadMotion>, output: &Path) -> Result<(), Failure> {
+/// Writes the frames that are done, which are those at `times_secs`.
+fn write(
+    rig: &Rig,
+    times_secs: &[f64],
+    keeper: &Keeper,
+    head: Option<&HeadMotion>,
+    output: &Path,
+) -> Result<(), Failure> {
     match extension(output).as_str() {
         ending @ ("glb" | "gltf") => {
-            let frames = Frames { times_secs: &take.times_secs, weights: &[], head };
-            let head = shifted_head(&frames);
+            let mut take =
+                Take { times_secs: times_secs.to_vec(), n_vertices: rig.n_vertices(), positions: Vec::new() };
+            for frame in 0..times_secs.len() {
+                take.positions.extend_from_slice(&keeper.vertices(frame)?);
+            }
+            let head = shifted_head(&Frames { times_secs, weights: &[], head });
             let options = TakeOptions { as_text: ending == "gltf", head: head.as_ref(), ..TakeOptions::default() };
-            Ok(write_whole(output, &write_take_glb(rig, take, &options)?)?)
+            Ok(write_whole(output, &write_take_glb(rig, &take, &options)?)?)
         }
         _ => {
-            let mut writer = take_writer(output, header_of(rig, output, &take.times_secs))?;
-            for frame in 0..take.n_frames() {
-                writer.frame(&in_file_order(rig, take.frame(frame)))?;
+            let mut writer = take_writer(output, header_of(rig, output, times_secs))?;
+            for frame in 0..times_secs.len() {
+                writer.frame(&in_file_order(rig, &keeper.vertices(frame)?))?;
             }
             Ok(writer.finish()?.finish()?)
         }

@@ -12,6 +12,7 @@ use crate::store::ShapeStore;
 use crate::volume::{Parts, Pose};
 use glam::DVec3;
 use rayon::prelude::*;
+use risorius_mesh::Fingerprint;
 use risorius_mesh::progress::{Progress, tick};
 use risorius_rig::Role;
 use risorius_solve::SolveError;
@@ -45,7 +46,7 @@ pub fn blendvolumes(
         strengths[i] = 1.0;
         drivers.iter().for_each(|&d| strengths[d] = 1.0);
         let pose = parts.pose_of(strengths);
-        let key = hash(base, &pose);
+        let key = key_of(base, &pose);
         if let Some(found) = store.load(key) {
             return Ok(found);
         }
@@ -163,27 +164,19 @@ pub fn pairs(flesh: &Flesh, parts: &Parts, progress: &Progress) -> Result<PairRe
     Ok(report)
 }
 
-/// FNV-1a over 128 bits.
-fn fnv(mut hash: u128, bytes: &[u8]) -> u128 {
-    for &byte in bytes {
-        hash = (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
-    }
-    hash
-}
-
-fn vectors(hash: u128, points: &[DVec3]) -> u128 {
-    points.iter().fold(hash, |h, p| p.to_array().iter().fold(h, |h, x| fnv(h, &x.to_bits().to_le_bytes())))
+fn vectors(hash: Fingerprint, points: &[DVec3]) -> Fingerprint {
+    hash.numbers(points.iter().flat_map(|p| p.to_array()))
 }
 
 /// Everything but the pose that a followed shape depends on.
-fn follower_key(follower: &Follower) -> u128 {
-    let start = fnv(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, &METHOD.to_le_bytes());
-    let tets = fnv(start, bytemuck::cast_slice(follower.tets()));
+fn follower_key(follower: &Follower) -> Fingerprint {
+    let method = Fingerprint::default().bytes(&METHOD.to_le_bytes());
     let bounds: Vec<u8> = follower.bounds().iter().map(|b| *b as u8).collect();
-    follower.bones().iter().fold(vectors(fnv(tets, &bounds), follower.rest()), |h, bone| vectors(h, &bone.positions))
+    let volume = vectors(method.bytes(bytemuck::cast_slice(follower.tets())).bytes(&bounds), follower.rest());
+    follower.bones().iter().fold(volume, |hash, bone| vectors(hash, &bone.positions))
 }
 
-fn hash(base: u128, pose: &Pose) -> u128 {
-    let jaw = pose.jaw.rotation.to_array().iter().fold(base, |h, x| fnv(h, &x.to_bits().to_le_bytes()));
-    vectors(vectors(jaw, &[pose.jaw.translation]), &pose.skin)
+fn key_of(base: Fingerprint, pose: &Pose) -> u128 {
+    let jaw = base.numbers(pose.jaw.rotation.to_array());
+    vectors(vectors(jaw, &[pose.jaw.translation]), &pose.skin).value()
 }

@@ -9,6 +9,7 @@
 //! In: a face, weights over time, the head's path. Out: the rig's vertices at every frame, handed over one by one in the
 //! head's frame, and what was measured. With no head motion the vertices are the artist's, to the bit.
 
+use crate::checkpoint::Checkpoint;
 use crate::head_path::HeadPath;
 use crate::skin_out::SkinOut;
 use crate::touching::{ContactMode, Touching};
@@ -75,7 +76,7 @@ pub struct Performance<'a> {
 }
 
 /// What one frame took and gave.
-#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 pub struct FrameReport {
     /// Steps that led to it.
     pub steps: usize,
@@ -156,6 +157,14 @@ pub enum PerformError {
         /// Why.
         source: SolveError,
     },
+    /// A checkpoint is of another face.
+    #[error("the checkpoint after frame {frame} does not fit: {source}; begin anew")]
+    Checkpoint {
+        /// The frame that it was made after.
+        frame: usize,
+        /// Why.
+        source: SolveError,
+    },
     /// The caller asked to stop.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
@@ -176,6 +185,18 @@ const SQUASHED: f64 = 0.2;
 /// Takes a frame: its index, the rig's vertices in file units in the head's frame, and its report. `Break` ends the run.
 pub type Sink<'a> = dyn FnMut(usize, &[[f32; 3]], &FrameReport) -> ControlFlow<()> + 'a;
 
+/// A frame that is done.
+pub struct Frame<'a> {
+    /// Its place in the clip.
+    pub index: usize,
+    /// The rig's vertices in file units in the head's frame.
+    pub vertices: &'a [[f32; 3]],
+    /// What it took and gave.
+    pub report: &'a FrameReport,
+    /// The flesh now: its state is what a later run goes on from.
+    pub body: &'a Dynamics,
+}
+
 /// Plays `performance` through the flesh of `face`, and hands every frame to `sink`.
 pub fn enrich(
     face: &Face,
@@ -184,12 +205,33 @@ pub fn enrich(
     sink: &mut Sink,
     progress: &Progress,
 ) -> Result<(), PerformError> {
+    let mut sink = |frame: &Frame| sink(frame.index, frame.vertices, frame.report);
+    enrich_from(None, face, performance, options, &mut sink, progress)
+}
+
+/// [`enrich`] after a checkpoint of the same performance, or from the first frame on: the frames are the same either way.
+pub fn enrich_from(
+    checkpoint: Option<Checkpoint>,
+    face: &Face,
+    performance: &Performance,
+    options: &EnrichOptions,
+    sink: &mut dyn FnMut(&Frame) -> ControlFlow<()>,
+    progress: &Progress,
+) -> Result<(), PerformError> {
     options.check()?;
     let player = Player::prepare(face, performance, options)?;
     let n_frames = performance.times_secs.len();
     let mut body: Option<Dynamics> = None;
     let mut last = Configuration::default();
-    for first in (0..n_frames).step_by(AHEAD) {
+    let mut next = 0;
+    if let Some(Checkpoint { frame, state }) = checkpoint {
+        next = frame + 1;
+        last = player.configurations(frame..next.min(n_frames))?.pop().unwrap_or_default();
+        let (first, velocities) = (state.factored.clone(), state.velocities.clone());
+        let restored = player.prepared(first, state.frame, velocities).and_then(|mut b| b.restore(state).map(|()| b));
+        body = Some(restored.map_err(|source| PerformError::Checkpoint { frame, source })?);
+    }
+    for first in (next..n_frames).step_by(AHEAD) {
         let configurations = player.configurations(first..(first + AHEAD).min(n_frames))?;
         for (frame, configuration) in (first..).zip(configurations) {
             tick(progress, "frames", frame as f32 / n_frames as f32)?;
@@ -202,7 +244,7 @@ pub fn enrich(
             let Some(body) = &body else { continue };
             let vertices = player.vertices(frame, body, &configuration, &mut report);
             report.seconds = start.elapsed().as_secs_f64();
-            if sink(frame, &vertices, &report).is_break() {
+            if sink(&Frame { index: frame, vertices: &vertices, report: &report, body }).is_break() {
                 return Ok(());
             }
             last = configuration;
@@ -316,6 +358,17 @@ impl<'a> Player<'a> {
         let carried =
             |&p: &DVec3| if here == soon { DVec3::ZERO } else { (soon.apply(p) - here.apply(p)) / options.dt_secs };
         let velocities = first.rest.iter().map(carried).collect();
+        let failed = |source| step_error(0, time_secs, source);
+        let mut body = self.prepared(first.clone(), here, velocities).map_err(failed)?;
+        let forces = self.forces(&here);
+        let settled = body.settle(&Around::forces(&forces), progress).map_err(failed)?;
+        self.note(&settled, report);
+        Ok(body)
+    }
+
+    /// A body at rest in `first`.
+    fn prepared(&self, first: Configuration, frame: Rigid, velocities: Vec<DVec3>) -> Result<Dynamics, SolveError> {
+        let options = self.options;
         let held = self.face.flesh.kinematic_nodes();
         let step = StepOptions {
             dt_secs: options.dt_secs,
@@ -326,13 +379,8 @@ impl<'a> Player<'a> {
             ..StepOptions::default()
         };
         let tets = &self.face.flesh.tets;
-        let failed = |source| step_error(0, time_secs, source);
         let made_of = Body { tets, masses: &self.masses, held: &held, touch: self.touching.touch.clone() };
-        let mut body = Dynamics::prepare(made_of, first.clone(), here, velocities, step).map_err(failed)?;
-        let forces = self.forces(&here);
-        let settled = body.settle(&Around::forces(&forces), progress).map_err(failed)?;
-        self.note(&settled, report);
-        Ok(body)
+        Dynamics::prepare(made_of, first, frame, velocities, step)
     }
 
     /// Leads the body from the frame before to `frame`, and from the one configuration to the other.

@@ -41,7 +41,7 @@ impl HeadPath {
     pub fn at(&self, t_secs: f64) -> Rigid {
         let Some(&last) = self.times.last() else { return Rigid::IDENTITY };
         let t = t_secs.clamp(self.times[0], last);
-        let b = self.times.partition_point(|&s| s <= t).clamp(1, self.times.len().max(2) - 1);
+        let b = self.end_of_piece(self.times.partition_point(|&s| s <= t));
         if self.times.len() == 1 {
             return rigid(self.rotations[0][0], self.positions[0][0]);
         }
@@ -52,6 +52,23 @@ impl HeadPath {
             hermite(self.rotations[a], self.rotations[b], span, f),
             hermite(self.positions[a], self.positions[b], span, f),
         )
+    }
+
+    /// All numbers that decide where the head is between two times, and no others.
+    pub fn knots(&self, [from_secs, to_secs]: [f64; 2]) -> impl Iterator<Item = f64> {
+        let first = self.end_of_piece(self.times.partition_point(|&s| s <= from_secs)) - 1;
+        let last = self.end_of_piece(self.times.partition_point(|&s| s < to_secs)).max(first);
+        let knots = first..(last + 1).min(self.times.len());
+        knots.flat_map(|k| {
+            let positions = self.positions[k].iter().flat_map(|v| v.to_array());
+            let rotations = self.rotations[k].iter().flat_map(|v| v.to_array());
+            std::iter::once(self.times[k]).chain(positions).chain(rotations)
+        })
+    }
+
+    /// The sample at the end of the cubic piece before the sample `after`; pieces at the ends go on beyond them.
+    fn end_of_piece(&self, after: usize) -> usize {
+        after.clamp(1, self.times.len().max(2) - 1)
     }
 }
 

@@ -1,14 +1,16 @@
 //! A face and a clip to a take: physics on top of the artist's animation.
 //!
 //! [`enrich`] plays a clip through the flesh of a face [Kozlov17, sec. 5]; [`HeadPath`] is the motion of the head between
-//! its samples. Where nothing pushes, what comes out is the artist's animation, to the bit.
+//! its samples; a [`Checkpoint`] is where a run can go on. Where nothing pushes, what comes out is the artist's animation, to the bit.
 
+pub mod checkpoint;
 pub mod enrich;
 pub mod head_path;
 pub mod skin_out;
 pub mod touching;
 
-pub use enrich::{EnrichOptions, FrameReport, PerformError, Performance, enrich};
+pub use checkpoint::{Checkpoint, FrameKey, frame_keys};
+pub use enrich::{EnrichOptions, Frame, FrameReport, PerformError, Performance, enrich, enrich_from};
 pub use head_path::HeadPath;
 pub use skin_out::SkinOut;
 pub use touching::ContactMode;

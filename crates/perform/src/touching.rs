@@ -22,13 +22,8 @@ const MOUTH: f64 = 1.0;
 const EYE: f64 = 2.0;
 
 /// What mouths hold.
-const IN_MOUTH: [PieceKind; 5] = [
-    PieceKind::TeethUpper,
-    PieceKind::TeethLower,
-    PieceKind::GumsUpper,
-    PieceKind::GumsLower,
-    PieceKind::Tongue,
-];
+const IN_MOUTH: [PieceKind; 5] =
+    [PieceKind::TeethUpper, PieceKind::TeethLower, PieceKind::GumsUpper, PieceKind::GumsLower, PieceKind::Tongue];
 
 /// What lids cover.
 const IN_LIDS: [PieceKind; 2] = [PieceKind::EyeLeft, PieceKind::EyeRight];
@@ -152,9 +147,8 @@ fn around_mouth(face: &Face) -> Vec<bool> {
 
 fn around_eyes(face: &Face) -> Vec<bool> {
     let eyes = &face.anatomy.eyes;
-    let near = |p: &DVec3| {
-        eyes.iter().flatten().any(|eye| p.distance(eye.center) < EYE * eye.radius && p.z > eye.center.z)
-    };
+    let near =
+        |p: &DVec3| eyes.iter().flatten().any(|eye| p.distance(eye.center) < EYE * eye.radius && p.z > eye.center.z);
     face.anatomy.pieces.positions.iter().map(near).collect()
 }
 

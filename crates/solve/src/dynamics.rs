@@ -50,6 +50,16 @@ pub struct Configuration {
     pub surface: Vec<DVec3>,
 }
 
+impl Configuration {
+    /// Whether factors for `other` can be to blame for slow solves: the stiffness is another by a fifth somewhere, or the
+    /// shape by two millimeters.
+    fn is_unlike(&self, other: &Self) -> bool {
+        let stiffer = |(a, b): (&f64, &f64)| *a > 1.25 * b || *b > 1.25 * a;
+        self.mu.iter().zip(&other.mu).any(stiffer)
+            || self.rest.iter().zip(&other.rest).any(|(a, b)| a.distance_squared(*b) > 4e-6)
+    }
+}
+
 /// What a body is made of.
 #[derive(Debug, Clone, Default)]
 pub struct Body<'a> {
@@ -132,6 +142,23 @@ pub struct StepReport {
     pub deepest: u32,
     /// Time in tissues, dynamic solves, static solves, factorization, search for contacts.
     pub times: [Duration; 5],
+}
+
+/// A body at one moment: all that its next step depends on besides what [`Dynamics::prepare`] was given.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct State {
+    /// Where it rests.
+    pub configuration: Configuration,
+    /// Where its nodes are, in the moving frame, meters.
+    pub positions: Vec<DVec3>,
+    /// Their velocities in the world, m/s.
+    pub velocities: Vec<DVec3>,
+    /// The moving frame.
+    pub frame: Rigid,
+    /// How the displacement from rest changed in the last step, meters; zero is always good, but begins solves elsewhere.
+    pub drift: Vec<DVec3>,
+    /// What the factors were made for, without its surface: solves end within their tolerance by any, but at other bits.
+    pub factored: Configuration,
 }
 
 /// A body in motion.
@@ -225,7 +252,7 @@ impl Dynamics {
             dynamic,
             rebalancing,
             positions: first.rest.clone(),
-            factored: first.clone(),
+            factored: Configuration { surface: Vec::new(), ..first.clone() },
             configuration: first,
             tissue,
             drift: vec![DVec3::ZERO; velocities.len()],
@@ -249,23 +276,39 @@ impl Dynamics {
         &self.configuration
     }
 
-    /// Puts the body into a state: for going on where an earlier run ended.
-    pub fn resume(
-        &mut self,
-        configuration: Configuration,
-        positions: Vec<DVec3>,
-        velocities: Vec<DVec3>,
-        frame: Rigid,
-    ) -> Result<(), SolveError> {
-        check_length("positions", positions.len(), self.masses.len())?;
-        check_length("velocities", velocities.len(), self.masses.len())?;
-        check_length("rest positions", configuration.rest.len(), self.masses.len())?;
-        check_length("surface points", configuration.surface.len(), self.touch.n_points())?;
-        self.overlaps = self.touch.overlaps(&configuration);
-        self.tissue = tissue(&self.tets, &configuration, &self.options)?;
-        self.drift.fill(DVec3::ZERO);
-        (self.configuration, self.positions, self.velocities, self.frame) =
-            (configuration, positions, velocities, frame);
+    /// Everything that decides how the body goes on.
+    pub fn state(&self) -> State {
+        State {
+            configuration: self.configuration.clone(),
+            positions: self.positions.clone(),
+            velocities: self.velocities.clone(),
+            frame: self.frame,
+            drift: self.drift.clone(),
+            factored: self.factored.clone(),
+        }
+    }
+
+    /// Puts the body into a state: from one of the same body it goes on to the same bits. On an error it is where it was.
+    pub fn restore(&mut self, state: State) -> Result<(), SolveError> {
+        let n = self.masses.len();
+        check_length("positions", state.positions.len(), n)?;
+        check_length("velocities", state.velocities.len(), n)?;
+        check_length("drift", state.drift.len(), n)?;
+        check_length("rest positions", state.configuration.rest.len(), n)?;
+        check_length("surface points", state.configuration.surface.len(), self.touch.n_points())?;
+        check_length("rest positions of the factors", state.factored.rest.len(), n)?;
+        let here = tissue(&self.tets, &state.configuration, &self.options)?;
+        if state.factored != self.factored {
+            let there = tissue(&self.tets, &state.factored, &self.options)?;
+            let (masses, usual) = (&self.masses, self.options.dt_secs);
+            [self.dynamic, self.rebalancing] = factors(&self.system, &there, &self.touch, masses, usual)?;
+            self.factored = state.factored;
+        }
+        self.tissue = here;
+        self.overlaps = self.touch.overlaps(&state.configuration);
+        (self.configuration, self.positions, self.velocities) =
+            (state.configuration, state.positions, state.velocities);
+        (self.frame, self.drift) = (state.frame, state.drift);
         Ok(())
     }
 
@@ -350,11 +393,11 @@ impl Dynamics {
         }
         self.measure_contact(around, &mut report);
         report.elastic = self.elastic();
-        if report.iterations.iter().any(|&n| n > SLOW) && self.configuration != self.factored {
+        if report.iterations.iter().any(|&n| n > SLOW) && self.configuration.is_unlike(&self.factored) {
             let (masses, usual) = (&self.masses, self.options.dt_secs);
             let made = timed(&mut report.times[3], || factors(&self.system, &self.tissue, &self.touch, masses, usual))?;
             [self.dynamic, self.rebalancing] = made;
-            self.factored = self.configuration.clone();
+            self.factored = Configuration { surface: Vec::new(), ..self.configuration.clone() };
         }
         Ok(report)
     }

@@ -259,7 +259,7 @@ fn a_bar_squeezed_to_a_twentieth_comes_back() {
             let mut moving = body.start(options);
             let mut squeezed: Vec<DVec3> = body.mesh.nodes.iter().map(|p| *p * squeeze).collect();
             (0..squeezed.len()).filter(|&i| body.held[i]).for_each(|i| squeezed[i] = body.mesh.nodes[i]);
-            moving.resume(body.first.clone(), squeezed, body.zeros(), Rigid::IDENTITY).unwrap();
+            moving.restore(State { positions: squeezed, ..moving.state() }).unwrap();
             let mut at = body.first.clone();
             if changes {
                 at.mu.iter_mut().for_each(|mu| *mu *= 1.01);
@@ -309,8 +309,11 @@ fn bad_input_is_an_error_and_the_body_stays() {
     for (what, next) in [("too few nodes", &short), ("too few tets", &thin), ("inside out", &inside_out)] {
         let error = moving.step(next, Rigid::IDENTITY, DT, &Around::default(), &silent).unwrap_err();
         assert!(matches!(error, SolveError::Length { .. } | SolveError::BadRest { .. }), "{what}: {error}");
-        let resumed = moving.resume(next.clone(), body.mesh.nodes.clone(), body.zeros(), Rigid::IDENTITY);
-        assert_eq!(resumed, Err(error), "{what}");
+        let before = moving.state();
+        let restored = moving.restore(State { configuration: next.clone(), ..moving.state() });
+        assert_eq!(restored, Err(error), "{what}");
+        assert!(moving.restore(State { factored: next.clone(), ..moving.state() }).is_err(), "{what}");
+        assert!(moving.state() == before, "{what}: the body moved");
     }
     for dt_secs in [0.0, -1.0, f64::NAN] {
         let error = moving.step(&body.first, Rigid::IDENTITY, dt_secs, &Around::default(), &silent).unwrap_err();
@@ -321,7 +324,7 @@ fn bad_input_is_an_error_and_the_body_stays() {
     let mut missing = body.mesh.nodes.clone();
     missing[20].y = f64::NAN;
     assert!(moving.positions() == body.mesh.nodes && *moving.configuration() == body.first);
-    moving.resume(body.first.clone(), missing, body.zeros(), Rigid::IDENTITY).unwrap();
+    moving.restore(State { positions: missing, ..moving.state() }).unwrap();
     let error = moving.step(&body.first, Rigid::IDENTITY, DT, &Around::default(), &silent).unwrap_err();
     assert!(matches!(error, SolveError::Parameter { element: 20, .. }), "not a number: {error}");
 }

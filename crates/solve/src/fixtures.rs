@@ -1,6 +1,6 @@
 //! What tests share: random numbers, bars of tets, bodies to set in motion, derivative checks.
 
-use crate::dynamics::{self, Configuration, Dynamics, StepOptions};
+use crate::dynamics::{self, Configuration, Dynamics, State, StepOptions};
 use crate::energy::Energy;
 use crate::newton::{Options, minimize};
 use crate::springs::lumped_masses;
@@ -111,8 +111,8 @@ impl Body {
         let (first, v) = (self.first.clone(), velocities.to_vec());
         let made_of =
             dynamics::Body { tets: &self.mesh.tets, masses: &self.masses, held: &self.held, touch: self.touch.clone() };
-        let mut body = Dynamics::prepare(made_of, first.clone(), frame, v.clone(), options).unwrap();
-        body.resume(first, x.to_vec(), v, frame).unwrap();
+        let mut body = Dynamics::prepare(made_of, first, frame, v, options).unwrap();
+        body.restore(State { positions: x.to_vec(), ..body.state() }).unwrap();
         body
     }
 

@@ -30,11 +30,13 @@ mod fixtures;
 #[cfg(test)]
 mod motion_tests;
 #[cfg(test)]
+mod state_tests;
+#[cfg(test)]
 mod statics_tests;
 
 pub use contact::{Attachment, Contact, Contacts};
 pub use diffuse::{Diffusion, Harmonic};
-pub use dynamics::{Around, Body, Configuration, Dynamics, StepOptions, StepReport};
+pub use dynamics::{Around, Body, Configuration, Dynamics, State, StepOptions, StepReport};
 pub use energy::Energy;
 pub use newton::{Options, Outcome, Report, minimize};
 pub use obstacle::{Obstacle, Solid};

@@ -51,7 +51,14 @@ pub struct TouchOptions {
 
 impl Default for TouchOptions {
     fn default() -> Self {
-        Self { stiffness: env("K", 1e7), wall: env("WALL", 2e-4), reach: env("REACH", 3e-3), rest_reach: 4e-3, own_flesh: env("OWN", 9e-3), parted: 5e-3 }
+        Self {
+            stiffness: env("K", 1e7),
+            wall: env("WALL", 2e-4),
+            reach: env("REACH", 3e-3),
+            rest_reach: 4e-3,
+            own_flesh: env("OWN", 9e-3),
+            parted: 5e-3,
+        }
     }
 }
 
@@ -286,13 +293,7 @@ struct ThroughBody {
 }
 
 impl ThroughBody {
-    fn prepare(
-        attachments: &[Attachment],
-        rules: &[Rule],
-        tets: &[Stencil],
-        rest: &[DVec3],
-        reach: f64,
-    ) -> Self {
+    fn prepare(attachments: &[Attachment], rules: &[Rule], tets: &[Stencil], rest: &[DVec3], reach: f64) -> Self {
         let heaviest = |point: u32| {
             let attachment = &attachments[point as usize];
             let tet = tets.get(attachment.tet as usize)?;
@@ -317,7 +318,9 @@ impl ThroughBody {
         let words = nodes.len().div_ceil(64);
         let walk = |&start: &u32| {
             let mut bits = vec![0u64; words];
-            let ways = |n: u32| neighbors.of(n as usize).iter().map(move |&m| (m, rest[n as usize].distance(rest[m as usize])));
+            let ways = |n: u32| {
+                neighbors.of(n as usize).iter().map(move |&m| (m, rest[n as usize].distance(rest[m as usize])))
+            };
             for row in within(start, reach, ways).into_keys().filter_map(row_of) {
                 bits[row / 64] |= 1 << (row % 64);
             }

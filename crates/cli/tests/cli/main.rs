@@ -15,6 +15,7 @@ mod inspect;
 mod interference;
 mod many_shapes;
 mod perform;
+mod perform_resume;
 mod pose;
 mod real_heads;
 mod render;

@@ -11,7 +11,7 @@ const HEAD: &str = "time_s,px_m,py_m,pz_m,qx,qy,qz,qw\n0,0,0,0,0,0,0,1\n0.02,0,0
                     0.04,0,0.008,0,0,0.03,0,0.99955\n0.06,0,0.004,0,0,0.06,0,0.9982\n";
 
 /// A desk with a small face, a clip and head motion. The face is built once.
-fn desk() -> Desk {
+pub fn desk() -> Desk {
     static FACE: OnceLock<Vec<u8>> = OnceLock::new();
     let desk = Desk::new();
     let face = FACE.get_or_init(|| {

@@ -10,6 +10,7 @@ use crate::output::WholeFile;
 use risorius_flesh::array::SharedBytes;
 use risorius_flesh::face::ShapeReport;
 use risorius_flesh::{ShapeStore, VolumeShape};
+use risorius_mesh::Fingerprint;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -103,12 +104,8 @@ impl ShapeStore for ShapeCache {
     }
 }
 
-/// FNV-1a of everything, for damage and not for malice.
+/// Of everything, for damage and not for malice.
 fn checksum(nodes: &[u32], offsets: &[[f32; 3]], report: &str) -> String {
-    let bytes = [bytemuck::cast_slice(nodes), bytemuck::cast_slice(offsets), report.as_bytes()];
-    let sum = bytes
-        .into_iter()
-        .flatten()
-        .fold(0xcbf2_9ce4_8422_2325u64, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
-    format!("{sum:016x}")
+    let arrays = Fingerprint::default().bytes(bytemuck::cast_slice(nodes)).bytes(bytemuck::cast_slice(offsets));
+    arrays.bytes(report.as_bytes()).to_string()
 }

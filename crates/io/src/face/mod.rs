@@ -28,6 +28,7 @@ use crate::output::WholeFile;
 use container::{Archive, Writer, damaged, header_of};
 use risorius_flesh::array::SharedBytes;
 use risorius_flesh::{BuildReport, Face};
+use risorius_mesh::Fingerprint;
 use risorius_rig::Rig;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -95,6 +96,13 @@ fn contents(face: &Face) -> Result<Writer<'_>, IoError> {
 /// Opens a face, its flesh as windows into the mapped file.
 pub fn open(path: &Path) -> Result<Face, IoError> {
     open_file(path).map(|f| f.face)
+}
+
+/// Opens a face, with the fingerprint of its file's bytes.
+pub fn open_with_fingerprint(path: &Path) -> Result<(Face, Fingerprint), IoError> {
+    let bytes = map(path)?;
+    let fingerprint = Fingerprint::default().bytes((*bytes).as_ref());
+    Ok((read(bytes)?.face, fingerprint))
 }
 
 /// Opens a face and tells about its file.

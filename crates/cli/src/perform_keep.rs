@@ -1,0 +1,261 @@
+//! Frames of `perform` on their way to the output: kept in `TAKE.partial/` as they are done, with states to go on from.
+//!
+//! States are kept at every so many frames, so that an edit anywhere in a clip loses little, and one more at the frame
+//! that was last about a second ago, so that a run that is killed loses little. How many depends on their size: they may
+//! take the room that the frames take, or a little more in short takes.
+
+use crate::session::Failure;
+use risorius_io::IoError;
+use risorius_io::take_folder::{Kept, TakeFolder};
+use risorius_perform::{Checkpoint, Frame, FrameKey, FrameReport, PerformError};
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Time between states of frames at which none would be kept otherwise.
+const BETWEEN_STATES: Duration = Duration::from_secs(1);
+
+/// States may take this many bytes, or as many as the frames.
+const ROOM: usize = 256 << 20;
+
+/// A state is kept at every so many frames at least, while all states take less than [`MOST_ROOM`].
+const MOST_FRAMES_BETWEEN: usize = 32;
+
+/// Bytes that states may take at most.
+const MOST_ROOM: usize = 8 << 30;
+
+/// Where a run that was asked to go on does so, and why there.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Resumed {
+    /// The first frame that is computed; the number of frames if none is.
+    pub from: usize,
+    /// For people.
+    pub why: String,
+}
+
+/// Keeps frames while they are computed.
+pub struct Keeper {
+    output: PathBuf,
+    folder: TakeFolder,
+    keys: Vec<FrameKey>,
+    n_vertices: usize,
+    /// Of the frames that are done.
+    reports: Vec<FrameReport>,
+    /// The last frame that is done, if this run did it, and whether its state is in the folder.
+    last: Option<(Checkpoint, bool)>,
+    last_written: Instant,
+    /// A state that goes when the next one is there.
+    passing: Option<usize>,
+    /// Frames whose states an earlier run left.
+    left: BTreeSet<usize>,
+    failure: Option<IoError>,
+    /// What the user should know.
+    notes: Vec<String>,
+}
+
+impl Keeper {
+    /// Takes hold of the folder of `output`; nothing in it is used until [`Keeper::go_on`].
+    pub fn open(output: &Path, keys: Vec<FrameKey>, n_vertices: usize) -> Result<Self, Failure> {
+        let folder = TakeFolder::open(output)?;
+        Ok(Self {
+            output: output.to_path_buf(),
+            left: folder.states().into_iter().collect(),
+            folder,
+            keys,
+            n_vertices,
+            reports: Vec::new(),
+            last: None,
+            last_written: Instant::now(),
+            passing: None,
+            failure: None,
+            notes: Vec::new(),
+        })
+    }
+
+    /// Frames done, in the order of the clip from the first on.
+    pub fn reports(&self) -> &[FrameReport] {
+        &self.reports
+    }
+
+    /// Finds the last state whose inputs, and those of all frames up to it, are still the same.
+    pub fn go_on(&mut self) -> (Option<Checkpoint>, Option<Resumed>) {
+        let folder = self.folder.path().display().to_string();
+        let cause = self.read_frames();
+        let done = self.reports.len();
+        let Some(cause) = cause else {
+            return (None, Some(Resumed { from: done, why: format!("all frames were in {folder}") }));
+        };
+        for frame in self.left.iter().rev().copied().filter(|&f| f < done) {
+            match self.folder.state(frame) {
+                Kept::Whole((key, checkpoint)) if key == self.keys[frame] => {
+                    self.reports.truncate(frame + 1);
+                    let from = frame + 1;
+                    let before = if from < done { ", the last state before" } else { "" };
+                    return (Some(checkpoint), Some(Resumed { from, why: format!("{cause}{before}") }));
+                }
+                Kept::Unusable => self.notes.push(unusable(&format!("the state after frame {frame}"), &folder)),
+                Kept::Nothing | Kept::Whole(_) => (),
+            }
+        }
+        self.reports.clear();
+        let why = match done {
+            0 => cause,
+            _ => format!("{cause}, and there is no state before"),
+        };
+        (None, Some(Resumed { from: 0, why }))
+    }
+
+    /// Reads frames while they are whole and their inputs the same; why the next one is not, `None` if all are.
+    fn read_frames(&mut self) -> Option<String> {
+        let folder = self.folder.path().display().to_string();
+        for (frame, key) in self.keys.iter().enumerate() {
+            match self.folder.frame(frame) {
+                Kept::Whole(kept) if kept.key == *key && kept.vertices.len() == self.n_vertices => {
+                    self.reports.push(kept.report);
+                }
+                Kept::Whole(kept) => {
+                    let what = key.changed_since(&kept.key).unwrap_or("what comes before");
+                    return Some(format!("{what} changed at frame {frame}"));
+                }
+                Kept::Nothing if frame == 0 => return Some(format!("there was nothing to go on from in {folder}")),
+                Kept::Nothing => return Some(format!("frame {frame} was not there yet")),
+                Kept::Unusable => {
+                    self.notes.push(unusable(&format!("frame {frame}"), &folder));
+                    return Some(format!("frame {frame} in {folder} cannot be used"));
+                }
+            }
+        }
+        None
+    }
+
+    /// Keeps a frame that is done. `Break` when it cannot.
+    pub fn frame(&mut self, frame: &Frame) -> ControlFlow<()> {
+        let (index, key) = (frame.index, &self.keys[frame.index]);
+        if let Err(error) = self.folder.put_frame(index, key, frame.report, frame.vertices) {
+            self.failure = Some(error);
+            return ControlFlow::Break(());
+        }
+        self.reports.push(*frame.report);
+        let checkpoint = Checkpoint { frame: index, state: frame.body.state() };
+        let every = frames_between(self.keys.len(), 12 * self.n_vertices, n_bytes(&checkpoint));
+        self.last = Some((checkpoint, false));
+        let lasting = index.is_multiple_of(every);
+        if lasting || self.last_written.elapsed() > BETWEEN_STATES {
+            self.keep_state(lasting);
+        } else if self.left.contains(&index) && !self.has_state(index) {
+            self.folder.remove_state(index);
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Keeps the state of the last frame; it stays if it is `lasting`, or else until the next one is there.
+    fn keep_state(&mut self, lasting: bool) {
+        let Some((checkpoint, is_kept @ false)) = &mut self.last else { return };
+        match self.folder.put_state(&self.keys[checkpoint.frame], checkpoint) {
+            Ok(()) => {
+                *is_kept = true;
+                let passing = if lasting { None } else { Some(checkpoint.frame) };
+                if let Some(frame) = std::mem::replace(&mut self.passing, passing) {
+                    self.folder.remove_state(frame);
+                }
+            }
+            // The take does without it.
+            Err(error) => {
+                let note = format!("a state could not be kept: {error}");
+                self.notes.retain(|n| *n != note);
+                self.notes.push(note);
+            }
+        }
+        self.last_written = Instant::now();
+    }
+
+    fn has_state(&self, index: usize) -> bool {
+        matches!(self.folder.state(index), Kept::Whole((key, _)) if key == self.keys[index])
+    }
+
+    /// Vertices of a frame that is done.
+    pub fn vertices(&self, index: usize) -> Result<risorius_flesh::Array<[f32; 3]>, Failure> {
+        match self.folder.frame(index) {
+            Kept::Whole(kept) if kept.key == self.keys[index] && kept.vertices.len() == self.n_vertices => {
+                Ok(kept.vertices)
+            }
+            _ => {
+                let folder = self.folder.path().display();
+                Err(Failure::could_not(format!("frame {index} in {folder} was damaged or removed meanwhile")))
+            }
+        }
+    }
+
+    /// Ends a run: `write` gets the frames that are done, whatever `ended` it. What was kept goes when all is done, unless it
+    /// `stays` for the next run. Gives the reports of all frames.
+    pub fn finish(
+        mut self,
+        ended: Result<(), PerformError>,
+        stays: bool,
+        notes: &mut Vec<String>,
+        write: impl FnOnce(&Self) -> Result<(), Failure>,
+    ) -> Result<Vec<FrameReport>, Failure> {
+        let stopped = self.failure.take().map(|e| e.to_string()).or(ended.err().map(|e| e.to_string()));
+        if stays || stopped.is_some() {
+            self.keep_state(true);
+        }
+        let n_done = self.reports.len();
+        if let (Some(cause), 0) = (&stopped, n_done) {
+            self.folder.remove_if_empty();
+            return Err(Failure::could_not(cause));
+        }
+        let folder = self.folder.path().display();
+        let advice = format!("the same call with --resume goes on from what is kept in {folder}");
+        let (output, written) = (self.output.display(), write(&self));
+        if let Some(cause) = stopped {
+            let done = match written {
+                Ok(()) => format!("the {n_done} frames before are in {output}"),
+                Err(failure) => format!("the {n_done} frames before are not in {output}: {}", failure.message),
+            };
+            return Err(Failure::could_not(format!("{cause}; {done}; {advice}")));
+        }
+        written.map_err(|f| Failure::could_not(format!("{}; {advice}", f.message)))?;
+        notes.append(&mut self.notes);
+        if !stays && let Err(error) = self.folder.remove_all() {
+            notes.push(format!("frames that are of no use any more could not be removed: {error}"));
+        }
+        Ok(self.reports)
+    }
+}
+
+fn unusable(what: &str, folder: &str) -> String {
+    format!("{what} in {folder} is damaged or of another version and was not used")
+}
+
+fn n_bytes(checkpoint: &Checkpoint) -> usize {
+    let state = &checkpoint.state;
+    8 * (15 * state.positions.len() + 4 * state.configuration.mu.len())
+}
+
+/// A state is kept at every so many frames.
+fn frames_between(n_frames: usize, frame_bytes: usize, state_bytes: usize) -> usize {
+    let room = ROOM.max(n_frames.saturating_mul(frame_bytes));
+    let fits = |every: usize| {
+        let room = if every < MOST_FRAMES_BETWEEN { room } else { MOST_ROOM };
+        (n_frames / every).saturating_mul(state_bytes) <= room
+    };
+    (0..usize::BITS - 1).map(|k| 1 << k).find(|&every| fits(every)).unwrap_or(1 << (usize::BITS - 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_take_no_more_room_than_they_may() {
+        // Short takes and small faces: a state at every frame.
+        assert_eq!(frames_between(20, 120_000, 250_000), 1);
+        assert_eq!(frames_between(0, 0, 0), 1);
+        // A minute of a face of 9000 nodes: as much as the frames, 900 MB.
+        assert_eq!(frames_between(3000, 300_000, 2_500_000), 16);
+        // 200,000 nodes: not fewer than one in 32 frames, unless it is more than the disk should be asked for.
+        assert_eq!(frames_between(3000, 300_000, 55_000_000), 32);
+        assert_eq!(frames_between(100_000, 30_000, 55_000_000), 1024);
+    }
+}

@@ -1,0 +1,178 @@
+//! Going on where an earlier run ended: what a frame depends on, and the flesh at its end.
+//!
+//! The key of a frame is a chain: a fingerprint of the key before it and of the frame's own inputs, which are the program,
+//! the face, the options, the frame's time, its weights, and the head's motion since the frame before. Of the motion
+//! it takes the knots of the smoothed path between both frames, which decide on every pose that a step can ask for, halved
+//! steps included. So two runs have the same key at a frame exactly if all that leads to it is the same, and what
+//! changes later in a clip does not matter; smoothing looks ahead, and so do the knots.
+
+use crate::enrich::{EnrichOptions, Performance};
+use risorius_mesh::Fingerprint;
+use risorius_solve::{Options, State};
+
+/// Counts as an input of every frame: raise it when frames or states come out differently from the same inputs.
+pub const METHOD: u64 = 1;
+
+/// What the parts of a key are made of, in their order.
+pub const INPUTS: [&str; 6] =
+    ["the version of the program", "the face", "an option", "the time", "the weights", "the head's motion"];
+
+/// All that a frame depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameKey {
+    /// Of this frame's inputs and those of all frames before.
+    pub chain: Fingerprint,
+    /// Of this frame's inputs, as in [`INPUTS`].
+    pub inputs: [Fingerprint; 6],
+}
+
+impl FrameKey {
+    /// The first input that differs; `None` if only frames before do.
+    pub fn changed_since(&self, earlier: &Self) -> Option<&'static str> {
+        INPUTS.into_iter().zip(self.inputs.iter().zip(&earlier.inputs)).find(|(_, (a, b))| a != b).map(|(name, _)| name)
+    }
+}
+
+/// The flesh at the end of a frame.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Checkpoint {
+    /// The frame that is done.
+    pub frame: usize,
+    /// How its flesh goes on.
+    pub state: State,
+}
+
+/// The key of every frame of a performance on the face with the fingerprint `face`.
+pub fn frame_keys(face: Fingerprint, performance: &Performance, options: &EnrichOptions) -> Vec<FrameKey> {
+    // Whoever adds an input has to say here how it counts.
+    let Performance { times_secs, weights, head } = performance;
+    let program = Fingerprint::default().bytes(env!("CARGO_PKG_VERSION").as_bytes()).bytes(&METHOD.to_le_bytes());
+    let settings = of_options(options);
+    let n_sliders = weights.len() / times_secs.len().max(1);
+    let mut chain = Fingerprint::default();
+    let key = |(frame, &time_secs): (usize, &f64)| {
+        let row = weights.get(frame * n_sliders..(frame + 1) * n_sliders).unwrap_or_default();
+        let since = match frame.checked_sub(1) {
+            Some(before) => [times_secs[before], time_secs],
+            // The first frame asks how fast the head sets out.
+            None => [time_secs, time_secs + options.dt_secs],
+        };
+        let inputs = [
+            program,
+            face,
+            settings,
+            Fingerprint::default().numbers([time_secs]),
+            Fingerprint::default().numbers(row.iter().map(|&w| w.into())),
+            Fingerprint::default().numbers(head.knots(since)),
+        ];
+        chain = inputs.iter().fold(chain, |chain, &input| chain.and(input));
+        FrameKey { chain, inputs }
+    };
+    times_secs.iter().enumerate().map(key).collect()
+}
+
+fn of_options(options: &EnrichOptions) -> Fingerprint {
+    let EnrichOptions { dt_secs, rebalance, damping, stiffness, density, gravity, contact, solve, reference } =
+        *options;
+    let Options { force_tolerance, step_tolerance, max_iterations, allow_inversion } = solve;
+    let numbers = [dt_secs, rebalance, damping, stiffness, density, gravity, force_tolerance, step_tolerance];
+    let iterations = (max_iterations as u64).to_le_bytes();
+    Fingerprint::default().numbers(numbers).bytes(&iterations).bytes(&[
+        allow_inversion.into(),
+        reference.into(),
+        contact as u8,
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::HeadPath;
+    use risorius_rig::HeadMotion;
+
+    const N: usize = 60;
+
+    struct Input {
+        times_secs: Vec<f64>,
+        weights: Vec<f32>,
+        motion: HeadMotion,
+        options: EnrichOptions,
+        face: Fingerprint,
+    }
+
+    /// Two sliders at 30 frames per second, a head at 120.
+    fn input() -> Input {
+        let head_times: Vec<f64> = (0..4 * N + 20).map(|i| i as f64 / 120.0).collect();
+        Input {
+            times_secs: (0..N).map(|i| i as f64 / 30.0).collect(),
+            weights: (0..2 * N).map(|i| (i as f32).sin()).collect(),
+            motion: HeadMotion {
+                positions_m: head_times.iter().map(|t| [t.sin(), 0.0, t.cos()]).collect(),
+                rotations_xyzw: head_times.iter().map(|t| [0.0, (0.5 * t).sin(), 0.0, (0.5 * t).cos()]).collect(),
+                times_secs: head_times,
+            },
+            options: EnrichOptions::default(),
+            face: Fingerprint::default(),
+        }
+    }
+
+    fn keys(input: &Input) -> Vec<FrameKey> {
+        let head = HeadPath::prepare(&input.motion, 0.01);
+        let performance = Performance { times_secs: &input.times_secs, weights: &input.weights, head };
+        frame_keys(input.face, &performance, &input.options)
+    }
+
+    /// The first frame whose key changes, and what did; `None` if nothing. All keys after it must differ as well.
+    fn change(edit: impl Fn(&mut Input)) -> Option<(usize, &'static str)> {
+        let (before, mut input) = (keys(&input()), input());
+        edit(&mut input);
+        let after = keys(&input);
+        let first = before.iter().zip(&after).position(|(a, b)| a.chain != b.chain)?;
+        assert!(before.iter().zip(&after).skip(first).all(|(a, b)| a.chain != b.chain), "a key forgets frame {first}");
+        Some((first, after[first].changed_since(&before[first]).unwrap()))
+    }
+
+    #[test]
+    fn keys_change_from_the_edited_frame_on_and_say_why() {
+        assert_eq!(change(|_| ()), None);
+        assert_eq!(change(|i| i.weights[2 * 40 + 1] += 1e-7), Some((40, "the weights")));
+        assert_eq!(change(|i| i.times_secs[40] += 1e-9), Some((40, "the time")));
+        assert_eq!(change(|i| i.options.gravity = 9.8), Some((0, "an option")));
+        assert_eq!(change(|i| i.options.solve.max_iterations += 1), Some((0, "an option")));
+        assert_eq!(change(|i| i.options.reference = true), Some((0, "an option")));
+        assert_eq!(change(|i| i.face = i.face.bytes(b"x")), Some((0, "the face")));
+        // A sample of the head at frame 40: smoothing reaches back 0.03 s, slopes one sample more, all within 39 to 40.
+        assert_eq!(change(|i| i.motion.positions_m[160][1] += 1e-6), Some((39, "the head's motion")));
+        assert_eq!(change(|i| i.motion.rotations_xyzw[160][0] += 1e-6), Some((39, "the head's motion")));
+        // Samples after the last frame decide nothing.
+        assert_eq!(change(|i| i.motion.positions_m[4 * N + 9][1] += 1.0), None);
+        // A longer clip begins with the keys of the shorter one.
+        let (whole, mut short) = (keys(&input()), input());
+        short.times_secs.truncate(20);
+        short.weights.truncate(40);
+        assert_eq!(keys(&short), whole[..20]);
+    }
+
+    #[test]
+    fn knots_decide_on_every_pose_between_two_times() {
+        let motion = input().motion;
+        let path = HeadPath::prepare(&motion, 0.01);
+        let poses = |path: &HeadPath, [from, to]: [f64; 2]| {
+            (0..=200).map(|k| path.at(from + (to - from) * f64::from(k) / 200.0)).collect::<Vec<_>>()
+        };
+        let spans = (0..50).map(|k| [f64::from(k) * 0.041 - 0.02, f64::from(k) * 0.041 + 0.013]);
+        let mut seen = [0; 2];
+        for span in spans {
+            for sample in (0..motion.times_secs.len()).step_by(3) {
+                let mut edited = motion.clone();
+                edited.positions_m[sample][2] += 0.01;
+                let edited = HeadPath::prepare(&edited, 0.01);
+                let same = path.knots(span).eq(edited.knots(span));
+                assert_eq!(same, poses(&path, span) == poses(&edited, span), "{span:?} s, sample {sample}");
+                seen[usize::from(same)] += 1;
+            }
+        }
+        assert!(seen[0] > 50 && seen[1] > 50, "other, same: {seen:?}");
+        assert_eq!(HeadPath::default().knots([0.0, 1.0]).count(), 0);
+    }
+}
