@@ -25,6 +25,7 @@ pub mod ply;
 pub mod sidecar;
 pub mod stl;
 pub mod surface;
+pub mod take_in;
 pub mod take_out;
 pub mod text;
 pub mod weights_json;
