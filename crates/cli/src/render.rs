@@ -173,7 +173,7 @@ impl Show<'_> {
                 if compares { rows[s].push((drawn.0, label)) } else { cells.push((drawn.0, label)) }
             }
         }
-        let columns = if compares { frames.len() } else { n_cells };
+        let columns = if compares && frames.len() > 1 { frames.len() } else { n_cells };
         cells.extend(rows.into_iter().flatten());
         self.write_sheet(cells, columns, timeline.notes)
     }
