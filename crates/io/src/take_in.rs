@@ -29,8 +29,15 @@ pub struct RigTake {
 enum Frames {
     /// Vertices of every frame, and the rig vertex of each.
     Cache { take: Take, rig_vertex: Vec<u32> },
-    /// Targets over rig vertices with their column of `clip`, and where they start.
-    Targets { rest: Vec<[f32; 3]>, targets: Vec<(usize, Deltas)>, clip: Clip },
+    /// Targets over rig vertices, and where they start.
+    Targets { rest: Vec<[f32; 3]>, targets: Vec<Target>, clip: Clip },
+}
+
+/// What strength 1 of a column of the clip adds.
+#[derive(Debug, Clone)]
+struct Target {
+    column: usize,
+    deltas: Deltas,
 }
 
 impl RigTake {
@@ -50,7 +57,7 @@ impl RigTake {
             Frames::Targets { rest, targets, clip } => {
                 let mut positions = rest.clone();
                 let strengths = clip.frame(frame_idx);
-                for (column, deltas) in targets.iter().filter(|t| strengths[t.0] != 0.0) {
+                for Target { column, deltas } in targets.iter().filter(|t| strengths[t.column] != 0.0) {
                     for (&v, offset) in deltas.vertices.iter().zip(&deltas.offsets) {
                         let p = &mut positions[v as usize];
                         (0..3).for_each(|k| p[k] += strengths[*column] * offset[k]);
@@ -86,8 +93,8 @@ pub fn open_take_of(path: &Path, rig: &Rig, fps: f64, progress: &Progress) -> Re
     Ok(RigTake { head, times_secs, neutral, frames: Frames::Targets { rest, targets, clip } })
 }
 
-/// Rest and targets of `parts` on the vertices of `rig`; each target with its column of `clip`.
-fn on_rig(rig: &Rig, parts: &[RawPart], clip: &Clip) -> Result<(Vec<[f32; 3]>, Vec<(usize, Deltas)>), IoError> {
+/// Rest and targets of `parts` on the vertices of `rig`.
+fn on_rig(rig: &Rig, parts: &[RawPart], clip: &Clip) -> Result<(Vec<[f32; 3]>, Vec<Target>), IoError> {
     let of_rig: Vec<_> = rig.parts.iter().filter(|p| p.n_file_vertices() > 0).collect();
     let of_take: Vec<_> = parts.iter().filter(|p| !p.positions.is_empty()).collect();
     if of_rig.len() != of_take.len() {
@@ -117,7 +124,7 @@ fn on_rig(rig: &Rig, parts: &[RawPart], clip: &Clip) -> Result<(Vec<[f32; 3]>, V
             let moved = shape.deltas.vertices.iter().zip(&shape.deltas.offsets);
             let (vertices, offsets) =
                 moved.filter_map(|(&v, &o)| Some((rig_vertex.get(v as usize).copied()??, o))).unzip();
-            targets.push((column, Deltas { vertices, offsets }));
+            targets.push(Target { column, deltas: Deltas { vertices, offsets } });
         }
     }
     Ok((rest, targets))

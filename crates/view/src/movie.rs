@@ -99,7 +99,7 @@ impl<W: Write> Movie<W> {
 
 /// Refuses frames per second outside of [`MOVIE_FPS`].
 pub fn check_movie_rate(fps: f64) -> Result<(), ViewError> {
-    if fps >= MOVIE_FPS[0] && fps <= MOVIE_FPS[1] {
+    if (MOVIE_FPS[0]..=MOVIE_FPS[1]).contains(&fps) {
         return Ok(());
     }
     Err(ViewError::Number { name: "fps", value: fps as f32, hint: " from 0.1 to 240" })

@@ -64,8 +64,8 @@ fn read(bytes: &[u8]) -> Track {
     let mut packets = Vec::new();
     let mut frame = 0;
     for (c, &offset) in chunks[2..].iter().enumerate() {
-        let rows = stsc[2..].chunks(3).take(stsc[1] as usize);
-        let n = rows.filter(|row| row[0] as usize <= c + 1).last().unwrap()[1];
+        let mut rows = stsc[2..].chunks(3).take(stsc[1] as usize);
+        let n = rows.rfind(|row| row[0] as usize <= c + 1).unwrap()[1];
         let mut at = offset as usize;
         for _ in 0..n {
             let sample = &bytes[at..at + sizes[frame] as usize];
