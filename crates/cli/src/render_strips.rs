@@ -31,7 +31,7 @@ enum Frames {
         times_secs: Vec<f64>,
         weights: Vec<f32>,
     },
-    Take(RigTake),
+    Take(Box<RigTake>),
 }
 
 /// Reads the clip and the takes that are given, the clip first, and names them by `labels` or by their files.
@@ -56,7 +56,7 @@ pub fn open(
     for path in takes {
         let take = open_take_of(path, rig, fps, &session.progress()).map_err(in_file(path))?;
         let head = head.clone().or_else(|| take.head.clone());
-        strips.push(Strip { label: stem(path), head, frames: Frames::Take(take) });
+        strips.push(Strip { label: stem(path), head, frames: Frames::Take(Box::new(take)) });
     }
     if let Some(labels) = labels {
         let labels: Vec<&str> = labels.split(',').map(str::trim).collect();

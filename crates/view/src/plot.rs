@@ -176,9 +176,9 @@ mod tests {
     #[test]
     fn pens_stay_apart_for_color_blind_people() {
         for cones in 0..3 {
-            for i in 0..PENS.len() {
-                for j in 0..i {
-                    let (a, b) = (seen(PENS[i], cones), seen(PENS[j], cones));
+            for (i, &pen) in PENS.iter().enumerate() {
+                for (j, &other) in PENS[..i].iter().enumerate() {
+                    let (a, b) = (seen(pen, cones), seen(other, cones));
                     let apart = (0..3).map(|k| (a[k] - b[k]).powi(2)).sum::<f64>().sqrt();
                     // 2 can just be told; the first four lines are what most plots have.
                     let least = if i < 4 { 24.0 } else { 17.0 };
