@@ -15,8 +15,11 @@ mod paint;
 mod perform;
 mod perform_keep;
 mod pictures;
+mod plot;
 mod pose;
 mod render;
+mod render_colors;
+mod render_strips;
 mod rig_args;
 mod session;
 mod takes;
@@ -59,8 +62,10 @@ enum Verb {
     Attenuate(attenuate::Arguments),
     /// Report which slider disturbs which.
     Interference(interference::Arguments),
-    /// Draw a face.
+    /// Draw a face: pictures, sheets, movies, performances side by side.
     Render(render::Arguments),
+    /// Draw what `perform` reported over time, several runs in one figure.
+    Plot(plot::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -95,6 +100,7 @@ fn main() -> ExitCode {
         Verb::Attenuate(a) => attenuate::run(a, &session),
         Verb::Interference(a) => interference::run(a, &session),
         Verb::Render(a) => render::run(a, &session),
+        Verb::Plot(a) => plot::run(a),
     };
     session.clear_progress();
     finish(result, cli.json)

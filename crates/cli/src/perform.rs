@@ -59,6 +59,9 @@ pub struct Arguments {
     /// Output: .glb, .gltf, .mdd, .pc2 or .npz, in the head's own space; a GLB also moves the head.
     #[arg(long, short)]
     output: PathBuf,
+    /// Write what --json prints to this .json file too, for `plot`.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
 }
 
 /// Runs the verb.
@@ -66,6 +69,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     let start = Instant::now();
     let output = &arguments.output;
     expect_ending(output, &FRAMES, "a take")?;
+    arguments.report.as_deref().map(|r| expect_ending(r, &["json"], "a report")).transpose()?;
     let (face, fingerprint) =
         risorius_io::face::open_with_fingerprint(&arguments.face).map_err(in_file(&arguments.face))?;
     let mut content = arguments.clip_args.open(&arguments.clip, session)?;
@@ -104,10 +108,14 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     }
     let seconds = start.elapsed().as_secs_f64();
     let json = json!({
-        "output": output.display().to_string(), "frames": frames, "vertices": face.rig.n_vertices(),
+        "output": output.display().to_string(), "times_secs": content.clip.times_secs, "frames": frames,
+        "vertices": face.rig.n_vertices(),
         "mapping": mapping_to_json(&map, &content.clip.names, &face.rig), "notes": content.notes, "seconds": seconds,
         "resumed": resumed,
     });
+    if let Some(report) = &arguments.report {
+        write_whole(report, format!("{json}\n").as_bytes())?;
+    }
     let mut text = format!("{}: {n_frames} frames in {seconds:.1} s\n{}", output.display(), summary(&frames));
     if let Some(Resumed { from, why }) = &resumed {
         text += &match n_frames - from {

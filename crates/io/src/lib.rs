@@ -26,6 +26,7 @@ pub mod sidecar;
 pub mod stl;
 pub mod surface;
 pub mod take_folder;
+pub mod take_in;
 pub mod take_out;
 pub mod text;
 pub mod weights_json;

@@ -7,6 +7,7 @@
 use crate::clip_csv::{ClipContent, ClipOptions};
 use crate::gltf::{GltfContent, NamedClip, NodeTrack};
 use crate::sidecar::{self, RegionSpec, Sidecar};
+use crate::take_in::head_motion;
 use crate::weights_json::json_error;
 use crate::{IoError, bvh, clip_csv, clip_json, face, fbx, gltf, head_csv, mdd, npz, obj, obj_folder, pc2, ply, stl};
 use risorius_mesh::Progress;
@@ -249,16 +250,7 @@ fn add_region(rig: &mut Rig, spec: &RegionSpec) -> Result<(), IoError> {
 
 /// Gives the clips the motion of the node that carries most of the rig.
 fn attach_head_motion(file: &mut RigFile) {
-    // A node that carries one part of several (an eye) is not the head.
-    let n_parts = file.rig.parts.len();
-    let head = file.tracks.iter().filter(|t| 2 * t.is_ancestor_of_parts.len() > n_parts);
-    let Some(track) = head.max_by_key(|t| t.is_ancestor_of_parts.len()) else { return };
-    let motion = HeadMotion {
-        times_secs: track.times_secs.clone(),
-        positions_m: track.positions.iter().map(|p| p.map(|x| x * file.rig.space.meters_per_unit)).collect(),
-        rotations_xyzw: track.rotations.clone(),
-    };
-    if motion.check().is_ok() {
+    if let Some(motion) = head_motion(&file.tracks, file.rig.parts.len(), &file.rig.space) {
         file.clips.iter_mut().for_each(|c| c.clip.head = Some(motion.clone()));
     }
 }
@@ -303,7 +295,8 @@ pub fn open_head(
     }
 }
 
-/// Reads a take of per-frame vertices; `fps` is for PC2 files, which count frames.
+/// Reads a point cache; `fps` is for PC2 files, which count frames. For a take of a known rig, also from a glTF, see
+/// [`crate::take_in`].
 pub fn open_take(path: &Path, fps: f64) -> Result<Take, IoError> {
     match extension(path).as_str() {
         "mdd" => mdd::read(&read_file(path)?),
@@ -341,7 +334,7 @@ pub fn read_file(path: &Path) -> Result<Vec<u8>, IoError> {
 }
 
 /// Reads files that a glTF refers to, from its own folder and below only.
-fn beside(path: &Path) -> impl Fn(&str) -> Result<Vec<u8>, IoError> {
+pub(crate) fn beside(path: &Path) -> impl Fn(&str) -> Result<Vec<u8>, IoError> {
     let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
     move |uri: &str| {
         let relative = Path::new(uri);
@@ -354,7 +347,7 @@ fn beside(path: &Path) -> impl Fn(&str) -> Result<Vec<u8>, IoError> {
     }
 }
 
-fn extension(path: &Path) -> String {
+pub(crate) fn extension(path: &Path) -> String {
     path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default()
 }
 

@@ -3,8 +3,8 @@
 //! A software rasterizer: no window, no driver, the same bytes on every machine with the same arithmetic and for any
 //! number of threads. [`FaceLook::prepare`] gathers what does not change with the pose (surfaces, colors, the camera's
 //! frame); [`draw`] turns positions into a [`Canvas`]. [`draw_model`] does so with bones, muscles and
-//! volumes, which [`cut_tets`] and [`clip_piece`] cut open. [`sheet`], [`matrix`] and [`lines`] arrange and plot.
-//! Nothing here touches files: [`Canvas::encode_png`] gives bytes and the caller writes them.
+//! volumes, which [`cut_tets`] and [`clip_piece`] cut open. [`sheet`], [`matrix`] and [`lines`] arrange and plot;
+//! [`Movie`] plays pictures. Nothing here touches files: [`Canvas::encode_png`] gives bytes and the caller writes them.
 
 mod annotate;
 mod camera;
@@ -17,6 +17,7 @@ pub mod face_pictures;
 mod look;
 mod matrix;
 mod model;
+mod movie;
 mod overlay;
 mod paint;
 mod plot;
@@ -36,6 +37,7 @@ pub use draw::{Background, DrawOptions, draw};
 pub use look::FaceLook;
 pub use matrix::{MatrixOptions, matrix};
 pub use model::{Coloring, Finish, Model, Piece, Rgb, draw_model};
+pub use movie::{MAX_MOVIE, MIN_MOVIE, MOVIE_FPS, Movie, check_movie_rate};
 pub use overlay::{Marker, ScalarField};
 pub use plot::{Series, lines};
 pub use sheet::sheet;
@@ -113,4 +115,32 @@ pub enum ViewError {
         /// Values passed.
         found: usize,
     },
+    /// A movie too small or too large for the encoder.
+    #[error(
+        "a movie of {width} x {height} pixels cannot be made: sides must be at least {MIN_MOVIE}, the longer at most {}, \
+         the other at most {}; choose another --size, or fewer pictures side by side",
+        MAX_MOVIE[0],
+        MAX_MOVIE[1]
+    )]
+    MovieSize {
+        /// Asked width.
+        width: usize,
+        /// Asked height.
+        height: usize,
+    },
+    /// A picture that does not fit its movie.
+    #[error("a picture of {found_width} x {found_height} pixels in a movie of {width} x {height}")]
+    MovieFrame {
+        /// Width of the movie.
+        width: usize,
+        /// Height of the movie.
+        height: usize,
+        /// Width of the picture.
+        found_width: usize,
+        /// Height of the picture.
+        found_height: usize,
+    },
+    /// Encoder or file format refused.
+    #[error("the movie cannot be made: {0}")]
+    Movie(String),
 }

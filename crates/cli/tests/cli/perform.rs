@@ -36,6 +36,13 @@ fn a_still_head_gives_the_animation_and_a_moving_one_moves_flesh() {
     let naive = desk.json(&["perform", "head.face", "--clip", "clip.csv", "--naive", "-o", "naive.npz"]);
     assert!(naive["frames"][3]["max_mm"].as_f64().unwrap() > 0.01, "{naive}");
 
+    let call = ["perform", "head.face", "--clip", "clip.csv", "--report", "still.json", "-o", "still.npz"];
+    let told = desk.json(&call);
+    assert!(desk.read_json("still.json") == told, "the report is what --json prints");
+    assert_eq!(told["times_secs"], serde_json::json!([0.0, 0.02, 0.04, 0.06]));
+    let plotted = desk.json(&["plot", "still.json", "--value", "max", "-o", "still.png"]);
+    assert_eq!((&plotted["runs"][0]["max"], &plotted["runs"][0]["frames"]), (&0.0.into(), &4.into()));
+
     let moving = ["perform", "head.face", "--clip", "clip.csv", "--head", "motion.csv"];
     let moved = desk.json(&[&moving[..], &["-o", "moved.glb"]].concat());
     let frames = moved["frames"].as_array().unwrap();
@@ -63,6 +70,8 @@ fn wrong_calls_say_what_is_wrong() {
         &["--naive"],
     );
     desk.fails_with(2, &["perform", "head.face", "--clip", "clip.csv", "-o", "a.obj"], &["a.obj", ".npz"]);
+    let report = ["perform", "head.face", "--clip", "clip.csv", "--report", "a.txt", "-o", "a.npz"];
+    desk.fails_with(2, &report, &["a.txt", ".json"]);
     desk.fails_with(1, &["perform", "clip.csv", "--clip", "clip.csv", "-o", "a.npz"], &["clip.csv"]);
     for (option, value, words) in [
         ("--dt", "0", "time step"),

@@ -4,6 +4,7 @@ mod damaged;
 mod packed;
 mod read;
 mod synthetic;
+mod take_in;
 mod validator;
 mod write;
 

@@ -1,0 +1,157 @@
+//! Takes of a known rig: frames from any file that holds them, on the rig's vertices.
+//!
+//! Point caches (.mdd, .pc2, .npz) have the file vertices of all parts, one part after another. A glTF has morph
+//! targets and their strengths over time: frames that were written as targets by [`crate::gltf::write_take_glb`], or
+//! shapes with a weight animation. Its frames are summed up when they are asked for, `rest + sum of strength * target`,
+//! because a small file may hold more frames than memory. Our writer appends vertices to a part where corners disagree;
+//! they are left out here, and a part that has more vertices than the rig's must rest where the rig does.
+
+use crate::IoError;
+use crate::gltf::{self, GltfContent, NodeTrack};
+use crate::open::{beside, extension, open_take, read_file};
+use glam::{DQuat, DVec3};
+use risorius_mesh::Progress;
+use risorius_rig::{Clip, Deltas, HeadMotion, RawPart, Rig, Space, Take};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// A take whose frames have the vertices of a rig.
+#[derive(Debug, Clone)]
+pub struct RigTake {
+    /// Motion of the head, where the file has it; frames are without it.
+    pub head: Option<HeadMotion>,
+    times_secs: Vec<f64>,
+    neutral: Vec<[f32; 3]>,
+    frames: Frames,
+}
+
+#[derive(Debug, Clone)]
+enum Frames {
+    /// Vertices of every frame, and the rig vertex of each.
+    Cache { take: Take, rig_vertex: Vec<u32> },
+    /// Targets over rig vertices, and where they start.
+    Targets { rest: Vec<[f32; 3]>, targets: Vec<Target>, clip: Clip },
+}
+
+/// What strength 1 of a column of the clip adds.
+#[derive(Debug, Clone)]
+struct Target {
+    column: usize,
+    deltas: Deltas,
+}
+
+impl RigTake {
+    /// Time of each frame in seconds, ascending.
+    pub fn times_secs(&self) -> &[f64] {
+        &self.times_secs
+    }
+
+    /// One position per rig vertex.
+    pub fn frame(&self, frame_idx: usize) -> Vec<[f32; 3]> {
+        match &self.frames {
+            Frames::Cache { take, rig_vertex } => {
+                let mut positions = self.neutral.clone();
+                take.frame(frame_idx).iter().zip(rig_vertex).for_each(|(p, &v)| positions[v as usize] = *p);
+                positions
+            }
+            Frames::Targets { rest, targets, clip } => {
+                let mut positions = rest.clone();
+                let strengths = clip.frame(frame_idx);
+                for Target { column, deltas } in targets.iter().filter(|t| strengths[t.column] != 0.0) {
+                    for (&v, offset) in deltas.vertices.iter().zip(&deltas.offsets) {
+                        let p = &mut positions[v as usize];
+                        (0..3).for_each(|k| p[k] += strengths[*column] * offset[k]);
+                    }
+                }
+                positions
+            }
+        }
+    }
+}
+
+/// Reads a take of `rig`; `fps` is for PC2 files, which count frames.
+pub fn open_take_of(path: &Path, rig: &Rig, fps: f64, progress: &Progress) -> Result<RigTake, IoError> {
+    let neutral = rig.neutral.clone();
+    if !matches!(extension(path).as_str(), "glb" | "gltf") {
+        let take = open_take(path, fps)?;
+        let rig_vertex: Vec<u32> = rig.parts.iter().flat_map(|p| p.rig_vertex.iter().copied()).collect();
+        if rig_vertex.len() != take.n_vertices {
+            return Err(other_rig(format!("it has {} vertices, the rig {}", take.n_vertices, rig_vertex.len())));
+        }
+        let times_secs = take.times_secs.clone();
+        return Ok(RigTake { head: None, times_secs, neutral, frames: Frames::Cache { take, rig_vertex } });
+    }
+    let GltfContent { raw, mut clips, tracks, .. } = gltf::read(&read_file(path)?, &beside(path), progress)?;
+    if clips.is_empty() {
+        let problem = "the file has no animation of morph targets, so there are no frames; give a take, or --clip";
+        return Err(IoError::malformed("glTF", "animations", problem));
+    }
+    let clip = clips.swap_remove(0).clip;
+    let head = head_motion(&tracks, raw.parts.len(), &rig.space);
+    let (rest, targets) = on_rig(rig, &raw.parts, &clip)?;
+    let times_secs = clip.times_secs.clone();
+    Ok(RigTake { head, times_secs, neutral, frames: Frames::Targets { rest, targets, clip } })
+}
+
+/// Rest and targets of `parts` on the vertices of `rig`.
+fn on_rig(rig: &Rig, parts: &[RawPart], clip: &Clip) -> Result<(Vec<[f32; 3]>, Vec<Target>), IoError> {
+    let of_rig: Vec<_> = rig.parts.iter().filter(|p| p.n_file_vertices() > 0).collect();
+    let of_take: Vec<_> = parts.iter().filter(|p| !p.positions.is_empty()).collect();
+    if of_rig.len() != of_take.len() {
+        return Err(other_rig(format!("it has {} parts, the rig {}", of_take.len(), of_rig.len())));
+    }
+    let columns: HashMap<&str, usize> = clip.names.iter().enumerate().map(|(c, name)| (name.as_str(), c)).collect();
+    let mut rest = rig.neutral.clone();
+    let mut targets = Vec::new();
+    // A rig vertex that several file vertices share moves with the first of them.
+    let mut taken = vec![false; rig.n_vertices()];
+    for (part, raw) in of_rig.into_iter().zip(of_take) {
+        let (n, found) = (part.n_file_vertices(), raw.positions.len());
+        let rests = |v: usize| near(raw.positions[v], rig.neutral[part.rig_vertex[v] as usize]);
+        if found < n || (found > n && !(0..n).all(rests)) {
+            let problem = format!("part '{}' has {found} vertices, '{}' of the rig {n}", raw.name, part.name);
+            return Err(other_rig(problem));
+        }
+        let mut rig_vertex = vec![None; found];
+        for (v, &r) in part.rig_vertex.iter().enumerate() {
+            if !std::mem::replace(&mut taken[r as usize], true) {
+                rig_vertex[v] = Some(r);
+                rest[r as usize] = raw.positions[v];
+            }
+        }
+        for shape in &raw.shapes {
+            let Some(&column) = columns.get(shape.name.as_str()) else { continue };
+            let moved = shape.deltas.vertices.iter().zip(&shape.deltas.offsets);
+            let (vertices, offsets) =
+                moved.filter_map(|(&v, &o)| Some((rig_vertex.get(v as usize).copied()??, o))).unzip();
+            targets.push(Target { column, deltas: Deltas { vertices, offsets } });
+        }
+    }
+    Ok((rest, targets))
+}
+
+/// Whether two positions are one, but for rounding.
+fn near(a: [f32; 3], b: [f32; 3]) -> bool {
+    (0..3).all(|k| (a[k] - b[k]).abs() <= 1e-4 * b[k].abs().max(1.0))
+}
+
+fn other_rig(problem: String) -> IoError {
+    IoError::malformed("take", "vertices", format!("{problem}; is it a take of this rig?"))
+}
+
+/// The motion of the node that carries most of the `n_parts` parts, in meters, +Y up, +Z front.
+pub(crate) fn head_motion(tracks: &[NodeTrack], n_parts: usize, space: &Space) -> Option<HeadMotion> {
+    // A node that carries one part of several (an eye) is not the head.
+    let head = tracks.iter().filter(|t| 2 * t.is_ancestor_of_parts.len() > n_parts);
+    let track = head.max_by_key(|t| t.is_ancestor_of_parts.len())?;
+    let si_from_file = space.si_axes_from_file();
+    let turn = DQuat::from_mat3(&si_from_file);
+    let position = |p: &[f64; 3]| (si_from_file * DVec3::from(*p) * space.meters_per_unit).to_array();
+    let rotation = |q: &[f64; 4]| (turn * DQuat::from_array(*q) * turn.inverse()).to_array();
+    let motion = HeadMotion {
+        times_secs: track.times_secs.clone(),
+        positions_m: track.positions.iter().map(position).collect(),
+        rotations_xyzw: track.rotations.iter().map(rotation).collect(),
+    };
+    motion.check().is_ok().then_some(motion)
+}
