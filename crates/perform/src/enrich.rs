@@ -21,7 +21,7 @@ use risorius_mesh::Rigid;
 use risorius_mesh::progress::{Cancelled, Progress, tick};
 use risorius_rig::Evaluator;
 use risorius_solve::springs::lumped_masses;
-use risorius_solve::{Around, Body, Configuration, Dynamics, Options, SolveError, StepOptions, StepReport};
+use risorius_solve::{Around, Body, Configuration, Dynamics, Options, Posed, SolveError, StepOptions, StepReport};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -321,7 +321,8 @@ impl<'a> Player<'a> {
             let strengths: Vec<f64> = self.evaluator.strengths(self.weights(frame)).iter().map(|&c| c.into()).collect();
             let rest = self.rest.at(&strengths).map_err(|source| PerformError::Rest { frame, source })?;
             let [mu, lambda] = self.stiffness(&strengths);
-            let surface = self.touching.surface(&self.evaluator.positions(self.weights(frame)));
+            let points = self.touching.surface(&self.evaluator.positions(self.weights(frame)));
+            let surface = self.touching.touch.posed(points);
             Ok(Configuration { rest: rest.positions, mu, lambda, surface })
         };
         frames.into_par_iter().with_max_len(1).map(one).collect()
@@ -442,12 +443,11 @@ impl<'a> Player<'a> {
             return Ok(b.clone());
         }
         let mix = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a + (b - a) * share).collect();
-        let lerp = |a: &[DVec3], b: &[DVec3]| a.iter().zip(b).map(|(a, b)| a.lerp(*b, share)).collect::<Vec<_>>();
-        let mut rest = lerp(&a.rest, &b.rest);
+        let mut rest: Vec<DVec3> = a.rest.iter().zip(&b.rest).map(|(a, b)| a.lerp(*b, share)).collect();
         if self.rest.worst(&rest).0 < SQUASHED * LEAST_J {
             rest = self.rest.repair(rest)?.positions;
         }
-        let surface = lerp(&a.surface, &b.surface);
+        let surface = Posed::between(&a.surface, &b.surface, share);
         Ok(Configuration { rest, mu: mix(&a.mu, &b.mu), lambda: mix(&a.lambda, &b.lambda), surface })
     }
 
