@@ -46,6 +46,9 @@ pub struct Arguments {
     /// Factor on the stiffness of all flesh.
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     stiffness: f64,
+    /// Factor on how much shapes tighten the flesh; 0 for a stiffness that stays the same.
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    tightening: f64,
     /// Gravity, m/s^2; what counts is its change relative to the head.
     #[arg(long, default_value_t = 9.81, allow_negative_numbers = true)]
     gravity: f64,
@@ -139,6 +142,7 @@ impl Arguments {
             rebalance: if self.naive { 0.0 } else { self.rebalance },
             damping: self.damping,
             stiffness: self.stiffness,
+            tightening: self.tightening,
             gravity: self.gravity,
             ..EnrichOptions::default()
         }

@@ -72,10 +72,21 @@ pub fn frame_keys(face: Fingerprint, performance: &Performance, options: &Enrich
 }
 
 fn of_options(options: &EnrichOptions) -> Fingerprint {
-    let EnrichOptions { dt_secs, rebalance, damping, stiffness, density, gravity, contact, solve, reference } =
-        *options;
+    let EnrichOptions {
+        dt_secs,
+        rebalance,
+        damping,
+        stiffness,
+        tightening,
+        density,
+        gravity,
+        contact,
+        solve,
+        reference,
+    } = *options;
     let Options { force_tolerance, step_tolerance, max_iterations, allow_inversion } = solve;
-    let numbers = [dt_secs, rebalance, damping, stiffness, density, gravity, force_tolerance, step_tolerance];
+    let numbers =
+        [dt_secs, rebalance, damping, stiffness, tightening, density, gravity, force_tolerance, step_tolerance];
     let iterations = (max_iterations as u64).to_le_bytes();
     Fingerprint::default().numbers(numbers).bytes(&iterations).bytes(&[
         allow_inversion.into(),

@@ -36,6 +36,8 @@ pub struct EnrichOptions {
     pub damping: f64,
     /// Factor on all stiffness.
     pub stiffness: f64,
+    /// Factor on what shapes add to the stiffness; 0 for a material that stays the same.
+    pub tightening: f64,
     /// Density of flesh, kg/m^3.
     pub density: f64,
     /// Gravity, m/s^2, downwards in the world.
@@ -55,6 +57,7 @@ impl Default for EnrichOptions {
             rebalance: 1.0,
             damping: 0.0,
             stiffness: 1.0,
+            tightening: 1.0,
             density: 1100.0,
             gravity: 9.81,
             contact: ContactMode::default(),
@@ -261,6 +264,7 @@ impl EnrichOptions {
             ("rebalancing", self.rebalance, (0.0..=1.0).contains(&self.rebalance), "from 0 to 1"),
             ("damping", self.damping, self.damping >= 0.0, "0 or more per second"),
             ("the factor on stiffness", self.stiffness, self.stiffness > 0.0, positive),
+            ("the factor on tightening", self.tightening, self.tightening >= 0.0, "0 or more"),
             ("the density", self.density, self.density > 0.0, positive),
             ("gravity", self.gravity, true, "a number"),
         ] {
@@ -335,6 +339,7 @@ impl<'a> Player<'a> {
             [&materials.mu, &materials.lambda].map(|all| all.iter().map(|&k| f64::from(k)).collect::<Vec<_>>());
         let mut now = neutral.clone();
         for (shape, &c) in materials.shapes.iter().zip(strengths).filter(|(_, c)| **c != 0.0) {
+            let c = c * self.options.tightening;
             for ((&tet, &mu), &lambda) in shape.tets.iter().zip(shape.mu.iter()).zip(shape.lambda.iter()) {
                 now[0][tet as usize] += f64::from(mu) * c;
                 now[1][tet as usize] += f64::from(lambda) * c;

@@ -134,6 +134,8 @@ pub struct StepReport {
     pub elastic: f64,
     /// Kinetic energy relative to the moving frame, joules.
     pub kinetic: f64,
+    /// The body was tangled, and began from rest.
+    pub recovered: bool,
     /// Contacts that press at the end.
     pub contacts: usize,
     /// How much deeper than in the pose a surface point is in another surface or in an obstacle, meters.
@@ -174,6 +176,8 @@ pub struct Dynamics {
     factored: Configuration,
     configuration: Configuration,
     tissue: Tissue,
+    /// The state that was put in is not upright: the next step begins from rest instead.
+    tangled: bool,
     /// What touches at the present positions: where the next step begins.
     touching: Vec<Contact>,
     positions: Vec<DVec3>,
@@ -195,6 +199,20 @@ struct Push<'a> {
     progress: &'a Progress<'a>,
 }
 
+/// One minimum to find.
+struct Task<'a> {
+    place: &'a Place<'a>,
+    inertia: &'a Springs,
+    loads: &'a [DVec3],
+    factor: &'a Preconditioner,
+    /// In [`StepReport::times`].
+    stage: usize,
+    /// What touches where the solve begins, if that is known.
+    known: Option<&'a [Contact]>,
+    /// The step ends with it: what touches afterwards will be asked for.
+    last: bool,
+}
+
 /// Solves begin only where every `det F` is above this.
 const UPRIGHT: f64 = 0.02;
 
@@ -209,7 +227,7 @@ const DYNAMIC: usize = 1;
 const STATIC: usize = 2;
 
 /// Solves with contacts found anew, at most.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 8;
 
 /// Contacts are found anew after a solve in which a surface point went farther than this, meters.
 const STALE: f64 = 3e-4;
@@ -242,6 +260,7 @@ impl Dynamics {
         let tissue = tissue(tets, &first, &options)?;
         let [dynamic, rebalancing] = factors(&system, &tissue, &touch, masses, options.dt_secs)?;
         Ok(Self {
+            tangled: false,
             touching: Vec::new(),
             tets: tets.to_vec(),
             masses: masses.to_vec(),
@@ -288,6 +307,8 @@ impl Dynamics {
     }
 
     /// Puts the body into a state: from one of the same body it goes on to the same bits. On an error it is where it was.
+    /// In a state whose elements are not upright (scattered, flattened) it begins its next step where it rests, moving
+    /// with the frame.
     pub fn restore(&mut self, state: State) -> Result<(), SolveError> {
         let n = self.masses.len();
         check_length("positions", state.positions.len(), n)?;
@@ -307,7 +328,9 @@ impl Dynamics {
         (self.configuration, self.positions, self.velocities) =
             (state.configuration, state.positions, state.velocities);
         (self.frame, self.drift) = (state.frame, state.drift);
-        self.touching = self.look(&self.configuration, &self.positions).1;
+        self.tangled = self.tissue.least_det(&self.positions) <= 0.0;
+        let points = self.touch.positions(&self.tets, &self.configuration, &self.positions);
+        self.touching = self.touch.find(&points, &self.configuration.surface);
         Ok(())
     }
 
@@ -317,8 +340,9 @@ impl Dynamics {
         let here = self.here();
         let still = vec![DVec3::ZERO; self.masses.len()];
         let push = Push { around: *around, progress };
-        self.positions = self.rebalance(&here, &self.positions, &still, &push, &mut report)?;
-        self.note_contact(around, &mut report);
+        let (x, touching) = self.rebalance(&here, &self.positions, &still, &push, &mut report)?;
+        report.note_contacts(&touching);
+        (self.positions, self.touching) = (x, self.on_itself(touching));
         report.elastic = self.elastic();
         Ok(report)
     }
@@ -337,6 +361,10 @@ impl Dynamics {
         check_length("surface points", next.surface.points.len(), self.touch.n_points())?;
         let mut report = StepReport { converged: true, ..StepReport::default() };
         let h = dt_secs;
+        if self.tangled && self.positions.iter().all(|p| p.is_finite()) {
+            self.untangle(&frame, h);
+            report.recovered = true;
+        }
         let same = *next == self.configuration;
         let new_tissue =
             if same { None } else { Some(timed(&mut report.times[0], || tissue(&self.tets, next, &self.options))?) };
@@ -346,10 +374,14 @@ impl Dynamics {
         let flight = self.free_flight(&frame, h);
         let inertia = Springs::inertia(&self.masses, &flight, h)?;
         let alpha = self.options.rebalance.min(1.0);
-        let mut kept = Vec::new();
+        // The rebalancing is the last, if there is any.
+        let last = new_tissue.is_none() || alpha == 0.0;
+        let (mut kept, mut touching) = (Vec::new(), Vec::new());
         for (share, place) in [(alpha, &old), (1.0 - alpha, &new)] {
             if share > 0.0 {
-                kept.push((share, self.fly(place, &inertia, &push, &mut report)?));
+                let (x, found) = self.fly(place, &inertia, &push, last, &mut report)?;
+                kept.push((share, x));
+                touching = found;
             }
         }
         // Inertial force and velocity in the moving frame, and in the world.
@@ -367,7 +399,7 @@ impl Dynamics {
             .collect();
         let mut x = kept.swap_remove(0).1;
         if new_tissue.is_some() && alpha > 0.0 {
-            x = self.rebalance(&new, &x, &inertial, &push, &mut report)?;
+            (x, touching) = self.rebalance(&new, &x, &inertial, &push, &mut report)?;
         }
         // What moves with the frame.
         let carried = |i: usize| (world(&frame, self.positions[i]) - world(&self.frame, self.positions[i])) / h;
@@ -384,7 +416,8 @@ impl Dynamics {
             self.tissue = tissue;
             self.configuration = next.clone();
         }
-        self.note_contact(around, &mut report);
+        report.note_contacts(&touching);
+        self.touching = self.on_itself(touching);
         report.elastic = self.elastic();
         if report.iterations.iter().any(|&n| n > SLOW) && self.configuration.is_unlike(&self.factored) {
             let (masses, usual) = (&self.masses, self.options.dt_secs);
@@ -393,6 +426,15 @@ impl Dynamics {
             self.factored = Configuration { surface: Posed::default(), ..self.configuration.clone() };
         }
         Ok(report)
+    }
+
+    /// Puts the body where it rests, moving along with the frame.
+    fn untangle(&mut self, frame: &Rigid, h: f64) {
+        self.positions = self.configuration.rest.clone();
+        let along = |p: &DVec3| (frame.apply(*p) - self.frame.apply(*p)) / h;
+        self.velocities = self.positions.iter().map(along).collect();
+        self.drift.fill(DVec3::ZERO);
+        (self.touching, self.tangled) = (Vec::new(), false);
     }
 
     /// Where each node would be after the step without forces, in the frame of then.
@@ -411,12 +453,14 @@ impl Dynamics {
         place: &Place,
         inertia: &Springs,
         push: &Push,
+        last: bool,
         report: &mut StepReport,
-    ) -> Result<Vec<DVec3>, SolveError> {
+    ) -> Result<(Vec<DVec3>, Vec<Contact>), SolveError> {
         let here = std::ptr::eq(place.configuration, &self.configuration);
         let known = self.contacts(if here { &self.touching } else { &[] }, &self.positions);
         let energies: [&dyn Energy; 3] = [place.tissue, inertia, &known];
         let problem = Problem { system: &self.system, energies: &energies, loads: push.around.forces };
+        let mut known = here.then_some(self.touching.as_slice());
         let held = self.system.held();
         let onward = |i: usize| if held[i] { self.positions[i] } else { self.positions[i] + self.drift[i] };
         let ahead: Vec<DVec3> = (0..held.len()).map(onward).collect();
@@ -429,12 +473,13 @@ impl Dynamics {
                 problem.energy(x, &evaluation).0
             };
             if energy(&ahead) < energy(&x) {
-                x = ahead;
+                (x, known) = (ahead, None);
             }
         }
-        let factor = (&self.dynamic, DYNAMIC);
-        self.solve_in_contact(place, inertia, push.around.forces, factor, &mut x, push, report)?;
-        Ok(x)
+        let (loads, factor) = (push.around.forces, &self.dynamic);
+        let task = Task { place, inertia, loads, factor, stage: DYNAMIC, known, last };
+        let touching = self.solve_in_contact(&task, &mut x, push, report)?;
+        Ok((x, touching))
     }
 
     /// The static solve at `place`, with the inertial forces of the dynamic one, which led to `moved`.
@@ -445,72 +490,58 @@ impl Dynamics {
         inertial: &[DVec3],
         push: &Push,
         report: &mut StepReport,
-    ) -> Result<Vec<DVec3>, SolveError> {
+    ) -> Result<(Vec<DVec3>, Vec<Contact>), SolveError> {
         let loads: Vec<DVec3> = match push.around.forces {
             [] => inertial.iter().map(|q| -*q).collect(),
             forces => inertial.iter().zip(forces).map(|(q, f)| *f - *q).collect(),
         };
         let none = Springs::inertia(&vec![0.0; self.masses.len()], moved, self.options.dt_secs)?;
         let mut x = self.start(place, moved);
-        self.solve_in_contact(place, &none, &loads, (&self.rebalancing, STATIC), &mut x, push, report)?;
-        Ok(x)
+        let factor = &self.rebalancing;
+        let task = Task { place, inertia: &none, loads: &loads, factor, stage: STATIC, known: None, last: true };
+        let touching = self.solve_in_contact(&task, &mut x, push, report)?;
+        Ok((x, touching))
     }
 
-    /// Finds contacts and solves, again while points end deeper than they may.
+    /// Finds contacts and solves, again while points end deeper than they may. What touches in the end, if the task is the
+    /// last.
     fn solve_in_contact(
         &self,
-        place: &Place,
-        inertia: &Springs,
-        loads: &[DVec3],
-        (factor, stage): (&Preconditioner, usize),
+        task: &Task,
         x: &mut [DVec3],
         push: &Push,
         report: &mut StepReport,
-    ) -> Result<(), SolveError> {
-        let obstacles = push.around.obstacles;
-        let look = |x: &[DVec3], report: &mut StepReport| {
-            if self.touch.options().stiffness == 0.0 {
-                return Default::default();
-            }
+    ) -> Result<Vec<Contact>, SolveError> {
+        let (at, options) = (task.place.configuration, self.touch.options());
+        let look = |x: &[DVec3], known: Option<&[Contact]>, report: &mut StepReport| {
             timed(&mut report.times[4], || {
-                let (points, mut found) = self.look(place.configuration, x);
-                found.extend(self.touch.find_obstacles(&points, obstacles));
+                let points = self.touch.positions(&self.tets, at, x);
+                let mut found = known.map_or_else(|| self.touch.find(&points, &at.surface), <[Contact]>::to_vec);
+                found.extend(self.touch.find_obstacles(&points, push.around.obstacles));
                 (points, found)
             })
         };
-        let (mut points, mut found) = look(x, report);
+        let too_deep = |found: &[Contact]| found.iter().any(|contact| -contact.room > DEEP * options.wall);
+        let pushes = options.stiffness > 0.0;
+        let (mut points, mut found) = if pushes { look(x, task.known, report) } else { Default::default() };
         for round in 1..=ROUNDS {
             let contacts = self.contacts(&found, x);
-            let energies: [&dyn Energy; 3] = [place.tissue, inertia, &contacts];
-            let problem = Problem { system: &self.system, energies: &energies, loads };
-            let solved = timed(&mut report.times[stage], || self.solve(&problem, factor, x, push.progress))?;
-            report.iterations[stage - DYNAMIC] += solved.iterations;
+            let energies: [&dyn Energy; 3] = [task.place.tissue, task.inertia, &contacts];
+            let problem = Problem { system: &self.system, energies: &energies, loads: task.loads };
+            let solved = timed(&mut report.times[task.stage], || self.solve(&problem, task.factor, x, push.progress))?;
+            report.iterations[task.stage - DYNAMIC] += solved.iterations;
             report.note(&solved);
-            if round == ROUNDS || points.is_empty() || self.touch.options().wall.is_infinite() {
-                break;
-            }
-            let too_deep = |found: &[Contact]| {
-                let limit = DEEP * self.touch.options().wall;
-                found.iter().any(|contact| -contact.room > limit)
-            };
-            let now = self.touch.positions(&self.tets, place.configuration, x);
+            let now = self.touch.positions(&self.tets, at, x);
             let farthest = now.iter().zip(&points).map(|(a, b)| a.distance_squared(*b)).fold(0.0, f64::max).sqrt();
-            if farthest < STALE && !too_deep(&found) {
+            if !task.last && (!pushes || farthest < STALE && !too_deep(&found)) {
                 break;
             }
-            (points, found) = look(x, report);
-            if !too_deep(&found) {
+            (points, found) = look(x, None, report);
+            if !pushes || !too_deep(&found) || round == ROUNDS {
                 break;
             }
         }
-        Ok(())
-    }
-
-    /// The surface points at `x`, and what touches there.
-    fn look(&self, at: &Configuration, x: &[DVec3]) -> (Vec<DVec3>, Vec<Contact>) {
-        let points = self.touch.positions(&self.tets, at, x);
-        let found = self.touch.find(&points, &at.surface);
-        (points, found)
+        Ok(found)
     }
 
     /// Where a solve at `place` begins: displaced from rest there as `x` is from rest now, or less where that is not
@@ -557,20 +588,10 @@ impl Dynamics {
         Contacts::prepare(self.touch.carriers(), self.touch.attachments(), found, x)
     }
 
-    /// Finds what touches where the body is now.
-    fn note_contact(&mut self, around: &Around, report: &mut StepReport) {
-        let (touching, pushed) = timed(&mut report.times[4], || {
-            let (points, found) = self.look(&self.configuration, &self.positions);
-            let pushed = self.touch.find_obstacles(&points, around.obstacles);
-            (found, pushed)
-        });
-        for contact in touching.iter().chain(&pushed).filter(|contact| contact.room < 0.0) {
-            report.contacts += 1;
-            if -contact.room > report.depth {
-                (report.depth, report.deepest) = (-contact.room, contact.points[0]);
-            }
-        }
-        self.touching = touching;
+    /// Contacts without those of obstacles, which move on.
+    fn on_itself(&self, mut touching: Vec<Contact>) -> Vec<Contact> {
+        touching.retain(|contact| contact.coefficients[1..] != [0.0; 3]);
+        touching
     }
 
     fn elastic(&self) -> f64 {
@@ -581,6 +602,15 @@ impl Dynamics {
 }
 
 impl StepReport {
+    fn note_contacts(&mut self, touching: &[Contact]) {
+        for contact in touching.iter().filter(|contact| contact.room < 0.0) {
+            self.contacts += 1;
+            if -contact.room > self.depth {
+                (self.depth, self.deepest) = (-contact.room, contact.points[0]);
+            }
+        }
+    }
+
     fn note(&mut self, solved: &Report) {
         self.residual = solved.residual;
         self.smallest_det = solved.smallest_det;

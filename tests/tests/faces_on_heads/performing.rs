@@ -4,7 +4,7 @@ use risorius_flesh::Face;
 use risorius_io::clip_csv::ClipOptions;
 use risorius_io::open::{open_clip, open_head};
 use risorius_mesh::progress::silent;
-use risorius_perform::{EnrichOptions, FrameReport, HeadPath, Performance, enrich};
+use risorius_perform::{ContactMode, EnrichOptions, FrameReport, HeadPath, Performance, enrich};
 use risorius_rig::{Evaluator, HeadMotion};
 use risorius_tests::data;
 use risorius_tests::flesh::{faces, is_full, slider};
@@ -73,7 +73,12 @@ fn without_head_motion_the_take_is_the_animation_to_the_bit() {
 fn a_moving_head_moves_flesh_and_not_the_skull() {
     let Some(data) = data("a_moving_head_moves_flesh_and_not_the_skull") else { return };
     // The fastest turns of the first, a stride of the run, take-off and landing of the jump.
-    for ((name, face), (file, start)) in faces().zip([("42_01", 1.0), ("02_03", 0.4), ("16_03", 1.3), ("42_01", 4.0)]) {
+    let motions = [("42_01", 1.0), ("02_03", 0.4), ("16_03", 1.3), ("42_01", 4.0)];
+    for ((i, (name, face)), k) in faces().enumerate().flat_map(|f| (0..4).map(move |k| (f, k))) {
+        if k != i && !is_full() {
+            continue;
+        }
+        let (file, start) = motions[k];
         let (times, weights) = talk(&data, face, 1200, 20);
         let times: Vec<f64> = times.iter().map(|t| t - times[0]).collect();
         let head = path_from(&motion(&data, file), start);
@@ -92,9 +97,14 @@ fn a_moving_head_moves_flesh_and_not_the_skull() {
         let least = reports.iter().map(|r| r.smallest_det).fold(f64::INFINITY, f64::min);
         let unconverged: usize = reports.iter().map(|r| r.unconverged).sum();
         let steps: usize = reports.iter().map(|r| r.steps).sum();
+        let depth = reports.iter().map(|r| r.depth_mm).fold(0.0, f64::max);
+        let free = EnrichOptions { contact: ContactMode::Off, ..EnrichOptions::default() };
+        let (_, passing) = play(face, &times, &weights, path_from(&motion(&data, file), start), &free);
+        let through = passing.iter().map(|r| r.depth_mm).fold(0.0, f64::max);
         println!(
-            "{name} with {file}: {mean:.2} mm in the mean, {most:.1} mm at most, least det F {least:.2}, {unconverged} of {steps} steps not converged"
+            "{name} with {file}: {mean:.2} mm in the mean, {most:.1} mm at most, least det F {least:.2}, {unconverged} of {steps} steps not converged; {depth:.3} mm deeper than the artist's own, {through:.2} without contact"
         );
+        assert!(depth <= 0.2, "{name}: {depth} mm deeper than the artist's own");
         assert!(mean > 0.02 && most < 40.0, "{name}: {mean} and {most} mm");
         assert!(least > 0.0 && unconverged * 20 <= steps, "{name}");
     }
@@ -118,6 +128,88 @@ fn a_tightened_smile_moves_less() {
         });
         println!("{name}: neutral {neutral:.3} mm, smile {smile:.3} mm, {:.0} %", 100.0 * smile / neutral);
         assert!(smile < 0.97 * neutral, "{name}: {smile} of {neutral} mm");
+    }
+}
+
+/// [Kozlov17, fig. 8]: a squint that goes from left to right tightens one side after the other; with a material that stays
+/// the same, the tightened side swings as the other does.
+#[test]
+fn a_squint_stills_its_side() {
+    for (name, face) in faces().take(2) {
+        let n = 30;
+        let [left, right] = ["eyeSquintLeft", "eyeSquintRight"].map(|s| slider(&face.rig, s).unwrap());
+        let mut weights = vec![0.0; n * face.rig.sliders.len()];
+        for (i, row) in weights.chunks_mut(face.rig.sliders.len()).enumerate() {
+            let share = (i as f32 / (n - 1) as f32 * 3.0 - 1.0).clamp(0.0, 1.0);
+            (row[left], row[right]) = (1.0 - share, share);
+        }
+        let times: Vec<f64> = (0..n).map(|i| i as f64 / 60.0).collect();
+        let shake = HeadMotion {
+            times_secs: (0..100).map(|i| f64::from(i) / 120.0).collect(),
+            positions_m: (0..100).map(|i| [0.0, 0.02 * (f64::from(i) / 120.0 * 25.0).sin(), 0.0]).collect(),
+            rotations_xyzw: vec![[0.0, 0.0, 0.0, 1.0]; 100],
+        };
+        let evaluator = Evaluator::prepare(&face.rig);
+        let middle = face.anatomy.pieces.positions.iter().map(|p| p.x).sum::<f64>() / face.rig.n_vertices() as f64;
+        // Skin that the squint moves, on the character's left (+X) and right.
+        let sides = [(left, 1.0), (right, -1.0)].map(|(s, sign)| {
+            let mut row = vec![0.0; face.rig.sliders.len()];
+            row[s] = 1.0;
+            let (posed, neutral) = (evaluator.positions(&row), &face.rig.neutral);
+            let far = |v: &u32| (0..3).any(|k| (posed[*v as usize][k] - neutral[*v as usize][k]).abs() > 0.0);
+            let here = |v: &u32| sign * (face.anatomy.pieces.positions[*v as usize].x - middle) > 0.0;
+            let embedded = face.flesh.embedding.vertices.iter().copied();
+            embedded.filter(far).filter(here).collect::<Vec<u32>>()
+        });
+        let [varying, constant] = [1.0, 0.0].map(|tightening| {
+            let options = EnrichOptions { tightening, ..EnrichOptions::default() };
+            let (frames, _) = play(face, &times, &weights, HeadPath::prepare(&shake, 0.0), &options);
+            // Mean motion by physics of each side while the squint is left, and while it is right.
+            [0..n / 3, 2 * n / 3..n].map(|span| {
+                sides.each_ref().map(|side| {
+                    let mut sum = 0.0;
+                    for frame in span.clone() {
+                        let artist =
+                            evaluator.positions(&weights[frame * face.rig.sliders.len()..][..face.rig.sliders.len()]);
+                        let moved = |&v: &u32| {
+                            let (a, b) = (artist[v as usize], frames[frame][v as usize]);
+                            (0..3).map(|k| f64::from(a[k] - b[k]).powi(2)).sum::<f64>().sqrt()
+                        };
+                        sum += side.iter().map(moved).sum::<f64>();
+                    }
+                    1000.0 * face.rig.space.meters_per_unit * sum / (side.len() * span.len()) as f64
+                })
+            })
+        });
+        // How much more the loose side moves than the tight one, while left is tight and while right is.
+        let contrast = |[l, r]: [[f64; 2]; 2]| [l[1] / l[0], r[0] / r[1]];
+        let (with, without) = (contrast(varying), contrast(constant));
+        println!(
+            "{name}: loose over tight {with:.2?} with a material that varies, {without:.2?} without; mm {varying:.3?} {constant:.3?}"
+        );
+        for k in 0..2 {
+            assert!(with[k] > 1.05 * without[k], "{name}: {with:?} and {without:?}");
+        }
+    }
+}
+
+/// Shaken once and then left alone, flesh comes to rest: energy falls and nothing is left over.
+#[test]
+fn motion_dies_out() {
+    for (name, face) in faces().take(if is_full() { 4 } else { 2 }) {
+        let (times, weights) = constant(face, &[], 20.0, 20);
+        let knock = HeadMotion {
+            times_secs: vec![0.0, 0.1, 0.15, 0.2, 0.3, 3.0],
+            positions_m: [0.0, 0.0, 0.03, 0.0, 0.0, 0.0].map(|y| [0.0, y, 0.0]).to_vec(),
+            rotations_xyzw: vec![[0.0, 0.0, 0.0, 1.0]; 6],
+        };
+        let (_, reports) = play(face, &times, &weights, HeadPath::prepare(&knock, 0.0), &EnrichOptions::default());
+        let energy = |r: &FrameReport| r.kinetic + r.elastic;
+        let peak = reports.iter().map(energy).fold(0.0, f64::max);
+        let last = reports.last().map(energy).unwrap();
+        let most = reports.iter().map(|r| r.max_mm).fold(0.0, f64::max);
+        println!("{name}: {peak:.2e} J at most, {last:.2e} J in the end; {most:.1} mm at most");
+        assert!(peak > 1e-7 && last < 0.01 * peak, "{name}: {last} of {peak} J");
     }
 }
 
