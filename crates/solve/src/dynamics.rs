@@ -229,6 +229,9 @@ const STATIC: usize = 2;
 /// Solves with contacts found anew, at most.
 const ROUNDS: usize = 8;
 
+/// In each round, contacts that are too deep push harder by this factor.
+const HARDER: f64 = 3.0;
+
 /// Contacts are found anew after a solve in which a surface point went farther than this, meters.
 const STALE: f64 = 3e-4;
 
@@ -521,7 +524,8 @@ impl Dynamics {
                 (points, found)
             })
         };
-        let too_deep = |found: &[Contact]| found.iter().any(|contact| -contact.room > DEEP * options.wall);
+        let deep = |contact: &Contact| -contact.room > DEEP * options.wall;
+        let too_deep = |found: &[Contact]| found.iter().any(deep);
         let pushes = options.stiffness > 0.0;
         let (mut points, mut found) = if pushes { look(x, task.known, report) } else { Default::default() };
         for round in 1..=ROUNDS {
@@ -540,6 +544,9 @@ impl Dynamics {
             if !pushes || !too_deep(&found) || round == ROUNDS {
                 break;
             }
+            // Harder where it was not enough.
+            let harder = HARDER.powi(round as i32);
+            found.iter_mut().filter(|contact| deep(contact)).for_each(|contact| contact.stiffness *= harder);
         }
         Ok(found)
     }
