@@ -233,7 +233,7 @@ pub fn enrich_from(
     let player = Player::prepare(face, performance, options)?;
     let n_frames = performance.times_secs.len();
     let mut body: Option<Dynamics> = None;
-    let mut last = Posed::default();
+    let mut last = Pose::default();
     let mut next = 0;
     if let Some(Checkpoint { frame, state }) = checkpoint {
         next = frame + 1;
@@ -337,7 +337,7 @@ impl<'a> Player<'a> {
     }
 
     /// Rest volume, stiffness and skin at each of these frames.
-    fn poses(&self, frames: std::ops::Range<usize>) -> Result<Vec<Posed>, PerformError> {
+    fn poses(&self, frames: std::ops::Range<usize>) -> Result<Vec<Pose>, PerformError> {
         let one = |frame: usize| {
             let strengths: Vec<f64> = self.evaluator.strengths(self.weights(frame)).iter().map(|&c| c.into()).collect();
             let rest = self.rest.at(&strengths).map_err(|source| PerformError::Rest { frame, source })?;
@@ -345,7 +345,7 @@ impl<'a> Player<'a> {
             let pose = self.evaluator.positions(self.weights(frame));
             let surface = self.touching.surface(&pose);
             let configuration = Configuration { rest: rest.positions, mu, lambda, surface };
-            Ok(Posed { configuration, facing: self.acting.facing(&pose) })
+            Ok(Pose { configuration, facing: self.acting.facing(&pose) })
         };
         frames.into_par_iter().with_max_len(1).map(one).collect()
     }
@@ -370,8 +370,8 @@ impl<'a> Player<'a> {
     }
 
     /// The body at rest under gravity and what else acts in the first frame, moving along with the head.
-    fn begin(&self, first: &Posed, report: &mut FrameReport, progress: &Progress) -> Result<Dynamics, PerformError> {
-        let Posed { configuration: first, facing } = first;
+    fn begin(&self, first: &Pose, report: &mut FrameReport, progress: &Progress) -> Result<Dynamics, PerformError> {
+        let Pose { configuration: first, facing } = first;
         let options = self.options;
         let time_secs = self.performance.times_secs[0];
         let (here, soon) = (self.performance.head.at(time_secs), self.performance.head.at(time_secs + options.dt_secs));
@@ -411,7 +411,7 @@ impl<'a> Player<'a> {
         &self,
         body: &mut Dynamics,
         frame: usize,
-        ends: [&Posed; 2],
+        ends: [&Pose; 2],
         report: &mut FrameReport,
         progress: &Progress,
     ) -> Result<(), PerformError> {
@@ -523,7 +523,7 @@ impl<'a> Player<'a> {
 
 /// The face at a frame, before anything acts.
 #[derive(Default)]
-struct Posed {
+struct Pose {
     configuration: Configuration,
     /// Skin that wind meets.
     facing: Vec<DVec3>,
@@ -533,7 +533,7 @@ struct Posed {
 struct Way<'a> {
     from_secs: f64,
     span: f64,
-    ends: [&'a Posed; 2],
+    ends: [&'a Pose; 2],
 }
 
 impl Way<'_> {
