@@ -16,7 +16,7 @@ use risorius_flesh::array::SharedBytes;
 use risorius_mesh::{Fingerprint, Rigid};
 use risorius_perform::checkpoint::INPUTS;
 use risorius_perform::{Checkpoint, FrameKey, FrameReport};
-use risorius_solve::{Configuration, State};
+use risorius_solve::{Configuration, Posed, State};
 use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -138,18 +138,19 @@ impl TakeFolder {
                 let whole = numbers.len().is_multiple_of(3);
                 whole.then(|| numbers.chunks_exact(3).map(DVec3::from_slice).collect::<Vec<_>>())
             };
-            let configuration = |[rest, mu, lambda, surface]: [&str; 4]| {
-                let (mu, lambda) = (numbers(mu)?, numbers(lambda)?);
-                Some(Configuration { rest: points(rest)?, mu, lambda, surface: points(surface)? })
+            let configuration = |[rest, mu, lambda]: [&str; 3], surface: Posed| {
+                Some(Configuration { rest: points(rest)?, mu: numbers(mu)?, lambda: numbers(lambda)?, surface })
             };
+            let (depths, clearances) = (numbers("depths")?, numbers("clearances")?);
+            let surface = Posed { points: points("surface")?, depths, clearances };
             let [x, y, z, w, translation @ ..]: [f64; 7] = numbers("frame")?.try_into().ok()?;
             let state = State {
-                configuration: configuration(["rest", "mu", "lambda", "surface"])?,
+                configuration: configuration(["rest", "mu", "lambda"], surface)?,
                 positions: points("positions")?,
                 velocities: points("velocities")?,
                 frame: Rigid { rotation: DQuat::from_xyzw(x, y, z, w), translation: translation.into() },
                 drift: points("drift")?,
-                factored: configuration(["factored_rest", "factored_mu", "factored_lambda", "factored_surface"])?,
+                factored: configuration(["factored_rest", "factored_mu", "factored_lambda"], Posed::default())?,
             };
             let frame = frame_numbers(&state.frame);
             let arrays = arrays_of(&state, &frame);
@@ -272,14 +273,16 @@ fn frame_numbers(frame: &Rigid) -> Vec<f64> {
 }
 
 /// All numbers of a state, by the names that they have in a file.
-fn arrays_of<'a>(state: &'a State, frame_numbers: &'a [f64]) -> [(&'static str, &'a [f64]); 12] {
+fn arrays_of<'a>(state: &'a State, frame_numbers: &'a [f64]) -> [(&'static str, &'a [f64]); 13] {
     // Whoever adds to a state has to keep it here, and to raise `METHOD`.
     let State { configuration, positions, velocities, frame: _, drift, factored } = state;
     [
         ("rest", bytemuck::cast_slice(&configuration.rest)),
         ("mu", &configuration.mu),
         ("lambda", &configuration.lambda),
-        ("surface", bytemuck::cast_slice(&configuration.surface)),
+        ("surface", bytemuck::cast_slice(&configuration.surface.points)),
+        ("depths", &configuration.surface.depths),
+        ("clearances", &configuration.surface.clearances),
         ("positions", bytemuck::cast_slice(positions)),
         ("velocities", bytemuck::cast_slice(velocities)),
         ("frame", frame_numbers),
@@ -287,7 +290,6 @@ fn arrays_of<'a>(state: &'a State, frame_numbers: &'a [f64]) -> [(&'static str, 
         ("factored_rest", bytemuck::cast_slice(&factored.rest)),
         ("factored_mu", &factored.mu),
         ("factored_lambda", &factored.lambda),
-        ("factored_surface", bytemuck::cast_slice(&factored.surface)),
     ]
 }
 
@@ -302,19 +304,20 @@ mod tests {
 
     fn checkpoint() -> Checkpoint {
         let points = |k: f64| vec![DVec3::new(k, -0.0, 1e-300), DVec3::new(0.1, 0.2, k / 3.0)];
-        let configuration = |k: f64| Configuration {
+        let configuration = |k: f64, surface: Posed| Configuration {
             rest: points(k),
             mu: vec![k, 2.0, 3.0],
             lambda: vec![0.1, k, 7.0],
-            surface: points(-k),
+            surface,
         };
+        let surface = Posed { points: points(6.0), depths: vec![0.5, 0.25], clearances: vec![0.1, 0.3] };
         let state = State {
-            configuration: configuration(1.0),
+            configuration: configuration(1.0, surface),
             positions: points(2.0),
             velocities: points(3.0),
             frame: Rigid { rotation: DQuat::from_xyzw(0.1, 0.2, 0.3, 0.9), translation: DVec3::new(1.0, 2.0, 3.0) },
             drift: points(4.0),
-            factored: configuration(5.0),
+            factored: configuration(5.0, Posed::default()),
         };
         Checkpoint { frame: 7, state }
     }

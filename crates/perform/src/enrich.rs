@@ -24,7 +24,7 @@ use risorius_mesh::Rigid;
 use risorius_mesh::progress::{Cancelled, Progress, tick};
 use risorius_rig::Evaluator;
 use risorius_solve::springs::lumped_masses;
-use risorius_solve::{Around, Body, Configuration, Dynamics, Options, SolveError, StepOptions, StepReport};
+use risorius_solve::{Around, Body, Configuration, Dynamics, Options, Posed, SolveError, StepOptions, StepReport};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -238,7 +238,9 @@ pub fn enrich_from(
     if let Some(Checkpoint { frame, state }) = checkpoint {
         next = frame + 1;
         last = player.poses(frame..next.min(n_frames))?.pop().unwrap_or_default();
-        let (first, velocities) = (state.factored.clone(), state.velocities.clone());
+        // Factors are of another time, and know no surface.
+        let first = Configuration { surface: state.configuration.surface.clone(), ..state.factored.clone() };
+        let velocities = state.velocities.clone();
         let restored = player.prepared(first, state.frame, velocities).and_then(|mut b| b.restore(state).map(|()| b));
         body = Some(restored.map_err(|source| PerformError::Checkpoint { frame, source })?);
     }
@@ -343,7 +345,7 @@ impl<'a> Player<'a> {
             let rest = self.rest.at(&strengths).map_err(|source| PerformError::Rest { frame, source })?;
             let [mu, lambda] = self.stiffness(&strengths);
             let pose = self.evaluator.positions(self.weights(frame));
-            let surface = self.touching.surface(&pose);
+            let surface = self.touching.touch.posed(self.touching.surface(&pose));
             let configuration = Configuration { rest: rest.positions, mu, lambda, surface };
             Ok(Pose { configuration, facing: self.acting.facing(&pose) })
         };
@@ -469,12 +471,11 @@ impl<'a> Player<'a> {
             return Ok(b.clone());
         }
         let mix = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a + (b - a) * share).collect();
-        let lerp = |a: &[DVec3], b: &[DVec3]| a.iter().zip(b).map(|(a, b)| a.lerp(*b, share)).collect::<Vec<_>>();
-        let mut rest = lerp(&a.rest, &b.rest);
+        let mut rest: Vec<DVec3> = a.rest.iter().zip(&b.rest).map(|(a, b)| a.lerp(*b, share)).collect();
         if self.rest.worst(&rest).0 < SQUASHED * LEAST_J {
             rest = self.rest.repair(rest)?.positions;
         }
-        let surface = lerp(&a.surface, &b.surface);
+        let surface = Posed::between(&a.surface, &b.surface, share);
         Ok(Configuration { rest, mu: mix(&a.mu, &b.mu), lambda: mix(&a.lambda, &b.lambda), surface })
     }
 

@@ -30,7 +30,7 @@ use crate::quasi::{Preconditioner, minimize_quasi};
 use crate::springs::Springs;
 use crate::system::{Problem, System};
 use crate::tissue::{Barrier, Tissue};
-use crate::touch::{Overlaps, Touch};
+use crate::touch::{Posed, Touch};
 use crate::{Energy, SolveError, Spring, Stencil, check_length, check_values};
 use glam::DVec3;
 use risorius_mesh::Rigid;
@@ -46,8 +46,8 @@ pub struct Configuration {
     pub mu: Vec<f64>,
     /// Resistance to volume change of each tet, Pa.
     pub lambda: Vec<f64>,
-    /// Where the pose puts each surface point of the body's [`Touch`], meters.
-    pub surface: Vec<DVec3>,
+    /// Where the pose puts the surface of the body's [`Touch`].
+    pub surface: Posed,
 }
 
 impl Configuration {
@@ -174,8 +174,8 @@ pub struct Dynamics {
     factored: Configuration,
     configuration: Configuration,
     tissue: Tissue,
-    /// Of the surface points where the configuration puts them.
-    overlaps: Overlaps,
+    /// What touches at the present positions: where the next step begins.
+    touching: Vec<Contact>,
     positions: Vec<DVec3>,
     velocities: Vec<DVec3>,
     frame: Rigid,
@@ -187,7 +187,6 @@ pub struct Dynamics {
 struct Place<'a> {
     configuration: &'a Configuration,
     tissue: &'a Tissue,
-    overlaps: &'a Overlaps,
 }
 
 /// What acts on the body during a step, and who watches.
@@ -210,13 +209,13 @@ const DYNAMIC: usize = 1;
 const STATIC: usize = 2;
 
 /// Solves with contacts found anew, at most.
-const ROUNDS: usize = 4;
+const ROUNDS: usize = 5;
 
-/// Contacts are found anew after a solve in which a surface point went farther than this share of their reach.
-const STALE: f64 = 0.5;
+/// Contacts are found anew after a solve in which a surface point went farther than this, meters.
+const STALE: f64 = 3e-4;
 
 /// A state is accepted when no point is deeper than this many walls.
-const DEEP: f64 = 1.0;
+const DEEP: f64 = 1.2;
 
 impl Dynamics {
     /// A body at rest in `first`, its frame at `frame` and moving with it: `velocities` are those of the world.
@@ -232,7 +231,7 @@ impl Dynamics {
         check_length("masses", masses.len(), n)?;
         check_length("held nodes", held.len(), n)?;
         check_length("velocities", velocities.len(), n)?;
-        check_length("surface points", first.surface.len(), touch.n_points())?;
+        check_length("surface points", first.surface.points.len(), touch.n_points())?;
         check_values("mass", masses.iter().copied())?;
         check_values(
             "step (seconds), rebalance, damping",
@@ -243,7 +242,7 @@ impl Dynamics {
         let tissue = tissue(tets, &first, &options)?;
         let [dynamic, rebalancing] = factors(&system, &tissue, &touch, masses, options.dt_secs)?;
         Ok(Self {
-            overlaps: touch.overlaps(&first),
+            touching: Vec::new(),
             tets: tets.to_vec(),
             masses: masses.to_vec(),
             touch,
@@ -252,7 +251,7 @@ impl Dynamics {
             dynamic,
             rebalancing,
             positions: first.rest.clone(),
-            factored: Configuration { surface: Vec::new(), ..first.clone() },
+            factored: Configuration { surface: Posed::default(), ..first.clone() },
             configuration: first,
             tissue,
             drift: vec![DVec3::ZERO; velocities.len()],
@@ -295,7 +294,7 @@ impl Dynamics {
         check_length("velocities", state.velocities.len(), n)?;
         check_length("drift", state.drift.len(), n)?;
         check_length("rest positions", state.configuration.rest.len(), n)?;
-        check_length("surface points", state.configuration.surface.len(), self.touch.n_points())?;
+        check_length("surface points", state.configuration.surface.points.len(), self.touch.n_points())?;
         check_length("rest positions of the factors", state.factored.rest.len(), n)?;
         let here = tissue(&self.tets, &state.configuration, &self.options)?;
         if state.factored != self.factored {
@@ -305,10 +304,10 @@ impl Dynamics {
             self.factored = state.factored;
         }
         self.tissue = here;
-        self.overlaps = self.touch.overlaps(&state.configuration);
         (self.configuration, self.positions, self.velocities) =
             (state.configuration, state.positions, state.velocities);
         (self.frame, self.drift) = (state.frame, state.drift);
+        self.touching = self.look(&self.configuration, &self.positions).1;
         Ok(())
     }
 
@@ -319,7 +318,7 @@ impl Dynamics {
         let still = vec![DVec3::ZERO; self.masses.len()];
         let push = Push { around: *around, progress };
         self.positions = self.rebalance(&here, &self.positions, &still, &push, &mut report)?;
-        self.measure_contact(around, &mut report);
+        self.note_contact(around, &mut report);
         report.elastic = self.elastic();
         Ok(report)
     }
@@ -335,19 +334,14 @@ impl Dynamics {
     ) -> Result<StepReport, SolveError> {
         check_values("step (seconds)", [dt_secs].into_iter())?;
         check_length("rest positions", next.rest.len(), self.masses.len())?;
-        check_length("surface points", next.surface.len(), self.touch.n_points())?;
+        check_length("surface points", next.surface.points.len(), self.touch.n_points())?;
         let mut report = StepReport { converged: true, ..StepReport::default() };
         let h = dt_secs;
         let same = *next == self.configuration;
         let new_tissue =
             if same { None } else { Some(timed(&mut report.times[0], || tissue(&self.tets, next, &self.options))?) };
-        let new_overlaps = (!same).then(|| timed(&mut report.times[4], || self.touch.overlaps(next)));
         let old = self.here();
-        let new = Place {
-            configuration: next,
-            tissue: new_tissue.as_ref().unwrap_or(&self.tissue),
-            overlaps: new_overlaps.as_ref().unwrap_or(&self.overlaps),
-        };
+        let new = Place { configuration: next, tissue: new_tissue.as_ref().unwrap_or(&self.tissue) };
         let push = Push { around: *around, progress };
         let flight = self.free_flight(&frame, h);
         let inertia = Springs::inertia(&self.masses, &flight, h)?;
@@ -388,16 +382,15 @@ impl Dynamics {
         (self.positions, self.velocities, self.frame) = (x, velocities, frame);
         if let Some(tissue) = new_tissue {
             self.tissue = tissue;
-            self.overlaps = new_overlaps.unwrap_or_default();
             self.configuration = next.clone();
         }
-        self.measure_contact(around, &mut report);
+        self.note_contact(around, &mut report);
         report.elastic = self.elastic();
         if report.iterations.iter().any(|&n| n > SLOW) && self.configuration.is_unlike(&self.factored) {
             let (masses, usual) = (&self.masses, self.options.dt_secs);
             let made = timed(&mut report.times[3], || factors(&self.system, &self.tissue, &self.touch, masses, usual))?;
             [self.dynamic, self.rebalancing] = made;
-            self.factored = Configuration { surface: Vec::new(), ..self.configuration.clone() };
+            self.factored = Configuration { surface: Posed::default(), ..self.configuration.clone() };
         }
         Ok(report)
     }
@@ -420,8 +413,9 @@ impl Dynamics {
         push: &Push,
         report: &mut StepReport,
     ) -> Result<Vec<DVec3>, SolveError> {
-        let free = self.contacts(&[], &self.positions);
-        let energies: [&dyn Energy; 3] = [place.tissue, inertia, &free];
+        let here = std::ptr::eq(place.configuration, &self.configuration);
+        let known = self.contacts(if here { &self.touching } else { &[] }, &self.positions);
+        let energies: [&dyn Energy; 3] = [place.tissue, inertia, &known];
         let problem = Problem { system: &self.system, energies: &energies, loads: push.around.forces };
         let held = self.system.held();
         let onward = |i: usize| if held[i] { self.positions[i] } else { self.positions[i] + self.drift[i] };
@@ -462,7 +456,7 @@ impl Dynamics {
         Ok(x)
     }
 
-    /// Finds contacts and solves, again while the contacts found are not those of the state that came out.
+    /// Finds contacts and solves, again while points end deeper than they may.
     fn solve_in_contact(
         &self,
         place: &Place,
@@ -475,12 +469,12 @@ impl Dynamics {
     ) -> Result<(), SolveError> {
         let obstacles = push.around.obstacles;
         let look = |x: &[DVec3], report: &mut StepReport| {
+            if self.touch.options().stiffness == 0.0 {
+                return Default::default();
+            }
             timed(&mut report.times[4], || {
-                if self.touch.options().stiffness == 0.0 {
-                    return Default::default();
-                }
-                let points = self.touch.positions(&self.tets, place.configuration, x);
-                let found = self.touch.find(&points, &place.configuration.surface, place.overlaps, obstacles);
+                let (points, mut found) = self.look(place.configuration, x);
+                found.extend(self.touch.find_obstacles(&points, obstacles));
                 (points, found)
             })
         };
@@ -492,23 +486,31 @@ impl Dynamics {
             let solved = timed(&mut report.times[stage], || self.solve(&problem, factor, x, push.progress))?;
             report.iterations[stage - DYNAMIC] += solved.iterations;
             report.note(&solved);
-            if round == ROUNDS || points.is_empty() {
+            if round == ROUNDS || points.is_empty() || self.touch.options().wall.is_infinite() {
                 break;
             }
+            let too_deep = |found: &[Contact]| {
+                let limit = DEEP * self.touch.options().wall;
+                found.iter().any(|contact| -contact.room > limit)
+            };
             let now = self.touch.positions(&self.tets, place.configuration, x);
             let farthest = now.iter().zip(&points).map(|(a, b)| a.distance_squared(*b)).fold(0.0, f64::max).sqrt();
-            let options = self.touch.options();
-            let too_deep = DEEP * options.wall;
-            let began_deep = found.iter().any(|contact| -contact.room > too_deep);
-            if farthest < STALE * options.reach && !began_deep {
+            if farthest < STALE && !too_deep(&found) {
                 break;
             }
             (points, found) = look(x, report);
-            if !found.iter().any(|contact| -contact.room > too_deep) {
+            if !too_deep(&found) {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// The surface points at `x`, and what touches there.
+    fn look(&self, at: &Configuration, x: &[DVec3]) -> (Vec<DVec3>, Vec<Contact>) {
+        let points = self.touch.positions(&self.tets, at, x);
+        let found = self.touch.find(&points, &at.surface);
+        (points, found)
     }
 
     /// Where a solve at `place` begins: displaced from rest there as `x` is from rest now, or less where that is not
@@ -548,25 +550,27 @@ impl Dynamics {
     }
 
     fn here(&self) -> Place<'_> {
-        Place { configuration: &self.configuration, tissue: &self.tissue, overlaps: &self.overlaps }
+        Place { configuration: &self.configuration, tissue: &self.tissue }
     }
 
     fn contacts(&self, found: &[Contact], x: &[DVec3]) -> Contacts<'_> {
         Contacts::prepare(self.touch.carriers(), self.touch.attachments(), found, x)
     }
 
-    /// What touches where the body is now.
-    fn measure_contact(&self, around: &Around, report: &mut StepReport) {
-        let found = timed(&mut report.times[4], || {
-            let points = self.touch.positions(&self.tets, &self.configuration, &self.positions);
-            self.touch.find(&points, &self.configuration.surface, &self.overlaps, around.obstacles)
+    /// Finds what touches where the body is now.
+    fn note_contact(&mut self, around: &Around, report: &mut StepReport) {
+        let (touching, pushed) = timed(&mut report.times[4], || {
+            let (points, found) = self.look(&self.configuration, &self.positions);
+            let pushed = self.touch.find_obstacles(&points, around.obstacles);
+            (found, pushed)
         });
-        for contact in found.iter().filter(|contact| contact.room < 0.0) {
+        for contact in touching.iter().chain(&pushed).filter(|contact| contact.room < 0.0) {
             report.contacts += 1;
             if -contact.room > report.depth {
                 (report.depth, report.deepest) = (-contact.room, contact.points[0]);
             }
         }
+        self.touching = touching;
     }
 
     fn elastic(&self) -> f64 {

@@ -48,7 +48,7 @@ fn restless(body: &Body, n_steps: usize) -> Vec<Configuration> {
                 rest,
                 mu: body.first.mu.iter().map(&mut material).collect(),
                 lambda: body.first.lambda.iter().map(&mut material).collect(),
-                surface: Vec::new(),
+                surface: Default::default(),
             }
         })
         .collect()

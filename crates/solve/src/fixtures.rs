@@ -86,8 +86,12 @@ impl Body {
     pub fn bar(cells: [usize; 3], size: DVec3, hold: impl Fn(DVec3) -> bool, mu: f64, lambda: f64) -> Self {
         let mesh = bar(cells, size);
         let (held, n) = (mesh.nodes.iter().map(|&p| hold(p)).collect(), mesh.tets.len());
-        let first =
-            Configuration { rest: mesh.nodes.clone(), mu: vec![mu; n], lambda: vec![lambda; n], surface: Vec::new() };
+        let first = Configuration {
+            rest: mesh.nodes.clone(),
+            mu: vec![mu; n],
+            lambda: vec![lambda; n],
+            surface: Default::default(),
+        };
         Self { masses: lumped_masses(&mesh, 1000.0), mesh, held, first, touch: Touch::default() }
     }
 

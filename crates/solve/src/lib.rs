@@ -33,6 +33,8 @@ mod motion_tests;
 mod state_tests;
 #[cfg(test)]
 mod statics_tests;
+#[cfg(test)]
+mod touch_tests;
 
 pub use contact::{Attachment, Contact, Contacts};
 pub use diffuse::{Diffusion, Harmonic};
@@ -45,7 +47,7 @@ pub use risorius_linalg::{NO_NODE, Stencil};
 pub use springs::{Spring, Springs};
 pub use system::{Problem, System};
 pub use tissue::{Barrier, Tissue, TissueRest};
-pub use touch::{Rule, Touch, TouchOptions};
+pub use touch::{Posed, Rule, Touch, TouchOptions};
 pub use untangle::{UntangleOptions, Untangled, untangle};
 
 use risorius_linalg::SparseError;

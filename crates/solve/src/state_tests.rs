@@ -22,7 +22,7 @@ fn configuration(body: &Body, step: usize) -> Configuration {
         rest: body.mesh.nodes.iter().map(|p| *p * DVec3::new(1.0 + 0.2 * share, 1.0, 1.0)).collect(),
         mu: scaled(&body.first.mu),
         lambda: scaled(&body.first.lambda),
-        surface: Vec::new(),
+        surface: Default::default(),
     }
 }
 

@@ -39,9 +39,9 @@ pub struct TouchOptions {
     pub stiffness: f64,
     /// No deeper than this beyond the pose's own overlap, meters; infinite for a mere penalty.
     pub wall: f64,
-    /// Places farther than this are not watched in a solve, meters.
+    /// How deep a point may have passed a place and still be found, meters.
     pub reach: f64,
-    /// How deep a pose's own overlap is looked for, meters.
+    /// How deep a pose's own overlap is looked for, and how far what it keeps apart, meters.
     pub rest_reach: f64,
     /// On one surface, places count that are farther than this through the body, meters.
     pub own_flesh: f64,
@@ -51,22 +51,18 @@ pub struct TouchOptions {
 
 impl Default for TouchOptions {
     fn default() -> Self {
-        Self {
-            stiffness: env("K", 1e7),
-            wall: env("WALL", 2e-4),
-            reach: env("REACH", 3e-3),
-            rest_reach: 4e-3,
-            own_flesh: env("OWN", 9e-3),
-            parted: 5e-3,
-        }
+        Self { stiffness: 1e7, wall: 1.5e-4, reach: 3e-3, rest_reach: 4e-3, own_flesh: 9e-3, parted: 5e-3 }
     }
 }
 
 /// Rounding must not push a pose that is left alone, meters.
 const SLACK: f64 = 1e-6;
 
+/// Places farther than this are not watched in a solve, meters: in a step, points come closer by some tenths of that.
+const WATCHED: f64 = 1.2e-3;
+
 /// A wall stands at least this much behind where a point is already.
-const BEHIND: f64 = 2.0;
+const BEHIND: f64 = 1.4;
 
 /// A surface and its rules, prepared for a body.
 #[derive(Debug, Clone, Default)]
@@ -74,8 +70,7 @@ pub struct Touch {
     attachments: Vec<Attachment>,
     areas: Vec<f64>,
     rules: Vec<Watched>,
-    /// Of all rules, for normals.
-    triangles: Vec<[u32; 3]>,
+    fans: Fans,
     through: ThroughBody,
     apart: Vec<Vec<DVec3>>,
     /// Points that obstacles push.
@@ -98,6 +93,7 @@ struct Place {
     barycentric: [f64; 3],
     normal: DVec3,
     gap: f64,
+    distance: f64,
 }
 
 impl Touch {
@@ -136,7 +132,7 @@ impl Touch {
             attachments.iter().zip(&acting).map(|(a, &used)| if used { *a } else { Attachment::FIXED }).collect();
         Ok(Self {
             carriers: Carriers::prepare(&used, tets),
-            triangles: rules.iter().flat_map(|rule| rule.triangles.iter().copied()).collect(),
+            fans: Fans::prepare(n, rules.iter().flat_map(|rule| rule.triangles.iter().copied()).collect()),
             through: ThroughBody::prepare(&attachments, &rules, tets, rest, options.own_flesh),
             rules: rules.into_iter().map(watch).collect(),
             attachments,
@@ -170,36 +166,53 @@ impl Touch {
     /// Where the points are when the body is at `x`.
     pub fn positions(&self, tets: &[Stencil], at: &Configuration, x: &[DVec3]) -> Vec<DVec3> {
         let one = |(base, attachment): (&DVec3, &Attachment)| *base + attachment.displacement(tets, x, &at.rest);
-        at.surface.par_iter().zip(&self.attachments).with_min_len(2048).map(one).collect()
+        at.surface.points.par_iter().zip(&self.attachments).with_min_len(2048).map(one).collect()
     }
 
-    /// What overlaps where the pose puts the points.
-    pub fn overlaps(&self, at: &Configuration) -> Overlaps {
-        let normals = normals(&at.surface, &self.triangles);
-        let mut depths = vec![0.0; self.n_points()];
-        for place in self.places(&at.surface, &normals, self.options.rest_reach) {
-            let depth = &mut depths[place.point as usize];
-            *depth = f64::max(*depth, -place.gap);
+    /// A pose that puts the points here.
+    pub fn posed(&self, points: Vec<DVec3>) -> Posed {
+        let mut depths = vec![0.0; points.len()];
+        let mut clearances = vec![self.options.rest_reach; points.len()];
+        for place in self.places(&points, |_| Some(self.options.rest_reach)) {
+            let point = place.point as usize;
+            depths[point] = f64::max(depths[point], -place.gap);
+            clearances[point] = f64::min(clearances[point], if place.gap < 0.0 { 0.0 } else { place.distance });
         }
-        Overlaps { depths, normals }
+        Posed { points, depths, clearances }
     }
 
-    /// Contacts to watch when the points are at `positions`; `overlaps` are those of `pose`, where the pose puts them.
-    pub fn find(
-        &self,
-        positions: &[DVec3],
-        pose: &[DVec3],
-        overlaps: &Overlaps,
-        obstacles: &[Obstacle],
-    ) -> Vec<Contact> {
-        let mut contacts: Vec<Contact> = Vec::new();
-        let normals = normals(positions, &self.triangles);
-        for place in self.places(positions, &normals, self.options.reach) {
-            let room = place.gap + overlaps.allowed(&place, pose) + SLACK;
+    /// Contacts to watch on the surface itself when the points are at `positions`, displaced from `pose`.
+    pub fn find(&self, positions: &[DVec3], pose: &Posed) -> Vec<Contact> {
+        let moved = |p: usize| positions[p].distance(pose.points[p]);
+        let most_moved = (0..positions.len()).map(moved).fold(0.0, f64::max);
+        if most_moved == 0.0 {
+            return Vec::new();
+        }
+        // A place that was clear of a point is clear of it by as much less as both have moved.
+        let reach = |point: u32| {
+            let p = point as usize;
+            let (clear, both) = (pose.clearances[p], moved(p) + most_moved);
+            (clear - both < WATCHED).then(|| (clear + pose.depths[p] + both).min(self.options.reach))
+        };
+        let allowed = |place: &Place| {
+            let Place { point, corners, barycentric, .. } = *place;
+            let there: f64 = corners.iter().zip(barycentric).map(|(&v, b)| pose.depths[v as usize] * b).sum();
+            let normal = self.fans.normal_on(&pose.points, corners, barycentric);
+            let between = -normal.dot(pose.points[point as usize] - blended(&pose.points, corners, barycentric));
+            pose.depths[point as usize].max(there).max(between)
+        };
+        let watched = |place: Place| {
+            let room = place.gap + allowed(&place) + SLACK;
             let [a, b, c] = place.corners;
             let [u, v, w] = place.barycentric;
-            contacts.push(self.contact([place.point, a, b, c], [1.0, -u, -v, -w], place.normal, room));
-        }
+            (room < WATCHED).then(|| self.contact([place.point, a, b, c], [1.0, -u, -v, -w], place.normal, room))
+        };
+        self.places(positions, reach).into_iter().filter_map(watched).collect()
+    }
+
+    /// Contacts to watch between the points at `positions` and obstacles.
+    pub fn find_obstacles(&self, positions: &[DVec3], obstacles: &[Obstacle]) -> Vec<Contact> {
+        let mut contacts: Vec<Contact> = Vec::new();
         for obstacle in obstacles {
             let near = |&p: &u32| {
                 let (gap, normal) = obstacle.gap(positions[p as usize], self.options.reach)?;
@@ -215,29 +228,21 @@ impl Touch {
         Contact { points, coefficients, normal, room, stiffness, wall: self.options.wall.max(-BEHIND * room) }
     }
 
-    /// For every point of every rule, the closest place within `reach` that counts.
-    fn places(&self, positions: &[DVec3], normals: &[DVec3], reach: f64) -> Vec<Place> {
+    /// For every point of every rule that `reach` tells how far to look from, the closest place that counts.
+    fn places(&self, positions: &[DVec3], reach: impl Fn(u32) -> Option<f64> + Sync) -> Vec<Place> {
         let flat = flattened(positions);
-        let mut found = Vec::new();
-        for Watched { rule, tree } in &self.rules {
+        let by_rule = |Watched { rule, tree }: &Watched| {
             let mut tree = tree.clone();
             tree.refit(&flat);
-            let nearest = |&point: &u32| self.nearest(point, rule, &tree, (positions, normals), reach);
-            found.par_extend(rule.points.par_iter().with_min_len(64).filter_map(nearest));
-        }
-        found
+            let nearest = |&point: &u32| self.nearest(point, rule, &tree, positions, reach(point)?);
+            rule.points.par_iter().with_min_len(64).filter_map(nearest).collect::<Vec<_>>()
+        };
+        self.rules.par_iter().flat_map(by_rule).collect()
     }
 
-    fn nearest(
-        &self,
-        point: u32,
-        rule: &Rule,
-        tree: &Bvh,
-        (positions, normals): (&[DVec3], &[DVec3]),
-        reach: f64,
-    ) -> Option<Place> {
+    fn nearest(&self, point: u32, rule: &Rule, tree: &Bvh, positions: &[DVec3], reach: f64) -> Option<Place> {
         let p = positions[point as usize];
-        let own = normals[point as usize];
+        let own = self.fans.normal(positions, point);
         let parts = |other: u32| {
             let distance = |pose: &Vec<DVec3>| pose[point as usize].distance(pose[other as usize]);
             self.apart.iter().any(|pose| distance(pose) > self.options.parted)
@@ -245,16 +250,38 @@ impl Touch {
         let meets = |other: u32| !self.through.is_near(point, other) && parts(other);
         let accept = |_: u32, corners: [u32; 3]| {
             let [a, b, c] = corners.map(|v| positions[v as usize]);
-            let across = (b - a).cross(c - a);
-            let faces = own.dot(across) < 0.0;
+            let faces = own.dot((b - a).cross(c - a)) < 0.0;
             faces && (!rule.same_surface || !corners.contains(&point) && meets(corners[0]))
         };
         let nearest = tree.closest_within(p, reach, accept)?;
         let corners = rule.triangles[nearest.triangle as usize];
         let barycentric = nearest.barycentric;
-        let normal = blended(normals, corners, barycentric).try_normalize()?;
-        let gap = normal.dot(p - blended(positions, corners, barycentric));
-        Some(Place { point, corners, barycentric, normal, gap })
+        let normal = self.fans.normal_on(positions, corners, barycentric);
+        let offset = p - blended(positions, corners, barycentric);
+        Some(Place { point, corners, barycentric, normal, gap: normal.dot(offset), distance: offset.length() })
+    }
+}
+
+/// Where a pose puts the points of a surface, and what it overlaps there.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Posed {
+    /// The points, meters.
+    pub points: Vec<DVec3>,
+    /// How deep each lies in another surface, meters.
+    pub depths: Vec<f64>,
+    /// How far the closest place is that each can touch, meters, as far as it was looked for.
+    pub clearances: Vec<f64>,
+}
+
+impl Posed {
+    /// On the straight way between two poses: about what [`Touch::posed`] would say, without looking.
+    pub fn between(a: &Self, b: &Self, share: f64) -> Self {
+        let mix = |(a, b): (&f64, &f64)| a + (b - a) * share;
+        Self {
+            points: a.points.iter().zip(&b.points).map(|(a, b)| a.lerp(*b, share)).collect(),
+            depths: a.depths.iter().zip(&b.depths).map(mix).collect(),
+            clearances: a.clearances.iter().zip(&b.clearances).map(|(a, b)| a.min(*b)).collect(),
+        }
     }
 }
 
@@ -263,22 +290,44 @@ fn blended(values: &[DVec3], corners: [u32; 3], barycentric: [f64; 3]) -> DVec3 
     corners.iter().zip(barycentric).map(|(&v, b)| values[v as usize] * b).sum()
 }
 
-/// How a pose overlaps itself before anything is displaced.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Overlaps {
-    /// How deep each point lies in another surface, meters.
-    depths: Vec<f64>,
-    normals: Vec<DVec3>,
+/// The triangles around each point.
+#[derive(Debug, Clone, Default)]
+struct Fans {
+    triangles: Vec<[u32; 3]>,
+    first: Vec<u32>,
+    around: Vec<u32>,
 }
 
-impl Overlaps {
-    /// The overlap that a contact leaves alone: that of its point, of the place, or between just these two.
-    fn allowed(&self, place: &Place, pose: &[DVec3]) -> f64 {
-        let Place { point, corners, barycentric, .. } = *place;
-        let there: f64 = corners.iter().zip(barycentric).map(|(&v, b)| self.depths[v as usize] * b).sum();
-        let offset = pose[point as usize] - blended(pose, corners, barycentric);
-        let between = -blended(&self.normals, corners, barycentric).normalize_or_zero().dot(offset);
-        self.depths[point as usize].max(there).max(between)
+impl Fans {
+    fn prepare(n_points: usize, triangles: Vec<[u32; 3]>) -> Self {
+        let mut first = vec![0u32; n_points + 1];
+        triangles.iter().flatten().for_each(|&p| first[p as usize + 1] += 1);
+        (0..n_points).for_each(|p| first[p + 1] += first[p]);
+        let mut next = first.clone();
+        let mut around = vec![0; 3 * triangles.len()];
+        for (t, corners) in triangles.iter().enumerate() {
+            for &p in corners {
+                around[next[p as usize] as usize] = t as u32;
+                next[p as usize] += 1;
+            }
+        }
+        Self { triangles, first, around }
+    }
+
+    /// The unit normal at a point, triangles weighted by area; zero without any.
+    fn normal(&self, positions: &[DVec3], point: u32) -> DVec3 {
+        let around = &self.around[self.first[point as usize] as usize..self.first[point as usize + 1] as usize];
+        let across = |&t: &u32| {
+            let [a, b, c] = self.triangles[t as usize].map(|v| positions[v as usize]);
+            (b - a).cross(c - a)
+        };
+        around.iter().map(across).sum::<DVec3>().normalize_or_zero()
+    }
+
+    /// The smooth unit normal on a triangle.
+    fn normal_on(&self, positions: &[DVec3], corners: [u32; 3], barycentric: [f64; 3]) -> DVec3 {
+        let at = |(v, b): (u32, f64)| self.normal(positions, v) * b;
+        corners.into_iter().zip(barycentric).map(at).sum::<DVec3>().normalize_or_zero()
     }
 }
 
@@ -339,20 +388,4 @@ impl ThroughBody {
 
 fn flattened(positions: &[DVec3]) -> Vec<[f32; 3]> {
     positions.iter().map(|p| p.as_vec3().to_array()).collect()
-}
-
-/// Unit normals at the corners of `triangles`, weighted by area; zero elsewhere.
-fn normals(positions: &[DVec3], triangles: &[[u32; 3]]) -> Vec<DVec3> {
-    let mut sums = vec![DVec3::ZERO; positions.len()];
-    for t in triangles {
-        let [a, b, c] = t.map(|v| positions[v as usize]);
-        let weighted = (b - a).cross(c - a);
-        t.iter().for_each(|&v| sums[v as usize] += weighted);
-    }
-    sums.iter_mut().for_each(|n| *n = n.normalize_or_zero());
-    sums
-}
-
-fn env(name: &str, default: f64) -> f64 {
-    std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
 }

@@ -194,7 +194,10 @@ fn cheek(face: &Face) -> (DVec3, DVec3) {
     let held = face.flesh.rest().into_iter().zip(face.flesh.kinematic_nodes()).filter(|(_, held)| *held);
     let held: Vec<DVec3> = held.map(|(p, _)| p).collect();
     let room = |v: &u32| held.iter().map(|p| p.distance(pieces.positions[*v as usize])).fold(f64::INFINITY, f64::min);
-    let at = *left.iter().max_by(|a, b| room(a).total_cmp(&room(b))).unwrap();
+    // Away from where flesh ends, where motion fades.
+    let skin = SkinOut::prepare(face);
+    let full = |v: &&u32| skin.attachment(**v).weights.iter().sum::<f64>() > 0.999;
+    let at = *left.iter().filter(full).max_by(|a, b| room(a).total_cmp(&room(b))).unwrap();
     let around = pieces.skin.iter().filter(|t| t.contains(&at));
     let out = around.map(|t| t.map(|v| pieces.positions[v as usize])).map(|[a, b, c]| (b - a).cross(c - a));
     println!("at {:?}, {:.1} mm from what is held", pieces.positions[at as usize], 1000.0 * room(&at));
