@@ -9,7 +9,7 @@ use risorius_flesh::{BuildOptions, Face, Surroundings, build};
 use risorius_io::clip_csv::ClipOptions;
 use risorius_io::open::{open_clip, open_head};
 use risorius_mesh::progress::silent;
-use risorius_perform::{EnrichOptions, FrameReport, HeadPath, Performance, enrich};
+use risorius_perform::{EnrichOptions, FrameReport, HeadPath, Performance, Scene, enrich};
 use risorius_rig::Rig;
 use std::ops::ControlFlow;
 
@@ -42,6 +42,7 @@ fn main() {
             times_secs: &clip.times_secs[FRAMES.start..FRAMES.start + frames],
             weights: &weights[FRAMES.start * sliders..(FRAMES.start + frames) * sliders],
             head: HeadPath::prepare(&motion, 0.01),
+            scene: Scene::default(),
         };
         tell(&face, &performance(FRAMES.len()));
         compare(&face, &performance(COMPARED));

@@ -14,6 +14,7 @@ mod interference;
 mod paint;
 mod perform;
 mod perform_keep;
+mod perform_scene;
 mod pictures;
 mod plot;
 mod pose;

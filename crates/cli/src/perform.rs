@@ -2,11 +2,14 @@
 
 use crate::files::{expect_ending, extension, in_file};
 use crate::perform_keep::{Keeper, Resumed};
+use crate::perform_scene::SceneArgs;
 use crate::pose::ClipArgs;
 use crate::rig_args::{mapping_to_json, mapping_to_text};
 use crate::session::{Failure, Report, Session};
 use crate::takes::{CACHES, FRAMES, Frames, header_of, in_file_order, shifted_head, take_writer};
-use clap::Args;
+use clap::{Args, ValueEnum};
+use glam::{DMat3, Vec3};
+use risorius_flesh::skin::meters_from_file;
 use risorius_io::gltf::{MAX_TAKE_FRAMES, TakeOptions, write_take_glb};
 use risorius_io::output::write_whole;
 use risorius_perform::{EnrichOptions, Frame, FrameReport, HeadPath, Performance, enrich_from, frame_keys};
@@ -43,12 +46,11 @@ pub struct Arguments {
     /// Decay of motion relative to the head, 1/s.
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
     damping: f64,
-    /// Factor on the stiffness of all flesh.
-    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
-    stiffness: f64,
     /// Factor on how much shapes tighten the flesh; 0 for a stiffness that stays the same.
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     tightening: f64,
+    #[command(flatten)]
+    acting: SceneArgs,
     /// Gravity, m/s^2; what counts is its change relative to the head.
     #[arg(long, default_value_t = 9.81, allow_negative_numbers = true)]
     gravity: f64,
@@ -59,12 +61,24 @@ pub struct Arguments {
     /// them, so that this can be done again after an edit. The take is the same as without.
     #[arg(long)]
     resume: bool,
-    /// Output: .glb, .gltf, .mdd, .pc2 or .npz, in the head's own space; a GLB also moves the head.
+    /// What the written vertices are told in: the head, which a GLB also moves; or the world, in which vertices move with it.
+    #[arg(long, value_enum, default_value_t = OutputSpace::Head)]
+    space: OutputSpace,
+    /// Output: .glb, .gltf, .mdd, .pc2 or .npz.
     #[arg(long, short)]
     output: PathBuf,
     /// Write what --json prints to this .json file too, for `plot`.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+}
+
+/// What written vertices are told in.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+enum OutputSpace {
+    /// The head's own space.
+    Head,
+    /// The space that the head moves in.
+    World,
 }
 
 /// Runs the verb.
@@ -86,12 +100,14 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
         return Err(Failure::could_not(format!("{n_frames} frames are too many for {}; {advice}", output.display())));
     }
     let head = clip.head.as_ref();
+    let (scene, factors) = arguments.acting.resolve(&face, &mut content.notes, session)?;
     let performance = Performance {
         times_secs: &clip.times_secs,
         weights: &weights,
         head: head.map(|h| HeadPath::prepare(h, arguments.smooth_head)).unwrap_or_default(),
+        scene,
     };
-    let options = arguments.options(&clip.times_secs);
+    let options = arguments.options(&clip.times_secs, factors);
     let keys = frame_keys(fingerprint, &performance, &options);
     let mut keeper = Keeper::open(output, keys, face.rig.n_vertices())?;
     let (checkpoint, resumed) = match arguments.resume {
@@ -104,17 +120,25 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
         ended = enrich_from(checkpoint, &face, &performance, &options, &mut sink, &session.progress());
     }
     let frames = keeper.finish(ended, arguments.resume, &mut content.notes, |done| {
-        write(&face.rig, &content.clip.times_secs[..done.reports().len()], done, content.clip.head.as_ref(), output)
+        let times_secs = &content.clip.times_secs[..done.reports().len()];
+        write(&face.rig, times_secs, done, (content.clip.head.as_ref(), arguments.space), output)
     })?;
-    if head.is_some() && is_cache {
-        content.notes.push("the frames are in the head's own space; .glb also moves the head".into());
+    match (head.is_some(), arguments.space) {
+        (true, OutputSpace::Head) if is_cache => {
+            let note = "the frames are in the head's own space; .glb also moves the head, --space world moves vertices";
+            content.notes.push(note.into());
+        }
+        (false, OutputSpace::World) => {
+            content.notes.push("there is no head motion: --space world is the head's".into())
+        }
+        _ => (),
     }
     let seconds = start.elapsed().as_secs_f64();
     let json = json!({
         "output": output.display().to_string(), "times_secs": content.clip.times_secs, "frames": frames,
         "vertices": face.rig.n_vertices(),
         "mapping": mapping_to_json(&map, &content.clip.names, &face.rig), "notes": content.notes, "seconds": seconds,
-        "resumed": resumed,
+        "resumed": resumed, "contact": Contact::of(&frames),
     });
     if let Some(report) = &arguments.report {
         write_whole(report, format!("{json}\n").as_bytes())?;
@@ -131,20 +155,24 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
 }
 
 impl Arguments {
-    fn options(&self, times_secs: &[f64]) -> EnrichOptions {
+    /// With factors on the stiffness and mass of all flesh.
+    fn options(&self, times_secs: &[f64], [stiffness, mass]: [f64; 2]) -> EnrichOptions {
         let shortest = times_secs.windows(2).map(|w| w[1] - w[0]).fold(f64::INFINITY, f64::min);
         let dt_secs = match self.substeps {
             Some(n) if shortest.is_finite() => shortest / f64::from(n),
             _ => self.dt,
         };
+        let usual = EnrichOptions::default();
         EnrichOptions {
             dt_secs,
             rebalance: if self.naive { 0.0 } else { self.rebalance },
             damping: self.damping,
-            stiffness: self.stiffness,
             tightening: self.tightening,
+            stiffness,
+            density: usual.density * mass,
             gravity: self.gravity,
-            ..EnrichOptions::default()
+            contact: self.acting.contact(),
+            ..usual
         }
     }
 }
@@ -154,27 +182,72 @@ fn write(
     rig: &Rig,
     times_secs: &[f64],
     keeper: &Keeper,
-    head: Option<&HeadMotion>,
+    (head, space): (Option<&HeadMotion>, OutputSpace),
     output: &Path,
 ) -> Result<(), Failure> {
+    let (shown, carries) = match space {
+        OutputSpace::Head => (head, None),
+        OutputSpace::World => (None, head),
+    };
+    let vertices = |frame: usize| -> Result<Vec<[f32; 3]>, Failure> {
+        let vertices = keeper.vertices(frame)?;
+        Ok(carries.map_or_else(|| vertices.to_vec(), |head| moved(rig, &vertices, head, times_secs[frame])))
+    };
     match extension(output).as_str() {
         ending @ ("glb" | "gltf") => {
             let mut take =
                 Take { times_secs: times_secs.to_vec(), n_vertices: rig.n_vertices(), positions: Vec::new() };
             for frame in 0..times_secs.len() {
-                take.positions.extend_from_slice(&keeper.vertices(frame)?);
+                take.positions.append(&mut vertices(frame)?);
             }
-            let head = shifted_head(&Frames { times_secs, weights: &[], head });
+            let head = shifted_head(&Frames { times_secs, weights: &[], head: shown });
             let options = TakeOptions { as_text: ending == "gltf", head: head.as_ref(), ..TakeOptions::default() };
             Ok(write_whole(output, &write_take_glb(rig, &take, &options)?)?)
         }
         _ => {
             let mut writer = take_writer(output, header_of(rig, output, times_secs))?;
             for frame in 0..times_secs.len() {
-                writer.frame(&in_file_order(rig, &keeper.vertices(frame)?))?;
+                writer.frame(&in_file_order(rig, &vertices(frame)?))?;
             }
             Ok(writer.finish()?.finish()?)
         }
+    }
+}
+
+/// Where the head puts vertices of the rig, in file units, as a GLB that moves the head would show them.
+fn moved(rig: &Rig, vertices: &[[f32; 3]], head: &HeadMotion, time_secs: f64) -> Vec<[f32; 3]> {
+    let meters_from_file = meters_from_file(&rig.space);
+    let file_from_meters = meters_from_file.inverse();
+    let (position, turn) = head.sample(time_secs);
+    let turn = file_from_meters * DMat3::from_quat(turn) * meters_from_file;
+    let position = file_from_meters * position;
+    let one = |&p: &[f32; 3]| (turn * Vec3::from(p).as_dvec3() + position).as_vec3().to_array();
+    vertices.iter().map(one).collect()
+}
+
+/// What touched over all frames.
+#[derive(serde::Serialize)]
+struct Contact {
+    /// Most contacts that pressed at the end of a step.
+    most: usize,
+    /// How much deeper than the artist made it a vertex was in something, mm.
+    deepest_mm: f64,
+    /// In which frame.
+    frame: Option<usize>,
+    /// Which rig vertex.
+    vertex: Option<u32>,
+}
+
+impl Contact {
+    fn of(frames: &[FrameReport]) -> Self {
+        let mut all = Self { most: 0, deepest_mm: 0.0, frame: None, vertex: None };
+        for (i, frame) in frames.iter().enumerate() {
+            all.most = all.most.max(frame.contacts);
+            if frame.depth_mm > all.deepest_mm {
+                (all.deepest_mm, all.frame, all.vertex) = (frame.depth_mm, Some(i), frame.deepest);
+            }
+        }
+        all
     }
 }
 
@@ -203,5 +276,10 @@ fn summary(frames: &[FrameReport]) -> String {
     text += &format!("  smallest volume of an element {least:.3} of its rest");
     let (halved, unconverged) = (sum(&|f| f.halved), sum(&|f| f.unconverged));
     text += &format!("; {halved} steps halved, {unconverged} not converged\n");
+    let contact = Contact::of(frames);
+    if let (Some(frame), Some(vertex)) = (contact.frame, contact.vertex) {
+        let (most, deepest) = (contact.most, contact.deepest_mm);
+        text += &format!("  up to {most} contacts, {deepest:.2} mm deep at most (frame {frame}, vertex {vertex})\n");
+    }
     text
 }

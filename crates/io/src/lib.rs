@@ -22,6 +22,7 @@ pub mod open;
 pub mod output;
 pub mod pc2;
 pub mod ply;
+pub mod scene_json;
 pub mod sidecar;
 pub mod stl;
 pub mod surface;

@@ -1,8 +1,8 @@
 //! Going on where an earlier run ended: what a frame depends on, and the flesh at its end.
 //!
 //! The key of a frame is a chain: a fingerprint of the key before it and of the frame's own inputs, which are the program,
-//! the face, the options, the frame's time, its weights, and the head's motion since the frame before. Of the motion
-//! it takes the knots of the smoothed path between both frames, which decide on every pose that a step can ask for, halved
+//! the face, the options, the frame's time, its weights, and what the head and the scene did since the frame before. Of motions
+//! it takes the knots of their paths between both frames, which decide on every pose that a step can ask for, halved
 //! steps included. So two runs have the same key at a frame exactly if all that leads to it is the same, and what
 //! changes later in a clip does not matter; smoothing looks ahead, and so do the knots.
 
@@ -14,8 +14,15 @@ use risorius_solve::{Options, State};
 pub const METHOD: u64 = 1;
 
 /// What the parts of a key are made of, in their order.
-pub const INPUTS: [&str; 6] =
-    ["the version of the program", "the face", "an option", "the time", "the weights", "the head's motion"];
+pub const INPUTS: [&str; 7] = [
+    "the version of the program",
+    "the face",
+    "an option",
+    "the time",
+    "the weights",
+    "the head's motion",
+    "the scene",
+];
 
 /// All that a frame depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +30,7 @@ pub struct FrameKey {
     /// Of this frame's inputs and those of all frames before.
     pub chain: Fingerprint,
     /// Of this frame's inputs, as in [`INPUTS`].
-    pub inputs: [Fingerprint; 6],
+    pub inputs: [Fingerprint; INPUTS.len()],
 }
 
 impl FrameKey {
@@ -45,9 +52,10 @@ pub struct Checkpoint {
 /// The key of every frame of a performance on the face with the fingerprint `face`.
 pub fn frame_keys(face: Fingerprint, performance: &Performance, options: &EnrichOptions) -> Vec<FrameKey> {
     // Whoever adds an input has to say here how it counts.
-    let Performance { times_secs, weights, head } = performance;
+    let Performance { times_secs, weights, head, scene } = performance;
     let program = Fingerprint::default().bytes(env!("CARGO_PKG_VERSION").as_bytes()).bytes(&METHOD.to_le_bytes());
     let settings = of_options(options);
+    let lasting = scene.lasting_fingerprint();
     let n_sliders = weights.len() / times_secs.len().max(1);
     let mut chain = Fingerprint::default();
     let key = |(frame, &time_secs): (usize, &f64)| {
@@ -64,6 +72,7 @@ pub fn frame_keys(face: Fingerprint, performance: &Performance, options: &Enrich
             Fingerprint::default().numbers([time_secs]),
             Fingerprint::default().numbers(row.iter().map(|&w| w.into())),
             Fingerprint::default().numbers(head.knots(since)),
+            lasting.and(scene.fingerprint_between(since)),
         ];
         chain = inputs.iter().fold(chain, |chain, &input| chain.and(input));
         FrameKey { chain, inputs }
@@ -99,6 +108,9 @@ fn of_options(options: &EnrichOptions) -> Fingerprint {
 mod tests {
     use super::*;
     use crate::HeadPath;
+    use crate::curve::Curve;
+    use crate::scene::{Collider, Factor, Force, Form, Scene, ToldIn};
+    use glam::DVec3;
     use risorius_rig::HeadMotion;
 
     const N: usize = 60;
@@ -107,8 +119,29 @@ mod tests {
         times_secs: Vec<f64>,
         weights: Vec<f32>,
         motion: HeadMotion,
+        scene: Scene,
         options: EnrichOptions,
         face: Fingerprint,
+    }
+
+    /// A ball that moves, a force from 1 s on, wind that turns.
+    fn scene() -> Scene {
+        let times_secs: Vec<f64> = (0..8).map(|i| 0.5 * f64::from(i)).collect();
+        let keys = HeadMotion {
+            positions_m: times_secs.iter().map(|t| [*t, 0.0, 0.0]).collect(),
+            rotations_xyzw: vec![[0.0, 0.0, 0.0, 1.0]; 8],
+            times_secs,
+        };
+        let (form, path) = (Form::Sphere { radius: 0.02 }, HeadPath::keyed(&keys));
+        let newtons = Curve::keyed(&[0.0, 1.0, 1.5], &[DVec3::ZERO, DVec3::ZERO, DVec3::Y]);
+        Scene {
+            colliders: vec![Collider { form, path, told_in: ToldIn::World }],
+            wind: Curve::keyed(&[0.0, 1.0, 2.0], &[DVec3::X, DVec3::X, DVec3::Z]),
+            forces: vec![Force { vertices: vec![1, 2], newtons, told_in: ToldIn::Head }],
+            stiffness: vec![Factor { vertices: vec![3], factor: 2.0 }],
+            mass: vec![Factor { vertices: vec![3], factor: 2.0 }],
+            touch: vec![[vec![1], vec![2]]],
+        }
     }
 
     /// Two sliders at 30 frames per second, a head at 120.
@@ -122,6 +155,7 @@ mod tests {
                 rotations_xyzw: head_times.iter().map(|t| [0.0, (0.5 * t).sin(), 0.0, (0.5 * t).cos()]).collect(),
                 times_secs: head_times,
             },
+            scene: scene(),
             options: EnrichOptions::default(),
             face: Fingerprint::default(),
         }
@@ -129,7 +163,8 @@ mod tests {
 
     fn keys(input: &Input) -> Vec<FrameKey> {
         let head = HeadPath::prepare(&input.motion, 0.01);
-        let performance = Performance { times_secs: &input.times_secs, weights: &input.weights, head };
+        let scene = input.scene.clone();
+        let performance = Performance { times_secs: &input.times_secs, weights: &input.weights, head, scene };
         frame_keys(input.face, &performance, &input.options)
     }
 
@@ -157,6 +192,20 @@ mod tests {
         assert_eq!(change(|i| i.motion.rotations_xyzw[160][0] += 1e-6), Some((39, "the head's motion")));
         // Samples after the last frame decide nothing.
         assert_eq!(change(|i| i.motion.positions_m[4 * N + 9][1] += 1.0), None);
+        // Of the scene: what lasts counts from the first frame on, what acts from where it does.
+        let scene = Some((0, "the scene"));
+        assert_eq!(change(|i| i.scene.stiffness[0].factor = 3.0), scene);
+        assert_eq!(change(|i| i.scene.mass[0].vertices[0] = 4), scene);
+        assert_eq!(change(|i| i.scene.touch[0][1][0] = 4), scene);
+        assert_eq!(change(|i| i.scene.colliders[0].form = Form::Sphere { radius: 0.03 }), scene);
+        assert_eq!(change(|i| i.scene.colliders[0].told_in = ToldIn::Head), scene);
+        assert_eq!(change(|i| i.scene.wind = Curve::default()), scene);
+        let force = Some((31, "the scene"));
+        assert_eq!(change(|i| i.scene.forces[0].vertices[0] = 0), force);
+        assert_eq!(change(|i| i.scene.forces[0].told_in = ToldIn::World), force);
+        assert_eq!(change(|i| i.scene.forces.clear()), force);
+        let wind = Curve::keyed(&[0.0, 1.0, 2.0], &[DVec3::X, DVec3::X, DVec3::Y]);
+        assert_eq!(change(|i| i.scene.wind = wind.clone()), Some((31, "the scene")));
         // A longer clip begins with the keys of the shorter one.
         let (whole, mut short) = (keys(&input()), input());
         short.times_secs.truncate(20);

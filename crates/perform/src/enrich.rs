@@ -4,13 +4,16 @@
 //! of at most `dt_secs` lead from frame to frame ([`risorius_solve::Dynamics`]). Nodes on skull, jaw and border, and those
 //! around the jaw joint, are held where they rest; the head's motion turns the frame in which all of this is told. Gravity is counted as the
 //! artist meant it: a head that is upright has the shape that was sculpted, so only its *change* relative to the
-//! head pulls, `m (R^-1 g - g)`.
+//! head pulls, `m (R^-1 g - g)`. What else acts, a [`Scene`] says.
 //!
 //! In: a face, weights over time, the head's path. Out: the rig's vertices at every frame, handed over one by one in the
-//! head's frame, and what was measured. With no head motion the vertices are the artist's, to the bit.
+//! head's frame, and what was measured. With no head motion and no scene the vertices are the artist's, to the bit.
 
+use crate::acting::{Acting, Moment};
 use crate::checkpoint::Checkpoint;
+use crate::factors::Factors;
 use crate::head_path::HeadPath;
+use crate::scene::Scene;
 use crate::skin_out::SkinOut;
 use crate::touching::{ContactMode, Touching};
 use glam::{DQuat, DVec3};
@@ -76,6 +79,8 @@ pub struct Performance<'a> {
     pub weights: &'a [f32],
     /// The head's way; it stands still if it has no samples.
     pub head: HeadPath,
+    /// What acts besides.
+    pub scene: Scene,
 }
 
 /// What one frame took and gave.
@@ -139,6 +144,12 @@ pub enum PerformError {
         value: f64,
         /// What is possible.
         wanted: &'static str,
+    },
+    /// Something in the scene is not possible.
+    #[error("the scene: {what}")]
+    Scene {
+        /// What, and what to do.
+        what: String,
     },
     /// A rest volume could not be made.
     #[error("frame {frame}: no rest volume: {source}; are sliders beyond all measure?")]
@@ -225,32 +236,34 @@ pub fn enrich_from(
     let player = Player::prepare(face, performance, options)?;
     let n_frames = performance.times_secs.len();
     let mut body: Option<Dynamics> = None;
-    let mut last = Configuration::default();
+    let mut last = Pose::default();
     let mut next = 0;
     if let Some(Checkpoint { frame, state }) = checkpoint {
         next = frame + 1;
-        last = player.configurations(frame..next.min(n_frames))?.pop().unwrap_or_default();
-        let (first, velocities) = (state.factored.clone(), state.velocities.clone());
+        last = player.poses(frame..next.min(n_frames))?.pop().unwrap_or_default();
+        // Factors are of another time, and know no surface.
+        let first = Configuration { surface: state.configuration.surface.clone(), ..state.factored.clone() };
+        let velocities = state.velocities.clone();
         let restored = player.prepared(first, state.frame, velocities).and_then(|mut b| b.restore(state).map(|()| b));
         body = Some(restored.map_err(|source| PerformError::Checkpoint { frame, source })?);
     }
     for first in (next..n_frames).step_by(AHEAD) {
-        let configurations = player.configurations(first..(first + AHEAD).min(n_frames))?;
-        for (frame, configuration) in (first..).zip(configurations) {
+        let poses = player.poses(first..(first + AHEAD).min(n_frames))?;
+        for (frame, posed) in (first..).zip(poses) {
             tick(progress, "frames", frame as f32 / n_frames as f32)?;
             let start = Instant::now();
             let mut report = FrameReport { smallest_det: f64::INFINITY, ..FrameReport::default() };
             match &mut body {
-                None => body = Some(player.begin(&configuration, &mut report, progress)?),
-                Some(body) => player.lead(body, frame, [&last, &configuration], &mut report, progress)?,
+                None => body = Some(player.begin(&posed, &mut report, progress)?),
+                Some(body) => player.lead(body, frame, [&last, &posed], &mut report, progress)?,
             }
             let Some(body) = &body else { continue };
-            let vertices = player.vertices(frame, body, &configuration, &mut report);
+            let vertices = player.vertices(frame, body, &posed.configuration, &mut report);
             report.seconds = start.elapsed().as_secs_f64();
             if sink(&Frame { index: frame, vertices: &vertices, report: &report, body }).is_break() {
                 return Ok(());
             }
-            last = configuration;
+            last = posed;
         }
     }
     Ok(())
@@ -286,6 +299,8 @@ struct Player<'a> {
     masses: Vec<f64>,
     skin: SkinOut<'a>,
     touching: Touching,
+    acting: Acting<'a>,
+    factors: Factors,
 }
 
 impl<'a> Player<'a> {
@@ -300,17 +315,25 @@ impl<'a> Player<'a> {
         }
         let evaluator = Evaluator::prepare(&face.rig);
         let skin = SkinOut::prepare(face);
-        let touching = Touching::prepare(face, &evaluator, &skin, options.contact, &[], false)
-            .map_err(|source| PerformError::Rest { frame: 0, source })?;
+        let scene = &performance.scene;
+        let acting = Acting::prepare(face, scene, &skin)?;
+        let failed = |source| PerformError::Rest { frame: 0, source };
+        let factors = Factors::prepare(face, scene).map_err(failed)?;
+        let pushed = !scene.colliders.is_empty();
+        let touching = Touching::prepare(face, &evaluator, &skin, options.contact, &scene.touch, pushed);
+        let mut masses = lumped_masses(&face.flesh.mesh(), options.density);
+        masses.iter_mut().zip(&factors.mass).for_each(|(m, factor)| *m *= factor);
         Ok(Self {
             face,
             performance,
             options,
             evaluator,
-            rest: RestVolumes::prepare(&face.flesh).map_err(|source| PerformError::Rest { frame: 0, source })?,
-            masses: lumped_masses(&face.flesh.mesh(), options.density),
+            rest: RestVolumes::prepare(&face.flesh).map_err(failed)?,
+            masses,
             skin,
-            touching,
+            touching: touching.map_err(failed)?,
+            acting,
+            factors,
         })
     }
 
@@ -319,15 +342,16 @@ impl<'a> Player<'a> {
         &self.performance.weights[frame * n..(frame + 1) * n]
     }
 
-    /// Rest volume and stiffness at each of these frames.
-    fn configurations(&self, frames: std::ops::Range<usize>) -> Result<Vec<Configuration>, PerformError> {
+    /// Rest volume, stiffness and skin at each of these frames.
+    fn poses(&self, frames: std::ops::Range<usize>) -> Result<Vec<Pose>, PerformError> {
         let one = |frame: usize| {
             let strengths: Vec<f64> = self.evaluator.strengths(self.weights(frame)).iter().map(|&c| c.into()).collect();
             let rest = self.rest.at(&strengths).map_err(|source| PerformError::Rest { frame, source })?;
             let [mu, lambda] = self.stiffness(&strengths);
-            let points = self.touching.surface(&self.evaluator.positions(self.weights(frame)));
-            let surface = self.touching.touch.posed(points);
-            Ok(Configuration { rest: rest.positions, mu, lambda, surface })
+            let pose = self.evaluator.positions(self.weights(frame));
+            let surface = self.touching.touch.posed(self.touching.surface(&pose));
+            let configuration = Configuration { rest: rest.positions, mu, lambda, surface };
+            Ok(Pose { configuration, facing: self.acting.facing(&pose) })
         };
         frames.into_par_iter().with_max_len(1).map(one).collect()
     }
@@ -347,17 +371,14 @@ impl<'a> Player<'a> {
         }
         for (all, neutral) in now.iter_mut().zip(&neutral) {
             all.iter_mut().zip(neutral).for_each(|(k, k0)| *k = k.max(LEAST_STIFFNESS * k0) * self.options.stiffness);
+            all.iter_mut().zip(&self.factors.stiffness).for_each(|(k, factor)| *k *= factor);
         }
         now
     }
 
-    /// The body at rest under gravity in the first frame, moving along with the head.
-    fn begin(
-        &self,
-        first: &Configuration,
-        report: &mut FrameReport,
-        progress: &Progress,
-    ) -> Result<Dynamics, PerformError> {
+    /// The body at rest under gravity and what else acts in the first frame, moving along with the head.
+    fn begin(&self, first: &Pose, report: &mut FrameReport, progress: &Progress) -> Result<Dynamics, PerformError> {
+        let Pose { configuration: first, facing } = first;
         let options = self.options;
         let time_secs = self.performance.times_secs[0];
         let (here, soon) = (self.performance.head.at(time_secs), self.performance.head.at(time_secs + options.dt_secs));
@@ -366,8 +387,11 @@ impl<'a> Player<'a> {
         let velocities = first.rest.iter().map(carried).collect();
         let failed = |source| step_error(0, time_secs, source);
         let mut body = self.prepared(first.clone(), here, velocities).map_err(failed)?;
-        let forces = self.forces(&here);
-        let settled = body.settle(&Around::forces(&forces), progress).map_err(failed)?;
+        let moment = Moment { time_secs, heads: [here, soon], span_secs: options.dt_secs, head: here };
+        let forces = self.forces(&moment, facing);
+        let obstacles = self.performance.scene.obstacles(&here, time_secs);
+        let around = Around { forces: &forces, obstacles: &obstacles };
+        let settled = body.settle(&around, progress).map_err(failed)?;
         self.note(&settled, report);
         Ok(body)
     }
@@ -394,7 +418,7 @@ impl<'a> Player<'a> {
         &self,
         body: &mut Dynamics,
         frame: usize,
-        ends: [&Configuration; 2],
+        ends: [&Pose; 2],
         report: &mut FrameReport,
         progress: &Progress,
     ) -> Result<(), PerformError> {
@@ -421,11 +445,15 @@ impl<'a> Player<'a> {
         progress: &Progress,
     ) -> Result<(), SolveError> {
         let [from, to] = shares;
-        let next = self.between(way.ends, to)?;
-        let frame = self.performance.head.at(way.from_secs + way.span * to);
-        let forces = self.forces(&frame);
+        let next = self.between(way.ends.map(|end| &end.configuration), to)?;
+        let [before, frame] = shares.map(|share| self.performance.head.at(way.from_secs + way.span * share));
+        let (time_secs, span_secs) = (way.from_secs + way.span * to, way.span * (to - from));
+        let moment = Moment { time_secs, heads: [before, frame], span_secs, head: frame };
+        let forces = self.forces(&moment, &way.facing(to));
+        let obstacles = self.performance.scene.obstacles(&frame, time_secs);
+        let around = Around { forces: &forces, obstacles: &obstacles };
         let begin = Instant::now();
-        match body.step(&next, frame, way.span * (to - from), &Around::forces(&forces), progress) {
+        match body.step(&next, frame, span_secs, &around, progress) {
             Ok(step) => {
                 self.note(&step, report);
                 report.slowest_step_secs = report.slowest_step_secs.max(begin.elapsed().as_secs_f64());
@@ -465,8 +493,15 @@ impl<'a> Player<'a> {
         }
     }
 
+    /// Gravity's change relative to the head, and what the scene adds.
+    fn forces(&self, moment: &Moment, facing: &[DVec3]) -> Vec<DVec3> {
+        let mut forces = self.gravity(&moment.head);
+        self.acting.add_forces(moment, facing, &mut forces);
+        forces
+    }
+
     /// Gravity's change relative to the head; none for a head that is upright.
-    fn forces(&self, frame: &Rigid) -> Vec<DVec3> {
+    fn gravity(&self, frame: &Rigid) -> Vec<DVec3> {
         let down = DVec3::NEG_Y * self.options.gravity;
         if frame.rotation == DQuat::IDENTITY || self.options.gravity == 0.0 {
             return Vec::new();
@@ -492,11 +527,26 @@ impl<'a> Player<'a> {
     }
 }
 
-/// The time between two frames and the configurations at both.
+/// The face at a frame, before anything acts.
+#[derive(Default)]
+struct Pose {
+    configuration: Configuration,
+    /// Skin that wind meets.
+    facing: Vec<DVec3>,
+}
+
+/// The time between two frames and the face at both.
 struct Way<'a> {
     from_secs: f64,
     span: f64,
-    ends: [&'a Configuration; 2],
+    ends: [&'a Pose; 2],
+}
+
+impl Way<'_> {
+    fn facing(&self, share: f64) -> Vec<DVec3> {
+        let [a, b] = self.ends;
+        a.facing.iter().zip(&b.facing).map(|(a, b)| a.lerp(*b, share)).collect()
+    }
 }
 
 fn step_error(frame: usize, time_secs: f64, source: SolveError) -> PerformError {

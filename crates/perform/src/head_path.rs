@@ -1,87 +1,71 @@
 //! The motion of the head between its samples: smooth, so that its acceleration is a head's and not the sampling's.
 //!
 //! Straight lines between samples of 120 Hz turn the velocity in jumps, and flesh rings at every one of them. Positions
-//! are cubic Hermite curves with the slopes of parabolas through three neighbors; rotations are the same curves over
-//! quaternions of one sign, made unit length. Before the first sample and after the last the head stands still.
+//! are cubic ([`crate::curve`]); rotations are the same curves over quaternions of one sign, made unit length. Before the
+//! first sample and after the last the head stands still.
 //!
 //! Captured motion jumps: a marker seen anew is a few millimeters off, which over 1/120 s is an acceleration of 20 g. A
 //! Gaussian over time takes such noise away before the path is laid; with none, the path is exact at the samples. A
 //! head at rest is at rest exactly either way.
 
+use crate::curve::{Curve, Value};
 use glam::{DQuat, DVec3, DVec4};
 use risorius_mesh::Rigid;
 use risorius_rig::HeadMotion;
 
-/// A head's way: `world_from_head` at any time.
-#[derive(Debug, Clone, Default)]
+/// A head's way, or that of another rigid thing: `world_from_head` at any time.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct HeadPath {
-    times: Vec<f64>,
-    positions: Vec<[DVec3; 2]>,
-    rotations: Vec<[DVec4; 2]>,
+    positions: Curve<DVec3>,
+    rotations: Curve<DVec4>,
 }
 
 impl HeadPath {
     /// Through the samples of a checked motion, smoothed by a Gaussian of this deviation; 0 for none.
     pub fn prepare(motion: &HeadMotion, smooth_secs: f64) -> Self {
-        let times = motion.times_secs.clone();
+        let times = &motion.times_secs;
         let positions: Vec<DVec3> = motion.positions_m.iter().map(|&p| p.into()).collect();
-        let mut rotations: Vec<DVec4> = Vec::with_capacity(times.len());
-        for &q in &motion.rotations_xyzw {
-            let q = DVec4::from(q).normalize();
-            // Both signs are the same rotation; neighbors take the same one.
-            let turn = rotations.last().is_some_and(|last| last.dot(q) < 0.0);
-            rotations.push(if turn { -q } else { q });
-        }
-        let positions = smoothed(&times, &positions, smooth_secs);
-        let rotations = smoothed(&times, &rotations, smooth_secs);
-        Self { positions: with_slopes(&times, &positions), rotations: with_slopes(&times, &rotations), times }
+        let positions = smoothed(times, &positions, smooth_secs);
+        let rotations = smoothed(times, &of_one_sign(motion), smooth_secs);
+        Self { positions: Curve::recorded(times, &positions), rotations: Curve::recorded(times, &rotations) }
+    }
+
+    /// Through keyframes: it stands still where they do and does not swing beyond them.
+    pub fn keyed(keys: &HeadMotion) -> Self {
+        let positions: Vec<DVec3> = keys.positions_m.iter().map(|&p| p.into()).collect();
+        let times = &keys.times_secs;
+        Self { positions: Curve::keyed(times, &positions), rotations: Curve::keyed(times, &of_one_sign(keys)) }
     }
 
     /// Where the head is at time `t`.
     pub fn at(&self, t_secs: f64) -> Rigid {
-        let Some(&last) = self.times.last() else { return Rigid::IDENTITY };
-        let t = t_secs.clamp(self.times[0], last);
-        let b = self.end_of_piece(self.times.partition_point(|&s| s <= t));
-        if self.times.len() == 1 {
-            return rigid(self.rotations[0][0], self.positions[0][0]);
-        }
-        let a = b - 1;
-        let span = self.times[b] - self.times[a];
-        let f = (t - self.times[a]) / span;
-        rigid(
-            hermite(self.rotations[a], self.rotations[b], span, f),
-            hermite(self.positions[a], self.positions[b], span, f),
-        )
-    }
-
-    /// All numbers that decide where the head is between two times, and no others.
-    pub fn knots(&self, [from_secs, to_secs]: [f64; 2]) -> impl Iterator<Item = f64> {
-        let first = self.end_of_piece(self.times.partition_point(|&s| s <= from_secs)) - 1;
-        let last = self.end_of_piece(self.times.partition_point(|&s| s < to_secs)).max(first);
-        let knots = first..(last + 1).min(self.times.len());
-        knots.flat_map(|k| {
-            let positions = self.positions[k].iter().flat_map(|v| v.to_array());
-            let rotations = self.rotations[k].iter().flat_map(|v| v.to_array());
-            std::iter::once(self.times[k]).chain(positions).chain(rotations)
+        let both = self.rotations.at(t_secs).zip(self.positions.at(t_secs));
+        both.map_or(Rigid::IDENTITY, |(q, translation)| Rigid {
+            rotation: DQuat::from_vec4(q.normalize()),
+            translation,
         })
     }
 
-    /// The sample at the end of the cubic piece before the sample `after`; pieces at the ends go on beyond them.
-    fn end_of_piece(&self, after: usize) -> usize {
-        after.clamp(1, self.times.len().max(2) - 1)
+    /// All numbers that decide where the head is between two times, and no others.
+    pub fn knots(&self, span_secs: [f64; 2]) -> impl Iterator<Item = f64> {
+        self.positions.knots(span_secs).chain(self.rotations.knots(span_secs))
     }
 }
 
-fn rigid(q: DVec4, translation: DVec3) -> Rigid {
-    Rigid { rotation: DQuat::from_vec4(q.normalize()), translation }
+/// Both signs of a quaternion are the same rotation; neighbors take the same one.
+fn of_one_sign(motion: &HeadMotion) -> Vec<DVec4> {
+    let mut rotations: Vec<DVec4> = Vec::with_capacity(motion.rotations_xyzw.len());
+    for &q in &motion.rotations_xyzw {
+        let q = DVec4::from(q).normalize();
+        let turn = rotations.last().is_some_and(|last| last.dot(q) < 0.0);
+        rotations.push(if turn { -q } else { q });
+    }
+    rotations
 }
 
 /// The mean of the values around each, weighted by a Gaussian over time. Differences are averaged, so that what is constant
 /// stays so to the bit.
-fn smoothed<V>(times: &[f64], values: &[V], deviation: f64) -> Vec<V>
-where
-    V: Copy + Default + std::ops::Sub<Output = V> + std::ops::Add<Output = V> + std::ops::Mul<f64, Output = V>,
-{
+fn smoothed<V: Value>(times: &[f64], values: &[V], deviation: f64) -> Vec<V> {
     if !(deviation > 0.0 && deviation.is_finite()) {
         return values.to_vec();
     }
@@ -96,31 +80,6 @@ where
         values[i] + sum.0 * (1.0 / sum.1)
     };
     (0..values.len()).map(around).collect()
-}
-
-/// Values with their slopes: of the parabola through a sample and its neighbors, zero at the ends.
-fn with_slopes<V>(times: &[f64], values: &[V]) -> Vec<[V; 2]>
-where
-    V: Copy + Default + std::ops::Sub<Output = V> + std::ops::Add<Output = V> + std::ops::Mul<f64, Output = V>,
-{
-    let slope = |i: usize| {
-        if i == 0 || i + 1 >= values.len() {
-            return V::default();
-        }
-        let (before, after) = (times[i] - times[i - 1], times[i + 1] - times[i]);
-        let (a, b) = ((values[i] - values[i - 1]) * (1.0 / before), (values[i + 1] - values[i]) * (1.0 / after));
-        a * (after / (before + after)) + b * (before / (before + after))
-    };
-    (0..values.len()).map(|i| [values[i], slope(i)]).collect()
-}
-
-/// The cubic from `a` to `b` over `span`, at the fraction `f`.
-fn hermite<V>(a: [V; 2], b: [V; 2], span: f64, f: f64) -> V
-where
-    V: Copy + std::ops::Sub<Output = V> + std::ops::Add<Output = V> + std::ops::Mul<f64, Output = V>,
-{
-    let rise = f * f * (3.0 - 2.0 * f);
-    a[0] + (b[0] - a[0]) * rise + a[1] * (span * f * (1.0 - f) * (1.0 - f)) + b[1] * (span * f * f * (f - 1.0))
 }
 
 #[cfg(test)]

@@ -4,12 +4,11 @@
 //! brows and the like take the displacement of the skin vertex that carries them; teeth and eyes take none. Towards skin
 //! that has no flesh the displacement fades over [`FADE`], so that there is no seam where flesh ends.
 
+use crate::along_skin::distances;
 use glam::{DMat3, DVec3, Vec3};
 use risorius_flesh::Face;
 use risorius_flesh::skin::meters_from_file;
 use risorius_solve::Attachment;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// Along the skin, displacements fade to nothing over this distance from vertices without flesh, in meters.
 pub const FADE: f64 = 0.015;
@@ -87,31 +86,8 @@ impl<'a> SkinOut<'a> {
 
 /// One where flesh is around, falling smoothly to zero at skin vertices that are not embedded.
 fn shares(face: &Face) -> Vec<f64> {
-    let (pieces, embedded) = (&face.anatomy.pieces, &face.flesh.embedding.vertices);
-    let mut edges: Vec<[u32; 2]> = pieces.skin.iter().flat_map(|&[a, b, c]| [[a, b], [b, c], [c, a]]).collect();
-    edges.extend(edges.clone().iter().map(|&[a, b]| [b, a]));
-    edges.sort_unstable();
-    edges.dedup();
-    let mut distances = vec![f64::INFINITY; pieces.positions.len()];
-    let mut heap = BinaryHeap::new();
-    for &v in edges.iter().map(|[a, _]| a).filter(|&v| embedded.binary_search(v).is_err()) {
-        distances[v as usize] = 0.0;
-        heap.push((Reverse(0u64), v));
-    }
-    while let Some((Reverse(bits), v)) = heap.pop() {
-        // Bits of non-negative floats sort as the floats do.
-        let distance = f64::from_bits(bits);
-        if distance > distances[v as usize] {
-            continue;
-        }
-        for &[_, w] in edges[edges.partition_point(|e| e[0] < v)..].iter().take_while(|e| e[0] == v) {
-            let onward = distance + pieces.positions[v as usize].distance(pieces.positions[w as usize]);
-            if onward < distances[w as usize].min(FADE) {
-                distances[w as usize] = onward;
-                heap.push((Reverse(onward.to_bits()), w));
-            }
-        }
-    }
+    let embedded = &face.flesh.embedding.vertices;
+    let distances = distances(&face.anatomy.pieces, |v| embedded.binary_search(&v).is_err(), FADE);
     let share = |&v: &u32| {
         let f = (distances[v as usize] / FADE).min(1.0);
         f * f * (3.0 - 2.0 * f)

@@ -4,14 +4,15 @@
 //! the mouth, and within [`EYE`] eye radii of the middle of an eye in front of it. Which places there can meet, [`risorius_solve::touch`] knows
 //! from the ways through the flesh and from the pose that parts lips. Teeth, gums, tongue and eyes are taken where the rig puts them.
 
+use crate::along_skin::areas;
 use crate::skin_out::SkinOut;
 use glam::{DMat3, DVec3, Vec3};
 use risorius_anatomy::landmarks;
 use risorius_anatomy::pieces::PieceKind;
 use risorius_flesh::Face;
 use risorius_flesh::skin::meters_from_file;
+use risorius_mesh::Polygons;
 use risorius_mesh::components::components;
-use risorius_mesh::{Polygons, Surface};
 use risorius_rig::Evaluator;
 use risorius_solve::{Attachment, Rule, SolveError, Touch, TouchOptions};
 
@@ -99,8 +100,7 @@ impl Touching {
             rule.triangles.iter_mut().flatten().for_each(|v| *v = point(v));
         }
         let attachments: Vec<Attachment> = vertices.iter().map(|&v| skin_out.attachment(v)).collect();
-        let whole = Surface { positions: pieces.positions.clone(), triangles: pieces.skin.clone() };
-        let areas = areas(&whole);
+        let areas = areas(pieces);
         let mut touching = Self { touch: Touch::default(), meters_from_file, vertices };
         let apart = poses_apart(face, evaluator).iter().map(|pose| touching.surface(pose)).collect();
         let options = TouchOptions::default();
@@ -150,15 +150,6 @@ fn around_eyes(face: &Face) -> Vec<bool> {
     let near =
         |p: &DVec3| eyes.iter().flatten().any(|eye| p.distance(eye.center) < EYE * eye.radius && p.z > eye.center.z);
     face.anatomy.pieces.positions.iter().map(near).collect()
-}
-
-/// A third of the area of all triangles around each vertex.
-fn areas(surface: &Surface) -> Vec<f64> {
-    let mut areas = vec![0.0; surface.positions.len()];
-    for (t, [a, b, c]) in surface.triangles.iter().zip(surface.corners()) {
-        t.iter().for_each(|&v| areas[v as usize] += (b - a).cross(c - a).length() / 6.0);
-    }
-    areas
 }
 
 /// Turns connected pieces that are inside out; open ones are judged from their middle.

@@ -1,6 +1,7 @@
 //! What tests share: random numbers, bars of tets, bodies to set in motion, derivative checks.
 
-use crate::dynamics::{self, Configuration, Dynamics, State, StepOptions};
+use crate::body::{self, Configuration, State, StepOptions};
+use crate::dynamics::Dynamics;
 use crate::energy::Energy;
 use crate::newton::{Options, minimize};
 use crate::springs::lumped_masses;
@@ -114,7 +115,7 @@ impl Body {
     pub fn start_at(&self, x: &[DVec3], velocities: &[DVec3], frame: Rigid, options: StepOptions) -> Dynamics {
         let (first, v) = (self.first.clone(), velocities.to_vec());
         let made_of =
-            dynamics::Body { tets: &self.mesh.tets, masses: &self.masses, held: &self.held, touch: self.touch.clone() };
+            body::Body { tets: &self.mesh.tets, masses: &self.masses, held: &self.held, touch: self.touch.clone() };
         let mut body = Dynamics::prepare(made_of, first, frame, v, options).unwrap();
         body.restore(State { positions: x.to_vec(), ..body.state() }).unwrap();
         body

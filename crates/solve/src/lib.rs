@@ -6,6 +6,7 @@
 //! [`settle`], [`minimize`] (Newton) and
 //! [`minimize_quasi`] find minima in workspaces of their own.
 
+pub mod body;
 pub mod contact;
 pub mod diffuse;
 pub mod dynamics;
@@ -36,9 +37,10 @@ mod statics_tests;
 #[cfg(test)]
 mod touch_tests;
 
+pub use body::{Around, Body, Configuration, State, StepOptions, StepReport};
 pub use contact::{Attachment, Contact, Contacts};
 pub use diffuse::{Diffusion, Harmonic};
-pub use dynamics::{Around, Body, Configuration, Dynamics, State, StepOptions, StepReport};
+pub use dynamics::Dynamics;
 pub use energy::Energy;
 pub use newton::{Options, Outcome, Report, minimize};
 pub use obstacle::{Obstacle, Solid};

@@ -7,7 +7,7 @@
 //! A mode of angular frequency w goes in backward Euler as `(1 + h^2 w^2) x_n+1 = 2 x_n - x_n-1`: an oscillation of
 //! `atan(h w)` radians per step that shrinks by `1/sqrt(1 + h^2 w^2)` per step.
 
-use crate::dynamics::StepOptions;
+use crate::body::StepOptions;
 use crate::fixtures::{Body, Random, TIGHT, farthest};
 use crate::newton::solve;
 use crate::*;

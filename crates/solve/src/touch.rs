@@ -12,8 +12,8 @@
 //! Limits: vertices against triangles, no edges against edges; overlaps deeper than [`TouchOptions::rest_reach`] in the
 //! pose are taken for none.
 
+use crate::body::Configuration;
 use crate::contact::{Attachment, Carriers, Contact};
-use crate::dynamics::Configuration;
 use crate::obstacle::Obstacle;
 use crate::{SolveError, check_length, check_values};
 use glam::DVec3;

@@ -4,7 +4,7 @@ use risorius_flesh::Face;
 use risorius_io::clip_csv::ClipOptions;
 use risorius_io::open::{open_clip, open_head};
 use risorius_mesh::progress::silent;
-use risorius_perform::{ContactMode, EnrichOptions, FrameReport, HeadPath, Performance, enrich};
+use risorius_perform::{ContactMode, EnrichOptions, FrameReport, HeadPath, Performance, Scene, enrich};
 use risorius_rig::{Evaluator, HeadMotion};
 use risorius_tests::data;
 use risorius_tests::flesh::{faces, is_full, slider};
@@ -21,7 +21,8 @@ fn play(face: &Face, times_secs: &[f64], weights: &[f32], head: HeadPath, option
         played.1.push(*report);
         ControlFlow::Continue(())
     };
-    enrich(face, &Performance { times_secs, weights, head }, options, &mut sink, &silent).unwrap();
+    enrich(face, &Performance { times_secs, weights, head, scene: Scene::default() }, options, &mut sink, &silent)
+        .unwrap();
     played
 }
 

@@ -17,6 +17,7 @@ mod many_shapes;
 mod movies;
 mod perform;
 mod perform_resume;
+mod perform_scene;
 mod plot;
 mod pose;
 mod real_heads;

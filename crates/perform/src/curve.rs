@@ -1,0 +1,175 @@
+//! Values over time that go smoothly through their samples: cubic Hermite curves.
+//!
+//! Between samples `a` and `b`, `span` seconds apart, with slopes a' and b', at the fraction f:
+//!
+//! ```text
+//! a + (b - a) f^2 (3 - 2 f) + a' span f (1 - f)^2 + b' span f^2 (f - 1)
+//! ```
+//!
+//! Slopes are those of parabolas through three neighbors for what was recorded ([`Curve::recorded`]), and zero at the ends.
+//! Keyframes mean more: what holds between two keys stands still there, and nothing goes beyond its keys. [`Curve::keyed`]
+//! takes for each component the harmonic mean of the slopes to both neighbors, weighted by their distances, and zero where
+//! they differ in sign. Before the first sample and after the last the value stays.
+
+use glam::{DVec3, DVec4};
+use std::ops::{Add, Mul, Sub};
+
+/// What a curve can go through.
+pub trait Value:
+    Copy + Default + PartialEq + Add<Output = Self> + Sub<Output = Self> + Mul<f64, Output = Self>
+{
+    /// Component by component.
+    fn combine(self, other: Self, f: impl Fn(f64, f64) -> f64) -> Self;
+
+    /// The components.
+    fn numbers(self) -> impl Iterator<Item = f64>;
+}
+
+impl Value for DVec3 {
+    fn combine(self, o: Self, f: impl Fn(f64, f64) -> f64) -> Self {
+        Self::new(f(self.x, o.x), f(self.y, o.y), f(self.z, o.z))
+    }
+
+    fn numbers(self) -> impl Iterator<Item = f64> {
+        self.to_array().into_iter()
+    }
+}
+
+impl Value for DVec4 {
+    fn combine(self, o: Self, f: impl Fn(f64, f64) -> f64) -> Self {
+        Self::new(f(self.x, o.x), f(self.y, o.y), f(self.z, o.z), f(self.w, o.w))
+    }
+
+    fn numbers(self) -> impl Iterator<Item = f64> {
+        self.to_array().into_iter()
+    }
+}
+
+/// A value at any time; nothing by default.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Curve<V> {
+    times: Vec<f64>,
+    /// Value and slope at each time.
+    knots: Vec<[V; 2]>,
+}
+
+impl<V: Value> Curve<V> {
+    /// Through samples of a motion, at strictly ascending times.
+    pub fn recorded(times: &[f64], values: &[V]) -> Self {
+        Self::with_slopes(times, values, |[a, b], [before, after]| {
+            a * (after / (before + after)) + b * (before / (before + after))
+        })
+    }
+
+    /// Through keyframes, at strictly ascending times, and never beyond them.
+    pub fn keyed(times: &[f64], values: &[V]) -> Self {
+        Self::with_slopes(times, values, |[a, b], [before, after]| {
+            let (u, v) = (2.0 * after + before, after + 2.0 * before);
+            a.combine(b, |a, b| if a * b > 0.0 { (u + v) / (u / a + v / b) } else { 0.0 })
+        })
+    }
+
+    /// The same at all times.
+    pub fn constant(value: V) -> Self {
+        Self::keyed(&[0.0], &[value])
+    }
+
+    /// `slope` is given the slopes to both neighbors and how far they are in time.
+    fn with_slopes(times: &[f64], values: &[V], slope: impl Fn([V; 2], [f64; 2]) -> V) -> Self {
+        let n = times.len().min(values.len());
+        let at = |i: usize| {
+            if i == 0 || i + 1 >= n {
+                return V::default();
+            }
+            let (before, after) = (times[i] - times[i - 1], times[i + 1] - times[i]);
+            let (a, b) = ((values[i] - values[i - 1]) * (1.0 / before), (values[i + 1] - values[i]) * (1.0 / after));
+            slope([a, b], [before, after])
+        };
+        Self { times: times[..n].to_vec(), knots: (0..n).map(|i| [values[i], at(i)]).collect() }
+    }
+
+    /// Whether there is a value at all.
+    pub fn is_empty(&self) -> bool {
+        self.times.is_empty()
+    }
+
+    /// The value at time `t`; `None` if there are no samples.
+    pub fn at(&self, t_secs: f64) -> Option<V> {
+        let last = *self.times.last()?;
+        let t = t_secs.clamp(self.times[0], last);
+        let b = self.end_of_piece(self.times.partition_point(|&s| s <= t));
+        if self.times.len() == 1 {
+            return Some(self.knots[0][0]);
+        }
+        let a = b - 1;
+        let span = self.times[b] - self.times[a];
+        Some(hermite(self.knots[a], self.knots[b], span, (t - self.times[a]) / span))
+    }
+
+    /// All numbers that decide on the value between two times, and no others: times, values, slopes.
+    pub fn knots(&self, [from_secs, to_secs]: [f64; 2]) -> impl Iterator<Item = f64> {
+        let first = self.end_of_piece(self.times.partition_point(|&s| s <= from_secs)) - 1;
+        let last = self.end_of_piece(self.times.partition_point(|&s| s < to_secs)).max(first);
+        let knots = first..(last + 1).min(self.times.len());
+        knots.flat_map(|k| {
+            let values = self.knots[k].into_iter().flat_map(V::numbers);
+            std::iter::once(self.times[k]).chain(values)
+        })
+    }
+
+    /// Whether the value is zero at all times between two.
+    pub fn is_zero(&self, [from_secs, to_secs]: [f64; 2]) -> bool {
+        let first = self.end_of_piece(self.times.partition_point(|&s| s <= from_secs)) - 1;
+        let last = self.end_of_piece(self.times.partition_point(|&s| s < to_secs)).max(first);
+        (first..(last + 1).min(self.times.len())).all(|k| self.knots[k] == [V::default(); 2])
+    }
+
+    /// The sample at the end of the cubic piece before the sample `after`; pieces at the ends go on beyond them.
+    fn end_of_piece(&self, after: usize) -> usize {
+        after.clamp(1, self.times.len().max(2) - 1)
+    }
+}
+
+/// The cubic from `a` to `b` over `span`, at the fraction `f`.
+fn hermite<V: Value>(a: [V; 2], b: [V; 2], span: f64, f: f64) -> V {
+    let rise = f * f * (3.0 - 2.0 * f);
+    a[0] + (b[0] - a[0]) * rise + a[1] * (span * f * (1.0 - f) * (1.0 - f)) + b[1] * (span * f * f * (f - 1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keyframes_hold_and_are_never_left() {
+        let times = [0.0, 0.1, 0.5, 0.6, 1.0];
+        let values = [0.0, 5.0, 5.0, 1.0, 0.5].map(|x| DVec3::new(x, -x, 0.0));
+        let keyed = Curve::keyed(&times, &values);
+        let x = |curve: &Curve<DVec3>, t: f64| curve.at(t).unwrap().x;
+        for (k, t) in times.iter().enumerate() {
+            assert!((x(&keyed, *t) - values[k].x).abs() < 1e-12);
+        }
+        for k in 0..=400 {
+            let t = 0.1 + 0.4 * f64::from(k) / 400.0;
+            assert_eq!(keyed.at(t), Some(values[1]), "held from 0.1 to 0.5 s, at {t}");
+        }
+        let falls = (0..500).all(|k| {
+            let t = 0.5 + f64::from(k) / 1000.0;
+            x(&keyed, t + 0.001) <= x(&keyed, t) && x(&keyed, t) <= 5.0 && x(&keyed, t) >= 0.5
+        });
+        assert!(falls, "the way from 5 by 1 to 0.5 turns back");
+        // What was recorded swings beyond its samples where they turn.
+        assert!(x(&Curve::recorded(&times, &values), 0.3) > 5.5);
+        assert_eq!((keyed.at(-1.0), keyed.at(7.0)), (Some(values[0]), Some(values[4])));
+        assert_eq!(Curve::constant(DVec3::X).at(3.0), Some(DVec3::X));
+        assert_eq!(Curve::<DVec3>::default().at(3.0), None);
+    }
+
+    #[test]
+    fn spans_in_which_nothing_acts_are_known() {
+        let curve = Curve::keyed(&[0.0, 1.0, 2.0, 3.0], &[DVec3::ZERO, DVec3::ZERO, DVec3::X, DVec3::ZERO]);
+        assert!(curve.is_zero([-1.0, 0.5]) && curve.is_zero([0.2, 1.0]));
+        assert!(!curve.is_zero([0.2, 1.1]) && !curve.is_zero([2.5, 2.6]));
+        assert!(Curve::<DVec3>::default().is_zero([0.0, 1.0]));
+    }
+}
