@@ -56,7 +56,8 @@ impl<'a> Descent<'a> {
         if !slope.is_finite() || slope >= 0.0 || !length.is_finite() {
             return Step::Stuck(Outcome::Stalled);
         }
-        let limit = if options.allow_inversion { f64::INFINITY } else { self.problem.largest_step(&self.x, d) };
+        let largest = || self.problem.largest_step(&self.x, &self.now, d, length);
+        let limit = if options.allow_inversion { f64::INFINITY } else { largest() };
         let mut alpha = if limit > 1.0 / 0.9 { 1.0 } else { 0.9 * limit };
         // Smaller steps could end in a flat tet by rounding.
         if alpha < 1.0 && alpha * length < options.step_tolerance.max(1e-9 * length) {

@@ -23,6 +23,8 @@ pub mod touch;
 pub mod untangle;
 
 mod descent;
+mod lanes;
+mod scatter;
 #[cfg(test)]
 mod dynamics_tests;
 #[cfg(test)]
