@@ -23,14 +23,15 @@ pub mod touch;
 pub mod untangle;
 
 mod descent;
-mod lanes;
-mod scatter;
 #[cfg(test)]
 mod dynamics_tests;
 #[cfg(test)]
 mod fixtures;
+mod lanes;
+mod memory;
 #[cfg(test)]
 mod motion_tests;
+mod scatter;
 #[cfg(test)]
 mod state_tests;
 #[cfg(test)]

@@ -6,14 +6,13 @@
 //!
 //! Sums are grouped by the data (elements in blocks, nodes with their blocks in ascending order), so results are the same to the bit for any number of threads.
 
+use crate::descent::longest;
 use crate::energy::Energy;
 use crate::scatter::{BLOCK, Scatter};
 use crate::{SolveError, check_length};
 use glam::DVec3;
 use rayon::prelude::*;
-use risorius_linalg::{
-    BlockMatrix, ElementBlocks, Gather, NodeGraph, Pattern, SparseCholesky, SparseError, Stencil,
-};
+use risorius_linalg::{BlockMatrix, ElementBlocks, Gather, NodeGraph, Pattern, SparseCholesky, SparseError, Stencil};
 use std::sync::Arc;
 
 /// Nodes that one task takes.
@@ -98,6 +97,8 @@ pub(crate) struct Evaluation {
     reach: Vec<Vec<f64>>,
     /// Derivative at each node, loads included; zero at held nodes.
     pub(crate) gradient: Vec<DVec3>,
+    /// Its longest vector; infinite if one is not finite.
+    pub(crate) longest: f64,
 }
 
 impl Problem<'_> {
@@ -127,6 +128,7 @@ impl Problem<'_> {
             sums: self.system.scatters.iter().map(|scatter| vec![DVec3::ZERO; scatter.n_sums()]).collect(),
             reach: counts.map(|n| vec![f64::INFINITY; n.div_ceil(BLOCK)]).collect(),
             gradient: vec![DVec3::ZERO; self.system.n_nodes()],
+            longest: 0.0,
         }
     }
 
@@ -146,11 +148,13 @@ impl Problem<'_> {
             });
         }
         let sums = &out.sums;
-        out.gradient.par_chunks_mut(NODES).enumerate().for_each(|(k, gradient)| {
+        let blocks = out.gradient.par_chunks_mut(NODES).enumerate().map(|(k, gradient)| {
             for (g, node) in gradient.iter_mut().zip(k * NODES..) {
                 *g = if self.system.held[node] { DVec3::ZERO } else { self.gradient_at(node, sums) };
             }
+            longest(gradient)
         });
+        out.longest = blocks.reduce(|| 0.0, f64::max);
     }
 
     fn gradient_at(&self, node: usize, sums: &[Vec<DVec3>]) -> DVec3 {
@@ -162,14 +166,14 @@ impl Problem<'_> {
     /// Sum over elements, and of absolute values: the scale of its rounding.
     pub(crate) fn energy(&self, x: &[DVec3], at: &Evaluation) -> (f64, f64) {
         let work: f64 = self.loads.iter().zip(x).map(|(f, p)| f.dot(*p)).sum();
-        let sums = at.values.iter().map(|v| (v.iter().sum::<f64>(), v.iter().map(|e| e.abs()).sum::<f64>()));
+        let sums = at.values.iter().map(|v| (sum_pairs(v, v, |e, _| e), sum_pairs(v, v, |e, _| e.abs())));
         sums.fold((-work, work.abs()), |(s, a), (t, b)| (s + t, a + b))
     }
 
     /// Energy of `new` minus that of `old`, summed over the differences of elements: small steps keep their digits.
     pub(crate) fn change(&self, old: &Evaluation, new: &Evaluation, motion: impl Iterator<Item = DVec3>) -> f64 {
         let work: f64 = self.loads.iter().zip(motion).map(|(f, d)| f.dot(d)).sum();
-        let changes = old.values.iter().zip(&new.values).map(|(a, b)| a.iter().zip(b).map(|(a, b)| b - a).sum::<f64>());
+        let changes = old.values.iter().zip(&new.values).map(|(a, b)| sum_pairs(a, b, |a, b| b - a));
         changes.sum::<f64>() - work
     }
 
@@ -230,6 +234,16 @@ impl Problem<'_> {
         };
         self.energies.iter().map(of).fold(f64::INFINITY, f64::min)
     }
+}
+
+/// The sum of `f` over two lists of one length, in a fixed order that wide registers can keep.
+fn sum_pairs(a: &[f64], b: &[f64], f: impl Fn(f64, f64) -> f64) -> f64 {
+    let mut sums = [0.0; 8];
+    let ((heads, tail), (others, last)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    for (a, b) in heads.iter().zip(others) {
+        (0..8).for_each(|k| sums[k] += f(a[k], b[k]));
+    }
+    sums.iter().sum::<f64>() + tail.iter().zip(last).map(|(a, b)| f(*a, *b)).sum::<f64>()
 }
 
 fn assemble<const B: usize>(
