@@ -11,6 +11,7 @@ pub mod qp;
 pub mod sparse;
 pub mod sparse_cholesky;
 pub mod svd3;
+pub mod sweep;
 
 pub use bounds::solve_bounded;
 pub use dense::{Cholesky, Matrix, NotPositiveDefinite};
@@ -18,3 +19,4 @@ pub use qp::{QpError, QpSolution, QuadraticProgram};
 pub use sparse::{BlockMatrix, BlockPattern, ElementBlocks, Gather, NO_NODE, NodeGraph, Pattern, SparseError, Stencil};
 pub use sparse_cholesky::SparseCholesky;
 pub use svd3::{Svd3, eigen_symmetric, svd};
+pub use sweep::Sweep;

@@ -8,6 +8,7 @@
 use crate::sparse::{BlockMatrix, Pattern, SparseError};
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{LltError, LltParams};
+use faer::sparse::linalg::cholesky::supernodal::SupernodalLltRef;
 use faer::sparse::linalg::cholesky::{LltRef, SymbolicCholeskyRaw};
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use faer::{Conj, MatMut, Par, Side, Spec};
@@ -78,6 +79,41 @@ impl<const B: usize> SparseCholesky<B> {
         }
     }
 
+    /// The free nodes in elimination order.
+    pub(crate) fn nodes(&self) -> &[u32] {
+        self.pattern.graph.free_nodes()
+    }
+
+    /// Calls `f(row, column, value)` for the entries of L, column by column with ascending rows.
+    pub(crate) fn for_entries(&self, mut f: impl FnMut(usize, usize, f64)) {
+        if self.pattern.n_unknowns() == 0 {
+            return;
+        }
+        match self.pattern.symbolic.raw() {
+            SymbolicCholeskyRaw::Simplicial(symbolic) => {
+                for (column, ends) in symbolic.col_ptr().windows(2).enumerate() {
+                    let mine = ends[0] as usize..ends[1] as usize;
+                    for (&row, &value) in symbolic.row_idx()[mine.clone()].iter().zip(&self.values[mine]) {
+                        f(row as usize, column, value);
+                    }
+                }
+            }
+            SymbolicCholeskyRaw::Supernodal(symbolic) => {
+                let factor = SupernodalLltRef::new(symbolic, &self.values);
+                for s in 0..symbolic.n_supernodes() {
+                    let node = factor.supernode(s);
+                    let (start, values) = (node.start(), node.val());
+                    for c in 0..values.ncols() {
+                        for r in c..values.nrows() {
+                            let below = r.checked_sub(values.ncols()).map(|k| node.pattern()[k] as usize);
+                            f(below.unwrap_or(start + r), start + c, *values.get(r, c));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
     /// Solves in place for columns of unknowns in elimination order.
     fn solve_ordered(&self, x: &mut [f64], n_columns: usize) {
         let n = self.pattern.n_unknowns();
@@ -104,6 +140,7 @@ mod tests {
     use super::*;
     use crate::dense::{Cholesky, Matrix};
     use crate::sparse::{ElementBlocks, Gather, NO_NODE, NodeGraph, Stencil, block_index};
+    use glam::DVec3;
 
     fn random(seed: &mut u64) -> f64 {
         *seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -208,6 +245,40 @@ mod tests {
         compare::<3, 6>(300, 2);
         compare::<1, 3>(50, 3);
         compare::<1, 1>(400, 4);
+    }
+
+    /// Quick solves against those of the factor, small (simplicial) and with dense columns (supernodal).
+    #[test]
+    fn sweeps_solve_to_single_precision() {
+        for (n_nodes, reach) in [(60usize, 5), (700, 400)] {
+            let mut seed = n_nodes as u64;
+            let mut pick = |most: usize| ((random(&mut seed) + 1.0) / 2.0 * most as f64) as u32;
+            let node = |v: u32| v % n_nodes as u32;
+            let stencils: Vec<Stencil> = (0..8 * n_nodes as u32)
+                .map(|k| [node(k), node(k + 1 + pick(reach)), node(k + 1 + pick(reach)), node(k + 1 + pick(reach))])
+                .collect();
+            let held: Vec<bool> = (0..n_nodes).map(|v| v % 9 == 4).collect();
+            let graph = NodeGraph::prepare(&held, &[&stencils]).unwrap();
+            let pattern = Arc::new(Pattern::<1>::prepare(&graph).unwrap());
+            let kind = matches!(pattern.symbolic.raw(), SymbolicCholeskyRaw::Supernodal(_));
+            assert_eq!(kind, n_nodes == 700, "both kinds of factor are meant");
+            let mut seed = 5;
+            let elements: Vec<ElementBlocks<1>> = stencils.iter().map(|_| element_matrix::<1>(&mut seed).1).collect();
+            let mut matrix = BlockMatrix::zeros(&pattern);
+            matrix.add(&pattern, &Gather::prepare(&pattern, &stencils), &elements);
+            let factor = SparseCholesky::new(&pattern, &matrix).unwrap();
+            let b: Vec<[f64; 3]> = (0..n_nodes).map(|_| std::array::from_fn(|_| random(&mut seed))).collect();
+            let mut exact = b.clone();
+            factor.solve(&mut exact);
+            let b: Vec<DVec3> = b.into_iter().map(DVec3::from_array).collect();
+            let (mut quick, mut space) = (vec![DVec3::NAN; n_nodes], Vec::new());
+            crate::Sweep::prepare(&factor).solve(&b, &mut quick, &mut space);
+            let largest = exact.iter().flatten().fold(0.0f64, |m, v| m.max(v.abs()));
+            let apart = quick.iter().zip(&exact).map(|(a, b)| a.distance(DVec3::from_array(*b))).fold(0.0, f64::max);
+            assert!(apart < 1e-5 * largest, "{apart} of {largest}");
+            assert!(apart > 0.0, "single precision shows");
+            assert!(quick.iter().zip(&held).all(|(v, held)| !held || *v == DVec3::ZERO));
+        }
     }
 
     #[test]

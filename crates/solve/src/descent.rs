@@ -1,6 +1,7 @@
 //! What Newton and quasi-Newton share: the current state, the line search, the report.
 
 use crate::SolveError;
+use crate::memory::Measure;
 use crate::newton::{Options, Outcome, Report};
 use crate::system::{Evaluation, Problem};
 use glam::DVec3;
@@ -29,7 +30,7 @@ impl<'a> Descent<'a> {
         problem.check(x)?;
         let mut now = problem.new_evaluation();
         problem.evaluate(x, &mut now);
-        let finite = problem.energy(x, &now).0.is_finite() && now.gradient.iter().all(|g| g.is_finite());
+        let finite = problem.energy(x, &now).0.is_finite() && now.longest.is_finite();
         if !finite || !x.iter().all(|p| p.is_finite()) {
             return Err(SolveError::BadStart);
         }
@@ -39,24 +40,29 @@ impl<'a> Descent<'a> {
 
     /// The largest force at a free node, newtons.
     pub(crate) fn residual(&self) -> f64 {
-        longest(&self.now.gradient)
+        self.now.longest
+    }
+
+    /// What a direction is like at this state.
+    pub(crate) fn measure(&self, d: &[DVec3]) -> Measure {
+        Measure { slope: dot(&self.now.gradient, d), length: longest(d) }
     }
 
     /// Backtracks along `d` from the full step, or from nine tenths of the way to the first flat tet.
-    pub(crate) fn search(&mut self, d: &[DVec3], options: &Options) -> Step {
+    pub(crate) fn search(&mut self, d: &[DVec3], measure: Measure, options: &Options) -> Step {
         let begin = Instant::now();
-        let step = self.search_untimed(d, options);
+        let step = self.search_untimed(d, measure, options);
         self.report.times.line_search += begin.elapsed();
         step
     }
 
-    fn search_untimed(&mut self, d: &[DVec3], options: &Options) -> Step {
-        let slope = dot(&self.now.gradient, d);
-        let length = longest(d);
+    fn search_untimed(&mut self, d: &[DVec3], measure: Measure, options: &Options) -> Step {
+        let Measure { slope, length } = measure;
         if !slope.is_finite() || slope >= 0.0 || !length.is_finite() {
             return Step::Stuck(Outcome::Stalled);
         }
-        let limit = if options.allow_inversion { f64::INFINITY } else { self.problem.largest_step(&self.x, d) };
+        let largest = || self.problem.largest_step(&self.x, &self.now, d, length);
+        let limit = if options.allow_inversion { f64::INFINITY } else { largest() };
         let mut alpha = if limit > 1.0 / 0.9 { 1.0 } else { 0.9 * limit };
         // Smaller steps could end in a flat tet by rounding.
         if alpha < 1.0 && alpha * length < options.step_tolerance.max(1e-9 * length) {
@@ -71,7 +77,7 @@ impl<'a> Descent<'a> {
             self.problem.evaluate(&self.trial_x, &mut self.trial);
             self.report.evaluations += 1;
             let change = self.problem.change(&self.now, &self.trial, d.iter().map(|d| alpha * *d));
-            let fine = change <= 1e-4 * alpha * slope + noise && self.trial.gradient.iter().all(|g| g.is_finite());
+            let fine = change <= 1e-4 * alpha * slope + noise && self.trial.longest.is_finite();
             if fine {
                 std::mem::swap(&mut self.x, &mut self.trial_x);
                 std::mem::swap(&mut self.now, &mut self.trial);

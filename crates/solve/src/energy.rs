@@ -19,6 +19,24 @@ pub trait Energy: Sync {
     /// Energy and its derivative at the nodes of each element.
     fn gradients(&self, x: &[DVec3], elements: Range<usize>, values: &mut [f64], gradients: &mut [[DVec3; 4]]);
 
+    /// As [`Energy::gradients`]. Returns a distance in meters: no element becomes flat while no node moves farther. Zero
+    /// says that nothing is known, and [`Energy::largest_step`] has to be asked.
+    fn gradients_and_reach(
+        &self,
+        x: &[DVec3],
+        elements: Range<usize>,
+        values: &mut [f64],
+        gradients: &mut [[DVec3; 4]],
+    ) -> f64 {
+        self.gradients(x, elements, values, gradients);
+        0.0
+    }
+
+    /// Whether energy and forces are zero everywhere, so that nothing needs to be evaluated.
+    fn is_zero(&self) -> bool {
+        false
+    }
+
     /// Second derivatives: as they are if `exact`, otherwise the nearest positive semidefinite matrix of each element.
     fn hessians(&self, x: &[DVec3], elements: Range<usize>, exact: bool, blocks: &mut [ElementBlocks<3>]);
 

@@ -28,8 +28,11 @@ mod descent;
 mod dynamics_tests;
 #[cfg(test)]
 mod fixtures;
+mod lanes;
+mod memory;
 #[cfg(test)]
 mod motion_tests;
+mod scatter;
 #[cfg(test)]
 mod state_tests;
 #[cfg(test)]

@@ -120,7 +120,7 @@ pub fn minimize(
                 return Err(error);
             }
         };
-        match descent.search(&direction, options) {
+        match descent.search(&direction, descent.measure(&direction), options) {
             Step::Taken(alpha, length) => {
                 descent.report.iterations += 1;
                 newton.wait = if alpha < 1.0 { 1 } else { newton.wait.saturating_sub(1) };

@@ -8,22 +8,19 @@
 //! as Newton's, to the tolerance: only the way there differs. The line search is the same, with the same promises.
 
 use crate::SolveError;
-use crate::descent::{Descent, Step, dot, longest, timed};
+use crate::descent::{Descent, Step, timed};
+use crate::memory::{Last, Memory};
 use crate::newton::{Options, Outcome, Report, solve};
 use crate::system::Problem;
 use glam::DVec3;
-use risorius_linalg::SparseCholesky;
+use risorius_linalg::{SparseCholesky, Sweep};
 use risorius_mesh::progress::{Progress, tick};
-use std::collections::VecDeque;
 use std::time::Duration;
-
-/// Steps remembered. Few are enough beside such a factor; eight cost little beside the solves.
-const MEMORY: usize = 8;
 
 /// A factor that stands for the second derivatives. Immutable: may be shared by problems that differ little.
 pub enum Preconditioner {
     /// One unknown per node, from [`Problem::laplacian_factor`].
-    Laplacian(SparseCholesky<1>),
+    Laplacian(Sweep),
     /// Three unknowns per node, from [`Problem::stiffness_factor`].
     Stiffness(SparseCholesky<3>),
 }
@@ -31,7 +28,7 @@ pub enum Preconditioner {
 impl Preconditioner {
     /// The cheap one.
     pub fn laplacian(problem: &Problem) -> Result<Self, SolveError> {
-        problem.laplacian_factor().map(Self::Laplacian)
+        problem.laplacian_factor().map(|factor| Self::Laplacian(Sweep::prepare(&factor)))
     }
 
     /// The good one, at a state `x`.
@@ -39,40 +36,15 @@ impl Preconditioner {
         problem.stiffness_factor(x).map(Self::Stiffness)
     }
 
-    fn descend(&self, gradient: &[DVec3]) -> Vec<DVec3> {
+    /// `A^-1 g`.
+    fn apply(&self, gradient: &[DVec3], solved: &mut [DVec3], space: &mut Vec<[f32; 4]>) {
         match self {
-            Self::Laplacian(factor) => solve(factor, gradient),
-            Self::Stiffness(factor) => solve(factor, gradient),
+            Self::Laplacian(factor) => factor.solve(gradient, solved, space),
+            Self::Stiffness(factor) => {
+                solved.iter_mut().zip(solve(factor, gradient)).for_each(|(to, d)| *to = -d);
+            }
         }
     }
-}
-
-/// A step and the change of the gradient over it.
-struct Pair {
-    step: Vec<DVec3>,
-    change: Vec<DVec3>,
-    curvature: f64,
-}
-
-/// The two-loop recursion: `-H g` with H corrected by the remembered pairs.
-fn direction(preconditioner: &Preconditioner, pairs: &VecDeque<Pair>, gradient: &[DVec3]) -> Vec<DVec3> {
-    let add = |to: &mut [DVec3], amount: f64, what: &[DVec3]| {
-        to.iter_mut().zip(what).for_each(|(t, w)| *t += amount * *w);
-    };
-    let mut q = gradient.to_vec();
-    let mut factors = Vec::with_capacity(pairs.len());
-    for pair in pairs.iter().rev() {
-        let factor = dot(&pair.step, &q) / pair.curvature;
-        add(&mut q, -factor, &pair.change);
-        factors.push(factor);
-    }
-    let mut d = preconditioner.descend(&q);
-    for (pair, factor) in pairs.iter().zip(factors.iter().rev()) {
-        // d is the negative of the usual r, hence the signs.
-        let correction = factor + dot(&pair.change, &d) / pair.curvature;
-        add(&mut d, -correction, &pair.step);
-    }
-    d
 }
 
 /// As [`crate::minimize`], with a preconditioner of the same system. Needs some hundred iterations where Newton needs
@@ -85,7 +57,12 @@ pub fn minimize_quasi(
     progress: &Progress,
 ) -> Result<Report, SolveError> {
     let mut descent = Descent::start(problem, x)?;
-    let mut pairs: VecDeque<Pair> = VecDeque::with_capacity(MEMORY);
+    let mut memory = Memory::new(x.len());
+    let mut space = Vec::new();
+    let [mut d, mut solved, mut solved_before] = [(); 3].map(|()| vec![DVec3::ZERO; x.len()]);
+    // How much of the last direction was taken; nothing yet.
+    let mut taken = None;
+    let mut is_solved = false;
     let mut outcome = Outcome::IterationLimit;
     loop {
         if descent.residual() <= options.force_tolerance {
@@ -99,19 +76,31 @@ pub fn minimize_quasi(
             x.copy_from_slice(&descent.x);
             return Err(error.into());
         }
-        let times = &mut descent.report.times;
-        let d = timed(&mut times.solve, || direction(preconditioner, &pairs, &descent.now.gradient));
-        match descent.search(&d, options) {
+        let measure = timed(&mut descent.report.times.solve, || {
+            let gradient = &descent.now.gradient;
+            if !is_solved {
+                std::mem::swap(&mut solved, &mut solved_before);
+                preconditioner.apply(gradient, &mut solved, &mut space);
+                is_solved = true;
+            }
+            // After a search, `trial` is the state before the step.
+            if let Some(alpha) = taken.take() {
+                let gradients = [descent.trial.gradient.as_slice(), gradient];
+                memory.remember(&Last { direction: &d, alpha, gradients, solved: [&solved_before, &solved] });
+            }
+            memory.direction(gradient, &solved, &mut d)
+        });
+        match descent.search(&d, measure, options) {
             Step::Taken(alpha, length) => {
                 descent.report.iterations += 1;
-                remember(&mut pairs, &descent, &d, alpha);
+                (taken, is_solved) = (Some(alpha), false);
                 if alpha == 1.0 && length <= options.step_tolerance {
                     outcome = Outcome::SmallStep;
                     break;
                 }
             }
             // Once more without memory, before giving up.
-            Step::Stuck(_) if !pairs.is_empty() => pairs.clear(),
+            Step::Stuck(_) if !memory.is_empty() => memory.clear(),
             Step::Stuck(reason) => {
                 outcome = reason;
                 break;
@@ -119,20 +108,6 @@ pub fn minimize_quasi(
         }
     }
     Ok(descent.finish(outcome, x))
-}
-
-/// Keeps the last step if the energy curves upward along it. After the search, `trial` is the state before the step.
-fn remember(pairs: &mut VecDeque<Pair>, descent: &Descent, d: &[DVec3], alpha: f64) {
-    let step: Vec<DVec3> = d.iter().map(|d| alpha * *d).collect();
-    let change: Vec<DVec3> =
-        descent.now.gradient.iter().zip(&descent.trial.gradient).map(|(new, old)| *new - *old).collect();
-    let curvature = dot(&step, &change);
-    if curvature > 1e-12 * longest(&step) * longest(&change) {
-        if pairs.len() == MEMORY {
-            pairs.pop_front();
-        }
-        pairs.push_back(Pair { step, change, curvature });
-    }
 }
 
 /// The default way to a minimum: quasi-Newton, and Newton from there if 150 steps were not enough.

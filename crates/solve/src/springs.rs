@@ -51,6 +51,8 @@ impl Spring {
 pub struct Springs {
     springs: Vec<Spring>,
     stencils: Vec<Stencil>,
+    /// No spring pulls.
+    slack: bool,
 }
 
 impl Springs {
@@ -64,7 +66,8 @@ impl Springs {
         )?;
         let unit = |s: &Spring| Spring { normal: s.normal.map(DVec3::normalize_or_zero), ..*s };
         let springs: Vec<Spring> = springs.iter().map(unit).collect();
-        Ok(Self { stencils: springs.iter().map(|s| s.nodes).collect(), springs })
+        let slack = springs.iter().all(|s| s.stiffness == 0.0);
+        Ok(Self { stencils: springs.iter().map(|s| s.nodes).collect(), springs, slack })
     }
 
     /// The springs.
@@ -124,6 +127,10 @@ impl Energy for Springs {
                 }
             }
         }
+    }
+
+    fn is_zero(&self) -> bool {
+        self.slack
     }
 
     fn is_directional(&self) -> bool {

@@ -4,27 +4,26 @@
 //! node the elements that push it. It is immutable; solves on several threads share it. A [`Problem`] puts energies
 //! with the same stencils on it: other rest shapes, materials, targets or stiffnesses need no other system.
 //!
-//! Sums are grouped by the data (elements in blocks of 256, nodes with their elements in ascending order), so
-//! results are the same to the bit for any number of threads.
+//! Sums are grouped by the data (elements in blocks, nodes with their blocks in ascending order), so results are the same to the bit for any number of threads.
 
+use crate::descent::longest;
 use crate::energy::Energy;
+use crate::scatter::{BLOCK, Scatter};
 use crate::{SolveError, check_length};
 use glam::DVec3;
 use rayon::prelude::*;
-use risorius_linalg::{
-    BlockMatrix, ElementBlocks, Gather, NO_NODE, NodeGraph, Pattern, SparseCholesky, SparseError, Stencil,
-};
+use risorius_linalg::{BlockMatrix, ElementBlocks, Gather, NodeGraph, Pattern, SparseCholesky, SparseError, Stencil};
 use std::sync::Arc;
 
-/// Elements that one task takes.
-const CHUNK: usize = 256;
+/// Nodes that one task takes.
+const NODES: usize = 512;
 
 /// Order, symbolic factors and gather lists of a topology.
 #[derive(Debug)]
 pub struct System {
     held: Vec<bool>,
     stencils: Vec<Vec<Stencil>>,
-    incidence: Vec<Incidence>,
+    scatters: Vec<Scatter>,
     pub(crate) vector: Layout<3>,
     pub(crate) scalar: Layout<1>,
 }
@@ -44,34 +43,6 @@ impl<const B: usize> Layout<B> {
     }
 }
 
-/// For every node its elements, as `4 * element + corner`, ascending.
-#[derive(Debug)]
-struct Incidence {
-    start: Vec<u32>,
-    entry: Vec<u32>,
-}
-
-impl Incidence {
-    fn prepare(n_nodes: usize, stencils: &[Stencil]) -> Self {
-        let corners = || stencils.iter().flatten().enumerate().filter(|&(_, &node)| node != NO_NODE);
-        let mut start = vec![0u32; n_nodes + 1];
-        corners().for_each(|(_, &node)| start[node as usize + 1] += 1);
-        (0..n_nodes).for_each(|v| start[v + 1] += start[v]);
-        let mut next = start.clone();
-        let mut entry = vec![0; start[n_nodes] as usize];
-        for (corner, &node) in corners() {
-            entry[next[node as usize] as usize] = corner as u32;
-            next[node as usize] += 1;
-        }
-        Self { start, entry }
-    }
-
-    fn sum(&self, node: usize, forces: &[[DVec3; 4]]) -> DVec3 {
-        let corners = &self.entry[self.start[node] as usize..self.start[node + 1] as usize];
-        corners.iter().fold(DVec3::ZERO, |sum, &c| sum + forces[c as usize / 4][c as usize % 4])
-    }
-}
-
 impl System {
     /// For energies with these stencils, in this order; nodes that are held keep the positions given to a solve, as do
     /// nodes that no element names.
@@ -86,7 +57,7 @@ impl System {
         let graph = NodeGraph::prepare(&held, stencils)?;
         let stencils: Vec<Vec<Stencil>> = stencils.iter().map(|list| list.to_vec()).collect();
         Ok(Self {
-            incidence: stencils.iter().map(|list| Incidence::prepare(held.len(), list)).collect(),
+            scatters: stencils.iter().map(|list| Scatter::prepare(&held, list)).collect(),
             vector: Layout::prepare(&graph, &stencils)?,
             scalar: Layout::prepare(&graph, &stencils)?,
             stencils,
@@ -120,9 +91,14 @@ pub struct Problem<'a> {
 #[derive(Clone)]
 pub(crate) struct Evaluation {
     values: Vec<Vec<f64>>,
-    forces: Vec<Vec<[DVec3; 4]>>,
+    /// Forces that each energy's blocks of elements add up to.
+    sums: Vec<Vec<DVec3>>,
+    /// For each energy and block, how far nodes can move without a flat element.
+    reach: Vec<Vec<f64>>,
     /// Derivative at each node, loads included; zero at held nodes.
     pub(crate) gradient: Vec<DVec3>,
+    /// Its longest vector; infinite if one is not finite.
+    pub(crate) longest: f64,
 }
 
 impl Problem<'_> {
@@ -149,43 +125,55 @@ impl Problem<'_> {
         let counts = self.system.stencils.iter().map(Vec::len);
         Evaluation {
             values: counts.clone().map(|n| vec![0.0; n]).collect(),
-            forces: counts.map(|n| vec![[DVec3::ZERO; 4]; n]).collect(),
+            sums: self.system.scatters.iter().map(|scatter| vec![DVec3::ZERO; scatter.n_sums()]).collect(),
+            reach: counts.map(|n| vec![f64::INFINITY; n.div_ceil(BLOCK)]).collect(),
             gradient: vec![DVec3::ZERO; self.system.n_nodes()],
+            longest: 0.0,
         }
     }
 
-    /// Values and gradient at `x`.
+    /// Values and gradient at `x`, into an evaluation of this problem.
     pub(crate) fn evaluate(&self, x: &[DVec3], out: &mut Evaluation) {
-        for ((energy, values), forces) in self.energies.iter().zip(&mut out.values).zip(&mut out.forces) {
-            values.par_chunks_mut(CHUNK).zip(forces.par_chunks_mut(CHUNK)).enumerate().for_each(|(k, (v, f))| {
-                let first = k * CHUNK;
-                energy.gradients(x, first..first + v.len(), v, f);
+        for (k, (energy, scatter)) in self.energies.iter().zip(&self.system.scatters).enumerate() {
+            if energy.is_zero() {
+                continue;
+            }
+            let blocks = scatter.blocks(&mut out.sums[k]).into_par_iter();
+            let results = out.values[k].par_chunks_mut(BLOCK).zip(&mut out.reach[k]);
+            blocks.zip(results).for_each(|((elements, sums), (values, reach))| {
+                let mut forces = [[DVec3::ZERO; 4]; BLOCK];
+                let forces = &mut forces[..values.len()];
+                *reach = energy.gradients_and_reach(x, elements.clone(), values, forces);
+                scatter.add(elements, forces, sums);
             });
         }
-        let forces = &out.forces;
-        out.gradient.par_chunks_mut(CHUNK).enumerate().for_each(|(k, gradient)| {
-            for (g, node) in gradient.iter_mut().zip(k * CHUNK..) {
-                *g = if self.system.held[node] { DVec3::ZERO } else { self.gradient_at(node, forces) };
+        let sums = &out.sums;
+        let blocks = out.gradient.par_chunks_mut(NODES).enumerate().map(|(k, gradient)| {
+            for (g, node) in gradient.iter_mut().zip(k * NODES..) {
+                *g = if self.system.held[node] { DVec3::ZERO } else { self.gradient_at(node, sums) };
             }
+            longest(gradient)
         });
+        out.longest = blocks.reduce(|| 0.0, f64::max);
     }
 
-    fn gradient_at(&self, node: usize, forces: &[Vec<[DVec3; 4]>]) -> DVec3 {
+    fn gradient_at(&self, node: usize, sums: &[Vec<DVec3>]) -> DVec3 {
         let load = self.loads.get(node).copied().unwrap_or(DVec3::ZERO);
-        self.system.incidence.iter().zip(forces).fold(-load, |sum, (lists, forces)| sum + lists.sum(node, forces))
+        let parts = self.system.scatters.iter().zip(sums).zip(self.energies).filter(|(_, energy)| !energy.is_zero());
+        parts.fold(-load, |sum, ((scatter, sums), _)| sum + scatter.at(node, sums))
     }
 
     /// Sum over elements, and of absolute values: the scale of its rounding.
     pub(crate) fn energy(&self, x: &[DVec3], at: &Evaluation) -> (f64, f64) {
         let work: f64 = self.loads.iter().zip(x).map(|(f, p)| f.dot(*p)).sum();
-        let sums = at.values.iter().map(|v| (v.iter().sum::<f64>(), v.iter().map(|e| e.abs()).sum::<f64>()));
+        let sums = at.values.iter().map(|v| (sum_pairs(v, v, |e, _| e), sum_pairs(v, v, |e, _| e.abs())));
         sums.fold((-work, work.abs()), |(s, a), (t, b)| (s + t, a + b))
     }
 
     /// Energy of `new` minus that of `old`, summed over the differences of elements: small steps keep their digits.
     pub(crate) fn change(&self, old: &Evaluation, new: &Evaluation, motion: impl Iterator<Item = DVec3>) -> f64 {
         let work: f64 = self.loads.iter().zip(motion).map(|(f, d)| f.dot(d)).sum();
-        let changes = old.values.iter().zip(&new.values).map(|(a, b)| a.iter().zip(b).map(|(a, b)| b - a).sum::<f64>());
+        let changes = old.values.iter().zip(&new.values).map(|(a, b)| sum_pairs(a, b, |a, b| b - a));
         changes.sum::<f64>() - work
     }
 
@@ -220,9 +208,17 @@ impl Problem<'_> {
         Ok(SparseCholesky::new(pattern, &matrix)?)
     }
 
-    /// The largest step along `d` before a tet that is upright becomes flat.
-    pub(crate) fn largest_step(&self, x: &[DVec3], d: &[DVec3]) -> f64 {
-        self.least(|energy, elements| energy.largest_step(x, d, elements))
+    /// The largest step along `d` from `x`, where the evaluation `at` was made, before a tet that is upright becomes
+    /// flat. No node moves farther than `length`.
+    pub(crate) fn largest_step(&self, x: &[DVec3], at: &Evaluation, d: &[DVec3], length: f64) -> f64 {
+        let near = |(energy, reach): (&&dyn Energy, &Vec<f64>)| {
+            let n = energy.stencils().len();
+            let blocks = reach.par_iter().with_min_len(8).enumerate().filter(|(_, reach)| **reach <= length);
+            blocks
+                .map(|(k, _)| energy.largest_step(x, d, k * BLOCK..((k + 1) * BLOCK).min(n)))
+                .reduce(|| f64::INFINITY, f64::min)
+        };
+        self.energies.iter().zip(&at.reach).map(near).fold(f64::INFINITY, f64::min)
     }
 
     /// The smallest determinant of a deformation gradient.
@@ -233,11 +229,21 @@ impl Problem<'_> {
     fn least(&self, f: impl Fn(&dyn Energy, std::ops::Range<usize>) -> f64 + Sync) -> f64 {
         let of = |energy: &&dyn Energy| {
             let n = energy.stencils().len();
-            let chunks = (0..n.div_ceil(CHUNK)).into_par_iter();
-            chunks.map(|k| f(*energy, k * CHUNK..((k + 1) * CHUNK).min(n))).reduce(|| f64::INFINITY, f64::min)
+            let chunks = (0..n.div_ceil(BLOCK)).into_par_iter();
+            chunks.map(|k| f(*energy, k * BLOCK..((k + 1) * BLOCK).min(n))).reduce(|| f64::INFINITY, f64::min)
         };
         self.energies.iter().map(of).fold(f64::INFINITY, f64::min)
     }
+}
+
+/// The sum of `f` over two lists of one length, in a fixed order that wide registers can keep.
+fn sum_pairs(a: &[f64], b: &[f64], f: impl Fn(f64, f64) -> f64) -> f64 {
+    let mut sums = [0.0; 8];
+    let ((heads, tail), (others, last)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    for (a, b) in heads.iter().zip(others) {
+        (0..8).for_each(|k| sums[k] += f(a[k], b[k]));
+    }
+    sums.iter().sum::<f64>() + tail.iter().zip(last).map(|(a, b)| f(*a, *b)).sum::<f64>()
 }
 
 fn assemble<const B: usize>(
@@ -250,8 +256,8 @@ fn assemble<const B: usize>(
     let mut blocks: Vec<ElementBlocks<B>> = Vec::new();
     for (energy, gather) in problem.energies.iter().zip(&layout.gathers) {
         blocks.resize(energy.stencils().len(), [[[0.0; B]; B]; 10]);
-        blocks.par_chunks_mut(CHUNK).enumerate().for_each(|(k, chunk)| {
-            fill(*energy, k * CHUNK..k * CHUNK + chunk.len(), chunk);
+        blocks.par_chunks_mut(BLOCK).enumerate().for_each(|(k, chunk)| {
+            fill(*energy, k * BLOCK..k * BLOCK + chunk.len(), chunk);
         });
         matrix.add(&layout.pattern, gather, &blocks);
     }

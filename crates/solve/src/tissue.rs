@@ -17,6 +17,7 @@
 use crate::energy::Energy;
 use crate::inversion::largest_upright_step;
 use crate::isotropic::{Spectrum, cofactor, symmetric, tet_blocks, tet_gradient, tet_laplacian};
+use crate::lanes::{Group, LANES, Material, Outcome};
 use crate::{SolveError, check_length, check_values};
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
@@ -41,6 +42,12 @@ impl Default for Barrier {
 }
 
 impl Barrier {
+    /// Whether it is there and not zero at a volume ratio.
+    #[inline]
+    pub fn acts_at(&self, r: f64) -> bool {
+        self.strength != 0.0 && r < self.threshold
+    }
+
     /// Value and two derivatives at a volume ratio.
     #[inline]
     pub fn at(&self, r: f64) -> [f64; 3] {
@@ -92,6 +99,8 @@ pub struct Tissue {
     mu: Vec<f64>,
     lambda: Vec<f64>,
     barrier: Barrier,
+    /// The same, in the order in which forces are computed.
+    groups: Vec<Group>,
 }
 
 impl Tissue {
@@ -119,7 +128,16 @@ impl Tissue {
                 ratio
             }
         };
-        Ok(Self { tets: tets.to_vec(), rest, ratio, mu: mu.to_vec(), lambda: lambda.to_vec(), barrier })
+        let material = |tet: usize| Material {
+            inverse: rest.inverse[tet],
+            volume: rest.volume[tet],
+            ratio: ratio[tet],
+            mu: mu[tet],
+            lambda: lambda[tet],
+        };
+        let of_group = |k: usize| Group::prepare((k * LANES..((k + 1) * LANES).min(tets.len())).map(material));
+        let groups = (0..tets.len().div_ceil(LANES)).into_par_iter().with_min_len(64).map(of_group).collect();
+        Ok(Self { tets: tets.to_vec(), rest, ratio, mu: mu.to_vec(), lambda: lambda.to_vec(), barrier, groups })
     }
 
     /// The rest shape.
@@ -139,6 +157,17 @@ impl Tissue {
         let excess = c * det - 1.0;
         let barrier = self.barrier.at(c * det);
         [0.5 * lambda * excess * excess + barrier[0], (lambda * excess + barrier[1]) * c, (lambda + barrier[2]) * c * c]
+    }
+
+    /// Energy and its derivatives, as the module says it.
+    fn gradient_by_definition(&self, x: &[DVec3], tet: usize) -> (f64, [DVec3; 4]) {
+        let f = self.gradient_of(x, tet);
+        let strain = (f.transpose() * f - DMat3::IDENTITY) * 0.5;
+        let cofactor = cofactor(f);
+        let [h0, h1, _] = self.of_volume(tet, f.x_axis.dot(cofactor.x_axis));
+        let stress = f * strain * (2.0 * self.mu[tet]) + cofactor * h1;
+        let value = self.rest.volume[tet] * (self.mu[tet] * squared(strain) + h0);
+        (value, tet_gradient(stress, self.rest.inverse[tet], self.rest.volume[tet]))
     }
 
     /// Derivatives with respect to F in the frame of its singular vectors `s`.
@@ -183,15 +212,37 @@ impl Energy for Tissue {
     }
 
     fn gradients(&self, x: &[DVec3], elements: Range<usize>, values: &mut [f64], gradients: &mut [[DVec3; 4]]) {
-        for ((value, gradient), tet) in values.iter_mut().zip(gradients).zip(elements) {
-            let f = self.gradient_of(x, tet);
-            let strain = (f.transpose() * f - DMat3::IDENTITY) * 0.5;
-            let cofactor = cofactor(f);
-            let [h0, h1, _] = self.of_volume(tet, f.x_axis.dot(cofactor.x_axis));
-            let stress = f * strain * (2.0 * self.mu[tet]) + cofactor * h1;
-            *value = self.rest.volume[tet] * (self.mu[tet] * squared(strain) + h0);
-            *gradient = tet_gradient(stress, self.rest.inverse[tet], self.rest.volume[tet]);
+        self.gradients_and_reach(x, elements, values, gradients);
+    }
+
+    fn gradients_and_reach(
+        &self,
+        x: &[DVec3],
+        elements: Range<usize>,
+        values: &mut [f64],
+        gradients: &mut [[DVec3; 4]],
+    ) -> f64 {
+        let mut out = Outcome::ZERO;
+        let mut reach_squared = f64::INFINITY;
+        let mut tet = elements.start;
+        while tet < elements.end {
+            let group = tet / LANES;
+            let (first, last) = (group * LANES, ((group + 1) * LANES).min(self.tets.len()));
+            self.groups[group].evaluate(&self.tets[first..last], x, &mut out);
+            let until = elements.end.min(last);
+            for (tet, lane) in (tet..until).zip(tet - first..) {
+                let at = tet - elements.start;
+                (values[at], gradients[at]) = if self.barrier.acts_at(out.stretch[lane]) {
+                    self.gradient_by_definition(x, tet)
+                } else {
+                    (out.value[lane], out.gradient(lane))
+                };
+                reach_squared = reach_squared.min(out.reach_squared[lane]);
+            }
+            tet = until;
         }
+        // A little less, for rounding; and nothing is known of states that are not numbers.
+        if reach_squared.is_nan() { 0.0 } else { 0.999 * reach_squared.sqrt() }
     }
 
     fn hessians(&self, x: &[DVec3], elements: Range<usize>, exact: bool, blocks: &mut [ElementBlocks<3>]) {
@@ -219,7 +270,8 @@ impl Energy for Tissue {
     }
 
     fn smallest_det(&self, x: &[DVec3], elements: Range<usize>) -> f64 {
-        elements.fold(f64::INFINITY, |least, tet| least.min(self.gradient_of(x, tet).determinant()))
+        let det = |tet: usize| edge_matrix(x, self.tets[tet]).determinant() / (6.0 * self.rest.volume[tet]);
+        elements.fold(f64::INFINITY, |least, tet| least.min(det(tet)))
     }
 }
 
