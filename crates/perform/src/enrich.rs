@@ -187,6 +187,9 @@ pub enum PerformError {
 /// Frames whose rest volumes are made at once.
 const AHEAD: usize = 16;
 
+/// In the first frame, forces of a scene come in so many stages.
+const STAGES: usize = 8;
+
 /// A step is halved at most so many times.
 const HALVINGS: usize = 5;
 
@@ -388,11 +391,21 @@ impl<'a> Player<'a> {
         let failed = |source| step_error(0, time_secs, source);
         let mut body = self.prepared(first.clone(), here, velocities).map_err(failed)?;
         let moment = Moment { time_secs, heads: [here, soon], span_secs: options.dt_secs, head: here };
-        let forces = self.forces(&moment, facing);
+        let (gravity, whole) = (self.gravity(&here), self.forces(&moment, facing));
         let obstacles = self.performance.scene.obstacles(&here, time_secs);
-        let around = Around { forces: &forces, obstacles: &obstacles };
-        let settled = body.settle(&around, progress).map_err(failed)?;
-        self.note(&settled, report);
+        // What the scene adds comes little by little, or flesh would leap over what it touches.
+        let stages = if whole == gravity { 1 } else { STAGES };
+        let at_rest = |i: usize| gravity.get(i).copied().unwrap_or(DVec3::ZERO);
+        for stage in 1..=stages {
+            let share = stage as f64 / stages as f64;
+            let part = |(i, force): (usize, &DVec3)| at_rest(i).lerp(*force, share);
+            let forces = if stage == stages { whole.clone() } else { whole.iter().enumerate().map(part).collect() };
+            let around = Around { forces: &forces, obstacles: &obstacles };
+            let settled = body.settle(&around, progress).map_err(failed)?;
+            if stage == stages {
+                self.note(&settled, report);
+            }
+        }
         Ok(body)
     }
 
