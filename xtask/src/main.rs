@@ -9,7 +9,8 @@ mod tidy;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-const USAGE: &str = "usage: cargo xtask test [--full] | tidy | bench [evaluate|attenuate|face|perform] | pictures";
+const USAGE: &str =
+    "usage: cargo xtask test [--full] | tidy | bench [evaluate|attenuate|face|perform] [ARGUMENT...] | pictures";
 
 const BENCHES: [&str; 4] = ["evaluate", "attenuate", "face", "perform"];
 
@@ -21,8 +22,8 @@ fn main() -> ExitCode {
         ["test", "--full"] => test(true),
         ["tidy"] => tidy::check(&root()),
         ["pictures"] => pictures::draw(),
-        ["bench"] => BENCHES.iter().try_for_each(|name| bench(name)),
-        ["bench", name] => bench(name),
+        ["bench"] => BENCHES.iter().try_for_each(|name| bench(name, &[])),
+        ["bench", name, ref arguments @ ..] => bench(name, arguments),
         _ => Err(USAGE.into()),
     };
     match result {
@@ -54,13 +55,13 @@ fn test(full: bool) -> Result<(), String> {
     }
     status(run.current_dir(root()))?;
     if full {
-        BENCHES.iter().try_for_each(|name| bench(name))?;
+        BENCHES.iter().try_for_each(|name| bench(name, &[]))?;
     }
     Ok(())
 }
 
 /// Benchmarks print our figure beside a peer's; the peers need numpy, kept in an environment under `target`.
-fn bench(name: &str) -> Result<(), String> {
+fn bench(name: &str, arguments: &[&str]) -> Result<(), String> {
     let python = root().join("target/bench-python");
     if !python.join("bin/python").exists() {
         need("python3", &["python3", "python3-venv"])?;
@@ -68,7 +69,8 @@ fn bench(name: &str) -> Result<(), String> {
         status(Command::new(python.join("bin/pip")).args(["install", "--quiet", "numpy", "scipy"]))?;
     }
     let mut run = Command::new(env!("CARGO"));
-    run.args(["run", "--release", "--quiet", "--package", "risorius-benches", "--bin", name]);
+    run.args(["run", "--release", "--quiet", "--package", "risorius-benches", "--bin", name, "--"]);
+    run.args(arguments);
     run.env("RISORIUS_BENCH_PYTHON", python.join("bin/python"));
     status(run.current_dir(root()))
 }

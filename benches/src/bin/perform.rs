@@ -1,13 +1,15 @@
 //! Performing: one step of [Kozlov17, alg. 1] on the ICT head while it talks and turns, mean and worst, by stages, beside
 //! the paper's time; and how far the fast solves end from full Newton to a tight tolerance.
 //!
-//! Takes numbers of nodes as arguments; 9000 without.
+//! Takes numbers of nodes as arguments, 9000 without; several give a table of how time and memory grow, and how far from
+//! the time that it takes to read what an iteration has to read.
 
 use risorius_anatomy::head::{self, Identity};
-use risorius_benches::{data_file, head as open_rig};
+use risorius_benches::{data_file, head as open_rig, read_bandwidth};
 use risorius_flesh::{BuildOptions, Face, Surroundings, build};
 use risorius_io::clip_csv::ClipOptions;
 use risorius_io::open::{open_clip, open_head};
+use risorius_linalg::{NodeGraph, Pattern};
 use risorius_mesh::progress::silent;
 use risorius_perform::{EnrichOptions, FrameReport, HeadPath, Performance, Scene, enrich};
 use risorius_rig::Rig;
@@ -15,6 +17,12 @@ use std::ops::ControlFlow;
 
 /// Frames of the range of motion that are played: about 300 steps.
 const FRAMES: std::ops::Range<usize> = 2380..2440;
+
+/// Heads with more nodes play fewer frames, at least two: the first is where the body settles.
+const USUAL_NODES: usize = 9000;
+
+/// Newton's method is too slow for more nodes than this.
+const COMPARED_NODES: usize = 12000;
 
 /// Frames that are compared with the reference.
 const COMPARED: usize = 4;
@@ -36,17 +44,22 @@ fn main() {
     motion.times_secs.iter_mut().for_each(|t| *t += clip.times_secs[FRAMES.start] - 1.0);
     let Ok((weights, _)) = clip.bind(&rig) else { return println!("the clip does not fit the rig") };
     let sliders = rig.sliders.len();
+    let mut rows = Vec::new();
     for n in nodes {
         let Some(face) = face(&rig, n) else { continue };
+        let frames = (FRAMES.len() * USUAL_NODES / n.max(1)).clamp(2, FRAMES.len());
         let performance = |frames: usize| Performance {
             times_secs: &clip.times_secs[FRAMES.start..FRAMES.start + frames],
             weights: &weights[FRAMES.start * sliders..(FRAMES.start + frames) * sliders],
             head: HeadPath::prepare(&motion, 0.01),
             scene: Scene::default(),
         };
-        tell(&face, &performance(FRAMES.len()));
-        compare(&face, &performance(COMPARED));
+        rows.push(tell(&face, &performance(frames)));
+        if face.flesh.n_nodes() <= COMPARED_NODES {
+            compare(&face, &performance(COMPARED));
+        }
     }
+    table(&rows);
 }
 
 fn face(rig: &Rig, nodes: usize) -> Option<Face> {
@@ -74,8 +87,70 @@ fn play(face: &Face, performance: &Performance, options: &EnrichOptions) -> Play
     played
 }
 
-fn tell(face: &Face, performance: &Performance) {
+/// What a size took.
+struct Row {
+    nodes: usize,
+    tets: usize,
+    step_ms: f64,
+    solve_ms: f64,
+    iterations: f64,
+    resident_mb: f64,
+    /// Bytes that an iteration reads and writes.
+    moved: f64,
+}
+
+/// What an iteration of the solves moves: for each tet its rest shape and material, nodes, places and energies; for each
+/// node eight pairs of steps and solved changes twice, and some fourteen vectors more; the factor, there and back.
+fn moved_bytes(face: &Face) -> f64 {
+    let flesh = &face.flesh;
+    let graph = NodeGraph::prepare(&flesh.kinematic_nodes(), &[&flesh.tets]);
+    let pattern = graph.and_then(|graph| Pattern::<1>::prepare(&graph));
+    let factor = pattern.map_or(0, |pattern| pattern.n_factor_values());
+    let of_tet = 13 * 8 + 16 + 8 + 3 * 8;
+    let of_node = (2 * 2 * 8 + 14) * 24;
+    (flesh.tets.len() * of_tet + flesh.n_nodes() * of_node + 2 * 8 * factor) as f64
+}
+
+/// Memory that the process holds now, MB; zero where the system does not tell.
+fn resident_mb() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok()).unwrap_or(0.0) / 1024.0
+}
+
+fn table(rows: &[Row]) {
+    println!(
+        "  nodes    tets  ms a step  iterations  ms an iteration  MB moved  ms to read as much  share  MB resident"
+    );
+    for row in rows {
+        let each = row.solve_ms / row.iterations;
+        let limit = 1000.0 * row.moved / read_bandwidth(row.moved as usize);
+        println!(
+            "{:7} {:7} {:10.1} {:11.1} {:16.2} {:9.1} {:19.2} {:5.0}% {:12.0}",
+            row.nodes,
+            row.tets,
+            row.step_ms,
+            row.iterations,
+            each,
+            row.moved / 1e6,
+            limit,
+            100.0 * limit / each,
+            row.resident_mb
+        );
+    }
+    println!(
+        "  share: of an iteration's time that reading its data alone would take on all threads, in this run; the rest is"
+    );
+    println!(
+        "  arithmetic on tets, the triangular solves, which wait for each other on one thread, and waiting of threads."
+    );
+}
+
+fn tell(face: &Face, performance: &Performance) -> Row {
     let (_, reports) = play(face, performance, &EnrichOptions::default());
+    // The first frame is where the body settles, without steps of its own.
+    let settled = usize::from(reports.len() > 1);
+    let reports = &reports[settled.min(reports.len())..];
     let steps = reports.iter().map(|r| r.steps).sum::<usize>().max(1) as f64;
     let per_step = |f: &dyn Fn(&FrameReport) -> f64| reports.iter().map(f).sum::<f64>() / steps;
     let milliseconds = |f: &dyn Fn(&FrameReport) -> f64| 1000.0 * per_step(f);
@@ -87,14 +162,24 @@ fn tell(face: &Face, performance: &Performance) {
         1000.0 * reports.iter().map(|r| r.slowest_step_secs).fold(0.0, f64::max)
     );
     println!(
-        "  rest shapes {:.1} ms, dynamic solves {:.1} ({:.1} iterations), static solves {:.1} ({:.1} iterations), factors {:.1}",
+        "  rest shapes {:.1} ms, dynamic solves {:.1} ({:.1} iterations), static solves {:.1} ({:.1} iterations), factors {:.1}, contacts {:.1}",
         stage(0),
         stage(1),
         per_step(&|r| r.iterations[0] as f64),
         stage(2),
         per_step(&|r| r.iterations[1] as f64),
-        stage(3)
+        stage(3),
+        stage(4)
     );
+    Row {
+        nodes: face.flesh.n_nodes(),
+        tets: face.flesh.tets.len(),
+        step_ms: milliseconds(&|r| r.seconds),
+        solve_ms: stage(1) + stage(2),
+        iterations: per_step(&|r| (r.iterations[0] + r.iterations[1]) as f64),
+        resident_mb: resident_mb(),
+        moved: moved_bytes(face),
+    }
 }
 
 fn compare(face: &Face, performance: &Performance) {

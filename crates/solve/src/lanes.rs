@@ -136,7 +136,8 @@ fn combine(columns: &[[f64; 3]; 3], weights: [f64; 3]) -> [f64; 3] {
 
 #[inline(always)]
 fn energy(group: &Group, edges: &[Lane; 9], out: &mut Outcome) {
-    for l in 0..LANES {
+    let Outcome { value, stretch: stretches, reach_squared, force: forces } = out;
+    for (l, value) in value.iter_mut().enumerate() {
         let e: [[f64; 3]; 3] = from_fn(|k| from_fn(|i| edges[3 * k + i][l]));
         let r: [[f64; 3]; 3] = from_fn(|k| from_fn(|i| group.inverse[3 * k + i][l]));
         let (volume, ratio, mu, lambda) = (group.volume[l], group.ratio[l], group.mu[l], group.lambda[l]);
@@ -155,16 +156,16 @@ fn energy(group: &Group, edges: &[Lane; 9], out: &mut Outcome) {
             let sheared = combine(&f, strain[k]);
             from_fn(|i| (sheared[i] * (2.0 * mu) + cofactor[k][i] * pressure) * volume)
         });
-        out.value[l] = volume * (mu * squares + 0.5 * lambda * excess * excess);
-        out.stretch[l] = stretch;
+        *value = volume * (mu * squares + 0.5 * lambda * excess * excess);
+        stretches[l] = stretch;
         let areas = dot(cofactor[0], cofactor[0]) + dot(cofactor[1], cofactor[1]) + dot(cofactor[2], cofactor[2]);
         let rest = dot(r[0], r[0]) + dot(r[1], r[1]) + dot(r[2], r[2]);
         let upright = det.max(0.0);
-        out.reach_squared[l] = upright * upright / (12.0 * areas * rest);
-        for a in 0..3 {
+        reach_squared[l] = upright * upright / (12.0 * areas * rest);
+        for (a, of_node) in forces.chunks_exact_mut(3).enumerate() {
             let force = combine(&stress, [r[0][a], r[1][a], r[2][a]]);
-            for i in 0..3 {
-                out.force[3 * a + i][l] = force[i];
+            for (to, force) in of_node.iter_mut().zip(force) {
+                to[l] = force;
             }
         }
     }

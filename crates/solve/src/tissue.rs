@@ -346,6 +346,56 @@ mod tests {
         assert!(value[0] < 1e-28 && gradient[0].iter().all(|g| g.length() < 1e-13));
     }
 
+    /// Groups of tets against the definition tet by tet, in ranges that begin and end within groups; and the distance that
+    /// keeps tets upright against the exact step.
+    #[test]
+    fn groups_are_as_by_definition_and_reach_is_safe() {
+        let mut random = Random(21);
+        let mesh = crate::fixtures::bar([5, 3, 3], DVec3::new(0.05, 0.03, 0.03));
+        let n = mesh.tets.len();
+        let some =
+            |scale: f64, random: &mut Random| -> Vec<f64> { (0..n).map(|_| scale * (1.5 + random.number())).collect() };
+        let (mu, lambda) = (some(3e3, &mut random), some(8e3, &mut random));
+        let volume: Vec<f64> =
+            (0..n).map(|tet| mesh.edges_of(tet).determinant() / 6.0 * (1.2 + 0.1 * random.number())).collect();
+        let barrier = Barrier { strength: 2e3, threshold: 0.6 };
+        let tissue = Tissue::prepare(&mesh.tets, &mesh.nodes, Some(&volume), &mu, &lambda, barrier).unwrap();
+        let (mut guarded, mut skipped) = (0, 0);
+        for round in 0..60 {
+            let noise = 1e-4 * f64::from(round % 20);
+            let moved = |random: &mut Random, scale: f64| -> Vec<DVec3> {
+                mesh.nodes.iter().map(|_| random.vector() * scale).collect()
+            };
+            let x: Vec<DVec3> = mesh.nodes.iter().zip(moved(&mut random, noise)).map(|(p, d)| *p + d).collect();
+            let range = 3 + round as usize % 7..n - 5;
+            let mut values = vec![0.0; range.len()];
+            let mut gradients = vec![[DVec3::ZERO; 4]; range.len()];
+            let reach = tissue.gradients_and_reach(&x, range.clone(), &mut values, &mut gradients);
+            for (at, tet) in range.clone().enumerate() {
+                let (value, gradient) = tissue.gradient_by_definition(&x, tet);
+                if value.is_infinite() {
+                    assert!(values[at].is_infinite());
+                    continue;
+                }
+                let size = gradient.iter().map(|g| g.length()).fold(1e-9, f64::max);
+                assert!((values[at] - value).abs() <= 1e-12 * value.abs().max(1e-12), "{} {value}", values[at]);
+                assert!(gradient.iter().zip(&gradients[at]).all(|(a, b)| a.distance(*b) < 1e-11 * size), "tet {tet}");
+                guarded += usize::from(
+                    value.is_finite()
+                        && tissue.barrier.acts_at(tissue.gradient_of(&x, tet).determinant() * tissue.ratio[tet]),
+                );
+            }
+            let d = moved(&mut random, 1e-4 * f64::from(1 + round / 3));
+            let length = d.iter().map(|d| d.length()).fold(0.0, f64::max);
+            if length < reach {
+                assert_eq!(tissue.largest_step(&x, &d, range), f64::INFINITY);
+                skipped += 1;
+            }
+        }
+        assert!(guarded > 20, "the barrier acted on {guarded} tets");
+        assert!((5..55).contains(&skipped), "{skipped} of 60 searches are spared");
+    }
+
     #[test]
     fn the_barrier_joins_smoothly() {
         let barrier = Barrier { strength: 10.0, threshold: 0.2 };
