@@ -93,7 +93,6 @@ fn wind_bears_its_dynamic_pressure_on_the_frontal_area_and_follows_the_head() {
     let fleshy: Vec<[u32; 3]> =
         pieces.skin.iter().filter(|t| t.iter().all(|v| embedded.binary_search(v).is_ok())).copied().collect();
     let expected = 0.5 * AIR * 400.0 * frontal_area(&fleshy, &pieces.positions);
-    println!("{force:?} N, the pressure on the frontal area of what has flesh is {expected:.2} N");
     assert!(force.z < -0.6 * expected && force.z > -1.1 * expected, "{force:?} and {expected}");
     assert!(force.x.abs() < 0.02 * expected && force.y.abs() < 1e-9, "{force:?}");
     assert!((total(0.5 * blows, &here) - 0.25 * force).length() < 1e-9, "not by the square of the speed");
@@ -125,7 +124,6 @@ fn forces_add_up_and_follow_their_space() {
         forces.iter().sum::<DVec3>()
     };
     let [head, world] = [ToldIn::Head, ToldIn::World].map(total);
-    println!("{head:?} and {world:?} of a newton");
     assert!(head.x > 0.75 && head.x < 1.0 + 1e-9 && head.y == 0.0, "{head:?}: the rest is borne by bone");
     assert!(world.y < -0.75 && world.x.abs() < 1e-9, "{world:?}");
 }
@@ -137,7 +135,6 @@ fn wind_and_forces_move_what_they_act_on_as_statics_say() {
     let [gentle, strong] = ["0,0,-10", "0,0,-20"].map(|wind| settled(&desk, &["--wind", wind]));
     let [a, b] = [&gentle, &strong].map(|moved| at(moved, "cheeks").z);
     // 240 Pa on a centimeter of flesh whose resistance to compression is lambda + 2 mu, 8,500 Pa: 0.3 mm.
-    println!("cheeks: {a:.4} mm at 10 m/s, {b:.4} mm at 20 m/s");
     assert!(b < -0.05 && b > -2.0 && (b / a - 4.0).abs() < 0.4, "{a} and {b} mm");
     assert!(
         strong.iter().zip(&face.anatomy.pieces.positions).filter(|(_, p)| p.z < -0.05).all(|(d, _)| d.length() < 1e-3)
@@ -148,14 +145,12 @@ fn wind_and_forces_move_what_they_act_on_as_statics_say() {
     let [once, twice] = ["push.json", "twice.json"].map(|scene| settled(&desk, &["--scene", scene]));
     let [left, double, right] =
         [at(&once, "cheek_left").x, at(&twice, "cheek_left").x, at(&once, "cheek_right").length()];
-    println!("0.2 N on the left cheek: {left:.4} mm, 0.4 N: {double:.4} mm, the right one {right:.5} mm");
     assert!(left > 0.02 && (double / left - 2.0).abs() < 0.2 && right < 0.02 * left, "{left} {double} {right}");
 
     let stiff = settled(&desk, &["--scene", "push.json", "--stiffness", "2"]);
     let halved = at(&stiff, "cheek_left").x / left;
     let local = settled(&desk, &["--wind", "0,0,-20", "--stiffness", "cheek_left=4"]);
     let [stiffer, alike] = ["cheek_left", "cheek_right"].map(|r| at(&local, r).z / at(&strong, r).z);
-    println!("twice as stiff: {halved:.3}; one cheek four times: {stiffer:.3} there and {alike:.3} on the other");
     assert!((halved - 0.5).abs() < 0.03 && stiffer < 0.65 && stiffer > 0.2 && (alike - 1.0).abs() < 0.05);
 
     // A head that lies on its side: flesh hangs to where gravity is now.
@@ -165,7 +160,6 @@ fn wind_and_forces_move_what_they_act_on_as_statics_say() {
     let sag = |moved: &[DVec3], region: &str| at(moved, region).length();
     let all = sag(&heavy, "cheeks") / sag(&usual, "cheeks");
     let [left, right] = ["cheek_left", "cheek_right"].map(|r| sag(&one, r) / sag(&usual, r));
-    println!("twice as heavy: {all:.3}; one cheek three times: {left:.3} there and {right:.3} on the other");
     assert!((all - 2.0).abs() < 0.2 && left > 2.0 && left < 3.3 && (right - 1.0).abs() < 0.1);
 }
 
@@ -200,7 +194,6 @@ fn cheek(face: &Face) -> (DVec3, DVec3) {
     let at = *left.iter().filter(full).max_by(|a, b| room(a).total_cmp(&room(b))).unwrap();
     let around = pieces.skin.iter().filter(|t| t.contains(&at));
     let out = around.map(|t| t.map(|v| pieces.positions[v as usize])).map(|[a, b, c]| (b - a).cross(c - a));
-    println!("at {:?}, {:.1} mm from what is held", pieces.positions[at as usize], 1000.0 * room(&at));
     (pieces.positions[at as usize], out.sum::<DVec3>().normalize())
 }
 
@@ -239,11 +232,6 @@ fn a_ball_dents_the_cheek_and_the_cheek_comes_back() {
     let most = played.iter().zip(&times).map(|(frame, &t)| deepest(frame, t)).fold(0.0, f64::max);
     let told = report["contact"]["deepest_mm"].as_f64().unwrap();
     let moved = |frame: usize| report["frames"][frame]["max_mm"].as_f64().unwrap();
-    println!(
-        "{undented:.2} mm into the neutral, {most:.3} mm into the take, told {told:.3}; moved {:.2} mm, {:.3} mm at the end",
-        moved(7),
-        moved(27)
-    );
     assert!(undented > 4.5, "the ball does not reach 5 mm in: {undented}");
     assert!(most < 0.3, "a vertex is {most} mm in the ball");
     assert!(moved(7) > 3.0 && moved(27) < 0.1, "{} and {} mm", moved(7), moved(27));
@@ -272,7 +260,6 @@ fn a_scene_goes_on_where_it_was_edited() {
     desk.write("scene.json", scene.replace("0.16", "0.15"));
     let report = run("take.npz", &["--resume"]);
     let why = report["resumed"]["why"].as_str().unwrap();
-    println!("{}: {why}", report["resumed"]["from"]);
     assert!(why.contains("the scene changed at frame") && report["resumed"]["from"].as_u64().unwrap() >= 5, "{why}");
     run("plain.npz", &[]);
     assert!(desk.read("take.npz") == desk.read("plain.npz"), "other bytes than an unbroken run");
