@@ -6,10 +6,10 @@ use risorius_anatomy::Regions;
 use risorius_flesh::Face;
 use risorius_io::open::open_take;
 use risorius_mesh::Rigid;
+use risorius_perform::SkinOut;
 use risorius_perform::acting::{Acting, Moment};
 use risorius_perform::curve::Curve;
 use risorius_perform::scene::{AIR, Force, Scene, ToldIn};
-use risorius_perform::SkinOut;
 use std::collections::BTreeSet;
 
 const CALL: [&str; 4] = ["perform", "head.face", "--clip", "still.csv"];
