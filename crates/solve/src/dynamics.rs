@@ -100,7 +100,7 @@ const DYNAMIC: usize = 1;
 const STATIC: usize = 2;
 
 /// Solves with contacts found anew, at most.
-const ROUNDS: usize = 6;
+const ROUNDS: usize = 8;
 
 /// In each round, contacts that are too deep push harder by this factor.
 const HARDER: f64 = 3.0;
@@ -414,7 +414,7 @@ impl Dynamics {
                 break;
             }
             (points, found) = look(x, None, report);
-            if !pushes || !too_deep(&found) || round == ROUNDS || !solved.converged() {
+            if !pushes || !too_deep(&found) || round == ROUNDS {
                 break;
             }
             // Harder where it was not enough.
