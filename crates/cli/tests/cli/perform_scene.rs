@@ -167,7 +167,7 @@ fn wind_and_forces_move_what_they_act_on_as_statics_say() {
 #[test]
 fn what_does_nothing_leaves_every_bit() {
     let (desk, _) = desk();
-    let call = ["perform", "head.face", "--clip", "clip.csv", "--head", "motion.csv"];
+    let call = ["perform", "head.face", "--contact", "off", "--clip", "clip.csv", "--head", "motion.csv"];
     desk.ok(&[&call[..], &["-o", "plain.npz"]].concat());
     desk.write("none.json", force_on("lips", [0.0; 3]));
     desk.write("empty.json", "{}");
@@ -238,7 +238,7 @@ fn a_scene_goes_on_where_it_was_edited() {
 #[test]
 fn world_output_is_head_output_moved_by_the_head() {
     let desk = crate::perform::desk();
-    let call = ["perform", "head.face", "--clip", "clip.csv", "--head", "motion.csv"];
+    let call = ["perform", "head.face", "--contact", "off", "--clip", "clip.csv", "--head", "motion.csv"];
     let [head, world] = ["head", "world"].map(|space| {
         desk.ok(&[&call[..], &["--space", space, "-o", "take.npz"]].concat());
         desk.ok(&[&call[..], &["--space", space, "-o", &format!("{space}.glb")]].concat());
