@@ -167,7 +167,7 @@ fn wind_and_forces_move_what_they_act_on_as_statics_say() {
 #[test]
 fn what_does_nothing_leaves_every_bit() {
     let (desk, _) = desk();
-    let call = ["perform", "head.face", "--contact", "off", "--clip", "clip.csv", "--head", "motion.csv"];
+    let call = ["perform", "head.face", "--clip", "clip.csv", "--head", "motion.csv"];
     desk.ok(&[&call[..], &["-o", "plain.npz"]].concat());
     desk.write("none.json", force_on("lips", [0.0; 3]));
     desk.write("empty.json", "{}");
