@@ -105,7 +105,7 @@ fn a_moving_head_moves_flesh_and_not_the_skull() {
         println!(
             "{name} with {file}: {mean:.2} mm in the mean, {most:.1} mm at most, least det F {least:.2}, {unconverged} of {steps} steps not converged; {depth:.3} mm deeper than the artist's own, {through:.2} without contact"
         );
-        // 0.2 mm is the aim, and met at 9,000 nodes; coarse elements cannot always give way.
+        // The aim is 0.2 mm. Three heads meet it; the built-in one reaches 0.41 mm with 02_03, for a reason not yet found.
         assert!(depth <= 0.6, "{name}: {depth} mm deeper than the artist's own");
         assert!(mean > 0.02 && most < 40.0, "{name}: {mean} and {most} mm");
         assert!(least > 0.0 && unconverged * 20 <= steps, "{name}");
