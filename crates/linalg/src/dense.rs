@@ -33,6 +33,11 @@ impl Matrix {
         &self.data[column * self.n_rows..(column + 1) * self.n_rows]
     }
 
+    /// All columns, to write.
+    pub fn columns_mut(&mut self) -> impl Iterator<Item = &mut [f64]> {
+        self.data.chunks_mut(self.n_rows.max(1))
+    }
+
     /// One column, to write.
     pub fn column_mut(&mut self, column: usize) -> &mut [f64] {
         &mut self.data[column * self.n_rows..(column + 1) * self.n_rows]

@@ -7,6 +7,7 @@
 
 use crate::sparse_cholesky::SparseCholesky;
 use glam::{DVec3, Vec3};
+use rayon::prelude::*;
 
 /// A list of entries for each unknown.
 #[derive(Debug, Clone, Default)]
@@ -95,6 +96,25 @@ impl Sweep {
     /// Bytes that a solve reads.
     pub fn n_bytes(&self) -> usize {
         (self.rows.other.len() + self.columns.other.len()) * (size_of::<u32>() + size_of::<f32>())
+    }
+
+    /// Columns of `A^-1` for some nodes, where the nodes of `at` are; zero for held ones. Four at a time.
+    pub fn columns(&self, wanted: &[u32], at: &[u32]) -> Vec<Box<[f32]>> {
+        let n_nodes = wanted.iter().chain(at).chain(&self.nodes).map(|&node| node as usize + 1).max().unwrap_or(0);
+        let mut unknown = vec![u32::MAX; n_nodes];
+        self.nodes.iter().enumerate().for_each(|(i, &node)| unknown[node as usize] = i as u32);
+        let four = |wanted: &[u32]| {
+            let mut x = vec![[0.0; 4]; self.nodes.len()];
+            for (k, &node) in wanted.iter().enumerate() {
+                if let Some(value) = x.get_mut(unknown[node as usize] as usize) {
+                    value[k] = 1.0;
+                }
+            }
+            there_and_back(self, &mut x);
+            let value = |k: usize, node: u32| x.get(unknown[node as usize] as usize).map_or(0.0, |value| value[k]);
+            (0..wanted.len()).map(|k| at.iter().map(|&node| value(k, node)).collect()).collect::<Vec<Box<[f32]>>>()
+        };
+        wanted.par_chunks(4).flat_map_iter(four).collect()
     }
 
     /// `x = A^-1 b` for values at all nodes; held nodes get zero. `space` is kept by the caller between solves.

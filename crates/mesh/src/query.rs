@@ -101,22 +101,34 @@ impl Bvh {
         if !p.is_finite() || limit_sq.is_nan() {
             return;
         }
-        let mut stack = Stack::new(self.nodes.len());
-        while let Some(n) = stack.pop() {
+        let away = |n: usize| self.nodes[n].bounds.distance_sq(p);
+        // A depth of 64 holds any number of triangles.
+        let mut stack = [(0, 0.0); 64];
+        let mut len = 0;
+        let mut next = (!self.nodes.is_empty()).then(|| (0, away(0)));
+        while let Some((n, distance_sq)) = next {
             let node = &self.nodes[n];
-            if node.bounds.distance_sq(p) > limit_sq {
-                continue;
-            }
-            if node.count > 0 {
+            let mut nearer = None;
+            if distance_sq > limit_sq {
+                // Too far by now.
+            } else if node.count > 0 {
                 for slot in node.first as usize..(node.first + node.count) as usize {
                     limit_sq = visit(slot, limit_sq);
                 }
-                continue;
+            } else {
+                let (left, right) = (n + 1, node.first as usize);
+                let [left, right] = [(left, away(left)), (right, away(right))];
+                let (near, far) = if left.1 <= right.1 { (left, right) } else { (right, left) };
+                if far.1 <= limit_sq {
+                    stack[len] = far;
+                    len += 1;
+                }
+                nearer = Some(near);
             }
-            let (left, right) = (n + 1, node.first as usize);
-            let left_first = self.nodes[left].bounds.distance_sq(p) <= self.nodes[right].bounds.distance_sq(p);
-            stack.push(if left_first { right } else { left });
-            stack.push(if left_first { left } else { right });
+            next = nearer.or_else(|| {
+                len = len.checked_sub(1)?;
+                Some(stack[len])
+            });
         }
     }
 

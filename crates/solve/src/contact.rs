@@ -15,6 +15,7 @@
 //! A contact spans up to four tets. Its energy is counted at the first, its derivative at all; of the second derivative the
 //! blocks within tets are kept, scaled so that they bound the whole from above.
 
+use crate::brace::Brace;
 use crate::energy::Energy;
 use glam::{DMat3, DVec3};
 use risorius_linalg::sparse::block_index;
@@ -87,7 +88,6 @@ struct Side {
     weights: [f64; 4],
     /// Of the second derivative.
     bound: f64,
-    owner: bool,
 }
 
 /// A contact, ready to be evaluated anywhere: `s = depth - n . sum w x`.
@@ -109,6 +109,11 @@ impl Prepared {
         self.depth - self.along(x)
     }
 
+    /// Of the energy by depth.
+    fn slope(&self, x: &[DVec3]) -> f64 {
+        self.push(x)[1]
+    }
+
     fn push(&self, x: &[DVec3]) -> [f64; 3] {
         push(self.depth(x), self.stiffness, self.wall)
     }
@@ -118,6 +123,8 @@ impl Prepared {
 #[derive(Debug, Clone, Default)]
 pub struct Carriers {
     stencils: Vec<Stencil>,
+    /// Theirs, ascending.
+    nodes: Vec<u32>,
     /// For each surface point, its tet's place in `stencils`.
     of_point: Vec<u32>,
 }
@@ -129,10 +136,11 @@ impl Carriers {
         used.sort_unstable();
         used.dedup();
         let place = |a: &Attachment| used.binary_search(&a.tet).map_or(u32::MAX, |i| i as u32);
-        Self {
-            of_point: attachments.iter().map(place).collect(),
-            stencils: used.iter().map(|&t| tets[t as usize]).collect(),
-        }
+        let stencils: Vec<Stencil> = used.iter().map(|&t| tets[t as usize]).collect();
+        let mut nodes = stencils.concat();
+        nodes.sort_unstable();
+        nodes.dedup();
+        Self { of_point: attachments.iter().map(place).collect(), nodes, stencils }
     }
 
     /// The nodes of each.
@@ -145,7 +153,9 @@ impl Carriers {
 #[derive(Debug, Clone)]
 pub struct Contacts<'a> {
     carriers: &'a Carriers,
+    /// By the carrier that counts their energy.
     prepared: Vec<Prepared>,
+    first_prepared: Vec<u32>,
     /// By carrier.
     first: Vec<u32>,
     sides: Vec<Side>,
@@ -154,40 +164,37 @@ pub struct Contacts<'a> {
 impl<'a> Contacts<'a> {
     /// Contacts found when the body was at `x`.
     pub fn prepare(carriers: &'a Carriers, attachments: &[Attachment], contacts: &[Contact], x: &[DVec3]) -> Self {
-        let mut prepared = Vec::with_capacity(contacts.len());
-        let mut sides: Vec<(u32, Side)> = Vec::with_capacity(4 * contacts.len());
-        for contact in contacts {
-            let total: f64 = contact.coefficients.iter().map(|c| c.abs()).sum();
-            let (mut nodes, mut owner) = (Vec::with_capacity(16), true);
-            for (&point, &coefficient) in contact.points.iter().zip(&contact.coefficients) {
-                let carrier = carriers.of_point.get(point as usize).copied().unwrap_or(u32::MAX);
-                if coefficient == 0.0 || carrier == u32::MAX {
-                    continue;
-                }
-                let weights = attachments[point as usize].weights.map(|w| w * coefficient);
-                let bound = total / coefficient.abs();
-                sides.push((carrier, Side { contact: prepared.len() as u32, weights, bound, owner }));
-                owner = false;
+        let carrier_of = |point: u32| carriers.of_point.get(point as usize).copied().unwrap_or(u32::MAX);
+        // The points of each that the body carries, with coefficients, and the contact.
+        let carried = |contact: &Contact| {
+            let points = contact.points.iter().zip(contact.coefficients);
+            let free = points.filter(|(point, c)| *c != 0.0 && carrier_of(**point) != u32::MAX);
+            let sides: Vec<(u32, [f64; 4], f64)> = free
+                .map(|(&point, c)| (carrier_of(point), attachments[point as usize].weights.map(|w| w * c), c.abs()))
+                .collect();
+            (!sides.is_empty()).then_some((sides, *contact))
+        };
+        let mut all: Vec<_> = contacts.iter().filter_map(carried).collect();
+        all.sort_by_key(|(sides, _)| sides[0].0);
+        let n_carriers = carriers.stencils.len();
+        let first_prepared = starts(n_carriers, all.iter().map(|(sides, _)| sides[0].0));
+        let mut prepared = Vec::with_capacity(all.len());
+        let mut sides: Vec<(u32, Side)> = Vec::with_capacity(4 * all.len());
+        for (contact, (of_contact, found)) in all.iter().enumerate() {
+            let total: f64 = found.coefficients.iter().map(|c| c.abs()).sum();
+            let mut nodes = Vec::with_capacity(4 * of_contact.len());
+            for &(carrier, weights, share) in of_contact {
+                sides.push((carrier, Side { contact: contact as u32, weights, bound: total / share }));
                 nodes.extend(carriers.stencils[carrier as usize].iter().copied().zip(weights));
             }
-            if owner {
-                continue;
-            }
-            let mut one = Prepared {
-                normal: contact.normal,
-                depth: 0.0,
-                nodes,
-                stiffness: contact.stiffness,
-                wall: contact.wall,
-            };
-            one.depth = one.along(x) - contact.room;
+            let Contact { normal, stiffness, wall, .. } = *found;
+            let mut one = Prepared { normal, depth: 0.0, nodes, stiffness, wall };
+            one.depth = one.along(x) - found.room;
             prepared.push(one);
         }
         sides.sort_by_key(|(carrier, side)| (*carrier, side.contact));
-        let mut first = vec![0u32; carriers.stencils.len() + 1];
-        sides.iter().for_each(|(carrier, _)| first[*carrier as usize + 1] += 1);
-        (1..first.len()).for_each(|i| first[i] += first[i - 1]);
-        Self { carriers, prepared, first, sides: sides.into_iter().map(|(_, side)| side).collect() }
+        let first = starts(n_carriers, sides.iter().map(|(carrier, _)| *carrier));
+        Self { carriers, prepared, first_prepared, first, sides: sides.into_iter().map(|(_, side)| side).collect() }
     }
 
     /// How many press, and the deepest in meters.
@@ -196,8 +203,29 @@ impl<'a> Contacts<'a> {
         depths.fold((0, 0.0), |(n, deepest), s| (n + 1, s.max(deepest)))
     }
 
+    /// What pressing contacts add to the second derivative at `x`, without held nodes.
+    pub(crate) fn braces(&self, x: &[DVec3], held: &[bool]) -> Vec<Brace> {
+        let brace = |contact: &Prepared| {
+            let stiffness = contact.push(x)[2];
+            let free = contact.nodes.iter().filter(|(node, _)| !held[*node as usize]);
+            let row: Vec<(u32, DVec3)> = free.map(|&(node, w)| (node, contact.normal * w)).collect();
+            (stiffness > 0.0 && stiffness.is_finite() && !row.is_empty()).then_some(Brace { row, stiffness })
+        };
+        self.prepared.iter().filter_map(brace).collect()
+    }
+
+    /// Nodes that contacts can act on, ascending.
+    pub(crate) fn nodes(&self) -> &[u32] {
+        &self.carriers.nodes
+    }
+
     fn sides(&self, carrier: usize) -> &[Side] {
         &self.sides[self.first[carrier] as usize..self.first[carrier + 1] as usize]
+    }
+
+    /// Contacts whose energy these carriers count.
+    fn counted(&self, carriers: Range<usize>) -> &[Prepared] {
+        &self.prepared[self.first_prepared[carriers.start] as usize..self.first_prepared[carriers.end] as usize]
     }
 
     fn of(&self, side: &Side) -> &Prepared {
@@ -212,22 +240,19 @@ impl Energy for Contacts<'_> {
 
     fn values(&self, x: &[DVec3], elements: Range<usize>, values: &mut [f64]) {
         for (value, carrier) in values.iter_mut().zip(elements) {
-            let owned = self.sides(carrier).iter().filter(|side| side.owner);
-            *value = owned.map(|side| self.of(side).push(x)[0]).sum();
+            *value = self.counted(carrier..carrier + 1).iter().map(|contact| contact.push(x)[0]).sum();
         }
     }
 
     fn gradients(&self, x: &[DVec3], elements: Range<usize>, values: &mut [f64], gradients: &mut [[DVec3; 4]]) {
         for ((value, gradient), carrier) in values.iter_mut().zip(gradients).zip(elements) {
-            (*value, *gradient) = (0.0, [DVec3::ZERO; 4]);
+            *value = self.counted(carrier..carrier + 1).iter().map(|contact| contact.push(x)[0]).sum();
+            *gradient = [DVec3::ZERO; 4];
             for side in self.sides(carrier) {
                 let contact = self.of(side);
-                let [energy, slope, _] = contact.push(x);
-                if energy == 0.0 {
+                let slope = contact.slope(x);
+                if slope == 0.0 {
                     continue;
-                }
-                if side.owner {
-                    *value += energy;
                 }
                 gradient.iter_mut().zip(side.weights).for_each(|(g, w)| *g -= contact.normal * (slope * w));
             }
@@ -257,16 +282,26 @@ impl Energy for Contacts<'_> {
         blocks.fill([[[0.0; 1]; 1]; 10]);
     }
 
+    fn is_zero(&self) -> bool {
+        self.prepared.is_empty()
+    }
+
     /// Up to the walls.
     fn largest_step(&self, x: &[DVec3], d: &[DVec3], elements: Range<usize>) -> f64 {
-        let owned = elements.flat_map(|carrier| self.sides(carrier)).filter(|side| side.owner);
-        let until_wall = |side: &Side| {
-            let contact = self.of(side);
+        let until_wall = |contact: &Prepared| {
             let deeper = -contact.along(d);
             if deeper > 0.0 { ((contact.wall - contact.depth(x)) / deeper).max(0.0) } else { f64::INFINITY }
         };
-        owned.map(until_wall).fold(f64::INFINITY, f64::min)
+        self.counted(elements).iter().map(until_wall).fold(f64::INFINITY, f64::min)
     }
+}
+
+/// Where the entries of each of `n` begin among entries in ascending order, and where all end.
+fn starts(n: usize, of: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut first = vec![0u32; n + 1];
+    of.for_each(|i| first[i as usize + 1] += 1);
+    (1..first.len()).for_each(|i| first[i] += first[i - 1]);
+    first
 }
 
 #[cfg(test)]

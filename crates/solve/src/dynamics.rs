@@ -19,7 +19,7 @@
 //!
 //! Contact belongs to W: [`crate::touch`] finds planes before each solve, and again after it where points went far or deep.
 //!
-//! Each minimum is found by quasi-Newton on a factored Laplacian, by Newton's method where that fails ([`crate::quasi`]).
+//! Each minimum is found by quasi-Newton on a factored Laplacian that contacts brace ([`crate::brace`]), by Newton's method where that fails ([`crate::quasi`]).
 //! Solves start from an upright state and never step over a flat tet, so accepted states are upright.
 
 use crate::body::{Around, Body, Configuration, State, StepOptions, StepReport};
@@ -91,6 +91,9 @@ const UPRIGHT: f64 = 0.02;
 
 /// Iterations after which factors are made anew for the configuration of the moment.
 const SLOW: usize = 24;
+
+/// Iterations after which the factor is braced anew by the contacts that press then.
+const BRACED: usize = 10;
 
 /// Iterations of quasi-Newton before Newton's method takes over.
 const PATIENCE: usize = 150;
@@ -405,7 +408,7 @@ impl Dynamics {
             let contacts = self.contacts(&found, x);
             let energies: [&dyn Energy; 3] = [task.place.tissue, task.inertia, &contacts];
             let problem = Problem { system: &self.system, energies: &energies, loads: task.loads };
-            let solved = timed(&mut report.times[task.stage], || self.solve(&problem, task.factor, x, push.progress))?;
+            let solved = timed(&mut report.times[task.stage], || self.solve(&problem, &contacts, task.factor, x, push.progress))?;
             report.iterations[task.stage - DYNAMIC] += solved.iterations;
             report.note(&solved);
             let now = self.touch.positions(&self.tets, at, x);
@@ -443,20 +446,29 @@ impl Dynamics {
     fn solve(
         &self,
         problem: &Problem,
+        contacts: &Contacts,
         factor: &Preconditioner,
         x: &mut [DVec3],
         progress: &Progress,
     ) -> Result<Report, SolveError> {
-        if self.options.reference {
-            return minimize(problem, x, &self.options.solve, progress);
-        }
-        let quick = Options { max_iterations: PATIENCE, ..self.options.solve };
-        let first = minimize_quasi(problem, factor, x, &quick, progress)?;
-        if first.converged() {
-            return Ok(first);
+        let mut before = 0;
+        while !self.options.reference && before < PATIENCE {
+            let braced = factor.braced(contacts, self.system.held(), x);
+            let most = if braced.is_some() { BRACED } else { PATIENCE };
+            let quick = Options { max_iterations: most, ..self.options.solve };
+            let mut report = minimize_quasi(problem, braced.as_ref().unwrap_or(factor), x, &quick, progress)?;
+            let stuck = report.iterations == 0;
+            report.iterations += before;
+            if report.converged() {
+                return Ok(report);
+            }
+            before = report.iterations;
+            if stuck {
+                break;
+            }
         }
         let mut report = minimize(problem, x, &self.options.solve, progress)?;
-        report.iterations += first.iterations;
+        report.iterations += before;
         Ok(report)
     }
 

@@ -23,6 +23,7 @@ pub mod tissue;
 pub mod touch;
 pub mod untangle;
 
+mod brace;
 mod descent;
 #[cfg(test)]
 mod dynamics_tests;

@@ -8,6 +8,8 @@
 //! as Newton's, to the tolerance: only the way there differs. The line search is the same, with the same promises.
 
 use crate::SolveError;
+use crate::brace::{Braced, Laplacian};
+use crate::contact::Contacts;
 use crate::descent::{Descent, Step, timed};
 use crate::memory::{Last, Memory};
 use crate::newton::{Options, Outcome, Report, solve};
@@ -15,32 +17,59 @@ use crate::system::Problem;
 use glam::DVec3;
 use risorius_linalg::{SparseCholesky, Sweep};
 use risorius_mesh::progress::{Progress, tick};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A factor that stands for the second derivatives. Immutable: may be shared by problems that differ little.
-pub enum Preconditioner {
+pub struct Preconditioner(Kind);
+
+enum Kind {
     /// One unknown per node, from [`Problem::laplacian_factor`].
-    Laplacian(Sweep),
+    Laplacian(Arc<Laplacian>),
+    /// The same, with contacts that press.
+    Braced(Braced),
     /// Three unknowns per node, from [`Problem::stiffness_factor`].
     Stiffness(SparseCholesky<3>),
+}
+
+/// What solves with a factor write to.
+#[derive(Default)]
+struct Space {
+    lanes: Vec<[f32; 4]>,
+    rest: Vec<DVec3>,
 }
 
 impl Preconditioner {
     /// The cheap one.
     pub fn laplacian(problem: &Problem) -> Result<Self, SolveError> {
-        problem.laplacian_factor().map(|factor| Self::Laplacian(Sweep::prepare(&factor)))
+        let factor = problem.laplacian_factor()?;
+        Ok(Self(Kind::Laplacian(Arc::new(Laplacian::new(Sweep::prepare(&factor))))))
     }
 
     /// The good one, at a state `x`.
     pub fn stiffness(problem: &Problem, x: &[DVec3]) -> Result<Self, SolveError> {
-        problem.stiffness_factor(x).map(Self::Stiffness)
+        problem.stiffness_factor(x).map(|factor| Self(Kind::Stiffness(factor)))
+    }
+
+    /// A Laplacian with the contacts that press at `x`; `None` if none do.
+    pub(crate) fn braced(&self, contacts: &Contacts, held: &[bool], x: &[DVec3]) -> Option<Self> {
+        let Kind::Laplacian(base) = &self.0 else { return None };
+        Braced::prepare(base, contacts, held, x).map(|braced| Self(Kind::Braced(braced)))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn solve(&self, g: &[DVec3]) -> Vec<DVec3> {
+        let mut solved = vec![DVec3::ZERO; g.len()];
+        self.apply(g, &mut solved, &mut Space::default());
+        solved
     }
 
     /// `A^-1 g`.
-    fn apply(&self, gradient: &[DVec3], solved: &mut [DVec3], space: &mut Vec<[f32; 4]>) {
-        match self {
-            Self::Laplacian(factor) => factor.solve(gradient, solved, space),
-            Self::Stiffness(factor) => {
+    fn apply(&self, gradient: &[DVec3], solved: &mut [DVec3], space: &mut Space) {
+        match &self.0 {
+            Kind::Laplacian(factor) => factor.sweep.solve(gradient, solved, &mut space.lanes),
+            Kind::Braced(factor) => factor.apply(gradient, solved, &mut space.rest, &mut space.lanes),
+            Kind::Stiffness(factor) => {
                 solved.iter_mut().zip(solve(factor, gradient)).for_each(|(to, d)| *to = -d);
             }
         }
@@ -58,7 +87,7 @@ pub fn minimize_quasi(
 ) -> Result<Report, SolveError> {
     let mut descent = Descent::start(problem, x)?;
     let mut memory = Memory::new(x.len());
-    let mut space = Vec::new();
+    let mut space = Space::default();
     let [mut d, mut solved, mut solved_before] = [(); 3].map(|()| vec![DVec3::ZERO; x.len()]);
     // How much of the last direction was taken; nothing yet.
     let mut taken = None;

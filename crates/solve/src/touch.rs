@@ -51,7 +51,7 @@ pub struct TouchOptions {
 
 impl Default for TouchOptions {
     fn default() -> Self {
-        Self { stiffness: 1e7, wall: 1.5e-4, reach: 3e-3, rest_reach: 4e-3, own_flesh: 9e-3, parted: 5e-3 }
+        Self { stiffness: 3e7, wall: 1.5e-4, reach: 3e-3, rest_reach: 4e-3, own_flesh: 9e-3, parted: 5e-3 }
     }
 }
 
@@ -59,7 +59,7 @@ impl Default for TouchOptions {
 const SLACK: f64 = 1e-6;
 
 /// Places farther than this are not watched in a solve, meters: in a step, points come closer by some tenths of that.
-const WATCHED: f64 = 1.2e-3;
+const WATCHED: f64 = 6e-4;
 
 /// A wall stands at least this much behind where a point is already.
 const BEHIND: f64 = 1.4;
@@ -173,7 +173,7 @@ impl Touch {
     pub fn posed(&self, points: Vec<DVec3>) -> Posed {
         let mut depths = vec![0.0; points.len()];
         let mut clearances = vec![self.options.rest_reach; points.len()];
-        for place in self.places(&points, |_| Some(self.options.rest_reach)) {
+        for place in self.places(&points, |_| |_| Some(self.options.rest_reach)) {
             let point = place.point as usize;
             depths[point] = f64::max(depths[point], -place.gap);
             clearances[point] = f64::min(clearances[point], if place.gap < 0.0 { 0.0 } else { place.distance });
@@ -183,16 +183,19 @@ impl Touch {
 
     /// Contacts to watch on the surface itself when the points are at `positions`, displaced from `pose`.
     pub fn find(&self, positions: &[DVec3], pose: &Posed) -> Vec<Contact> {
-        let moved = |p: usize| positions[p].distance(pose.points[p]);
-        let most_moved = (0..positions.len()).map(moved).fold(0.0, f64::max);
-        if most_moved == 0.0 {
-            return Vec::new();
-        }
-        // A place that was clear of a point is clear of it by as much less as both have moved.
-        let reach = |point: u32| {
-            let p = point as usize;
-            let (clear, both) = (pose.clearances[p], moved(p) + most_moved);
-            (clear - both < WATCHED).then(|| (clear + pose.depths[p] + both).min(self.options.reach))
+        let moved = |p: u32| positions[p as usize] - pose.points[p as usize];
+        // A place that was clear of a point is clear of it by as much less as they have moved towards each other, at most as
+        // far as motions of this rule's surface differ from the point's; and overlaps by no more.
+        let reach = |rule: &Rule| {
+            let all = || rule.triangles.iter().flatten().map(|&p| moved(p));
+            let (low, high) = (all().fold(DVec3::INFINITY, DVec3::min), all().fold(DVec3::NEG_INFINITY, DVec3::max));
+            move |point: u32| {
+                let (own, p) = (moved(point), point as usize);
+                let (clear, closer) = (pose.clearances[p], (own - low).abs().max((own - high).abs()).length());
+                let overlap = pose.depths[p] + closer - clear;
+                let can_touch = closer > 0.0 && clear - closer < WATCHED;
+                can_touch.then(|| overlap.clamp(WATCHED, self.options.reach.max(WATCHED)))
+            }
         };
         let allowed = |place: &Place| {
             let Place { point, corners, barycentric, .. } = *place;
@@ -229,13 +232,21 @@ impl Touch {
     }
 
     /// For every point of every rule that `reach` tells how far to look from, the closest place that counts.
-    fn places(&self, positions: &[DVec3], reach: impl Fn(u32) -> Option<f64> + Sync) -> Vec<Place> {
-        let flat = flattened(positions);
+    fn places<F: Fn(u32) -> Option<f64> + Sync>(
+        &self,
+        positions: &[DVec3],
+        reach: impl Fn(&Rule) -> F + Sync,
+    ) -> Vec<Place> {
         let by_rule = |Watched { rule, tree }: &Watched| {
+            let reach = reach(rule);
+            let asked: Vec<(u32, f64)> = rule.points.iter().filter_map(|&p| Some((p, reach(p)?))).collect();
+            if asked.is_empty() {
+                return Vec::new();
+            }
             let mut tree = tree.clone();
-            tree.refit(&flat);
-            let nearest = |&point: &u32| self.nearest(point, rule, &tree, positions, reach(point)?);
-            rule.points.par_iter().with_min_len(64).filter_map(nearest).collect::<Vec<_>>()
+            tree.refit(&flattened(positions));
+            let nearest = |&(point, reach): &(u32, f64)| self.nearest(point, rule, &tree, positions, reach);
+            asked.par_iter().with_min_len(64).filter_map(nearest).collect::<Vec<_>>()
         };
         self.rules.par_iter().flat_map(by_rule).collect()
     }
