@@ -81,12 +81,7 @@ impl Laplacian {
 
 impl Braced {
     /// With the contacts that press at `x`; `None` if none do.
-    pub(crate) fn prepare(
-        base: &Arc<Laplacian>,
-        contacts: &Contacts,
-        held: &[bool],
-        x: &[DVec3],
-    ) -> Option<Self> {
+    pub(crate) fn prepare(base: &Arc<Laplacian>, contacts: &Contacts, held: &[bool], x: &[DVec3]) -> Option<Self> {
         let mut braces = contacts.braces(x, held);
         if braces.len() > MOST {
             braces = merged(braces);
@@ -169,7 +164,8 @@ mod tests {
     fn the_braced_factor_solves_with_contacts() {
         let mut random = Random(3);
         let tets: Vec<Stencil> = (0..40u32).map(|i| [i, i + 1, i + 2, i + 3]).collect();
-        let mut springs: Vec<Spring> = (0..43).map(|i| Spring::at_node(i, DVec3::ZERO, 1.0 + f64::from(i % 5))).collect();
+        let mut springs: Vec<Spring> =
+            (0..43).map(|i| Spring::at_node(i, DVec3::ZERO, 1.0 + f64::from(i % 5))).collect();
         let along = |&nodes: &Stencil| Spring { nodes, weights: [0.6, -0.2, 0.9, -1.1], stiffness: 9.0, ..springs[0] };
         springs.extend(tets.iter().map(along).collect::<Vec<_>>());
         let springs = Springs::prepare(&springs).unwrap();

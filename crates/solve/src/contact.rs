@@ -63,6 +63,13 @@ pub struct Contact {
     pub wall: f64,
 }
 
+impl Contact {
+    /// Not with the body itself.
+    pub(crate) fn is_with_obstacle(&self) -> bool {
+        self.coefficients[1..] == [0.0; 3]
+    }
+}
+
 /// Energy and two derivatives at depth `s` [module].
 fn push(s: f64, stiffness: f64, wall: f64) -> [f64; 3] {
     if s <= 0.0 {

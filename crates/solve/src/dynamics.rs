@@ -69,6 +69,8 @@ struct Place<'a> {
 /// What acts on the body during a step, and who watches.
 struct Push<'a> {
     around: Around<'a>,
+    /// Length of the step, seconds.
+    dt_secs: f64,
     progress: &'a Progress<'a>,
 }
 
@@ -86,6 +88,17 @@ struct Task<'a> {
     last: bool,
 }
 
+/// Contacts of a solve.
+#[derive(Default)]
+struct Ended {
+    /// Where the surface was when the contacts of the last solve were found.
+    points: Vec<DVec3>,
+    /// As the last solve saw them.
+    seen: Vec<Contact>,
+    /// What touches in the end; nothing if nobody asks.
+    touching: Vec<Contact>,
+}
+
 /// Solves begin only where every `det F` is above this.
 const UPRIGHT: f64 = 0.02;
 
@@ -96,7 +109,7 @@ const SLOW: usize = 24;
 const BRACED: usize = 10;
 
 /// Iterations of quasi-Newton before Newton's method takes over.
-const PATIENCE: usize = 150;
+const PATIENCE: usize = 80;
 
 /// Stages in [`StepReport::times`].
 const DYNAMIC: usize = 1;
@@ -108,11 +121,11 @@ const ROUNDS: usize = 8;
 /// In each round, contacts that are too deep push harder by this factor.
 const HARDER: f64 = 3.0;
 
-/// Contacts are found anew after a solve in which a surface point went farther than this, meters.
-const STALE: f64 = 3e-4;
-
 /// A state is accepted when no point is deeper than this many walls.
-const DEEP: f64 = 1.2;
+const DEEP: f64 = 1.5;
+
+/// Deeper than this many walls, a point comes out over many steps.
+const HOPELESS: f64 = 10.0;
 
 impl Dynamics {
     /// A body at rest in `first`, its frame at `frame` and moving with it: `velocities` are those of the world.
@@ -218,8 +231,8 @@ impl Dynamics {
         let mut report = StepReport { converged: true, ..StepReport::default() };
         let here = self.here();
         let still = vec![DVec3::ZERO; self.masses.len()];
-        let push = Push { around: *around, progress };
-        let (x, touching) = self.rebalance(&here, &self.positions, &still, &push, &mut report)?;
+        let push = Push { around: *around, dt_secs: self.options.dt_secs, progress };
+        let (x, touching) = self.rebalance(&here, &self.positions, &still, None, &push, &mut report)?;
         report.note_contacts(&touching);
         (self.positions, self.touching) = (x, self.on_itself(touching));
         report.elastic = self.elastic();
@@ -249,18 +262,21 @@ impl Dynamics {
             if same { None } else { Some(timed(&mut report.times[0], || tissue(&self.tets, next, &self.options))?) };
         let old = self.here();
         let new = Place { configuration: next, tissue: new_tissue.as_ref().unwrap_or(&self.tissue) };
-        let push = Push { around: *around, progress };
+        let push = Push { around: *around, dt_secs, progress };
         let flight = self.free_flight(&frame, h);
         let inertia = Springs::inertia(&self.masses, &flight, h)?;
         let alpha = self.options.rebalance.min(1.0);
         // The rebalancing is the last, if there is any.
         let last = new_tissue.is_none() || alpha == 0.0;
-        let (mut kept, mut touching) = (Vec::new(), Vec::new());
+        let (mut kept, mut ended) = (Vec::new(), Ended::default());
         for (share, place) in [(alpha, &old), (1.0 - alpha, &new)] {
             if share > 0.0 {
-                let (x, found) = self.fly(place, &inertia, &push, last, &mut report)?;
+                let (x, contacts) = self.fly(place, &inertia, &push, last, &mut report)?;
+                // Those of the rest state before, if there are both.
+                if kept.is_empty() || last {
+                    ended = contacts;
+                }
                 kept.push((share, x));
-                touching = found;
             }
         }
         // Inertial force and velocity in the moving frame, and in the world.
@@ -277,8 +293,9 @@ impl Dynamics {
             .map(|i| blend(&|x, i| (world(&frame, x[i]) - world(&self.frame, self.positions[i])) / h, i))
             .collect();
         let mut x = kept.swap_remove(0).1;
+        let mut touching = std::mem::take(&mut ended.touching);
         if new_tissue.is_some() && alpha > 0.0 {
-            (x, touching) = self.rebalance(&new, &x, &inertial, &push, &mut report)?;
+            (x, touching) = self.rebalance(&new, &x, &inertial, Some(&ended), &push, &mut report)?;
         }
         // What moves with the frame.
         let carried = |i: usize| (world(&frame, self.positions[i]) - world(&self.frame, self.positions[i])) / h;
@@ -334,9 +351,11 @@ impl Dynamics {
         push: &Push,
         last: bool,
         report: &mut StepReport,
-    ) -> Result<(Vec<DVec3>, Vec<Contact>), SolveError> {
+    ) -> Result<(Vec<DVec3>, Ended), SolveError> {
         let here = std::ptr::eq(place.configuration, &self.configuration);
-        let known = self.contacts(if here { &self.touching } else { &[] }, &self.positions);
+        let touching = if here { self.touching.as_slice() } else { &[] };
+        let seen: Vec<Contact> = touching.iter().map(|c| self.touch.pushed_out(c, push.dt_secs)).collect();
+        let known = self.contacts(&seen, &self.positions);
         let energies: [&dyn Energy; 3] = [place.tissue, inertia, &known];
         let problem = Problem { system: &self.system, energies: &energies, loads: push.around.forces };
         let mut known = here.then_some(self.touching.as_slice());
@@ -357,16 +376,18 @@ impl Dynamics {
         }
         let (loads, factor) = (push.around.forces, &self.dynamic);
         let task = Task { place, inertia, loads, factor, stage: DYNAMIC, known, last };
-        let touching = self.solve_in_contact(&task, &mut x, push, report)?;
-        Ok((x, touching))
+        let ended = self.solve_in_contact(&task, &mut x, push, report)?;
+        Ok((x, ended))
     }
 
-    /// The static solve at `place`, with the inertial forces of the dynamic one, which led to `moved`.
+    /// The static solve at `place`, with the inertial forces of the dynamic one, which led to `moved`. Its contacts are those of
+    /// the dynamic one, moved with the pose: found anew, they would push otherwise, and flesh without inertia is soft.
     fn rebalance(
         &self,
         place: &Place,
         moved: &[DVec3],
         inertial: &[DVec3],
+        dynamic: Option<&Ended>,
         push: &Push,
         report: &mut StepReport,
     ) -> Result<(Vec<DVec3>, Vec<Contact>), SolveError> {
@@ -378,53 +399,95 @@ impl Dynamics {
         let mut x = self.start(place, moved);
         let factor = &self.rebalancing;
         let task = Task { place, inertia: &none, loads: &loads, factor, stage: STATIC, known: None, last: true };
-        let touching = self.solve_in_contact(&task, &mut x, push, report)?;
+        let Some(dynamic) = dynamic else {
+            let ended = self.solve_in_contact(&task, &mut x, push, report)?;
+            return Ok((x, ended.touching));
+        };
+        let at = place.configuration;
+        let carried: Vec<Contact> = timed(&mut report.times[4], || {
+            let points = self.touch.positions(&self.tets, at, &x);
+            let poses = [&self.configuration.surface, &at.surface];
+            let carry = |contact: &Contact| self.touch.carried(contact, [&dynamic.points, &points], poses);
+            dynamic.seen.iter().map(carry).collect()
+        });
+        self.solve_with(&task, &carried, &mut x, push, report)?;
+        let touching = self.look(&task, &x, None, push, report).1;
         Ok((x, touching))
     }
 
-    /// Finds contacts and solves, again while points end deeper than they may. What touches in the end, if the task is the
-    /// last.
+    /// Finds contacts and solves, again while points end deeper than they may.
     fn solve_in_contact(
         &self,
         task: &Task,
         x: &mut [DVec3],
         push: &Push,
         report: &mut StepReport,
-    ) -> Result<Vec<Contact>, SolveError> {
-        let (at, options) = (task.place.configuration, self.touch.options());
-        let look = |x: &[DVec3], known: Option<&[Contact]>, report: &mut StepReport| {
-            timed(&mut report.times[4], || {
-                let points = self.touch.positions(&self.tets, at, x);
-                let mut found = known.map_or_else(|| self.touch.find(&points, &at.surface), <[Contact]>::to_vec);
-                found.extend(self.touch.find_obstacles(&points, push.around.obstacles));
-                (points, found)
-            })
-        };
-        let deep = |contact: &Contact| -contact.room > DEEP * options.wall;
-        let too_deep = |found: &[Contact]| found.iter().any(deep);
+    ) -> Result<Ended, SolveError> {
+        let options = self.touch.options();
         let pushes = options.stiffness > 0.0;
-        let (mut points, mut found) = if pushes { look(x, task.known, report) } else { Default::default() };
-        for round in 1..=ROUNDS {
-            let contacts = self.contacts(&found, x);
-            let energies: [&dyn Energy; 3] = [task.place.tissue, task.inertia, &contacts];
-            let problem = Problem { system: &self.system, energies: &energies, loads: task.loads };
-            let solved = timed(&mut report.times[task.stage], || self.solve(&problem, &contacts, task.factor, x, push.progress))?;
-            report.iterations[task.stage - DYNAMIC] += solved.iterations;
-            report.note(&solved);
-            let now = self.touch.positions(&self.tets, at, x);
-            let farthest = now.iter().zip(&points).map(|(a, b)| a.distance_squared(*b)).fold(0.0, f64::max).sqrt();
-            if !task.last && (!pushes || farthest < STALE && !too_deep(&found)) {
-                break;
+        let deep = |contact: &Contact| {
+            let depth = -contact.room;
+            depth > DEEP * options.wall && (depth < HOPELESS * options.wall || contact.is_with_obstacle())
+        };
+        let too_deep = |found: &[Contact]| found.iter().any(deep);
+        let (mut points, mut found) =
+            if pushes { self.look(task, x, task.known, push, report) } else { Default::default() };
+        let mut round = 1;
+        loop {
+            let seen: Vec<Contact> = found.iter().map(|c| self.touch.pushed_out(c, push.dt_secs)).collect();
+            let solved = self.solve_with(task, &seen, x, push, report)?;
+            if !pushes && !task.last {
+                return Ok(Ended::default());
             }
-            (points, found) = look(x, None, report);
-            if !pushes || !too_deep(&found) || round == ROUNDS {
-                break;
+            let (new_points, new_found) = self.look(task, x, None, push, report);
+            // Flesh that is crushed until solves hardly end is not pushed harder.
+            let crushed = !solved.converged() || report.iterations[task.stage - DYNAMIC] > 2 * PATIENCE;
+            if !pushes || !too_deep(&new_found) || round == ROUNDS || crushed {
+                return Ok(Ended { points, seen, touching: new_found });
             }
+            (points, found) = (new_points, new_found);
             // Harder where it was not enough.
             let harder = HARDER.powi(round as i32);
             found.iter_mut().filter(|contact| deep(contact)).for_each(|contact| contact.stiffness *= harder);
+            round += 1;
         }
-        Ok(found)
+    }
+
+    /// Where the surface is when the body is at `x`, and what touches: on itself what is known, if it is.
+    fn look(
+        &self,
+        task: &Task,
+        x: &[DVec3],
+        known: Option<&[Contact]>,
+        push: &Push,
+        report: &mut StepReport,
+    ) -> (Vec<DVec3>, Vec<Contact>) {
+        timed(&mut report.times[4], || {
+            let at = task.place.configuration;
+            let points = self.touch.positions(&self.tets, at, x);
+            let mut found = known.map_or_else(|| self.touch.find(&points, &at.surface), <[Contact]>::to_vec);
+            found.extend(self.touch.find_obstacles(&points, push.around.obstacles));
+            (points, found)
+        })
+    }
+
+    /// One minimum with contacts that were found at `x`.
+    fn solve_with(
+        &self,
+        task: &Task,
+        contacts: &[Contact],
+        x: &mut [DVec3],
+        push: &Push,
+        report: &mut StepReport,
+    ) -> Result<Report, SolveError> {
+        let contacts = self.contacts(contacts, x);
+        let energies: [&dyn Energy; 3] = [task.place.tissue, task.inertia, &contacts];
+        let problem = Problem { system: &self.system, energies: &energies, loads: task.loads };
+        let time = &mut report.times[task.stage];
+        let solved = timed(time, || self.solve(&problem, &contacts, task.factor, x, push.progress))?;
+        report.iterations[task.stage - DYNAMIC] += solved.iterations;
+        report.note(&solved);
+        Ok(solved)
     }
 
     /// Where a solve at `place` begins: displaced from rest there as `x` is from rest now, or less where that is not
@@ -476,13 +539,13 @@ impl Dynamics {
         Place { configuration: &self.configuration, tissue: &self.tissue }
     }
 
-    fn contacts(&self, found: &[Contact], x: &[DVec3]) -> Contacts<'_> {
-        Contacts::prepare(self.touch.carriers(), self.touch.attachments(), found, x)
+    fn contacts(&self, contacts: &[Contact], x: &[DVec3]) -> Contacts<'_> {
+        Contacts::prepare(self.touch.carriers(), self.touch.attachments(), contacts, x)
     }
 
     /// Contacts without those of obstacles, which move on.
     fn on_itself(&self, mut touching: Vec<Contact>) -> Vec<Contact> {
-        touching.retain(|contact| contact.coefficients[1..] != [0.0; 3]);
+        touching.retain(|contact| !contact.is_with_obstacle());
         touching
     }
 

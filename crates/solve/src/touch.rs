@@ -18,7 +18,7 @@ use crate::obstacle::Obstacle;
 use crate::{SolveError, check_length, check_values};
 use glam::DVec3;
 use rayon::prelude::*;
-use risorius_linalg::Stencil;
+use risorius_linalg::{NO_NODE, Stencil};
 use risorius_mesh::{Bvh, TetMesh, within};
 
 /// What must stay out of what.
@@ -39,6 +39,9 @@ pub struct TouchOptions {
     pub stiffness: f64,
     /// No deeper than this beyond the pose's own overlap, meters; infinite for a mere penalty.
     pub wall: f64,
+    /// How fast a point that is too deep is pushed out, m/s: a place that the point has come to all at once, around the edge
+    /// of a tooth, would fling it out otherwise.
+    pub out_speed: f64,
     /// How deep a point may have passed a place and still be found, meters.
     pub reach: f64,
     /// How deep a pose's own overlap is looked for, and how far what it keeps apart, meters.
@@ -51,7 +54,15 @@ pub struct TouchOptions {
 
 impl Default for TouchOptions {
     fn default() -> Self {
-        Self { stiffness: 3e7, wall: 1.5e-4, reach: 3e-3, rest_reach: 4e-3, own_flesh: 9e-3, parted: 5e-3 }
+        Self {
+            stiffness: 3e7,
+            wall: 1e-4,
+            out_speed: 0.09,
+            reach: 3e-3,
+            rest_reach: 4e-3,
+            own_flesh: 9e-3,
+            parted: 5e-3,
+        }
     }
 }
 
@@ -60,6 +71,9 @@ const SLACK: f64 = 1e-6;
 
 /// Places farther than this are not watched in a solve, meters: in a step, points come closer by some tenths of that.
 const WATCHED: f64 = 6e-4;
+
+/// What is told of a pose between two may be off by this, meters.
+const SLIP: f64 = 2e-4;
 
 /// A wall stands at least this much behind where a point is already.
 const BEHIND: f64 = 1.4;
@@ -197,20 +211,41 @@ impl Touch {
                 can_touch.then(|| overlap.clamp(WATCHED, self.options.reach.max(WATCHED)))
             }
         };
-        let allowed = |place: &Place| {
-            let Place { point, corners, barycentric, .. } = *place;
-            let there: f64 = corners.iter().zip(barycentric).map(|(&v, b)| pose.depths[v as usize] * b).sum();
-            let normal = self.fans.normal_on(&pose.points, corners, barycentric);
-            let between = -normal.dot(pose.points[point as usize] - blended(&pose.points, corners, barycentric));
-            pose.depths[point as usize].max(there).max(between)
-        };
         let watched = |place: Place| {
-            let room = place.gap + allowed(&place) + SLACK;
+            let room = place.gap + self.allowed(pose, place.point, place.corners, place.barycentric) + SLACK;
             let [a, b, c] = place.corners;
             let [u, v, w] = place.barycentric;
-            (room < WATCHED).then(|| self.contact([place.point, a, b, c], [1.0, -u, -v, -w], place.normal, room))
+            // Deeper than they have moved towards each other: another side of the same flesh, met around an edge.
+            let closer = (moved(place.point) - (moved(a) * u + moved(b) * v + moved(c) * w)).length();
+            let p = place.point as usize;
+            let possible = pose.depths[p] + closer - pose.clearances[p] + SLIP;
+            (room < WATCHED && room > -possible.max(0.0))
+                .then(|| self.contact([place.point, a, b, c], [1.0, -u, -v, -w], place.normal, room))
         };
         self.places(positions, reach).into_iter().filter_map(watched).collect()
+    }
+
+    /// Overlap of a point and a place that the pose itself has, or each of them with something else.
+    fn allowed(&self, pose: &Posed, point: u32, corners: [u32; 3], barycentric: [f64; 3]) -> f64 {
+        let there: f64 = corners.iter().zip(barycentric).map(|(&v, b)| pose.depths[v as usize] * b).sum();
+        let normal = self.fans.normal_on(&pose.points, corners, barycentric);
+        let between = -normal.dot(pose.points[point as usize] - blended(&pose.points, corners, barycentric));
+        pose.depths[point as usize].max(there).max(between)
+    }
+
+    /// A contact that was found at `positions[0]`, displaced from `poses[0]`, when they are the others.
+    pub(crate) fn carried(&self, contact: &Contact, positions: [&[DVec3]; 2], poses: [&Posed; 2]) -> Contact {
+        let along = |positions: &[DVec3]| -> f64 {
+            let sides = contact.points.iter().zip(contact.coefficients);
+            sides.map(|(&p, c)| if c == 0.0 { 0.0 } else { contact.normal.dot(positions[p as usize]) * c }).sum()
+        };
+        let mut room = contact.room + along(positions[1]) - along(positions[0]);
+        if !contact.is_with_obstacle() {
+            let ([point, corners @ ..], [_, weights @ ..]) = (contact.points, contact.coefficients);
+            let [before, after] = poses.map(|pose| self.allowed(pose, point, corners, weights.map(|w| -w)));
+            room += after - before;
+        }
+        Contact { room, wall: contact.wall.max(-BEHIND * room), ..*contact }
     }
 
     /// Contacts to watch between the points at `positions` and obstacles.
@@ -229,6 +264,14 @@ impl Touch {
     fn contact(&self, points: [u32; 4], coefficients: [f64; 4], normal: DVec3, room: f64) -> Contact {
         let stiffness = self.options.stiffness * self.areas[points[0] as usize];
         Contact { points, coefficients, normal, room, stiffness, wall: self.options.wall.max(-BEHIND * room) }
+    }
+
+    /// A contact as the solve of a step sees it: of what is deep in its own body no more than comes out at
+    /// [`TouchOptions::out_speed`].
+    pub(crate) fn pushed_out(&self, contact: &Contact, dt_secs: f64) -> Contact {
+        let most = if contact.is_with_obstacle() { f64::INFINITY } else { self.options.out_speed * dt_secs };
+        let room = contact.room.max(-most);
+        Contact { room, wall: self.options.wall.max(-BEHIND * room), ..*contact }
     }
 
     /// For every point of every rule that `reach` tells how far to look from, the closest place that counts.
@@ -345,6 +388,8 @@ impl Fans {
 /// Which surface points are near each other through the body.
 #[derive(Debug, Clone, Default)]
 struct ThroughBody {
+    /// Of each surface point, the nodes of its tet.
+    nodes: Vec<Stencil>,
     /// Of each surface point, the row of its heaviest node; `u32::MAX` for points that none of the rules asks about.
     rows: Vec<u32>,
     n_rows: usize,
@@ -387,11 +432,18 @@ impl ThroughBody {
             bits
         };
         let near: Vec<Vec<u64>> = nodes.par_iter().map(walk).collect();
-        Self { rows, n_rows: nodes.len(), near: near.concat() }
+        let none = [NO_NODE; 4];
+        let of_point = |a: &Attachment| tets.get(a.tet as usize).copied().unwrap_or(none);
+        Self { nodes: attachments.iter().map(of_point).collect(), rows, n_rows: nodes.len(), near: near.concat() }
     }
 
-    /// Points that are not in the body are near everything: nothing is known of them.
+    /// Points that are not in the body are near everything: nothing is known of them. Points whose tets have a node in common
+    /// are near each other, however long its edges are: nothing could part them without tearing at that node.
     fn is_near(&self, a: u32, b: u32) -> bool {
+        let [mine, other] = [a, b].map(|p| self.nodes[p as usize]);
+        if mine.iter().any(|node| other.contains(node)) {
+            return true;
+        }
         let (a, b) = (self.rows[a as usize] as usize, self.rows[b as usize] as usize);
         a >= self.n_rows || b >= self.n_rows || self.near[a * self.n_rows.div_ceil(64) + b / 64] >> (b % 64) & 1 == 1
     }

@@ -1,5 +1,6 @@
 //! Clips played through flesh: exact where nothing pushes, alive and bounded where the head moves.
 
+use crate::depth::Lips;
 use risorius_flesh::Face;
 use risorius_io::clip_csv::ClipOptions;
 use risorius_io::open::{open_clip, open_head};
@@ -100,13 +101,19 @@ fn a_moving_head_moves_flesh_and_not_the_skull() {
         let steps: usize = reports.iter().map(|r| r.steps).sum();
         let depth = reports.iter().map(|r| r.depth_mm).fold(0.0, f64::max);
         let free = EnrichOptions { contact: ContactMode::Off, ..EnrichOptions::default() };
-        let (_, passing) = play(face, &times, &weights, path_from(&motion(&data, file), start), &free);
+        let (passed, passing) = play(face, &times, &weights, path_from(&motion(&data, file), start), &free);
         let through = passing.iter().map(|r| r.depth_mm).fold(0.0, f64::max);
+        // The same by a measure that contact knows nothing of.
+        let lips = Lips::of(face);
+        let [by_rays, rays_through] = [&frames, &passed].map(|frames| {
+            let rows = weights.chunks(face.rig.sliders.len());
+            let deeper = frames.iter().zip(rows).map(|(frame, row)| lips.deeper_mm(&evaluator.positions(row), frame));
+            deeper.fold(0.0, f64::max)
+        });
         println!(
-            "{name} with {file}: {mean:.2} mm in the mean, {most:.1} mm at most, least det F {least:.2}, {unconverged} of {steps} steps not converged; {depth:.3} mm deeper than the artist's own, {through:.2} without contact"
+            "{name} with {file}: {mean:.2} mm in the mean, {most:.1} mm at most, least det F {least:.2}, {unconverged} of {steps} steps not converged; {depth:.3} mm deeper than the artist's own, {through:.2} without contact; lips by rays {by_rays:.3} and {rays_through:.2}"
         );
-        // The aim is 0.2 mm. Three heads meet it; the built-in one reaches 0.41 mm with 02_03, for a reason not yet found.
-        assert!(depth <= 0.6, "{name}: {depth} mm deeper than the artist's own");
+        assert!(depth <= 0.2, "{name}: {depth} mm deeper than the artist's own");
         assert!(mean > 0.02 && most < 40.0, "{name}: {mean} and {most} mm");
         assert!(least > 0.0 && unconverged * 20 <= steps, "{name}");
     }
@@ -229,8 +236,7 @@ fn hard_treatment_is_survived() {
         positions_m: (0..20).map(|i| [0.0, if i == 5 { 0.3 } else { 0.0 }, 0.0]).collect(),
         rotations_xyzw: vec![[0.0, 0.0, 0.0, 1.0]; 20],
     };
-    // Contact is left out: pressed by 30 cm, flesh that is this soft takes minutes in it.
-    let normal = EnrichOptions { contact: ContactMode::Off, ..EnrichOptions::default() };
+    let normal = EnrichOptions::default();
     let cases: [(&str, Vec<f64>, &[f32], EnrichOptions); 5] = [
         ("sliders that jump", at(30.0), &wild, normal),
         ("1000 frames a second", at(1000.0), &still, normal),
@@ -243,7 +249,11 @@ fn hard_treatment_is_survived() {
         let (frames, reports) = play(face, &times, weights, HeadPath::prepare(&shake, 0.01), &options);
         let most = reports.iter().map(|r| r.max_mm).fold(0.0, f64::max);
         let least = reports.iter().map(|r| r.smallest_det).fold(f64::INFINITY, f64::min);
-        println!("{name}, {what}: {most:.1} mm at most, least det F {least:.3}");
+        let depth = reports.iter().map(|r| r.depth_mm).fold(0.0, f64::max);
+        let slowest = reports.iter().map(|r| r.slowest_step_secs).fold(0.0, f64::max);
+        println!(
+            "{name}, {what}: {most:.1} mm at most, least det F {least:.3}, {depth:.2} mm deep, slowest step {slowest:.2} s"
+        );
         assert!(frames.iter().flatten().flatten().all(|x| x.is_finite()) && least > 0.0, "{what}");
     }
 }

@@ -31,8 +31,7 @@ fn frames(desk: &Desk, name: &str) -> Vec<Vec<DVec3>> {
 
 /// Displacements from the neutral in the first frame, which is settled: statics. Millimeters, in the file's order.
 fn settled(desk: &Desk, more: &[&str]) -> Vec<DVec3> {
-    // Without contact: the statics of the flesh alone.
-    desk.ok(&[&CALL[..], more, &["--contact", "off", "-o", "take.npz"]].concat());
+    desk.ok(&[&CALL[..], more, &["-o", "take.npz"]].concat());
     desk.ok(&["pose", "head.face", "--clip", "still.csv", "-o", "plain.npz"]);
     let plain = frames(desk, "plain.npz").swap_remove(0);
     frames(desk, "take.npz")[0].iter().zip(plain).map(|(a, b)| 1000.0 * (*a - b)).collect()
@@ -238,7 +237,7 @@ fn a_scene_goes_on_where_it_was_edited() {
 #[test]
 fn world_output_is_head_output_moved_by_the_head() {
     let desk = crate::perform::desk();
-    let call = ["perform", "head.face", "--contact", "off", "--clip", "clip.csv", "--head", "motion.csv"];
+    let call = ["perform", "head.face", "--clip", "clip.csv", "--head", "motion.csv"];
     let [head, world] = ["head", "world"].map(|space| {
         desk.ok(&[&call[..], &["--space", space, "-o", "take.npz"]].concat());
         desk.ok(&[&call[..], &["--space", space, "-o", &format!("{space}.glb")]].concat());
