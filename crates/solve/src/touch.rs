@@ -72,8 +72,11 @@ const SLACK: f64 = 1e-6;
 /// Places farther than this are not watched in a solve, meters: in a step, points come closer by some tenths of that.
 const WATCHED: f64 = 6e-4;
 
+/// A place faces a point when the cosine between their normals is below minus this.
+const FACING: f64 = 0.2;
+
 /// What is told of a pose between two may be off by this, meters.
-const SLIP: f64 = 2e-4;
+const SLIP: f64 = 1e-4;
 
 /// A wall stands at least this much behind where a point is already.
 const BEHIND: f64 = 1.4;
@@ -218,7 +221,7 @@ impl Touch {
             // Deeper than they have moved towards each other: another side of the same flesh, met around an edge.
             let closer = (moved(place.point) - (moved(a) * u + moved(b) * v + moved(c) * w)).length();
             let p = place.point as usize;
-            let possible = pose.depths[p] + closer - pose.clearances[p] + SLIP;
+            let possible = closer - pose.clearances[p] + SLIP;
             (room < WATCHED && room > -possible.max(0.0))
                 .then(|| self.contact([place.point, a, b, c], [1.0, -u, -v, -w], place.normal, room))
         };
@@ -304,7 +307,8 @@ impl Touch {
         let meets = |other: u32| !self.through.is_near(point, other) && parts(other);
         let accept = |_: u32, corners: [u32; 3]| {
             let [a, b, c] = corners.map(|v| positions[v as usize]);
-            let faces = own.dot((b - a).cross(c - a)) < 0.0;
+            let across = (b - a).cross(c - a);
+            let faces = own.dot(across) < -FACING * across.length();
             faces && (!rule.same_surface || !corners.contains(&point) && meets(corners[0]))
         };
         let nearest = tree.closest_within(p, reach, accept)?;
