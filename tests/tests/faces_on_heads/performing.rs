@@ -1,10 +1,14 @@
 //! Clips played through flesh: exact where nothing pushes, alive and bounded where the head moves.
 
 use crate::depth::Lips;
+use glam::{DVec3, Vec3};
+use risorius_anatomy::landmarks;
 use risorius_flesh::Face;
+use risorius_flesh::skin::meters_from_file;
 use risorius_io::clip_csv::ClipOptions;
 use risorius_io::open::{open_clip, open_head};
 use risorius_mesh::progress::silent;
+use risorius_perform::scene::{Collider, Form, ToldIn};
 use risorius_perform::{ContactMode, EnrichOptions, FrameReport, HeadPath, Performance, Scene, enrich};
 use risorius_rig::{Evaluator, HeadMotion};
 use risorius_tests::data;
@@ -255,6 +259,47 @@ fn hard_treatment_is_survived() {
             "{name}, {what}: {most:.1} mm at most, least det F {least:.3}, {depth:.2} mm deep, slowest step {slowest:.2} s"
         );
         assert!(frames.iter().flatten().flatten().all(|x| x.is_finite()) && least > 0.0, "{what}");
+    }
+}
+
+/// A ball of 2 cm presses 5 mm into the cheek and goes: skin keeps out of it, gives way, and comes back.
+#[test]
+fn a_ball_dents_the_cheek() {
+    for (name, face) in faces().take(2) {
+        let at = |name: &str| face.anatomy.landmarks[landmarks::index(name).unwrap()].position;
+        let middle = 0.5 * at("mouth_left") + 0.3 * at("mid_cheek_left") + 0.2 * at("gonion_left");
+        let pieces = &face.anatomy.pieces;
+        let fleshy = &face.flesh.embedding.vertices;
+        // The outermost skin there.
+        let out = DVec3::new(0.75, -0.05, 0.66).normalize();
+        let offset = |v: &u32| pieces.positions[*v as usize] - middle;
+        let near = |v: &&u32| offset(v).reject_from(out).length() < 0.004;
+        let outer = fleshy.iter().filter(near).max_by(|a, b| offset(a).dot(out).total_cmp(&offset(b).dot(out)));
+        let skin = pieces.positions[*outer.unwrap() as usize];
+        let keys = [(0.0, 0.03), (0.1, 0.015), (0.15, 0.015), (0.25, 0.03)];
+        let motion = HeadMotion {
+            times_secs: keys.map(|k| k.0).to_vec(),
+            positions_m: keys.map(|k| (skin + out * k.1).to_array()).to_vec(),
+            rotations_xyzw: vec![[0.0, 0.0, 0.0, 1.0]; 4],
+        };
+        let path = HeadPath::keyed(&motion);
+        let ball = Collider { form: Form::Sphere { radius: 0.02 }, path: path.clone(), told_in: ToldIn::Head };
+        let (times, weights) = constant(face, &[], 50.0, 25);
+        let scene = Scene { colliders: vec![ball], ..Scene::default() };
+        let performance = Performance { times_secs: &times, weights: &weights, head: HeadPath::default(), scene };
+        let (mut deepest, mut dent, mut left): (f64, f64, f64) = (0.0, 0.0, 0.0);
+        let mut sink = |i: usize, vertices: &[[f32; 3]], report: &FrameReport| {
+            let center = path.at(times[i]).translation;
+            let meters = meters_from_file(&face.rig.space);
+            let depth = |&v: &u32| 0.02 - center.distance(meters * Vec3::from(vertices[v as usize]).as_dvec3());
+            deepest = fleshy.iter().map(depth).fold(deepest, f64::max);
+            (dent, left) = (dent.max(report.max_mm), report.max_mm);
+            ControlFlow::Continue(())
+        };
+        enrich(face, &performance, &EnrichOptions::default(), &mut sink, &silent).unwrap();
+        let deepest = 1000.0 * deepest;
+        println!("{name}: dented by {dent:.1} mm, {deepest:.2} mm deep in the ball; {left:.3} mm left afterwards");
+        assert!(dent > 4.0 && dent < 8.0 && deepest < 0.3 && left < 0.3, "{name}: {dent} {deepest} {left}");
     }
 }
 
