@@ -17,7 +17,8 @@
 //! the world. Backward Euler needs of the world only the place to which a node would fly without forces,
 //! `xp + h vp`, and that is turned into the frame: no fictitious forces, no error by them.
 //!
-//! Contact belongs to W: [`crate::touch`] finds planes before each solve, and again after it where points went far or deep.
+//! Contact belongs to W: [`crate::touch`] finds planes before each dynamic solve, and again after it while points are deep; the
+//! static solve keeps those of the dynamic one.
 //!
 //! Each minimum is found by quasi-Newton on a factored Laplacian that contacts brace ([`crate::brace`]), by Newton's method where that fails ([`crate::quasi`]).
 //! Solves start from an upright state and never step over a flat tet, so accepted states are upright.
@@ -317,9 +318,12 @@ impl Dynamics {
         report.elastic = self.elastic();
         if report.iterations.iter().any(|&n| n > SLOW) && self.configuration.is_unlike(&self.factored) {
             let (masses, usual) = (&self.masses, self.options.dt_secs);
-            let made = timed(&mut report.times[3], || factors(&self.system, &self.tissue, &self.touch, masses, usual))?;
-            [self.dynamic, self.rebalancing] = made;
-            self.factored = Configuration { surface: Posed::default(), ..self.configuration.clone() };
+            let made = timed(&mut report.times[3], || factors(&self.system, &self.tissue, &self.touch, masses, usual));
+            // Those of before lead to the same minimum, only slower.
+            if let Ok(made) = made {
+                [self.dynamic, self.rebalancing] = made;
+                self.factored = Configuration { surface: Posed::default(), ..self.configuration.clone() };
+            }
         }
         Ok(report)
     }

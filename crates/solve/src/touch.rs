@@ -9,6 +9,9 @@
 //! neighbors are close without touching, and so are both faces of a lip or a lid; there a place counts only if the way to
 //! it through the body is longer than [`TouchOptions::own_flesh`] and if some pose holds it apart from the point.
 //!
+//! A point cannot be deeper than it and the place have moved towards each other; what is, is another side of the same flesh met
+//! around an edge, and does not count. What is deep all the same comes out at [`TouchOptions::out_speed`].
+//!
 //! Limits: vertices against triangles, no edges against edges; overlaps deeper than [`TouchOptions::rest_reach`] in the
 //! pose are taken for none.
 

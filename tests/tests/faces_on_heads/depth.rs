@@ -29,37 +29,58 @@ impl<'a> Lips<'a> {
         Self { face, vertices, triangles }
     }
 
-    /// Straight back from each vertex of the lips, a surface that leads out is that of a lip which the vertex has entered. How
-    /// much deeper than in the artist's pose the deepest is behind it, millimeters.
+    /// How much deeper than in the artist's pose the deepest vertex of the lips is, millimeters: than it is there behind the same
+    /// triangle, or than it or a corner of the triangle is in any other.
     pub(crate) fn deeper_mm(&self, artist: &[[f32; 3]], frame: &[[f32; 3]]) -> f64 {
-        let meters = self.face.rig.space.meters_per_unit;
-        let at = |pose: &[[f32; 3]], v: u32| meters * Vec3::from(pose[v as usize]).as_dvec3();
-        let across = |pose: &[[f32; 3]], t: &[u32; 3]| {
-            let [a, b, c] = t.map(|v| at(pose, v));
-            (b - a).cross(c - a)
-        };
-        let mut normals = vec![DVec3::ZERO; artist.len()];
-        for t in &self.triangles {
-            t.iter().for_each(|&v| normals[v as usize] += across(frame, t));
-        }
+        let [own, now] = [artist, frame].map(|pose| self.entered(pose));
+        let deepest = |entered: &Vec<([u32; 3], f64)>| entered.iter().map(|(_, depth)| *depth).fold(0.0, f64::max);
+        let own_of = |v: u32| self.vertices.binary_search(&v).map_or(0.0, |i| deepest(&own[i]));
         let mut most: f64 = 0.0;
-        for &v in &self.vertices {
-            let (p, back) = (at(frame, v), -normals[v as usize].normalize_or_zero());
-            for t in self.triangles.iter().filter(|t| !t.contains(&v)) {
-                let [a, b, c] = t.map(|v| at(frame, v));
-                let normal = across(frame, t).normalize_or_zero();
-                let (slope, behind) = (normal.dot(back), normal.dot(a - p));
-                if behind <= 0.0 || slope < 0.2 || behind > slope * FAR {
-                    continue;
-                }
-                let hit = p + back * (behind / slope);
-                let inside = [(a, b), (b, c), (c, a)].iter().all(|(a, b)| (*b - *a).cross(hit - *a).dot(normal) >= 0.0);
-                let before = across(artist, t).normalize_or_zero().dot(at(artist, t[0]) - at(artist, v));
-                if inside {
-                    most = most.max(behind - before.max(0.0));
-                }
+        for (&v, now) in self.vertices.iter().zip(&now) {
+            for (t, depth) in now {
+                let around = t.iter().map(|&corner| own_of(corner)).fold(own_of(v), f64::max);
+                most = most.max(depth - around.max(self.behind(artist, v, t)));
             }
         }
         1000.0 * most
+    }
+
+    fn at(&self, pose: &[[f32; 3]], v: u32) -> DVec3 {
+        self.face.rig.space.meters_per_unit * Vec3::from(pose[v as usize]).as_dvec3()
+    }
+
+    fn across(&self, pose: &[[f32; 3]], t: &[u32; 3]) -> DVec3 {
+        let [a, b, c] = t.map(|v| self.at(pose, v));
+        (b - a).cross(c - a)
+    }
+
+    /// How far a vertex is behind the plane of a triangle.
+    fn behind(&self, pose: &[[f32; 3]], v: u32, t: &[u32; 3]) -> f64 {
+        self.across(pose, t).normalize_or_zero().dot(self.at(pose, t[0]) - self.at(pose, v))
+    }
+
+    /// Straight back from each vertex of the lips, a surface that leads out is that of a lip which the vertex has entered: those
+    /// triangles, and how far it is behind them.
+    fn entered(&self, pose: &[[f32; 3]]) -> Vec<Vec<([u32; 3], f64)>> {
+        let mut normals = vec![DVec3::ZERO; pose.len()];
+        for t in &self.triangles {
+            t.iter().for_each(|&v| normals[v as usize] += self.across(pose, t));
+        }
+        let of_vertex = |&v: &u32| {
+            let (p, back) = (self.at(pose, v), -normals[v as usize].normalize_or_zero());
+            let depth = |t: &&[u32; 3]| {
+                let normal = self.across(pose, t).normalize_or_zero();
+                let (slope, behind) = (normal.dot(back), self.behind(pose, v, t));
+                if t.contains(&v) || behind <= 0.0 || slope < 0.2 || behind > slope * FAR {
+                    return None;
+                }
+                let [a, b, c] = t.map(|v| self.at(pose, v));
+                let hit = p + back * (behind / slope);
+                let inside = [(a, b), (b, c), (c, a)].iter().all(|(a, b)| (*b - *a).cross(hit - *a).dot(normal) >= 0.0);
+                inside.then_some((**t, behind))
+            };
+            self.triangles.iter().filter_map(|t| depth(&t)).collect()
+        };
+        self.vertices.iter().map(of_vertex).collect()
     }
 }
