@@ -286,6 +286,7 @@ impl Touch {
         positions: &[DVec3],
         reach: impl Fn(&Rule) -> F + Sync,
     ) -> Vec<Place> {
+        let flat = flattened(positions);
         let by_rule = |Watched { rule, tree }: &Watched| {
             let reach = reach(rule);
             let asked: Vec<(u32, f64)> = rule.points.iter().filter_map(|&p| Some((p, reach(p)?))).collect();
@@ -293,7 +294,7 @@ impl Touch {
                 return Vec::new();
             }
             let mut tree = tree.clone();
-            tree.refit(&flattened(positions));
+            tree.refit(&flat);
             let nearest = |&(point, reach): &(u32, f64)| self.nearest(point, rule, &tree, positions, reach);
             asked.par_iter().with_min_len(64).filter_map(nearest).collect::<Vec<_>>()
         };
