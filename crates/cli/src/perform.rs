@@ -21,6 +21,9 @@ use std::time::Instant;
 /// Takes beyond this many bytes are not held in memory, which a GLB needs.
 const MAX_TAKE_BYTES: usize = 4 << 30;
 
+/// What a head endures during a tenth of the time, as a multiple of gravity: running gives 1.5, centimeters for meters 13.
+const MAX_USUAL_G: f64 = 6.0;
+
 /// See [`crate`].
 #[derive(Args)]
 pub struct Arguments {
@@ -100,6 +103,9 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
         return Err(Failure::could_not(format!("{n_frames} frames are too many for {}; {advice}", output.display())));
     }
     let head = clip.head.as_ref();
+    if let (Some(head), None) = (head, arguments.clip_args.head_unit) {
+        expect_a_living_head(head)?;
+    }
     let (scene, factors) = arguments.acting.resolve(&face, &mut content.notes, session)?;
     let performance = Performance {
         times_secs: &clip.times_secs,
@@ -152,6 +158,16 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     }
     content.notes.iter().for_each(|n| text += &format!("  note: {n}\n"));
     Ok(Report { json, text: text + &mapping_to_text(&map, &content.clip.names, &face.rig) })
+}
+
+/// Positions in centimeters, taken as meters, throw the head about as no head is, and every step takes minutes.
+fn expect_a_living_head(head: &HeadMotion) -> Result<(), Failure> {
+    let g = head.usual_acceleration() / 9.81;
+    if g <= MAX_USUAL_G {
+        return Ok(());
+    }
+    let advice = "are its positions in centimeters? then say --head-unit cm; if this is meant, --head-unit m";
+    Err(Failure::could_not(format!("the head is thrown about with {g:.0} g during a tenth of the time; {advice}")))
 }
 
 impl Arguments {

@@ -19,4 +19,4 @@ pub use qp::{QpError, QpSolution, QuadraticProgram};
 pub use sparse::{BlockMatrix, BlockPattern, ElementBlocks, Gather, NO_NODE, NodeGraph, Pattern, SparseError, Stencil};
 pub use sparse_cholesky::SparseCholesky;
 pub use svd3::{Svd3, eigen_symmetric, svd};
-pub use sweep::Sweep;
+pub use sweep::{Column, HalfColumn, Sweep, SweepSpace};

@@ -247,16 +247,18 @@ mod tests {
         compare::<1, 1>(400, 4);
     }
 
-    /// Quick solves against those of the factor, small (simplicial) and with dense columns (supernodal).
+    /// Quick solves against those of the factor: small, with dense columns (supernodal), and with branches.
     #[test]
     fn sweeps_solve_to_single_precision() {
-        for (n_nodes, reach) in [(60usize, 5), (700, 400)] {
+        for (n_nodes, reach) in [(60usize, 5), (700, 400), (900, 0)] {
             let mut seed = n_nodes as u64;
             let mut pick = |most: usize| ((random(&mut seed) + 1.0) / 2.0 * most as f64) as u32;
             let node = |v: u32| v % n_nodes as u32;
-            let stencils: Vec<Stencil> = (0..8 * n_nodes as u32)
-                .map(|k| [node(k), node(k + 1 + pick(reach)), node(k + 1 + pick(reach)), node(k + 1 + pick(reach))])
-                .collect();
+            let mut near = |k: u32| node(k + 1 + pick(reach));
+            let stencils: Vec<Stencil> = match n_nodes {
+                900 => (0..869).map(|k| [k, k + 1, k + 30, k + 31]).collect(),
+                _ => (0..8 * n_nodes as u32).map(|k| [node(k), near(k), near(k), near(k)]).collect(),
+            };
             let held: Vec<bool> = (0..n_nodes).map(|v| v % 9 == 4).collect();
             let graph = NodeGraph::prepare(&held, &[&stencils]).unwrap();
             let pattern = Arc::new(Pattern::<1>::prepare(&graph).unwrap());
@@ -271,13 +273,36 @@ mod tests {
             let mut exact = b.clone();
             factor.solve(&mut exact);
             let b: Vec<DVec3> = b.into_iter().map(DVec3::from_array).collect();
-            let (mut quick, mut space) = (vec![DVec3::NAN; n_nodes], Vec::new());
-            crate::Sweep::prepare(&factor).solve(&b, &mut quick, &mut space);
+            let (mut quick, mut space) = (vec![DVec3::NAN; n_nodes], crate::SweepSpace::default());
+            let sweep = crate::Sweep::prepare(&factor);
+            sweep.solve(&b, &mut quick, &mut space);
+            assert!(n_nodes != 900 || sweep.n_branches() > 1, "side by side is meant");
             let largest = exact.iter().flatten().fold(0.0f64, |m, v| m.max(v.abs()));
             let apart = quick.iter().zip(&exact).map(|(a, b)| a.distance(DVec3::from_array(*b))).fold(0.0, f64::max);
             assert!(apart < 1e-5 * largest, "{apart} of {largest}");
             assert!(apart > 0.0, "single precision shows");
             assert!(quick.iter().zip(&held).all(|(v, held)| !held || *v == DVec3::ZERO));
+            // A load that comes between the two ways, and a held node that takes none.
+            let nodes = [0, 4, n_nodes as u32 / 2, n_nodes as u32 - 1];
+            let columns = sweep.columns(&nodes, &nodes);
+            let load = DVec3::new(0.5, -2.0, 1.0);
+            for (k, &node) in nodes.iter().enumerate() {
+                let node = node as usize;
+                sweep.halfway(&b, &mut space);
+                assert!(space.along(&columns[k].half).distance(quick[node]) < 1e-5 * largest);
+                space.load(&columns[k].half, load);
+                let mut loaded = vec![DVec3::NAN; n_nodes];
+                sweep.finish(&mut space, &mut loaded);
+                let mut at_once = b.clone();
+                at_once[node] += load;
+                let mut expected = vec![DVec3::NAN; n_nodes];
+                sweep.solve(&at_once, &mut expected, &mut space);
+                let apart = loaded.iter().zip(&expected).map(|(a, b)| a.distance(*b)).fold(0.0, f64::max);
+                assert!(apart < 1e-5 * largest, "node {node}: {apart} of {largest}");
+                let at = f64::from(columns[k].at[k]);
+                assert!((load * at).distance(loaded[node] - quick[node]) < 1e-5 * largest);
+                assert_eq!(at == 0.0, held[node]);
+            }
         }
     }
 

@@ -4,10 +4,23 @@
 //! of L (a column, on the way back) with what is known. L is kept by rows and by columns, so that both ways only read, and
 //! all is in single precision, which halves what they read. What is solved for is first scaled to be near one, so that no
 //! digits are lost beyond those of single precision.
+//!
+//! An unknown needs nothing but its descendants in the elimination tree on the way there, nothing but its ancestors on the
+//! way back. Subtrees are gathered into branches, which run side by side; what is above them all is the trunk. How they are
+//! cut depends on the factor alone, and so do the bits of the solution.
+//!
+//! The two ways can be taken one at a time. Between them stands `y = L^-1 b`, and half columns `L^-1 e` of some nodes tell how
+//! `y`, and with it the solution, changes with loads there.
 
 use crate::sparse_cholesky::SparseCholesky;
 use glam::{DVec3, Vec3};
 use rayon::prelude::*;
+
+/// Branches, at most: enough for the threads that gain anything.
+const BRANCHES: usize = 4;
+
+/// Subtrees that are opened without gain before the search for a good cut ends.
+const PATIENCE: usize = 200;
 
 /// A list of entries for each unknown.
 #[derive(Debug, Clone, Default)]
@@ -19,13 +32,13 @@ struct Lists {
 
 impl Lists {
     /// From `(unknown, other, value)`, in the order of `others` for each unknown.
-    fn prepare(n: usize, entries: impl Iterator<Item = (u32, u32, f32)> + Clone) -> Self {
+    fn prepare(n: usize, entries: &[(u32, u32, f32)]) -> Self {
         let mut start = vec![0u32; n + 1];
-        entries.clone().for_each(|(at, _, _)| start[at as usize + 1] += 1);
+        entries.iter().for_each(|(at, _, _)| start[*at as usize + 1] += 1);
         (0..n).for_each(|i| start[i + 1] += start[i]);
         let mut next = start.clone();
         let (mut others, mut values) = (vec![0; start[n] as usize], vec![0.0; start[n] as usize]);
-        for (at, other, value) in entries {
+        for &(at, other, value) in entries {
             let place = next[at as usize] as usize;
             (others[place], values[place]) = (other, value);
             next[at as usize] += 1;
@@ -33,9 +46,9 @@ impl Lists {
         Self { start, other: others, value: values }
     }
 
-    /// `(x[i] - sum of entries times x) * scale`.
+    /// The sum of the entries of `i` times `x`.
     #[inline(always)]
-    fn remain(&self, i: usize, x: &[[f32; 4]], scale: f32) -> [f32; 4] {
+    fn sum(&self, i: usize, x: &[[f32; 4]]) -> [f32; 4] {
         let mine = self.start[i] as usize..self.start[i + 1] as usize;
         let (others, values) = (&self.other[mine.clone()], &self.value[mine]);
         let mut sums = [[0.0; 4]; 4];
@@ -49,97 +62,369 @@ impl Lists {
         for ((sum, &other), &value) in sums.iter_mut().zip(rest_others).zip(rest_values) {
             *sum = add(*sum, value, x[other as usize]);
         }
-        let mut left = x[i];
-        for k in 0..4 {
-            left[k] = (left[k] - ((sums[0][k] + sums[1][k]) + (sums[2][k] + sums[3][k]))) * scale;
-        }
-        left
+        std::array::from_fn(|k| (sums[0][k] + sums[1][k]) + (sums[2][k] + sums[3][k]))
+    }
+
+    /// `(x[i] - sum of entries times x) * scale`.
+    #[inline(always)]
+    fn remain(&self, i: usize, x: &[[f32; 4]], scale: f32) -> [f32; 4] {
+        let sum = self.sum(i, x);
+        std::array::from_fn(|k| (x[i][k] - sum[k]) * scale)
     }
 }
 
 #[inline(always)]
 fn add(sum: [f32; 4], value: f32, known: [f32; 4]) -> [f32; 4] {
-    [sum[0] + value * known[0], sum[1] + value * known[1], sum[2] + value * known[2], sum[3] + value * known[3]]
+    std::array::from_fn(|k| sum[k] + value * known[k])
 }
 
-/// `L` by rows and by columns, without its diagonal.
-#[derive(Debug, Clone)]
-pub struct Sweep {
+/// Unknowns that need no other branch.
+#[derive(Debug, Clone, Default)]
+struct Branch {
     /// Node of each unknown.
     nodes: Vec<u32>,
-    rows: Lists,
-    columns: Lists,
     inverse_diagonal: Vec<f32>,
+    /// Rows of L.
+    rows: Lists,
+    /// Rows of L of the trunk, as far as they need this branch.
+    upward: Lists,
+    /// Columns of L; unknowns of the trunk are numbered after those of the branch.
+    columns: Lists,
+}
+
+impl Branch {
+    /// `x`: a value for each unknown, then one for each of the trunk, which becomes what the trunk has to subtract.
+    fn there(&self, x: &mut [[f32; 4]]) {
+        for (i, &scale) in self.inverse_diagonal.iter().enumerate() {
+            x[i] = self.rows.remain(i, x, scale);
+        }
+        let (own, trunk) = x.split_at_mut(self.nodes.len());
+        trunk.iter_mut().enumerate().for_each(|(i, value)| *value = self.upward.sum(i, own));
+    }
+
+    /// `x`: as it came from there, then the solution on the trunk.
+    fn back(&self, x: &mut [[f32; 4]]) {
+        for (i, &scale) in self.inverse_diagonal.iter().enumerate().rev() {
+            x[i] = self.columns.remain(i, x, scale);
+        }
+    }
+}
+
+/// `L` by rows and by columns, without its diagonal, cut into branches and a trunk.
+#[derive(Debug, Clone)]
+pub struct Sweep {
+    branches: Vec<Branch>,
+    /// Its `upward` is empty: nothing is above it.
+    trunk: Branch,
+    /// Where each node is: branch, or [`TRUNK`], and unknown. Held ones are nowhere.
+    places: Vec<Option<(u32, u32)>>,
+}
+
+/// Stands for the trunk where a branch is told.
+const TRUNK: u32 = u32::MAX;
+
+/// What solves write to, kept by the caller between them. Between the two ways it holds `L^-1 b`.
+#[derive(Debug, Clone, Default)]
+pub struct SweepSpace {
+    /// Own unknowns, then those of the trunk.
+    branches: Vec<Vec<[f32; 4]>>,
+    trunk: Vec<[f32; 4]>,
+    scale: f64,
+}
+
+/// `L^-1 e` of a node: zero but for its ancestors.
+#[derive(Debug, Clone)]
+pub struct HalfColumn {
+    branch: u32,
+    own: Vec<(u32, f32)>,
+    /// First unknown of the trunk that is not zero.
+    first: usize,
+    trunk: Box<[f32]>,
+}
+
+impl HalfColumn {
+    /// Numbers that are kept.
+    pub fn n_values(&self) -> usize {
+        2 * self.own.len() + self.trunk.len()
+    }
+}
+
+/// A column of `A^-1`, whole or half.
+#[derive(Debug, Clone)]
+pub struct Column {
+    /// Values at the nodes that were asked for.
+    pub at: Box<[f32]>,
+    /// The way there.
+    pub half: HalfColumn,
 }
 
 impl Sweep {
     /// Of a factor.
     pub fn prepare(factor: &SparseCholesky<1>) -> Self {
-        let nodes = factor.nodes().to_vec();
-        let mut inverse_diagonal = vec![1.0; nodes.len()];
+        let nodes = factor.nodes();
+        let n = nodes.len();
+        let mut inverse_diagonal = vec![1.0; n];
         let mut below: Vec<(u32, u32, f32)> = Vec::new();
+        let mut tree = Tree { parent: vec![NONE; n], work: vec![1; n] };
         factor.for_entries(|row, column, value| {
             if row == column {
                 inverse_diagonal[row] = (1.0 / value) as f32;
-            } else if value != 0.0 {
+                return;
+            }
+            if tree.parent[column] == NONE {
+                tree.parent[column] = row as u32;
+            }
+            if value != 0.0 {
+                tree.work[column] += 1;
                 below.push((row as u32, column as u32, value as f32));
             }
         });
-        Self {
-            rows: Lists::prepare(nodes.len(), below.iter().copied()),
-            columns: Lists::prepare(nodes.len(), below.iter().map(|&(row, column, value)| (column, row, value))),
-            nodes,
-            inverse_diagonal,
+        let branch_of = tree.cut();
+        let n_branches = branch_of.iter().filter(|b| **b != TRUNK).max().map_or(0, |b| *b as usize + 1);
+        let mut parts = vec![Branch::default(); n_branches + 1];
+        let part = |i: u32| (branch_of[i as usize] as usize).min(n_branches);
+        let mut local = vec![0u32; n];
+        for i in 0..n {
+            let part = &mut parts[part(i as u32)];
+            local[i] = part.nodes.len() as u32;
+            part.nodes.push(nodes[i]);
+            part.inverse_diagonal.push(inverse_diagonal[i]);
         }
+        let n_trunk = parts[n_branches].nodes.len();
+        for (k, branch) in parts.iter_mut().enumerate() {
+            let n_own = branch.nodes.len();
+            let [mut rows, mut upward, mut columns] = [const { Vec::<(u32, u32, f32)>::new() }; 3];
+            for &(row, column, value) in below.iter().filter(|(_, column, _)| part(*column) == k) {
+                let (r, c) = (local[row as usize], local[column as usize]);
+                match part(row) == k {
+                    true => (rows.push((r, c, value)), columns.push((c, r, value))),
+                    false => (upward.push((r, c, value)), columns.push((c, n_own as u32 + r, value))),
+                };
+            }
+            branch.rows = Lists::prepare(n_own, &rows);
+            branch.upward = Lists::prepare(n_trunk, &upward);
+            branch.columns = Lists::prepare(n_own, &columns);
+        }
+        let trunk = parts.pop().unwrap_or_default();
+        let n_nodes = nodes.iter().map(|&node| node as usize + 1).max().unwrap_or(0);
+        let mut places = vec![None; n_nodes];
+        for (i, &node) in nodes.iter().enumerate() {
+            places[node as usize] = Some((branch_of[i], local[i]));
+        }
+        Self { branches: parts, trunk, places }
+    }
+
+    /// Parts that run side by side.
+    pub fn n_branches(&self) -> usize {
+        self.branches.len()
     }
 
     /// Bytes that a solve reads.
     pub fn n_bytes(&self) -> usize {
-        (self.rows.other.len() + self.columns.other.len()) * (size_of::<u32>() + size_of::<f32>())
+        let entries = |b: &Branch| b.rows.other.len() + b.upward.other.len() + b.columns.other.len();
+        let n: usize = self.branches.iter().chain([&self.trunk]).map(entries).sum();
+        n * (size_of::<u32>() + size_of::<f32>())
     }
 
     /// Columns of `A^-1` for some nodes, where the nodes of `at` are; zero for held ones. Four at a time.
-    pub fn columns(&self, wanted: &[u32], at: &[u32]) -> Vec<Box<[f32]>> {
-        let n_nodes = wanted.iter().chain(at).chain(&self.nodes).map(|&node| node as usize + 1).max().unwrap_or(0);
-        let mut unknown = vec![u32::MAX; n_nodes];
-        self.nodes.iter().enumerate().for_each(|(i, &node)| unknown[node as usize] = i as u32);
+    pub fn columns(&self, wanted: &[u32], at: &[u32]) -> Vec<Column> {
         let four = |wanted: &[u32]| {
-            let mut x = vec![[0.0; 4]; self.nodes.len()];
+            let place = |node: u32| self.places.get(node as usize).copied().flatten();
+            let mut space = self.space();
             for (k, &node) in wanted.iter().enumerate() {
-                if let Some(value) = x.get_mut(unknown[node as usize] as usize) {
-                    value[k] = 1.0;
+                match place(node) {
+                    Some((TRUNK, i)) => space.trunk[i as usize][k] = 1.0,
+                    Some((branch, i)) => space.branches[branch as usize][i as usize][k] = 1.0,
+                    None => (),
                 }
             }
-            there_and_back(self, &mut x);
-            let value = |k: usize, node: u32| x.get(unknown[node as usize] as usize).map_or(0.0, |value| value[k]);
-            (0..wanted.len()).map(|k| at.iter().map(|&node| value(k, node)).collect()).collect::<Vec<Box<[f32]>>>()
+            self.there(&mut space);
+            let halves = wanted.iter().enumerate().map(|(k, &node)| self.half(&space, k, place(node)));
+            let halves: Vec<HalfColumn> = halves.collect();
+            self.back(&mut space);
+            let value = |k: usize, node: u32| match place(node) {
+                Some((TRUNK, i)) => space.trunk[i as usize][k],
+                Some((branch, i)) => space.branches[branch as usize][i as usize][k],
+                None => 0.0,
+            };
+            let whole = |k: usize| at.iter().map(|&node| value(k, node)).collect();
+            halves.into_iter().enumerate().map(|(k, half)| Column { at: whole(k), half }).collect::<Vec<Column>>()
         };
         wanted.par_chunks(4).flat_map_iter(four).collect()
     }
 
-    /// `x = A^-1 b` for values at all nodes; held nodes get zero. `space` is kept by the caller between solves.
-    pub fn solve(&self, b: &[DVec3], x: &mut [DVec3], space: &mut Vec<[f32; 4]>) {
+    /// Lane `k` of what stands between the two ways.
+    fn half(&self, space: &SweepSpace, k: usize, place: Option<(u32, u32)>) -> HalfColumn {
+        let branch = place.map_or(TRUNK, |(branch, _)| branch);
+        let own = self.branches.get(branch as usize).map(|b| &space.branches[branch as usize][..b.nodes.len()]);
+        let own = own.unwrap_or_default().iter().enumerate().filter(|(_, v)| v[k] != 0.0);
+        let first = space.trunk.iter().position(|v| v[k] != 0.0).unwrap_or(space.trunk.len());
+        HalfColumn {
+            branch,
+            own: own.map(|(i, v)| (i as u32, v[k])).collect(),
+            first,
+            trunk: space.trunk[first..].iter().map(|v| v[k]).collect(),
+        }
+    }
+
+    /// `x = A^-1 b` for values at all nodes; held nodes get zero.
+    pub fn solve(&self, b: &[DVec3], x: &mut [DVec3], space: &mut SweepSpace) {
+        self.halfway(b, space);
+        self.finish(space, x);
+    }
+
+    /// The way there.
+    pub fn halfway(&self, b: &[DVec3], space: &mut SweepSpace) {
         let largest = b.iter().fold(0.0f64, |most, v| most.max(v.abs().max_element()));
-        let scale = if largest > 0.0 && largest.is_finite() { largest } else { 1.0 };
-        let inverse = 1.0 / scale;
-        space.clear();
-        space.extend(self.nodes.iter().map(|&node| {
+        space.scale = if largest > 0.0 && largest.is_finite() { largest } else { 1.0 };
+        let inverse = 1.0 / space.scale;
+        let load = |&node: &u32| {
             let b = (b[node as usize] * inverse).as_vec3();
             [b.x, b.y, b.z, 0.0]
-        }));
-        there_and_back(self, space);
+        };
+        space.branches.resize_with(self.branches.len(), Vec::new);
+        for (values, branch) in space.branches.iter_mut().zip(&self.branches) {
+            values.clear();
+            values.extend(branch.nodes.iter().map(load));
+            values.resize(branch.nodes.len() + self.trunk.nodes.len(), [0.0; 4]);
+        }
+        space.trunk.clear();
+        space.trunk.extend(self.trunk.nodes.iter().map(load));
+        self.there(space);
+    }
+
+    /// The way back, to values at all nodes; held nodes get zero.
+    pub fn finish(&self, space: &mut SweepSpace, x: &mut [DVec3]) {
+        self.back(space);
         x.fill(DVec3::ZERO);
-        for (value, &node) in space.iter().zip(&self.nodes) {
-            x[node as usize] = Vec3::new(value[0], value[1], value[2]).as_dvec3() * scale;
+        let parts = self.branches.iter().zip(&space.branches).chain([(&self.trunk, &space.trunk)]);
+        for (branch, values) in parts {
+            for (value, &node) in values.iter().zip(&branch.nodes) {
+                x[node as usize] = Vec3::new(value[0], value[1], value[2]).as_dvec3() * space.scale;
+            }
+        }
+    }
+
+    fn space(&self) -> SweepSpace {
+        let n_trunk = self.trunk.nodes.len();
+        let zeros = |b: &Branch| vec![[0.0; 4]; b.nodes.len() + n_trunk];
+        SweepSpace { branches: self.branches.iter().map(zeros).collect(), trunk: vec![[0.0; 4]; n_trunk], scale: 1.0 }
+    }
+
+    fn there(&self, space: &mut SweepSpace) {
+        self.branches.par_iter().zip(&mut space.branches).for_each(|(branch, x)| branch.there(x));
+        for (branch, x) in self.branches.iter().zip(&space.branches) {
+            for (value, less) in space.trunk.iter_mut().zip(&x[branch.nodes.len()..]) {
+                *value = std::array::from_fn(|k| value[k] - less[k]);
+            }
+        }
+        self.trunk.there(&mut space.trunk);
+    }
+
+    fn back(&self, space: &mut SweepSpace) {
+        self.trunk.back(&mut space.trunk);
+        let trunk = &space.trunk;
+        self.branches.par_iter().zip(&mut space.branches).for_each(|(branch, x)| {
+            x[branch.nodes.len()..].copy_from_slice(trunk);
+            branch.back(x);
+        });
+    }
+}
+
+impl SweepSpace {
+    /// What stands between the two ways, along a half column.
+    pub fn along(&self, half: &HalfColumn) -> DVec3 {
+        let mut sums = [[0.0; 4]; 4];
+        let (fours, rest) = half.trunk.as_chunks::<4>();
+        let (four_values, rest_values) = self.trunk[half.first..].as_chunks::<4>();
+        for (values, halves) in four_values.iter().zip(fours) {
+            (0..4).for_each(|j| sums[j] = add(sums[j], halves[j], values[j]));
+        }
+        rest_values.iter().zip(rest).for_each(|(&value, &half)| sums[0] = add(sums[0], half, value));
+        if let Some(own) = self.branches.get(half.branch as usize) {
+            half.own.iter().for_each(|&(i, half)| sums[1] = add(sums[1], half, own[i as usize]));
+        }
+        let sum = |k: usize| f64::from((sums[0][k] + sums[1][k]) + (sums[2][k] + sums[3][k])) * self.scale;
+        DVec3::new(sum(0), sum(1), sum(2))
+    }
+
+    /// Adds a load at the node of a half column.
+    pub fn load(&mut self, half: &HalfColumn, load: DVec3) {
+        let load = (load / self.scale).as_vec3();
+        let load = [load.x, load.y, load.z, 0.0];
+        for (value, &half) in self.trunk[half.first..].iter_mut().zip(&half.trunk) {
+            *value = add(*value, half, load);
+        }
+        if let Some(own) = self.branches.get_mut(half.branch as usize) {
+            half.own.iter().for_each(|&(i, half)| own[i as usize] = add(own[i as usize], half, load));
         }
     }
 }
 
-fn there_and_back(sweep: &Sweep, x: &mut [[f32; 4]]) {
-    for (i, &scale) in sweep.inverse_diagonal.iter().enumerate() {
-        x[i] = sweep.rows.remain(i, x, scale);
+/// No parent.
+const NONE: u32 = u32::MAX;
+
+/// The elimination tree: parents come after their children.
+struct Tree {
+    parent: Vec<u32>,
+    work: Vec<usize>,
+}
+
+impl Tree {
+    /// The branch of each unknown, or [`TRUNK`]: the largest subtree is opened, its root left to the trunk, as long as this
+    /// makes the trunk and the heaviest branch together lighter.
+    fn cut(&self) -> Vec<u32> {
+        let n = self.parent.len();
+        let mut below = self.work.clone();
+        let mut children: Vec<Vec<u32>> = vec![Vec::new(); n];
+        let mut roots = std::collections::BTreeSet::new();
+        for i in 0..n {
+            match self.parent[i] {
+                NONE => _ = roots.insert((below[i], i as u32)),
+                parent => {
+                    below[parent as usize] += below[i];
+                    children[parent as usize].push(i as u32);
+                }
+            }
+        }
+        let mut trunk = 0;
+        let mut best = (usize::MAX, roots.clone());
+        let mut in_vain = 0;
+        while in_vain < PATIENCE {
+            let heaviest = spread(&roots).1;
+            in_vain += 1;
+            if trunk + heaviest < best.0 {
+                best = (trunk + heaviest, roots.clone());
+                in_vain = 0;
+            }
+            let Some((_, root)) = roots.pop_last() else { break };
+            trunk += self.work[root as usize];
+            if trunk >= best.0 {
+                break;
+            }
+            roots.extend(children[root as usize].iter().map(|&c| (below[c as usize], c)));
+        }
+        let mut branch = vec![TRUNK; n];
+        for (root, of) in spread(&best.1).0 {
+            branch[root as usize] = of;
+        }
+        for i in (0..n).rev() {
+            if let (TRUNK, Some(&above)) = (branch[i], branch.get(self.parent[i] as usize)) {
+                branch[i] = above;
+            }
+        }
+        branch
     }
-    for (i, &scale) in sweep.inverse_diagonal.iter().enumerate().rev() {
-        x[i] = sweep.columns.remain(i, x, scale);
+}
+
+/// A branch for each root, heaviest first to the lightest branch, and the heaviest that comes of it.
+fn spread(roots: &std::collections::BTreeSet<(usize, u32)>) -> (Vec<(u32, u32)>, usize) {
+    let mut loads = [0; BRANCHES];
+    let mut branch = Vec::with_capacity(roots.len());
+    for &(work, root) in roots.iter().rev() {
+        let lightest = (0..BRANCHES).min_by_key(|&k| loads[k]).unwrap_or(0);
+        loads[lightest] += work;
+        branch.push((root, lightest as u32));
     }
+    (branch, loads.into_iter().max().unwrap_or(0))
 }

@@ -254,6 +254,27 @@ impl HeadMotion {
         (position, qa.slerp(qb, f))
     }
 
+    /// The acceleration that positions exceed during a tenth of the time, over 1/30 s, m/s^2. Spikes of a capture are too
+    /// short to count; a runner's head has 15.
+    pub fn usual_acceleration(&self) -> f64 {
+        const OVER_SECS: f64 = 1.0 / 30.0;
+        const MAX_SAMPLES: usize = 10_000;
+        let (Some(&first), Some(&last)) = (self.times_secs.first(), self.times_secs.last()) else { return 0.0 };
+        let span = last - first - 2.0 * OVER_SECS;
+        if !(span > 0.0) {
+            return 0.0;
+        }
+        let samples = ((span / OVER_SECS) as usize).clamp(1, MAX_SAMPLES);
+        let acceleration = |k: usize| {
+            let t = first + OVER_SECS + span * k as f64 / samples as f64;
+            let [before, here, after] = [t - OVER_SECS, t, t + OVER_SECS].map(|t| self.sample(t).0);
+            (before - 2.0 * here + after).length() / (OVER_SECS * OVER_SECS)
+        };
+        let mut all: Vec<f64> = (0..=samples).map(acceleration).collect();
+        all.sort_by(f64::total_cmp);
+        all[all.len() * 9 / 10]
+    }
+
     /// The same motion at an even rate.
     pub fn resample(&self, fps: f64) -> Result<HeadMotion, ClipError> {
         self.check()?;
@@ -307,6 +328,23 @@ mod tests {
         assert!(matches!(Clip::default().check(), Err(ClipError::Empty { .. })));
         assert!(matches!(ramp().resample(0.0), Err(ClipError::BadRate { .. })));
         assert!(matches!(ramp().resample(f64::NAN), Err(ClipError::BadRate { .. })));
+    }
+
+    #[test]
+    fn a_living_head_is_told_from_one_in_other_units() {
+        let times_secs: Vec<f64> = (0..400).map(|i| f64::from(i) / 120.0).collect();
+        // A nod of 10 cm, twice a second, with a marker lost for a sample; then in centimeters.
+        let nod = |t: f64| 0.05 * (4.0 * std::f64::consts::PI * t).sin();
+        let mut positions_m: Vec<[f64; 3]> = times_secs.iter().map(|&t| [9.0 * t, nod(t), 0.0]).collect();
+        positions_m[77][2] = 1.0;
+        let rotations_xyzw = vec![[0.0, 0.0, 0.0, 1.0]; 400];
+        let mut head = HeadMotion { times_secs, positions_m, rotations_xyzw };
+        let usual = head.usual_acceleration();
+        assert!((6.0..10.0).contains(&usual), "{usual}");
+        head.positions_m.iter_mut().flatten().for_each(|p| *p *= 100.0);
+        assert!((head.usual_acceleration() - 100.0 * usual).abs() < 1e-6 * usual);
+        head.times_secs.truncate(1);
+        assert_eq!(head.usual_acceleration(), 0.0);
     }
 
     #[test]

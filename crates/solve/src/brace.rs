@@ -7,14 +7,15 @@
 //! (L + C^T K C)^-1 g = L^-1 (g - C^T S^-1 C L^-1 g),   S = K^-1 + C L^-1 C^T
 //! ```
 //!
-//! S needs columns of `L^-1` for the nodes that carry contacts; they are kept as long as the factor, since contacts stay
-//! where they are from step to step. Where very many press, those that hang on the same node are taken as their weighted mean: less
+//! S needs columns of `L^-1` for the nodes that carry contacts. Half of such a column tells what a load there changes
+//! between the two ways of a solve ([`risorius_linalg::sweep`]), so that one solve serves for both `L^-1`. Both are kept as long
+//! as the factor, since contacts stay where they are from step to step. Where very many press, those that hang on the same node are taken as their weighted mean: less
 //! than the whole in every direction, which a preconditioner may be.
 
 use crate::contact::Contacts;
 use glam::DVec3;
 use rayon::prelude::*;
-use risorius_linalg::{Cholesky, Matrix, Sweep};
+use risorius_linalg::{Cholesky, Column, Matrix, Sweep, SweepSpace};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -34,7 +35,7 @@ pub(crate) struct Laplacian {
 struct Kept {
     /// Nodes that columns have values at.
     at: Vec<u32>,
-    columns: BTreeMap<u32, Arc<[f32]>>,
+    columns: BTreeMap<u32, Arc<Column>>,
 }
 
 /// What a pressing contact adds to the second derivative: `stiffness` times the square of `row . x`.
@@ -47,7 +48,10 @@ pub(crate) struct Brace {
 /// A Laplacian with pressing contacts.
 pub(crate) struct Braced {
     base: Arc<Laplacian>,
-    rows: Vec<Vec<(u32, DVec3)>>,
+    /// Of the nodes that carry pressing contacts.
+    columns: Vec<Arc<Column>>,
+    /// What each contact hangs on, as places in `columns`.
+    rows: Vec<Vec<(usize, DVec3)>>,
     factor: Cholesky,
 }
 
@@ -56,26 +60,21 @@ impl Laplacian {
         Self { sweep, kept: Mutex::default() }
     }
 
-    /// Entries of the inverse between some nodes, column after column. `at`: where contacts can be, ascending.
-    fn between(&self, nodes: &[u32], at: &[u32]) -> Vec<f64> {
+    /// Columns of the inverse for some nodes. `at`: where contacts can be, ascending.
+    fn columns(&self, nodes: &[u32], at: &[u32]) -> Vec<Arc<Column>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.at != at {
             *kept = Kept { at: at.to_vec(), columns: BTreeMap::new() };
         }
-        if (kept.columns.len() + nodes.len()) * at.len() > KEPT {
+        let n_kept: usize = kept.columns.values().map(|column| at.len() + column.half.n_values()).sum();
+        if n_kept + nodes.len() * at.len() > KEPT {
             kept.columns.retain(|node, _| nodes.binary_search(node).is_ok());
         }
         let missing: Vec<u32> = nodes.iter().copied().filter(|node| !kept.columns.contains_key(node)).collect();
         for (&node, column) in missing.iter().zip(self.sweep.columns(&missing, at)) {
-            kept.columns.insert(node, column.into());
+            kept.columns.insert(node, Arc::new(column));
         }
-        let places: Vec<usize> = nodes.iter().map(|node| at.binary_search(node).unwrap_or(0)).collect();
-        let mut entries = Vec::with_capacity(nodes.len() * nodes.len());
-        for node in nodes {
-            let column = &kept.columns[node];
-            entries.extend(places.iter().map(|&k| f64::from(column[k])));
-        }
-        entries
+        nodes.iter().map(|node| kept.columns[node].clone()).collect()
     }
 }
 
@@ -93,44 +92,47 @@ impl Braced {
         nodes.sort_unstable();
         nodes.dedup();
         let n = nodes.len();
-        let inverse = base.between(&nodes, contacts.nodes());
+        let at = contacts.nodes();
+        let columns = base.columns(&nodes, at);
+        let places: Vec<usize> = nodes.iter().map(|node| at.binary_search(node).unwrap_or(0)).collect();
+        let between = |column: &Arc<Column>| places.iter().map(|&k| f64::from(column.at[k])).collect();
+        let inverse: Vec<Vec<f64>> = columns.iter().map(between).collect();
         let local = |brace: &Brace| -> Vec<(usize, DVec3)> {
             brace.row.iter().map(|(node, v)| (nodes.binary_search(node).unwrap_or(0), *v)).collect()
         };
         let rows: Vec<Vec<(usize, DVec3)>> = braces.iter().map(local).collect();
         let mut s = Matrix::zeros(rows.len(), rows.len());
-        let mut columns: Vec<&mut [f64]> = s.columns_mut().collect();
-        columns.par_iter_mut().enumerate().for_each(|(j, column)| {
+        let mut of_s: Vec<&mut [f64]> = s.columns_mut().collect();
+        of_s.par_iter_mut().enumerate().for_each(|(j, column)| {
             let mut solved = vec![DVec3::ZERO; n];
             for &(node, v) in &rows[j] {
-                let of_node = &inverse[node * n..(node + 1) * n];
-                solved.iter_mut().zip(of_node).for_each(|(sum, g)| *sum += v * *g);
+                solved.iter_mut().zip(&inverse[node]).for_each(|(sum, g)| *sum += v * *g);
             }
             for (value, row) in column[j..].iter_mut().zip(&rows[j..]) {
                 *value = row.iter().map(|&(node, v)| v.dot(solved[node])).sum();
             }
             column[j] += 1.0 / braces[j].stiffness;
         });
-        drop(columns);
+        drop(of_s);
         s.mirror_lower();
         // Positive definite but for rounding; without it the Laplacian alone still leads there.
         let factor = Cholesky::factor(s).ok()?;
-        Some(Self { base: base.clone(), rows: braces.into_iter().map(|brace| brace.row).collect(), factor })
+        Some(Self { base: base.clone(), columns, rows, factor })
     }
 
-    /// The solve with `g`; `rest` is kept by the caller between solves.
-    pub(crate) fn apply(&self, g: &[DVec3], solved: &mut [DVec3], rest: &mut Vec<DVec3>, space: &mut Vec<[f32; 4]>) {
-        let sweep = &self.base.sweep;
-        sweep.solve(g, solved, space);
-        let along = |row: &Vec<(u32, DVec3)>| row.iter().map(|(node, v)| v.dot(solved[*node as usize])).sum();
+    /// The solve with `g`.
+    pub(crate) fn apply(&self, g: &[DVec3], solved: &mut [DVec3], space: &mut SweepSpace) {
+        self.base.sweep.halfway(g, space);
+        let of_nodes: Vec<DVec3> = self.columns.iter().map(|column| space.along(&column.half)).collect();
+        let along = |row: &Vec<(usize, DVec3)>| row.iter().map(|(node, v)| v.dot(of_nodes[*node])).sum();
         let mut forces: Vec<f64> = self.rows.iter().map(along).collect();
         self.factor.solve_in_place(&mut forces);
-        rest.clear();
-        rest.extend_from_slice(g);
+        let mut loads = vec![DVec3::ZERO; self.columns.len()];
         for (row, force) in self.rows.iter().zip(forces) {
-            row.iter().for_each(|(node, v)| rest[*node as usize] -= *v * force);
+            row.iter().for_each(|(node, v)| loads[*node] -= *v * force);
         }
-        sweep.solve(rest, solved, space);
+        self.columns.iter().zip(loads).for_each(|(column, load)| space.load(&column.half, load));
+        self.base.sweep.finish(space, solved);
     }
 }
 

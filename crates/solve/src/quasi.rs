@@ -15,7 +15,7 @@ use crate::memory::{Last, Memory};
 use crate::newton::{Options, Outcome, Report, solve};
 use crate::system::Problem;
 use glam::DVec3;
-use risorius_linalg::{SparseCholesky, Sweep};
+use risorius_linalg::{SparseCholesky, Sweep, SweepSpace};
 use risorius_mesh::progress::{Progress, tick};
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,13 +30,6 @@ enum Kind {
     Braced(Braced),
     /// Three unknowns per node, from [`Problem::stiffness_factor`].
     Stiffness(SparseCholesky<3>),
-}
-
-/// What solves with a factor write to.
-#[derive(Default)]
-struct Space {
-    lanes: Vec<[f32; 4]>,
-    rest: Vec<DVec3>,
 }
 
 impl Preconditioner {
@@ -60,15 +53,15 @@ impl Preconditioner {
     #[cfg(test)]
     pub(crate) fn solve(&self, g: &[DVec3]) -> Vec<DVec3> {
         let mut solved = vec![DVec3::ZERO; g.len()];
-        self.apply(g, &mut solved, &mut Space::default());
+        self.apply(g, &mut solved, &mut SweepSpace::default());
         solved
     }
 
     /// `A^-1 g`.
-    fn apply(&self, gradient: &[DVec3], solved: &mut [DVec3], space: &mut Space) {
+    fn apply(&self, gradient: &[DVec3], solved: &mut [DVec3], space: &mut SweepSpace) {
         match &self.0 {
-            Kind::Laplacian(factor) => factor.sweep.solve(gradient, solved, &mut space.lanes),
-            Kind::Braced(factor) => factor.apply(gradient, solved, &mut space.rest, &mut space.lanes),
+            Kind::Laplacian(factor) => factor.sweep.solve(gradient, solved, space),
+            Kind::Braced(factor) => factor.apply(gradient, solved, space),
             Kind::Stiffness(factor) => {
                 solved.iter_mut().zip(solve(factor, gradient)).for_each(|(to, d)| *to = -d);
             }
@@ -87,7 +80,7 @@ pub fn minimize_quasi(
 ) -> Result<Report, SolveError> {
     let mut descent = Descent::start(problem, x)?;
     let mut memory = Memory::new(x.len());
-    let mut space = Space::default();
+    let mut space = SweepSpace::default();
     let [mut d, mut solved, mut solved_before] = [(); 3].map(|()| vec![DVec3::ZERO; x.len()]);
     // How much of the last direction was taken; nothing yet.
     let mut taken = None;
