@@ -6,7 +6,7 @@ use crate::perform_scene::SceneArgs;
 use crate::pose::ClipArgs;
 use crate::rig_args::{mapping_to_json, mapping_to_text};
 use crate::session::{Failure, Report, Session};
-use crate::takes::{CACHES, FRAMES, Frames, header_of, in_file_order, shifted_head, take_writer};
+use crate::takes::{CACHES, FRAMES, Frames, expect_holdable, header_of, in_file_order, shifted_head, take_writer};
 use clap::{Args, ValueEnum};
 use glam::{DMat3, Vec3};
 use risorius_flesh::skin::meters_from_file;
@@ -101,6 +101,9 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     if !is_cache && (n_bytes > MAX_TAKE_BYTES || n_frames > MAX_TAKE_FRAMES) {
         let advice = "write .mdd, .pc2 or .npz, perform a part of the clip, or fewer frames with --fps";
         return Err(Failure::could_not(format!("{n_frames} frames are too many for {}; {advice}", output.display())));
+    }
+    if is_cache {
+        expect_holdable(output, header_of(&face.rig, output, &clip.times_secs))?;
     }
     let head = clip.head.as_ref();
     if let (Some(head), None) = (head, arguments.clip_args.head_unit) {

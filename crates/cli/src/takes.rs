@@ -8,6 +8,7 @@ use risorius_io::take_out::{TakeHeader, TakeWriter};
 use risorius_io::{mdd::MddWriter, npz::NpzWriter, pc2::Pc2Writer};
 use risorius_mesh::progress::tick;
 use risorius_rig::{Evaluator, HeadMotion, Part, Rig, Take};
+use std::io::{Seek, Write};
 use std::path::Path;
 
 /// Endings of files that hold per-frame vertices only.
@@ -122,9 +123,22 @@ pub fn header_of(rig: &Rig, path: &Path, times_secs: &[f64]) -> TakeHeader {
 
 /// A writer for the take at `path`, in the format of its ending.
 pub fn take_writer(path: &Path, header: TakeHeader) -> Result<Box<dyn TakeWriter<WholeFile>>, Failure> {
-    let format = expect_ending(path, &CACHES, "a take")?;
-    let file = WholeFile::create(path)?;
-    Ok(match format.as_str() {
+    expect_ending(path, &CACHES, "a take")?;
+    writer_to(WholeFile::create(path)?, path, header)
+}
+
+/// Finds what a point cache at `path` could not hold, before anything is computed for it.
+pub fn expect_holdable(path: &Path, header: TakeHeader) -> Result<(), Failure> {
+    expect_ending(path, &CACHES, "a take")?;
+    writer_to(std::io::Cursor::new(Vec::new()), path, header).map(drop)
+}
+
+fn writer_to<W: Write + Seek + 'static>(
+    file: W,
+    path: &Path,
+    header: TakeHeader,
+) -> Result<Box<dyn TakeWriter<W>>, Failure> {
+    Ok(match extension(path).as_str() {
         "mdd" => Box::new(MddWriter::new(file, header)?),
         "pc2" => Box::new(Pc2Writer::new(file, header)?),
         _ => Box::new(NpzWriter::new(file, header)?),

@@ -114,7 +114,7 @@ pub struct FrameReport {
     pub depth_mm: f64,
     /// The deepest rig vertex, if any.
     pub deepest: Option<u32>,
-    /// Time taken, seconds.
+    /// Time taken, with this frame's share of the rest volumes, which are made for several at once; seconds.
     pub seconds: f64,
     /// Of that: rest shapes, dynamic solves, static solves, factorizations, search for contacts.
     pub stage_secs: [f64; 5],
@@ -251,7 +251,9 @@ pub fn enrich_from(
         body = Some(restored.map_err(|source| PerformError::Checkpoint { frame, source })?);
     }
     for first in (next..n_frames).step_by(AHEAD) {
+        let start = Instant::now();
         let poses = player.poses(first..(first + AHEAD).min(n_frames))?;
+        let posing_secs = start.elapsed().as_secs_f64() / poses.len().max(1) as f64;
         for (frame, posed) in (first..).zip(poses) {
             tick(progress, "frames", frame as f32 / n_frames as f32)?;
             let start = Instant::now();
@@ -262,7 +264,7 @@ pub fn enrich_from(
             }
             let Some(body) = &body else { continue };
             let vertices = player.vertices(frame, body, &posed.configuration, &mut report);
-            report.seconds = start.elapsed().as_secs_f64();
+            report.seconds = posing_secs + start.elapsed().as_secs_f64();
             if sink(&Frame { index: frame, vertices: &vertices, report: &report, body }).is_break() {
                 return Ok(());
             }

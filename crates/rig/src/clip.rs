@@ -261,7 +261,7 @@ impl HeadMotion {
         const MAX_SAMPLES: usize = 10_000;
         let (Some(&first), Some(&last)) = (self.times_secs.first(), self.times_secs.last()) else { return 0.0 };
         let span = last - first - 2.0 * OVER_SECS;
-        if !(span > 0.0) {
+        if span.is_nan() || span <= 0.0 {
             return 0.0;
         }
         let samples = ((span / OVER_SECS) as usize).clamp(1, MAX_SAMPLES);

@@ -83,5 +83,21 @@ fn wrong_calls_say_what_is_wrong() {
     ] {
         desk.fails_with(1, &["perform", "head.face", "--clip", "clip.csv", option, value, "-o", "a.npz"], &[words]);
     }
+    desk.write("uneven.csv", "time,jawOpen\n0,0\n0.02,0.3\n0.05,0.1\n");
+    let uneven = ["perform", "head.face", "--clip", "uneven.csv", "-o", "a.pc2"];
+    desk.fails_with(1, &uneven, &["uneven frame rate", "MDD"]);
+    assert!(!desk.path("a.pc2.partial").exists(), "found before anything was computed");
     assert!(!desk.path("a.npz").exists());
+}
+
+#[test]
+fn a_head_in_centimeters_is_asked_about() {
+    let desk = desk();
+    let row = |i: usize| format!("{},{},0,{},0,0,0,0,1\n", i as f64 / 25.0, 0.1 * i as f64, 3.0 * (i as f64).sin());
+    let rows: String = (0..6).map(row).collect();
+    desk.write("cm.csv", "time,jawOpen,head_tx,head_ty,head_tz,head_qx,head_qy,head_qz,head_qw\n".to_owned() + &rows);
+    let call = ["perform", "head.face", "--clip", "cm.csv", "-o", "a.npz"];
+    desk.fails_with(1, &call, &["the head", "g during", "--head-unit cm", "--head-unit m"]);
+    let told = desk.json(&[&call[..], &["--head-unit", "cm"]].concat());
+    assert!(told["frames"][5]["max_mm"].as_f64().unwrap() > 0.1, "{told}");
 }
