@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 const USAGE: &str =
-    "usage: cargo xtask test [--full] | tidy | bench [evaluate|attenuate|face|perform] [ARGUMENT...] | pictures";
+    "usage: cargo xtask test [--full] | tidy | bench [evaluate|attenuate|face|perform|detail] [ARGUMENT...] | pictures";
 
-const BENCHES: [&str; 4] = ["evaluate", "attenuate", "face", "perform"];
+const BENCHES: [&str; 5] = ["evaluate", "attenuate", "face", "perform", "detail"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

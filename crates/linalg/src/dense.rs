@@ -23,6 +23,16 @@ impl Matrix {
         Self { n_rows, n_columns, data: vec![0.0; n_rows * n_columns] }
     }
 
+    /// A symmetric matrix, from its lower half.
+    pub fn symmetric(n: usize, value: impl Fn(usize, usize) -> f64) -> Self {
+        let mut matrix = Self::zeros(n, n);
+        for column in 0..n {
+            (column..n).for_each(|row| matrix[(row, column)] = value(row, column));
+        }
+        matrix.mirror_lower();
+        matrix
+    }
+
     /// Number of rows.
     pub fn n_rows(&self) -> usize {
         self.n_rows

@@ -7,6 +7,7 @@
 
 pub mod bounds;
 pub mod dense;
+pub mod eigen;
 pub mod qp;
 pub mod sparse;
 pub mod sparse_cholesky;

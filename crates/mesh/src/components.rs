@@ -14,6 +14,11 @@ pub struct Components {
     pub sizes: Vec<u32>,
 }
 
+/// The connected pieces of `n_vertices` vertices joined by triangles.
+pub fn of_triangles(n_vertices: usize, triangles: &[[u32; 3]]) -> Components {
+    components(n_vertices, &Polygons::from_triangles(triangles))
+}
+
 /// The connected pieces of `n_vertices` vertices joined by `faces` (all corners below `n_vertices`).
 pub fn components(n_vertices: usize, faces: &Polygons) -> Components {
     let mut parent: Vec<u32> = (0..n_vertices as u32).collect();

@@ -1,7 +1,77 @@
-//! Shortest ways along edges: Dijkstra's walk from one place, up to a length.
+//! Shortest ways along edges: Dijkstra's walk from one place, up to a length; and from many, to whichever is nearest.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+
+/// The edges of triangles, with lengths.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EdgeGraph {
+    /// Edges at vertex v: `first[v]..first[v + 1]`.
+    first: Vec<u32>,
+    ways: Vec<(u32, f64)>,
+}
+
+impl EdgeGraph {
+    /// The edges of `triangles`, whose corners are below `n_vertices`, as long as `length` says.
+    pub fn prepare(n_vertices: usize, triangles: &[[u32; 3]], length: impl Fn(u32, u32) -> f64) -> Self {
+        let mut edges: Vec<[u32; 2]> = Vec::with_capacity(6 * triangles.len());
+        for &[a, b, c] in triangles {
+            edges.extend([[a, b], [b, c], [c, a], [b, a], [c, b], [a, c]]);
+        }
+        edges.sort_unstable();
+        edges.dedup();
+        let mut first = vec![0u32; n_vertices + 1];
+        edges.iter().for_each(|[a, _]| first[*a as usize + 1] += 1);
+        (0..n_vertices).for_each(|v| first[v + 1] += first[v]);
+        Self { first, ways: edges.into_iter().map(|[a, b]| (b, length(a, b))).collect() }
+    }
+
+    /// Neighbors of a vertex, ascending, and how far they are.
+    pub fn around(&self, v: u32) -> &[(u32, f64)] {
+        &self.ways[self.first[v as usize] as usize..self.first[v as usize + 1] as usize]
+    }
+}
+
+/// The nearest of some places, along edges, for every vertex.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Nearest {
+    /// How far; infinite where no way leads.
+    pub distance: Vec<f64>,
+    /// Number of the place; `u32::MAX` where no way leads.
+    pub place: Vec<u32>,
+}
+
+impl Nearest {
+    /// No places yet.
+    pub fn nothing(n_vertices: usize) -> Self {
+        Self { distance: vec![f64::INFINITY; n_vertices], place: vec![u32::MAX; n_vertices] }
+    }
+
+    /// Adds places: vertices with numbers. Of equally near ones, that which was added first stays.
+    pub fn add(&mut self, graph: &EdgeGraph, places: impl Iterator<Item = (u32, u32)>, reach: f64) {
+        let mut heap = BinaryHeap::new();
+        for (vertex, number) in places {
+            if self.distance[vertex as usize] > 0.0 {
+                (self.distance[vertex as usize], self.place[vertex as usize]) = (0.0, number);
+                heap.push((Reverse(0u64), vertex));
+            }
+        }
+        while let Some((Reverse(bits), v)) = heap.pop() {
+            // Bits of non-negative floats sort as the floats do.
+            let distance = f64::from_bits(bits);
+            if distance > self.distance[v as usize] {
+                continue;
+            }
+            for &(w, length) in graph.around(v) {
+                let onward = distance + length;
+                if onward < self.distance[w as usize].min(reach) {
+                    (self.distance[w as usize], self.place[w as usize]) = (onward, self.place[v as usize]);
+                    heap.push((Reverse(onward.to_bits()), w));
+                }
+            }
+        }
+    }
+}
 
 /// All places that ways from `start` reach within `reach`, with the length of the shortest way. `ways` gives the places one
 /// edge away and the lengths of the edges.
@@ -32,6 +102,25 @@ pub fn within<Edges: Iterator<Item = (u32, f64)>>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_nearest_place_wins() {
+        // A strip of five squares.
+        let position = |v: u32| [f64::from(v / 2), f64::from(v % 2)];
+        let strip: Vec<[u32; 3]> = (0..10).map(|k| [k, k + 1, k + 2]).collect();
+        let far = |a: u32, b: u32| {
+            let ([ax, ay], [bx, by]) = (position(a), position(b));
+            (ax - bx).hypot(ay - by)
+        };
+        let graph = EdgeGraph::prepare(13, &strip, far);
+        let mut nearest = Nearest::nothing(13);
+        nearest.add(&graph, [(0, 7)].into_iter(), f64::INFINITY);
+        assert_eq!((nearest.distance[10], nearest.place[10]), (5.0, 7));
+        nearest.add(&graph, [(10, 8), (0, 9)].into_iter(), 2.5);
+        assert_eq!((nearest.distance[8], nearest.place[8], nearest.place[0]), (1.0, 8, 7));
+        assert_eq!((nearest.distance[4], nearest.place[4]), (2.0, 7));
+        assert_eq!((nearest.distance[12], nearest.place[12]), (f64::INFINITY, u32::MAX));
+    }
 
     #[test]
     fn the_shorter_way_counts_and_the_walk_ends_in_time() {

@@ -3,37 +3,18 @@
 //! Through the air the lips are neighbors; along the skin they are not, and what spreads from one stays on it.
 
 use risorius_anatomy::Pieces;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use risorius_mesh::{EdgeGraph, Nearest};
 
 /// The distance of every rig vertex from the nearest of the skin vertices that `begins` names, in the neutral, in meters; infinite beyond
 /// `reach` and off the skin.
 pub fn distances(pieces: &Pieces, begins: impl Fn(u32) -> bool, reach: f64) -> Vec<f64> {
-    let mut edges: Vec<[u32; 2]> = pieces.skin.iter().flat_map(|&[a, b, c]| [[a, b], [b, c], [c, a]]).collect();
-    edges.extend(edges.clone().iter().map(|&[a, b]| [b, a]));
-    edges.sort_unstable();
-    edges.dedup();
-    let mut distances = vec![f64::INFINITY; pieces.positions.len()];
-    let mut heap = BinaryHeap::new();
-    for &v in edges.iter().map(|[a, _]| a).filter(|&&v| begins(v)) {
-        distances[v as usize] = 0.0;
-        heap.push((Reverse(0u64), v));
-    }
-    while let Some((Reverse(bits), v)) = heap.pop() {
-        // Bits of non-negative floats sort as the floats do.
-        let distance = f64::from_bits(bits);
-        if distance > distances[v as usize] {
-            continue;
-        }
-        for &[_, w] in edges[edges.partition_point(|e| e[0] < v)..].iter().take_while(|e| e[0] == v) {
-            let onward = distance + pieces.positions[v as usize].distance(pieces.positions[w as usize]);
-            if onward < distances[w as usize].min(reach) {
-                distances[w as usize] = onward;
-                heap.push((Reverse(onward.to_bits()), w));
-            }
-        }
-    }
-    distances
+    let n = pieces.positions.len();
+    let length = |a: u32, b: u32| pieces.positions[a as usize].distance(pieces.positions[b as usize]);
+    let graph = EdgeGraph::prepare(n, &pieces.skin, length);
+    let mut nearest = Nearest::nothing(n);
+    let places = (0..n as u32).filter(|&v| begins(v) && !graph.around(v).is_empty());
+    nearest.add(&graph, places.map(|v| (v, 0)), reach);
+    nearest.distance
 }
 
 /// A third of the area of all skin triangles around each rig vertex, in the neutral, square meters.

@@ -1,0 +1,68 @@
+//! What can be wrong with a detail model's input.
+
+use thiserror::Error;
+
+/// What can be wrong.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum DetailError {
+    /// Something has nothing in it.
+    #[error("{what} is empty")]
+    Empty {
+        /// What.
+        what: &'static str,
+    },
+    /// A number is not one.
+    #[error("vertex {vertex} of {what} is not at a finite place; repair it (`inspect` lists all)")]
+    NotFinite {
+        /// Which mesh.
+        what: String,
+        /// Which vertex.
+        vertex: usize,
+    },
+    /// A triangle beyond the mesh.
+    #[error("triangle {triangle} has a corner beyond the {n_vertices} vertices")]
+    Corner {
+        /// Which triangle.
+        triangle: usize,
+        /// How many vertices there are.
+        n_vertices: usize,
+    },
+    /// Handles that cannot be used.
+    #[error("handle {handle} is at vertex {vertex}, which {problem}")]
+    Handle {
+        /// Which handle.
+        handle: usize,
+        /// Its vertex.
+        vertex: u32,
+        /// Why not.
+        problem: &'static str,
+    },
+    /// Numbers of things that should be equal.
+    #[error("{what}: there are {found}, {wanted} are wanted{advice}")]
+    Count {
+        /// Of what.
+        what: String,
+        /// How many there are.
+        found: usize,
+        /// How many there should be.
+        wanted: usize,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// An option out of its range.
+    #[error("{what} is {value}; it must be {wanted}")]
+    Option {
+        /// Which option.
+        what: &'static str,
+        /// Its value.
+        value: f64,
+        /// What it must be.
+        wanted: &'static str,
+    },
+    /// The shell's equations could not be solved.
+    #[error("the shell of the rest mesh cannot be solved: {0}")]
+    Shell(#[from] risorius_linalg::SparseError),
+    /// The user stopped it.
+    #[error(transparent)]
+    Cancelled(#[from] risorius_mesh::progress::Cancelled),
+}

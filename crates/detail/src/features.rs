@@ -1,0 +1,76 @@
+//! Strain gauges on the skin: edges between handles [Bickel08, sec. 5.1].
+//!
+//! `f_i = (|p_1 - p_2| - l_i) / l_i` is the relative stretch of edge i; no rigid motion changes it. The graph is given, or made:
+//! every vertex belongs to the handle that is nearest along the surface, and handles whose regions touch are joined. That is
+//! Delaunay's graph on the surface, 3 edges a handle less what the border takes: the paper's 2.7.
+
+use crate::DetailError;
+use crate::Mesh;
+use glam::DVec3;
+use risorius_mesh::{EdgeGraph, Nearest};
+use std::collections::BTreeSet;
+
+/// Edges between handles and their rest lengths.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct FeatureGraph {
+    /// Two handles each, the lower first.
+    pub edges: Vec<[u32; 2]>,
+    /// Rest lengths, in the mesh's unit.
+    pub lengths: Vec<f64>,
+}
+
+impl FeatureGraph {
+    /// Edges of the user's own; those without length are left out.
+    pub fn given(mesh: &Mesh, handles: &[u32], edges: &[[u32; 2]]) -> Result<Self, DetailError> {
+        if let Some(bad) = edges.as_flattened().iter().find(|&&h| h as usize >= handles.len()) {
+            let what = format!("a feature edge names handle {bad}");
+            let advice = " at most; count handles from 0";
+            return Err(DetailError::Count { what, found: handles.len(), wanted: *bad as usize + 1, advice });
+        }
+        Ok(Self::of(mesh, handles, edges.iter().copied().collect()))
+    }
+
+    /// Joins handles whose regions touch.
+    pub fn make(mesh: &Mesh, handles: &[u32]) -> Self {
+        let graph = EdgeGraph::prepare(mesh.n_vertices(), &mesh.triangles, |a, b| mesh.at(a).distance(mesh.at(b)));
+        let mut nearest = Nearest::nothing(mesh.n_vertices());
+        nearest.add(&graph, handles.iter().zip(0..).map(|(&v, h)| (v, h)), f64::INFINITY);
+        let mut edges = BTreeSet::new();
+        for t in &mesh.triangles {
+            let [a, b, c] = t.map(|v| nearest.place[v as usize]);
+            edges.extend([[a, b], [b, c], [c, a]].into_iter().filter(|[p, q]| p != q && (*p).max(*q) != u32::MAX));
+        }
+        Self::of(mesh, handles, edges)
+    }
+
+    fn of(mesh: &Mesh, handles: &[u32], edges: BTreeSet<[u32; 2]>) -> Self {
+        let sorted: BTreeSet<[u32; 2]> = edges.into_iter().map(|[a, b]| [a.min(b), a.max(b)]).collect();
+        let length = |[a, b]: &[u32; 2]| mesh.at(handles[*a as usize]).distance(mesh.at(handles[*b as usize]));
+        let longest = sorted.iter().map(length).fold(0.0, f64::max);
+        let edges: Vec<[u32; 2]> = sorted.into_iter().filter(|e| length(e) > 1e-9 * longest).collect();
+        Self { lengths: edges.iter().map(length).collect(), edges }
+    }
+
+    /// The mean distance between neighboring handles; a tenth of the mesh where there is one handle only.
+    pub fn spacing(&self, mesh: &Mesh) -> f64 {
+        match self.lengths.len() {
+            0 => {
+                let (low, high) =
+                    mesh.positions.iter().fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(low, high), p| {
+                        let p = glam::Vec3::from(*p).as_dvec3();
+                        (low.min(p), high.max(p))
+                    });
+                0.1 * low.distance(high)
+            }
+            n => self.lengths.iter().sum::<f64>() / n as f64,
+        }
+    }
+
+    /// The feature vector of a pose, from where the handles are.
+    pub fn strains(&self, handles: &[DVec3]) -> Vec<f32> {
+        let one = |(&[a, b], &length): (&[u32; 2], &f64)| {
+            ((handles[a as usize].distance(handles[b as usize]) - length) / length) as f32
+        };
+        self.edges.iter().zip(&self.lengths).map(one).collect()
+    }
+}

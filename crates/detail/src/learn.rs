@@ -1,0 +1,362 @@
+//! Learning: a mesh, handles and examples to a [`Detail`] [Bickel08, sec. 5].
+//!
+//! The fine displacement of an example is what it shows beyond the shell driven to the same handles, told in the local frames of that
+//! shell. The rest pose counts as an example without displacement. Either all examples are the basis and are met exactly, or
+//! a basis is chosen greedily: from the rest pose on, always the pose that is met worst, until there are enough or all are
+//! met well enough; weights then fit all examples in the least squares sense. Poses are chosen on a part of the vertices,
+//! weights are then found for all.
+//!
+//! Head motion is no strain: each pose is first laid over the rest by its handles, rigidly. So is what is played, by the same
+//! function, and the result is carried back.
+
+use crate::frames::{Fans, Frames};
+use crate::pose_space::{Influence, Model, Solver, convex, whole_distance};
+use crate::{DetailError, FeatureGraph, Mesh, Shell, ShellOptions};
+use glam::{DVec3, Vec3, Vec3A};
+use rayon::prelude::*;
+use risorius_mesh::Rigid;
+use risorius_mesh::progress::{Progress, tick};
+
+/// Vertices on which a basis is chosen, at most.
+const SAMPLED: usize = 8000;
+
+/// Poses of the mesh.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Examples {
+    /// A name for each.
+    pub names: Vec<String>,
+    /// Positions of all vertices, for each.
+    pub positions: Vec<Vec<[f32; 3]>>,
+}
+
+/// Which poses carry the model.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Fit {
+    /// All examples, exactly.
+    All,
+    /// So many, with the rest pose, chosen greedily; all examples are fitted.
+    Basis(usize),
+    /// As many as it takes to be within this distance of every vertex of every example, in the mesh's unit.
+    Tolerance(f64),
+}
+
+/// How to learn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LearnOptions {
+    /// How displacements follow from strains.
+    pub model: Model,
+    /// Which poses carry the model.
+    pub fit: Fit,
+    /// The large scale.
+    pub shell: ShellOptions,
+}
+
+impl Default for LearnOptions {
+    fn default() -> Self {
+        Self { model: Model::Wpsd, fit: Fit::All, shell: ShellOptions::default() }
+    }
+}
+
+/// A learned face.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Detail {
+    /// The face at rest.
+    pub mesh: Mesh,
+    /// The large scale.
+    pub shell: Shell,
+    /// Strain gauges.
+    pub features: FeatureGraph,
+    /// How displacements follow from strains.
+    pub model: Model,
+    /// Names of the poses of the basis; the rest pose is first.
+    pub poses: Vec<String>,
+    /// Strains of the poses, one vector each.
+    pub strains: Vec<Vec<f32>>,
+    /// Which gauges act on which vertex; empty for models that are not local.
+    pub influence: Influence,
+    /// For each vertex, one for each pose: weights of distances in local frames, or displacements from the rest for blend shapes.
+    pub weights: Vec<[f32; 3]>,
+    /// For each pose of the basis the displacement of every vertex that it was learned from, in local frames.
+    pub displacements: Vec<Vec<[f32; 3]>>,
+}
+
+/// A pose laid over the rest.
+pub(crate) struct Laid {
+    /// From the rest to where the pose is.
+    pub(crate) carried: Rigid,
+    /// Handles, laid back.
+    pub(crate) handles: Vec<DVec3>,
+    pub(crate) strains: Vec<f32>,
+}
+
+impl Laid {
+    /// Of handles in a pose; `rest`: where they are at rest.
+    pub(crate) fn new(rest: &[DVec3], handles: &[DVec3], features: &FeatureGraph) -> Self {
+        let carried = Rigid::fit(rest, handles, &vec![1.0; rest.len()]);
+        let back = carried.inverse();
+        Self { carried, handles: handles.iter().map(|&p| back.apply(p)).collect(), strains: features.strains(handles) }
+    }
+}
+
+/// Learns from examples. `features` is made when not given.
+pub fn learn(
+    mesh: Mesh,
+    handles: &[u32],
+    features: Option<FeatureGraph>,
+    examples: &Examples,
+    options: &LearnOptions,
+    progress: &Progress,
+) -> Result<Detail, DetailError> {
+    mesh.check()?;
+    crate::shell::check_handles(&mesh, handles)?;
+    check_examples(&mesh, examples)?;
+    tick(progress, "strain gauges", 0.0)?;
+    let features = features.unwrap_or_else(|| FeatureGraph::make(&mesh, handles));
+    let shell = Shell::prepare(&mesh, handles, features.spacing(&mesh), &options.shell, progress)?;
+    let influence = match options.model.is_local() {
+        true => Influence::prepare(&mesh, handles, &features),
+        false => Influence::default(),
+    };
+    let mut detail = Detail {
+        model: options.model,
+        poses: Vec::new(),
+        strains: Vec::new(),
+        weights: Vec::new(),
+        displacements: Vec::new(),
+        mesh,
+        shell,
+        features,
+        influence,
+    };
+    tick(progress, "fine displacements", 0.0)?;
+    let mut all = Training::prepare(&detail, examples, progress)?;
+    let basis = all.choose(&detail, options.fit, progress)?;
+    tick(progress, "weights", 0.0)?;
+    detail.weights = all.weights(&detail, &basis, None);
+    detail.poses = basis.iter().map(|&t| all.names[t].clone()).collect();
+    detail.strains = basis.iter().map(|&t| all.strains[t].clone()).collect();
+    detail.displacements = basis.iter().map(|&t| std::mem::take(&mut all.displacements[t])).collect();
+    Ok(detail)
+}
+
+fn check_examples(mesh: &Mesh, examples: &Examples) -> Result<(), DetailError> {
+    for (name, positions) in examples.names.iter().zip(&examples.positions) {
+        if positions.len() != mesh.n_vertices() {
+            let (found, wanted) = (positions.len(), mesh.n_vertices());
+            let advice = ", as in the rest mesh; examples must have its vertices, in its order";
+            return Err(DetailError::Count { what: format!("vertices of example '{name}'"), found, wanted, advice });
+        }
+        if let Some(vertex) = positions.iter().position(|p| !p.iter().all(|x| x.is_finite())) {
+            return Err(DetailError::NotFinite { what: format!("example '{name}'"), vertex });
+        }
+    }
+    Ok(())
+}
+
+/// All examples, the rest pose first.
+struct Training {
+    names: Vec<String>,
+    strains: Vec<Vec<f32>>,
+    /// In local frames, or from the rest for blend shapes.
+    displacements: Vec<Vec<[f32; 3]>>,
+}
+
+impl Training {
+    fn prepare(detail: &Detail, examples: &Examples, progress: &Progress) -> Result<Self, DetailError> {
+        let n = detail.mesh.n_vertices();
+        let frames = detail.frames();
+        let mut all = Self {
+            names: vec!["rest".into()],
+            strains: vec![vec![0.0; detail.features.edges.len()]],
+            displacements: vec![vec![[0.0; 3]; n]],
+        };
+        for (k, (name, positions)) in examples.names.iter().zip(&examples.positions).enumerate() {
+            tick(progress, "fine displacements", k as f32 / examples.names.len() as f32)?;
+            let (strains, displacements) = detail.extract(&frames, positions);
+            all.names.push(name.clone());
+            all.strains.push(strains);
+            all.displacements.push(displacements);
+        }
+        Ok(all)
+    }
+
+    /// The poses of the basis, the rest first.
+    fn choose(&self, detail: &Detail, fit: Fit, progress: &Progress) -> Result<Vec<usize>, DetailError> {
+        let count = self.names.len();
+        let (most, tolerance) = match fit {
+            Fit::All => return Ok((0..count).collect()),
+            Fit::Basis(n) => (n.clamp(1, count), 0.0),
+            Fit::Tolerance(t) if t > 0.0 => (count, t),
+            Fit::Tolerance(value) => {
+                return Err(DetailError::Option { what: "the tolerance", value, wanted: "positive" });
+            }
+        };
+        let n = detail.mesh.n_vertices();
+        let sampled: Vec<u32> = (0..n as u32).step_by(n.div_ceil(SAMPLED).max(1)).collect();
+        let mut basis = vec![0];
+        while basis.len() < most {
+            tick(progress, "choosing poses", basis.len() as f32 / most as f32)?;
+            let weights = self.weights(detail, &basis, Some(&sampled));
+            let errors: Vec<[f64; 2]> =
+                (0..count).into_par_iter().map(|t| self.error(detail, &basis, &sampled, &weights, t)).collect();
+            if tolerance > 0.0 && errors.iter().all(|[_, worst]| *worst <= tolerance) {
+                break;
+            }
+            let unused = (0..count).filter(|t| !basis.contains(t));
+            let Some(next) = unused.reduce(|best, t| if errors[t][0] > errors[best][0] { t } else { best }) else {
+                break;
+            };
+            if errors[next][0] == 0.0 {
+                break;
+            }
+            basis.push(next);
+        }
+        Ok(basis)
+    }
+
+    /// Sum of squared errors of an example, and the largest error of a vertex.
+    fn error(
+        &self,
+        detail: &Detail,
+        basis: &[usize],
+        sampled: &[u32],
+        weights: &[[f32; 3]],
+        example: usize,
+    ) -> [f64; 2] {
+        let strains: Vec<&[f32]> = basis.iter().map(|&t| self.strains[t].as_slice()).collect();
+        let whole = detail.shares(None, &self.strains[example], &strains);
+        let mut sum = [0.0f64; 2];
+        for (weights, &v) in weights.chunks(basis.len()).zip(sampled) {
+            let local;
+            let shares = if detail.model.is_local() {
+                local = detail.shares(Some(v as usize), &self.strains[example], &strains);
+                &local
+            } else {
+                &whole
+            };
+            let wanted = Vec3::from(self.displacements[example][v as usize]);
+            let off = f64::from((combined(weights, shares) - wanted).length());
+            sum = [sum[0] + off * off, sum[1].max(off)];
+        }
+        sum
+    }
+
+    /// Weights for all vertices, or for some.
+    fn weights(&self, detail: &Detail, basis: &[usize], some: Option<&[u32]>) -> Vec<[f32; 3]> {
+        let n = some.map_or(detail.mesh.n_vertices(), <[u32]>::len);
+        let vertex = |k: usize| some.map_or(k, |some| some[k] as usize);
+        if !detail.model.is_pose_space() {
+            // Blend shapes are the examples themselves.
+            let of = |k: usize| basis.iter().map(move |&t| self.displacements[t][vertex(k)]);
+            return (0..n).flat_map(of).collect();
+        }
+        let examples: Vec<usize> =
+            if basis.len() == self.names.len() { basis.to_vec() } else { (0..self.names.len()).collect() };
+        let solver = |distance: &dyn Fn(&[f32], &[f32]) -> f32| {
+            let pair = |&t: &usize| basis.iter().map(move |&p| f64::from(distance(&self.strains[t], &self.strains[p])));
+            Solver::prepare(&examples.iter().flat_map(pair).collect::<Vec<f64>>(), basis.len())
+        };
+        let whole = (!detail.model.is_local()).then(|| solver(&whole_distance));
+        let one = |k: usize| {
+            let v = vertex(k);
+            let local;
+            let solver = match &whole {
+                Some(whole) => whole,
+                None => {
+                    local = solver(&|f, g| detail.influence.distance(v, f, g));
+                    &local
+                }
+            };
+            let displacements: Vec<Vec3> = examples.iter().map(|&t| Vec3::from(self.displacements[t][v])).collect();
+            solver.weights(&displacements).into_iter().map(|w| w.to_array()).collect::<Vec<[f32; 3]>>()
+        };
+        (0..n).into_par_iter().with_min_len(64).flat_map_iter(one).collect()
+    }
+}
+
+impl Detail {
+    /// Where the handles are at rest.
+    pub fn rest_handles(&self) -> Vec<DVec3> {
+        self.shell.handles.iter().map(|&v| self.mesh.at(v)).collect()
+    }
+
+    /// Local frames, in which displacements are told.
+    pub(crate) fn frames(&self) -> Frames {
+        let rest: Vec<Vec3A> = self.mesh.positions.iter().map(|&p| p.into()).collect();
+        Frames::prepare(&Fans::prepare(rest.len(), &self.mesh.triangles), &rest)
+    }
+
+    /// The large scale for handles that are laid over the rest.
+    pub(crate) fn large_scale(&self, handles: &[DVec3]) -> Vec<Vec3A> {
+        let moved: Vec<DVec3> = handles.iter().zip(self.rest_handles()).map(|(p, rest)| *p - rest).collect();
+        let displaced = self.shell.displacements(&moved);
+        let mut x: Vec<Vec3A> =
+            displaced.iter().zip(0..).map(|(u, v)| (self.mesh.at(v) + *u).as_vec3().into()).collect();
+        self.shell.handles.iter().zip(handles).for_each(|(&v, p)| x[v as usize] = p.as_vec3().into());
+        x
+    }
+
+    /// The strains of a pose and what it shows beyond the large scale.
+    pub(crate) fn extract(&self, frames: &Frames, positions: &[[f32; 3]]) -> (Vec<f32>, Vec<[f32; 3]>) {
+        let handles: Vec<DVec3> =
+            self.shell.handles.iter().map(|&v| Vec3::from(positions[v as usize]).as_dvec3()).collect();
+        let laid = Laid::new(&self.rest_handles(), &handles, &self.features);
+        let back = laid.carried.inverse();
+        let laid_back = |v: usize| back.apply(Vec3::from(positions[v]).as_dvec3());
+        let n = positions.len();
+        if !self.model.is_pose_space() {
+            let one = |v: usize| (laid_back(v) - self.mesh.at(v as u32)).as_vec3().to_array();
+            return (laid.strains, (0..n).into_par_iter().map(one).collect());
+        }
+        let large = self.large_scale(&laid.handles);
+        let one = |v: usize| {
+            let d = Vec3A::from(laid_back(v).as_vec3()) - large[v];
+            frames.at(v, &large).map(|axis| axis.dot(d))
+        };
+        (laid.strains, (0..n).into_par_iter().map(one).collect())
+    }
+
+    /// What each pose of the basis counts at a vertex, or over the whole face.
+    pub(crate) fn shares(&self, vertex: Option<usize>, f: &[f32], poses: &[&[f32]]) -> Vec<f32> {
+        let even = (0..f.len()).map(|i| (i, 1.0));
+        match (self.model.is_pose_space(), vertex) {
+            (true, Some(v)) => poses.iter().map(|g| self.influence.distance(v, f, g)).collect(),
+            (true, None) => poses.iter().map(|g| whole_distance(f, g)).collect(),
+            (false, Some(v)) => convex(f, poses, self.influence.of(v)),
+            (false, None) => convex(f, poses, even),
+        }
+    }
+
+    /// The face for handles anywhere, as it is defined: what the player is tested against. Positions of all vertices.
+    pub fn by_definition(&self, handles: &[DVec3]) -> Vec<DVec3> {
+        let laid = Laid::new(&self.rest_handles(), handles, &self.features);
+        let poses: Vec<&[f32]> = self.strains.iter().map(Vec::as_slice).collect();
+        let whole = (!self.model.is_local()).then(|| self.shares(None, &laid.strains, &poses));
+        let frames = self.frames();
+        let large = self.large_scale(&laid.handles);
+        let one = |v: usize| {
+            let local;
+            let shares = match &whole {
+                Some(whole) => whole,
+                None => {
+                    local = self.shares(Some(v), &laid.strains, &poses);
+                    &local
+                }
+            };
+            let d = combined(&self.weights[v * poses.len()..(v + 1) * poses.len()], shares);
+            let here = match self.model.is_pose_space() {
+                true => {
+                    let [t, b, n] = frames.at(v, &large);
+                    Vec3::from(large[v] + t * d.x + b * d.y + n * d.z).as_dvec3()
+                }
+                false => self.mesh.at(v as u32) + d.as_dvec3(),
+            };
+            laid.carried.apply(here)
+        };
+        (0..self.mesh.n_vertices()).into_par_iter().map(one).collect()
+    }
+}
+
+fn combined(weights: &[[f32; 3]], shares: &[f32]) -> Vec3 {
+    weights.iter().zip(shares).map(|(w, s)| Vec3::from(*w) * *s).sum()
+}

@@ -1,0 +1,64 @@
+//! Wrinkles and fine detail on a face that few points drive [Bickel08].
+//!
+//! Handles (mocap markers, or points of an animation) drive a linear shell, which is the large scale ([`shell`]). Edges between
+//! neighboring handles are strain gauges ([`features`]); what examples show beyond the large scale is stored in local frames
+//! ([`frames`]) and learned as a function of the strains around each vertex ([`pose_space`]). [`learn()`] makes a [`Detail`] of examples;
+//! [`player`] plays it.
+//!
+//! Everything is in the unit and axes of the rest mesh: strains have no unit, and lengths are told as multiples of the
+//! distance between handles.
+
+pub mod blocks;
+pub mod error;
+pub mod features;
+pub mod frames;
+pub mod handles;
+pub mod laplacian;
+pub mod learn;
+pub mod player;
+pub mod pose_space;
+pub mod shell;
+pub mod synthetic;
+
+pub use error::DetailError;
+pub use features::FeatureGraph;
+pub use learn::{Detail, Examples, Fit, LearnOptions, learn};
+pub use player::Player;
+pub use pose_space::Model;
+pub use shell::{Shell, ShellOptions};
+
+/// A triangle mesh that moves: its rest state.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Mesh {
+    /// Rest positions.
+    pub positions: Vec<[f32; 3]>,
+    /// Triangles; all corners below the number of positions.
+    pub triangles: Vec<[u32; 3]>,
+}
+
+impl Mesh {
+    /// Number of vertices.
+    pub fn n_vertices(&self) -> usize {
+        self.positions.len()
+    }
+
+    /// A position in double precision.
+    pub(crate) fn at(&self, vertex: u32) -> glam::DVec3 {
+        glam::Vec3::from(self.positions[vertex as usize]).as_dvec3()
+    }
+
+    /// Finds what would make the mesh unusable.
+    pub fn check(&self) -> Result<(), DetailError> {
+        let n = self.positions.len();
+        if n == 0 || self.triangles.is_empty() {
+            return Err(DetailError::Empty { what: "the rest mesh" });
+        }
+        if let Some(v) = self.positions.iter().position(|p| !p.iter().all(|x| x.is_finite())) {
+            return Err(DetailError::NotFinite { what: "the rest mesh".into(), vertex: v });
+        }
+        if let Some(t) = self.triangles.iter().position(|t| t.iter().any(|&v| v as usize >= n)) {
+            return Err(DetailError::Corner { triangle: t, n_vertices: n });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,420 @@
+//! Plays a [`Detail`]: handles in, all vertices and normals out, in real time.
+//!
+//! Three passes over the vertices, each on all threads. First the large scale `B u_H`, where a block of neighboring vertices reads only
+//! the handles that move it by more than a hundred-thousandth of theirs; what is dropped goes to the handle that counts most, so that rows still sum to one.
+//! Then frames of the large scale, distances to the poses of the basis, and the fine displacement; in the third normals of the result.
+//! Squared differences of strains are the same for all vertices and come from a small table.
+//! Only pose-space models are played; blend shapes, which are there to be compared, are evaluated by definition.
+
+use crate::blocks::{Blocks, LANES, Lane, add_times};
+use crate::frames::{Fans, Frames};
+use crate::learn::Laid;
+use crate::{Detail, DetailError, Model};
+use glam::{DMat3, DVec3, Vec3, Vec3A};
+use rayon::prelude::*;
+
+/// Blocks that one task takes.
+const TOGETHER: usize = 64;
+
+/// Handles that move no vertex of a block by this part of their motion are left out there.
+const NEGLIGIBLE: f32 = 1e-5;
+
+/// A face ready to be played.
+pub struct Player {
+    detail_handles: Vec<DVec3>,
+    features: crate::FeatureGraph,
+    strains: Vec<Vec<f32>>,
+    n_vertices: usize,
+    /// Vertices in the order of blocks.
+    order: Vec<u32>,
+    /// Place of each vertex in that order.
+    place: Vec<u32>,
+    /// Of rest positions, in that order.
+    rest: Vec<Vec3A>,
+    /// Places of the handles.
+    handle_places: Vec<u32>,
+    fans: Fans,
+    frames: Frames,
+    basis: Blocks,
+    /// For local models; for the others all poses have one distance.
+    gauges: Option<Blocks>,
+    /// Columns are three for each pose.
+    weights: Blocks,
+}
+
+/// What a frame is written to; kept by the caller between frames.
+#[derive(Debug, Clone, Default)]
+pub struct Stage {
+    large: Vec<Vec3A>,
+    fine: Vec<Vec3A>,
+    /// Positions and normals in the order of blocks.
+    carried: Vec<[Vec3A; 2]>,
+    /// Positions of all vertices.
+    pub positions: Vec<[f32; 3]>,
+    /// Unit normals of all vertices.
+    pub normals: Vec<[f32; 3]>,
+    /// Seconds for the large scale, the fine scale with its frames, and the normals with the output.
+    pub seconds: [f64; 3],
+}
+
+impl Player {
+    /// Packs a model.
+    pub fn prepare(detail: &Detail) -> Result<Self, DetailError> {
+        if !detail.model.is_pose_space() {
+            return Err(DetailError::Empty { what: "the pose space of a blend-shape model" });
+        }
+        let n = detail.mesh.n_vertices();
+        let order = in_space(&detail.mesh.positions);
+        let mut place = vec![0u32; n];
+        order.iter().zip(0..).for_each(|(&v, k)| place[v as usize] = k);
+        let n_blocks = n.div_ceil(LANES);
+        // Beyond the last vertex the last is repeated.
+        let vertex = |block: usize, lane: usize| order[(block * LANES + lane).min(n - 1)] as usize;
+        let n_poses = detail.strains.len();
+        let weights = Blocks::pack(n_blocks, |block| {
+            let entry = |column: usize, lane| detail.weights[vertex(block, lane) * n_poses + column / 3][column % 3];
+            (0..3 * n_poses).map(|c| (c as u16, std::array::from_fn(|lane| entry(c, lane)))).collect()
+        });
+        let gauges = (detail.model == Model::Wpsd).then(|| {
+            Blocks::pack(n_blocks, |block| {
+                let mut columns = std::collections::BTreeMap::<u16, Lane>::new();
+                for lane in 0..LANES {
+                    for (gauge, weight) in detail.influence.of(vertex(block, lane)) {
+                        columns.entry(gauge as u16).or_insert([0.0; LANES])[lane] = weight;
+                    }
+                }
+                columns.into_iter().collect()
+            })
+        });
+        let basis = Blocks::pack(n_blocks, |block| packed_rows(detail, |lane| vertex(block, lane)));
+        Ok(Self {
+            detail_handles: detail.rest_handles(),
+            features: detail.features.clone(),
+            strains: detail.strains.clone(),
+            n_vertices: n,
+            rest: order.iter().map(|&v| detail.mesh.positions[v as usize].into()).collect(),
+            handle_places: detail.shell.handles.iter().map(|&v| place[v as usize]).collect(),
+            fans: Fans::prepare(n, &detail.mesh.triangles).reordered(&order),
+            frames: detail.frames().reordered(&order),
+            order,
+            place,
+            basis,
+            gauges,
+            weights,
+        })
+    }
+
+    /// Number of handles.
+    pub fn n_handles(&self) -> usize {
+        self.detail_handles.len()
+    }
+
+    /// Bytes that a frame reads of the model: large scale, fine scale with its frames, and normals.
+    pub fn n_bytes(&self) -> [usize; 3] {
+        let fine = self.weights.n_bytes() + self.frames.n_bytes() + self.gauges.as_ref().map_or(0, Blocks::n_bytes);
+        [self.basis.n_bytes() + 16 * self.n_vertices, fine, self.fans.n_bytes() + 4 * self.n_vertices]
+    }
+
+    /// The face for handles anywhere.
+    pub fn frame(&self, handles: &[DVec3], stage: &mut Stage) -> Result<(), DetailError> {
+        if handles.len() != self.n_handles() {
+            let (found, wanted) = (handles.len(), self.n_handles());
+            return Err(DetailError::Count { what: "handles".into(), found, wanted, advice: "" });
+        }
+        if let Some(handle) = handles.iter().position(|p| !p.is_finite()) {
+            return Err(DetailError::NotFinite { what: "the handles".into(), vertex: handle });
+        }
+        let start = std::time::Instant::now();
+        let laid = Laid::new(&self.detail_handles, handles, &self.features);
+        self.large_scale(&laid.handles, &mut stage.large);
+        let large = std::time::Instant::now();
+        self.fine_scale(&laid.strains, &stage.large, &mut stage.fine);
+        let fine = std::time::Instant::now();
+        let turn = DMat3::from_quat(laid.carried.rotation).as_mat3();
+        self.put_out(turn.into(), laid.carried.translation.as_vec3a(), &mut *stage);
+        stage.seconds =
+            [large - start, fine - large, fine.elapsed()].map(|span: std::time::Duration| span.as_secs_f64());
+        Ok(())
+    }
+
+    /// Detail on a mesh that moves by itself, in the vertices' own order: there is no large-scale step.
+    pub fn on(&self, moved: &[[f32; 3]], stage: &mut Stage) -> Result<(), DetailError> {
+        if moved.len() != self.n_vertices {
+            let (found, wanted) = (moved.len(), self.n_vertices);
+            return Err(DetailError::Count { what: "vertices of the animation".into(), found, wanted, advice: "" });
+        }
+        if let Some(vertex) = moved.iter().position(|p| !p.iter().all(|x| x.is_finite())) {
+            return Err(DetailError::NotFinite { what: "the animation".into(), vertex });
+        }
+        let start = std::time::Instant::now();
+        let handle = |&p: &u32| Vec3::from(moved[self.order[p as usize] as usize]).as_dvec3();
+        let handles: Vec<DVec3> = self.handle_places.iter().map(handle).collect();
+        stage.large.clear();
+        stage.large.par_extend(self.order.par_iter().map(|&v| Vec3A::from(moved[v as usize])));
+        let large = std::time::Instant::now();
+        self.fine_scale(&self.features.strains(&handles), &stage.large, &mut stage.fine);
+        let fine = std::time::Instant::now();
+        self.put_out(glam::Mat3A::IDENTITY, Vec3A::ZERO, &mut *stage);
+        stage.seconds =
+            [large - start, fine - large, fine.elapsed()].map(|span: std::time::Duration| span.as_secs_f64());
+        Ok(())
+    }
+
+    fn large_scale(&self, handles: &[DVec3], large: &mut Vec<Vec3A>) {
+        let moved: Vec<Vec3> =
+            handles.iter().zip(&self.detail_handles).map(|(p, rest)| (*p - *rest).as_vec3()).collect();
+        large.resize(self.n_vertices, Vec3A::ZERO);
+        let tasks = large.par_chunks_mut(TOGETHER * LANES).zip(self.rest.par_chunks(TOGETHER * LANES));
+        tasks.enumerate().for_each(|(task, (large, rest))| {
+            let blocks = large.chunks_mut(LANES).zip(rest.chunks(LANES));
+            for (block, (large, rest)) in (task * TOGETHER..).zip(blocks) {
+                let sums = driven(&self.basis, block, &moved);
+                for (lane, (x, rest)) in large.iter_mut().zip(rest).enumerate() {
+                    *x = *rest + Vec3A::new(sums[0][lane], sums[1][lane], sums[2][lane]);
+                }
+            }
+        });
+        self.handle_places.iter().zip(handles).for_each(|(&place, p)| large[place as usize] = p.as_vec3a());
+    }
+
+    fn fine_scale(&self, strains: &[f32], large: &[Vec3A], fine: &mut Vec<Vec3A>) {
+        let n_poses = self.strains.len();
+        // Squared differences of strains: gauge after gauge, all poses.
+        let square = |i: usize, p: usize| (strains[i] - self.strains[p][i]) * (strains[i] - self.strains[p][i]);
+        let squares: Vec<f32> = (0..strains.len() * n_poses).map(|k| square(k / n_poses, k % n_poses)).collect();
+        let whole: Vec<f32> = self.strains.iter().map(|g| crate::pose_space::whole_distance(strains, g)).collect();
+        fine.resize(self.n_vertices, Vec3A::ZERO);
+        fine.par_chunks_mut(TOGETHER * LANES).enumerate().for_each(|(task, fine)| {
+            let mut distances = vec![[0.0; LANES]; n_poses];
+            for (block, fine) in (task * TOGETHER..).zip(fine.chunks_mut(LANES)) {
+                match &self.gauges {
+                    Some(gauges) => local_distances(gauges, block, &squares, &mut distances),
+                    None => distances.iter_mut().zip(&whole).for_each(|(lane, d)| *lane = [*d; LANES]),
+                }
+                let d = displaced(&self.weights, block, &distances);
+                in_frames(&self.frames, block * LANES, large, &d, fine);
+            }
+        });
+    }
+
+    /// Normals in the order of blocks, whose neighbors are at hand; then everything in the vertices' own.
+    fn put_out(&self, turn: glam::Mat3A, shift: Vec3A, stage: &mut Stage) {
+        let (fine, fans) = (&stage.fine, &self.fans);
+        stage.carried.resize(self.n_vertices, [Vec3A::ZERO; 2]);
+        stage.carried.par_chunks_mut(TOGETHER * LANES).enumerate().for_each(|(task, carried)| {
+            for (block, carried) in (task * TOGETHER..).zip(carried.chunks_mut(LANES)) {
+                put_upright(fans, block * LANES, fine, (&turn, shift), carried);
+            }
+        });
+        let carried = &stage.carried;
+        stage.positions.resize(self.n_vertices, [0.0; 3]);
+        stage.normals.resize(self.n_vertices, [0.0; 3]);
+        let outs = stage.positions.par_chunks_mut(TOGETHER * LANES).zip(stage.normals.par_chunks_mut(TOGETHER * LANES));
+        outs.zip(self.place.par_chunks(TOGETHER * LANES)).for_each(|((positions, out), places)| {
+            for ((position, normal), &place) in positions.iter_mut().zip(out).zip(places) {
+                let [p, n] = carried[place as usize];
+                (*position, *normal) = (p.into(), n.into());
+            }
+        });
+    }
+}
+
+/// Columns of the shell's basis for a block, without those that hardly count.
+fn packed_rows(detail: &Detail, vertex: impl Fn(usize) -> usize) -> Vec<(u16, Lane)> {
+    let mut columns: Vec<(u16, Lane)> = Vec::new();
+    let mut left = [1.0f32; LANES];
+    for (handle, basis) in detail.shell.basis.iter().enumerate() {
+        let lane: Lane = std::array::from_fn(|lane| basis[vertex(lane)]);
+        if lane.iter().any(|b| b.abs() > NEGLIGIBLE) {
+            left.iter_mut().zip(&lane).for_each(|(l, b)| *l -= b);
+            columns.push((handle as u16, lane));
+        }
+    }
+    for (lane, left) in left.into_iter().enumerate() {
+        let most = columns.iter_mut().max_by(|a, b| a.1[lane].abs().total_cmp(&b.1[lane].abs()));
+        if let Some((_, values)) = most {
+            values[lane] += left;
+        }
+    }
+    columns
+}
+
+/// Makes of a function one that uses wide registers where the processor has them: several times as fast, and the same numbers.
+macro_rules! widest {
+    ($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? $body:block) => {
+        $(#[$doc])*
+        fn $name($($argument: $type),*) $(-> $result)? {
+            #[inline(always)]
+            fn any($($argument: $type),*) $(-> $result)? $body
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx2")]
+                fn wide($($argument: $type),*) $(-> $result)? {
+                    any($($argument),*)
+                }
+                if std::arch::is_x86_feature_detected!("avx2") {
+                    // SAFETY: the processor has these instructions.
+                    return unsafe { wide($($argument),*) };
+                }
+            }
+            any($($argument),*)
+        }
+    };
+}
+
+widest! {
+    /// `B u` of a block.
+    fn driven(basis: &Blocks, block: usize, moved: &[Vec3]) -> [Lane; 3] {
+        let mut sums = [[0.0; LANES]; 3];
+        basis.for_columns(block, |handle, scale, values| {
+            add_times(&mut sums, values, (moved[handle] * scale).to_array());
+        });
+        sums
+    }
+}
+
+widest! {
+    /// Distances of all poses for a block.
+    fn local_distances(gauges: &Blocks, block: usize, squares: &[f32], distances: &mut [Lane]) {
+        let n_poses = distances.len();
+        distances.iter_mut().for_each(|lane| *lane = [0.0; LANES]);
+        gauges.for_columns(block, |gauge, scale, values| {
+            let weights: Lane = values.map(|v| f32::from(v) * scale);
+            for (sum, &square) in distances.iter_mut().zip(&squares[gauge * n_poses..(gauge + 1) * n_poses]) {
+                sum.iter_mut().zip(&weights).for_each(|(s, w)| *s += w * square);
+            }
+        });
+        distances.iter_mut().flatten().for_each(|d| *d = d.sqrt());
+    }
+}
+
+widest! {
+    /// Fine displacements of a block, in local frames.
+    fn displaced(weights: &Blocks, block: usize, distances: &[Lane]) -> [Lane; 3] {
+        let mut sums = [[0.0; LANES]; 3];
+        weights.for_columns(block, |column, scale, values| {
+            let sum = &mut sums[column % 3];
+            for ((s, &w), d) in sum.iter_mut().zip(values).zip(&distances[column / 3]) {
+                *s += f32::from(w) * scale * d;
+            }
+        });
+        sums
+    }
+}
+
+/// Squared lengths that can be divided by without leaving the range of f32.
+const USUAL: std::ops::Range<f32> = 1e-30..1e30;
+
+widest! {
+    /// Adds displacements in local frames to a block of the large scale. As [`Frames::at`], for all lanes at once.
+    fn in_frames(frames: &Frames, first: usize, large: &[Vec3A], d: &[Lane; 3], fine: &mut [Vec3A]) {
+        let [mut a, mut b, mut out] = [[[1.0f32; LANES]; 3]; 3];
+        for lane in 0..fine.len() {
+            let edges = frames.edges(first + lane, large);
+            for k in 0..3 {
+                (a[k][lane], b[k][lane]) = (edges[0][k], edges[1][k]);
+            }
+        }
+        let mut usual = true;
+        for i in 0..LANES {
+            let [ax, ay, az, bx, by, bz] = [a[0][i], a[1][i], a[2][i], b[0][i], b[1][i], b[2][i]];
+            let [nx, ny, nz] = [ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx];
+            let (n2, a2) = (nx * nx + ny * ny + nz * nz, ax * ax + ay * ay + az * az);
+            let (rn, ra) = (1.0 / n2.sqrt(), 1.0 / a2.sqrt());
+            // The first edge is at a right angle to the normal by its making.
+            let ([nx, ny, nz], [tx, ty, tz]) = ([nx * rn, ny * rn, nz * rn], [ax * ra, ay * ra, az * ra]);
+            let [ux, uy, uz] = [ny * tz - nz * ty, nz * tx - nx * tz, nx * ty - ny * tx];
+            let [dt, du, dn] = [d[0][i], d[1][i], d[2][i]];
+            out[0][i] = tx * dt + ux * du + nx * dn;
+            out[1][i] = ty * dt + uy * du + ny * dn;
+            out[2][i] = tz * dt + uz * du + nz * dn;
+            usual &= (n2 > USUAL.start) & (n2 < USUAL.end) & (a2 > USUAL.start) & (a2 < USUAL.end);
+        }
+        for (lane, fine) in fine.iter_mut().enumerate() {
+            let offset = match usual {
+                true => Vec3A::new(out[0][lane], out[1][lane], out[2][lane]),
+                false => {
+                    let [t, u, n] = frames.at(first + lane, large);
+                    t * d[0][lane] + u * d[1][lane] + n * d[2][lane]
+                }
+            };
+            *fine = large[first + lane] + offset;
+        }
+    }
+}
+
+widest! {
+    /// Normals and positions of a block, carried to where the head is.
+    fn put_upright(fans: &Fans, first: usize, fine: &[Vec3A], carry: (&glam::Mat3A, Vec3A), out: &mut [[Vec3A; 2]]) {
+        let mut sums = [[1.0f32; LANES]; 3];
+        for lane in 0..out.len() {
+            let sum = fans.area_normal(first + lane, fine);
+            (0..3).for_each(|k| sums[k][lane] = sum[k]);
+        }
+        let mut usual = true;
+        for i in 0..LANES {
+            let square = sums[0][i] * sums[0][i] + sums[1][i] * sums[1][i] + sums[2][i] * sums[2][i];
+            let inverse = 1.0 / square.sqrt();
+            sums.iter_mut().for_each(|sum| sum[i] *= inverse);
+            usual &= (square > USUAL.start) & (square < USUAL.end);
+        }
+        for (lane, out) in out.iter_mut().enumerate() {
+            let normal = match usual {
+                true => Vec3A::new(sums[0][lane], sums[1][lane], sums[2][lane]),
+                false => fans.normal(first + lane, fine),
+            };
+            *out = [*carry.0 * fine[first + lane] + carry.1, *carry.0 * normal];
+        }
+    }
+}
+
+/// Vertices along a curve that fills space without jumps, so that neighbors in the list are neighbors in space and most neighbors in
+/// space are near in the list.
+fn in_space(positions: &[[f32; 3]]) -> Vec<u32> {
+    let low = positions.iter().fold(Vec3::INFINITY, |low, p| low.min(Vec3::from(*p)));
+    let high = positions.iter().fold(Vec3::NEG_INFINITY, |high, p| high.max(Vec3::from(*p)));
+    let size = (high - low).max_element().max(f32::MIN_POSITIVE);
+    let cell = |p: &[f32; 3]| ((Vec3::from(*p) - low) / size * 1023.0).to_array().map(|c| c as u32);
+    let codes: Vec<u32> = positions.par_iter().map(|p| hilbert(cell(p))).collect();
+    let mut order: Vec<u32> = (0..positions.len() as u32).collect();
+    order.par_sort_by_key(|&v| (codes[v as usize], v));
+    order
+}
+
+/// Place of a cell (10 bits a side) on Hilbert's curve [Skilling04].
+fn hilbert(mut x: [u32; 3]) -> u32 {
+    let mut bit = 1 << 9;
+    while bit > 1 {
+        for k in 0..3 {
+            if x[k] & bit != 0 {
+                x[0] ^= bit - 1;
+            } else {
+                let swap = (x[0] ^ x[k]) & (bit - 1);
+                x[0] ^= swap;
+                x[k] ^= swap;
+            }
+        }
+        bit >>= 1;
+    }
+    x[1] ^= x[0];
+    x[2] ^= x[1];
+    let flip = (1..10).filter(|b| x[2] >> b & 1 == 1).fold(0, |flip, b| flip ^ ((1 << b) - 1));
+    let x = x.map(|x| x ^ flip);
+    (0..10).rev().fold(0, |code, b| code << 3 | (x[0] >> b & 1) << 2 | (x[1] >> b & 1) << 1 | (x[2] >> b & 1))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_curve_goes_everywhere_step_by_step() {
+        // All cells of a corner of 8 x 8 x 8, which the curve fills first.
+        let mut cells: Vec<(u32, [u32; 3])> =
+            (0..512).map(|k| [k & 7, k >> 3 & 7, k >> 6]).map(|cell| (super::hilbert(cell), cell)).collect();
+        cells.sort_unstable();
+        assert!(cells.iter().zip(0..).all(|((code, _), k)| *code == k));
+        for pair in cells.windows(2) {
+            let far: u32 = (0..3).map(|k| pair[0].1[k].abs_diff(pair[1].1[k])).sum();
+            assert_eq!(far, 1, "{pair:?}");
+        }
+    }
+}

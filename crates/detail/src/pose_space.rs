@@ -1,0 +1,190 @@
+//! Fine displacements as functions of strain [Bickel08, sec. 5.2 and 5.3].
+//!
+//! ```text
+//! PSD    d(f)   = sum_j w_j   |f - f_j|                                                  eq. 2
+//! WPSD   d_v(f) = sum_j w_v,j |f - f_j|_v,   |f - f_j|_v^2 = sum_i a_v,i (f_i - f_j,i)^2   eq. 3 and 5
+//! ```
+//!
+//! The weights `a_v,i` of strain gauges fall off with the detour from the vertex over the gauge's ends. The paper lets
+//! `exp(-beta (L - l))` end at 0.025 with one beta for all; here beta is the largest for which at most 16 gauges act on the vertex, and 0.025 is
+//! subtracted before weights are made to sum to one. So a dense patch of handles does not starve the rest, and no weight jumps from one
+//! vertex to the next.
+//!
+//! Two poses may strain the surroundings of a vertex alike and displace it differently. The matrix of distances is then
+//! singular; solutions are by its eigenvectors without those of eigenvalues that are zero, so such poses get their mean.
+
+use crate::{FeatureGraph, Mesh};
+use glam::Vec3;
+use rayon::prelude::*;
+
+/// Gauges that act on a vertex, at most.
+pub const MAX_GAUGES: usize = 16;
+
+/// Weights end here.
+const LEAST: f64 = 0.025;
+
+/// Eigenvalues below this part of the largest are zero.
+const RANK: f64 = 1e-6;
+
+/// How fine displacements follow from strains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Model {
+    /// Distances of poses count around each vertex.
+    Wpsd,
+    /// Distances of poses count over the whole face.
+    Psd,
+    /// Examples blended, convexly, around each vertex; no large scale. For comparison.
+    LocalBlendshapes,
+    /// Examples blended, convexly, over the whole face; no large scale. For comparison.
+    GlobalBlendshapes,
+}
+
+impl Model {
+    /// Whether each vertex has strains of its own.
+    pub fn is_local(self) -> bool {
+        matches!(self, Self::Wpsd | Self::LocalBlendshapes)
+    }
+
+    /// Whether detail is put on a large scale, rather than examples blended.
+    pub fn is_pose_space(self) -> bool {
+        matches!(self, Self::Wpsd | Self::Psd)
+    }
+}
+
+/// Which gauges act on each vertex, and how much.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Influence {
+    /// Numbers of gauges; those without weight are 0.
+    pub gauges: Vec<[u16; MAX_GAUGES]>,
+    /// Weights, sum one; zeros at the end.
+    pub weights: Vec<[f32; MAX_GAUGES]>,
+}
+
+impl Influence {
+    /// By the rest distances of vertices and handles.
+    pub fn prepare(mesh: &Mesh, handles: &[u32], features: &FeatureGraph) -> Self {
+        let places: Vec<glam::DVec3> = handles.iter().map(|&v| mesh.at(v)).collect();
+        let one = |v: u32| {
+            let here = mesh.at(v);
+            let far: Vec<f64> = places.iter().map(|p| p.distance(here)).collect();
+            let detour = |([a, b], l): (&[u32; 2], &f64)| (far[*a as usize] + far[*b as usize] - l).max(0.0);
+            let edges = features.edges.iter().zip(&features.lengths);
+            let mut detours: Vec<(f64, u16)> = edges.map(detour).zip(0..).collect();
+            detours.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            weighted(&detours)
+        };
+        let (gauges, weights) = (0..mesh.n_vertices() as u32).into_par_iter().with_min_len(256).map(one).unzip();
+        Self { gauges, weights }
+    }
+
+    /// Gauges that act on a vertex, with their weights.
+    pub fn of(&self, vertex: usize) -> impl Iterator<Item = (usize, f32)> + Clone {
+        let all = self.gauges[vertex].iter().zip(&self.weights[vertex]);
+        all.take_while(|(_, w)| **w > 0.0).map(|(g, w)| (*g as usize, *w))
+    }
+
+    /// `|f - g|_v`.
+    pub fn distance(&self, vertex: usize, f: &[f32], g: &[f32]) -> f32 {
+        self.of(vertex).map(|(i, a)| a * (f[i] - g[i]) * (f[i] - g[i])).sum::<f32>().sqrt()
+    }
+}
+
+/// Of detours in ascending order. The scale is the detour of the first that does not act.
+fn weighted(detours: &[(f64, u16)]) -> ([u16; MAX_GAUGES], [f32; MAX_GAUGES]) {
+    let (mut gauges, mut weights) = ([0; MAX_GAUGES], [0.0; MAX_GAUGES]);
+    let Some(last) = detours.last() else { return (gauges, weights) };
+    let scale = detours.get(MAX_GAUGES).unwrap_or(last).0;
+    let beta = if scale > 0.0 { -LEAST.ln() / scale } else { 0.0 };
+    let raw: Vec<f64> = detours.iter().take(MAX_GAUGES).map(|(d, _)| ((-beta * d).exp() - LEAST).max(0.0)).collect();
+    let sum: f64 = raw.iter().sum();
+    for (k, (raw, (_, gauge))) in raw.iter().zip(detours).enumerate() {
+        let weight = if sum > 0.0 { raw / sum } else { 1.0 / detours.len().min(MAX_GAUGES) as f64 };
+        if weight as f32 > 0.0 {
+            (gauges[k], weights[k]) = (*gauge, weight as f32);
+        }
+    }
+    (gauges, weights)
+}
+
+/// `|f - g|` over the whole face, scaled as weights that sum to one scale the local one.
+pub fn whole_distance(f: &[f32], g: &[f32]) -> f32 {
+    let sum: f64 = f.iter().zip(g).map(|(a, b)| f64::from(a - b).powi(2)).sum();
+    (sum / f.len().max(1) as f64).sqrt() as f32
+}
+
+/// Weights that fit displacements of all examples (rows of `distances`, T x P) by a basis of P poses (columns), in the least squares
+/// sense; exactly where that is possible.
+pub struct Solver {
+    n_basis: usize,
+    /// P x T, row after row: weights from displacements.
+    inverse: Vec<f64>,
+}
+
+impl Solver {
+    /// `distances`: row after row.
+    pub fn prepare(distances: &[f64], n_basis: usize) -> Self {
+        let n_examples = distances.len() / n_basis.max(1);
+        let at = |t: usize, p: usize| distances[t * n_basis + p];
+        let is_square = n_examples == n_basis;
+        let normal = |a: usize, b: usize| match is_square {
+            true => 0.5 * (at(a, b) + at(b, a)),
+            false => (0..n_examples).map(|t| at(t, a) * at(t, b)).sum(),
+        };
+        let mut matrix: Vec<f64> = (0..n_basis * n_basis).map(|k| normal(k / n_basis, k % n_basis)).collect();
+        let vectors = risorius_linalg::eigen::symmetric(n_basis, &mut matrix);
+        let values: Vec<f64> = (0..n_basis).map(|k| matrix[k * n_basis + k]).collect();
+        let largest = values.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+        let cutoff = largest * if is_square { RANK } else { RANK * RANK };
+        let inverted: Vec<f64> = values.iter().map(|&v| if v.abs() > cutoff { 1.0 / v } else { 0.0 }).collect();
+        let q = |row: usize, k: usize| vectors[row * n_basis + k];
+        let pseudo = |a: usize, b: usize| (0..n_basis).map(|k| q(a, k) * inverted[k] * q(b, k)).sum::<f64>();
+        let inverse = match is_square {
+            true => (0..n_basis * n_basis).map(|k| pseudo(k / n_basis, k % n_basis)).collect(),
+            false => {
+                let small: Vec<f64> = (0..n_basis * n_basis).map(|k| pseudo(k / n_basis, k % n_basis)).collect();
+                let entry = |p: usize, t: usize| (0..n_basis).map(|b| small[p * n_basis + b] * at(t, b)).sum();
+                (0..n_basis * n_examples).map(|k| entry(k / n_examples, k % n_examples)).collect()
+            }
+        };
+        Self { n_basis, inverse }
+    }
+
+    /// Weights of the basis for displacements of the examples.
+    pub fn weights(&self, displacements: &[Vec3]) -> Vec<Vec3> {
+        let row = |p: usize| &self.inverse[p * displacements.len()..(p + 1) * displacements.len()];
+        let one = |p: usize| row(p).iter().zip(displacements).map(|(&w, d)| d.as_dvec3() * w).sum::<glam::DVec3>();
+        (0..self.n_basis).map(|p| one(p).as_vec3()).collect()
+    }
+}
+
+/// The convex combination of `poses` that comes nearest to `f`: gauges with weights `a`. Few poses: by active sets.
+pub fn convex(f: &[f32], poses: &[&[f32]], gauges: impl Iterator<Item = (usize, f32)> + Clone) -> Vec<f32> {
+    let n = poses.len();
+    // Minimize |sum c_j (f_j - f)|^2 over the simplex: Gram's matrix of differences.
+    let dot = |a: usize, b: usize| -> f64 {
+        gauges.clone().map(|(i, w)| f64::from(w) * f64::from(poses[a][i] - f[i]) * f64::from(poses[b][i] - f[i])).sum()
+    };
+    let gram: Vec<f64> = (0..n * n).map(|k| if k / n <= k % n { dot(k / n, k % n) } else { 0.0 }).collect();
+    let gram = |a: usize, b: usize| gram[a.min(b) * n + a.max(b)];
+    let scale = (0..n).map(|k| gram(k, k)).fold(f64::MIN_POSITIVE, f64::max);
+    let nearest = (0..n).min_by(|&a, &b| gram(a, a).total_cmp(&gram(b, b)));
+    let Some(nearest) = nearest else { return Vec::new() };
+    let mut c = vec![0.0; n];
+    c[nearest] = 1.0;
+    // Towards or away from one pose at a time, with the best step: slow near the end, but each step is right [Guelat86].
+    for _ in 0..64 * n {
+        let slope: Vec<f64> = (0..n).map(|a| (0..n).map(|b| gram(a, b) * c[b]).sum()).collect();
+        let value: f64 = slope.iter().zip(&c).map(|(s, c)| s * c).sum();
+        let to = (0..n).min_by(|&a, &b| slope[a].total_cmp(&slope[b])).unwrap_or(0);
+        let off = (0..n).filter(|&k| c[k] > 0.0).max_by(|&a, &b| slope[a].total_cmp(&slope[b])).unwrap_or(to);
+        if to == off || slope[off] - slope[to] <= 1e-9 * (value + 1e-6 * scale) {
+            break;
+        }
+        let curvature = gram(to, to) - 2.0 * gram(to, off) + gram(off, off);
+        let full = if curvature > 0.0 { (slope[off] - slope[to]) / curvature } else { f64::INFINITY };
+        let step = full.min(c[off]);
+        c[to] += step;
+        c[off] = if step == c[off] { 0.0 } else { c[off] - step };
+    }
+    c.into_iter().map(|c| c as f32).collect()
+}

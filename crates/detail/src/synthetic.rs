@@ -1,0 +1,98 @@
+//! Wrinkles that are known: a generator for tests, benchmarks and demonstrations.
+//!
+//! Skin that is pressed together folds across the direction of the pressure [Wu96]. Green's strain of every triangle, averaged over
+//! vertices and smoothed, is read along two fixed directions on the face; where it is negative, ripples of a fixed phase rise in proportion, level
+//! and upright ones by themselves, with crests higher than troughs are deep. Strain is taken from the whole surface, not from handles: what learns it must
+//! find it from what it knows.
+
+use crate::Mesh;
+use crate::frames::Fans;
+use glam::{Mat3A, Vec3A};
+use rayon::prelude::*;
+use risorius_mesh::EdgeGraph;
+
+/// Strain that folds nothing.
+const SLACK: f32 = 0.02;
+
+/// Height of a ripple over its length, for each unit of strain beyond the slack; and at most.
+const STEEP: [f32; 2] = [0.9, 0.16];
+
+/// Rounds of smoothing strain.
+const SMOOTH: usize = 12;
+
+/// A mesh on which wrinkles are generated.
+pub struct Wrinkles<'a> {
+    rest: &'a Mesh,
+    fans: Fans,
+    graph: EdgeGraph,
+    wavelength: f32,
+}
+
+impl<'a> Wrinkles<'a> {
+    /// Ripples of this length on a mesh.
+    pub fn prepare(rest: &'a Mesh, wavelength: f32) -> Self {
+        let n = rest.n_vertices();
+        let graph = EdgeGraph::prepare(n, &rest.triangles, |_, _| 1.0);
+        Self { rest, fans: Fans::prepare(n, &rest.triangles), graph, wavelength }
+    }
+
+    /// A pose with its wrinkles.
+    pub fn on(&self, posed: &[[f32; 3]]) -> Vec<[f32; 3]> {
+        let rest: Vec<Vec3A> = self.rest.positions.iter().map(|&p| p.into()).collect();
+        let posed: Vec<Vec3A> = posed.iter().map(|&p| p.into()).collect();
+        let strain = self.strain(&rest, &posed);
+        let one = |v: usize| {
+            let normal = self.fans.normal(v, &rest);
+            let height: f32 =
+                [Vec3A::Y, Vec3A::X].map(|axis| self.height(&strain[v], normal, rest[v], axis)).iter().sum();
+            (posed[v] + self.fans.normal(v, &posed) * height).to_array()
+        };
+        (0..posed.len()).into_par_iter().with_min_len(512).map(one).collect()
+    }
+
+    /// Of the ripples that follow each other along an axis.
+    fn height(&self, strain: &Mat3A, normal: Vec3A, rest: Vec3A, axis: Vec3A) -> f32 {
+        let Some(along) = (axis - normal * normal.dot(axis)).try_normalize() else { return 0.0 };
+        let pressed = -along.dot(*strain * along) - SLACK;
+        if pressed <= 0.0 {
+            return 0.0;
+        }
+        let wave = std::f32::consts::TAU / self.wavelength;
+        // Lines that bend a little, and do not repeat.
+        let bend = 0.8 * (0.11 * wave * rest.dot(Vec3A::new(1.0, 0.4, 0.3))).sin();
+        let phase = wave * rest.dot(axis) * (1.0 + 0.07 * axis.x) + bend;
+        let crest = phase.cos() - 0.35 * (1.0 - (2.0 * phase).cos()) * 0.5;
+        (STEEP[0] * pressed).min(STEEP[1]) * self.wavelength * crest
+    }
+
+    /// Green's strain of every vertex, in rest space.
+    fn strain(&self, rest: &[Vec3A], posed: &[Vec3A]) -> Vec<Mat3A> {
+        let mut sums = vec![(Mat3A::ZERO, 0.0f32); rest.len()];
+        for t in &self.rest.triangles {
+            let ([a, b, c], [p, q, r]) = (t.map(|v| rest[v as usize]), t.map(|v| posed[v as usize]));
+            let normal = (b - a).cross(c - a);
+            let area = normal.length();
+            let Some(n) = normal.try_normalize() else { continue };
+            // Edges and normals to edges and normals.
+            let (from, moved_normal) = (Mat3A::from_cols(b - a, c - a, n), (q - p).cross(r - p));
+            let Some(moved_normal) = moved_normal.try_normalize() else { continue };
+            let f = Mat3A::from_cols(q - p, r - p, moved_normal) * from.inverse();
+            let green = (f.transpose() * f - Mat3A::IDENTITY) * 0.5;
+            if green.is_finite() {
+                t.iter()
+                    .for_each(|&v| sums[v as usize] = (sums[v as usize].0 + green * area, sums[v as usize].1 + area));
+            }
+        }
+        let mut strain: Vec<Mat3A> =
+            sums.into_iter().map(|(sum, area)| sum * (1.0 / area.max(f32::MIN_POSITIVE))).collect();
+        for _ in 0..SMOOTH {
+            let mean = |v: u32| {
+                let around = self.graph.around(v);
+                let sum = around.iter().fold(strain[v as usize], |sum, (w, _)| sum + strain[*w as usize]);
+                sum * (1.0 / (1 + around.len()) as f32)
+            };
+            strain = (0..rest.len() as u32).into_par_iter().with_min_len(512).map(mean).collect();
+        }
+        strain
+    }
+}
