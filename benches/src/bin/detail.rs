@@ -4,9 +4,8 @@
 use glam::{DVec3, Vec3};
 use risorius_benches::{head, median_secs, on_threads, read_bandwidth};
 use risorius_detail::player::Stage;
-use risorius_detail::synthetic::Wrinkles;
+use risorius_detail::synthetic::{Refined, Wrinkles};
 use risorius_detail::{Examples, LearnOptions, Mesh, Player, handles, learn};
-use risorius_mesh::{Subdivision, components};
 use risorius_rig::{Evaluator, Rig};
 use std::time::Instant;
 
@@ -122,54 +121,22 @@ fn main() {
     println!("the paper: 4000 ms on a processor; 4 + 13 + 2 x 5 ms on a graphics card");
 }
 
-/// The front of the head's skin, subdivided until it is this large, and wrinkled poses of it.
+/// The front of the head's skin, this fine, and wrinkled poses of it.
 fn wrinkled(rig: &Rig, size: usize) -> (Mesh, Examples) {
-    let triangles = rig.triangles();
-    let connected = components::of_triangles(rig.n_vertices(), &triangles);
-    let largest = (0..connected.sizes.len()).max_by_key(|&c| connected.sizes[c]).unwrap_or(0) as u32;
-    let skin: Vec<[u32; 3]> =
-        triangles.iter().filter(|t| connected.of_vertex[t[0] as usize] == largest).copied().collect();
-    // As many steps as it takes, and of the head the front that is then left.
-    let n_skin = connected.sizes[largest as usize] as usize;
-    let steps = (0..5).find(|&k| n_skin * 4usize.pow(k) >= size).unwrap_or(5);
-    let share = size as f64 / (n_skin * 4usize.pow(steps)) as f64;
-    let mut depths: Vec<f32> = skin.iter().map(|t| t.map(|v| rig.neutral[v as usize][2]).iter().sum()).collect();
-    let all = depths.clone();
-    depths.sort_by(|a, b| b.total_cmp(a));
-    let least = depths[((depths.len() as f64 * share) as usize).min(depths.len() - 1)];
-    let kept: Vec<[u32; 3]> = skin.iter().zip(&all).filter(|(_, d)| **d >= least).map(|(t, _)| *t).collect();
-    let mut used: Vec<u32> = kept.as_flattened().to_vec();
-    used.sort_unstable();
-    used.dedup();
-    let local = |v: u32| used.binary_search(&v).unwrap_or(0) as u32;
-    let mut triangles: Vec<[u32; 3]> = kept.iter().map(|t| t.map(local)).collect();
-    let mut n = used.len();
-    let mut levels = Vec::new();
-    for _ in 0..steps {
-        let level = Subdivision::prepare(n, &triangles);
-        n = level.n_vertices();
-        triangles.clone_from(&level.triangles);
-        levels.push(level);
-    }
-    let fine = |positions: &[[f32; 3]]| -> Vec<[f32; 3]> {
-        let mut x: Vec<Vec3> = used.iter().map(|&v| positions[v as usize].into()).collect();
-        levels.iter().for_each(|level| x = level.apply(&x));
-        x.into_iter().map(|p| p.to_array()).collect()
-    };
+    let refined = Refined::front_of(&Mesh { positions: rig.neutral.clone(), triangles: rig.triangles() }, size);
+    let wrinkles = Wrinkles::prepare(&refined.mesh, 0.35);
     let evaluator = Evaluator::prepare(rig);
-    let mesh = Mesh { positions: fine(&rig.neutral), triangles };
-    let wrinkles = Wrinkles::prepare(&mesh, 0.35);
     let pose = |names: &&[&str]| {
-        let weights: Vec<f32> =
-            rig.sliders.iter().map(|s| f32::from(u8::from(names.contains(&s.name.as_str())))).collect();
-        wrinkles.on(&fine(&evaluator.positions(&weights)))
+        let on = |name: &String| f32::from(u8::from(names.contains(&name.as_str())));
+        let weights: Vec<f32> = rig.sliders.iter().map(|s| on(&s.name)).collect();
+        wrinkles.on(&refined.fine(&evaluator.positions(&weights)))
     };
     let examples = Examples {
         names: POSES.iter().map(|names| names.join(" ")).collect(),
         positions: POSES.iter().map(pose).collect(),
     };
     drop(wrinkles);
-    (mesh, examples)
+    (refined.mesh, examples)
 }
 
 /// The most memory that the process has had, megabytes.

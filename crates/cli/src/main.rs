@@ -7,6 +7,7 @@ mod attenuate;
 mod build;
 mod convert;
 mod demo;
+mod detail;
 mod files;
 mod inspect;
 mod inspect_face;
@@ -59,6 +60,8 @@ enum Verb {
     Pose(pose::Arguments),
     /// Play a clip through the flesh of a face: secondary motion on top of the animation.
     Perform(perform::Arguments),
+    /// Learn wrinkles from examples, and put them on an animation.
+    Detail(detail::Arguments),
     /// Hold pinned points still while sliders move.
     Attenuate(attenuate::Arguments),
     /// Report which slider disturbs which.
@@ -98,6 +101,7 @@ fn main() -> ExitCode {
         Verb::Convert(a) => convert::run(a, &session),
         Verb::Pose(a) => pose::run(a, &session),
         Verb::Perform(a) => perform::run(a, &session),
+        Verb::Detail(a) => detail::run(a, &session),
         Verb::Attenuate(a) => attenuate::run(a, &session),
         Verb::Interference(a) => interference::run(a, &session),
         Verb::Render(a) => render::run(a, &session),

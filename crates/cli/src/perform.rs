@@ -6,20 +6,16 @@ use crate::perform_scene::SceneArgs;
 use crate::pose::ClipArgs;
 use crate::rig_args::{mapping_to_json, mapping_to_text};
 use crate::session::{Failure, Report, Session};
-use crate::takes::{CACHES, FRAMES, Frames, expect_holdable, header_of, in_file_order, shifted_head, take_writer};
+use crate::takes::{CACHES, FRAMES, expect_room, write_vertices};
 use clap::{Args, ValueEnum};
 use glam::{DMat3, Vec3};
 use risorius_flesh::skin::meters_from_file;
-use risorius_io::gltf::{MAX_TAKE_FRAMES, TakeOptions, write_take_glb};
 use risorius_io::output::write_whole;
 use risorius_perform::{EnrichOptions, Frame, FrameReport, HeadPath, Performance, enrich_from, frame_keys};
-use risorius_rig::{HeadMotion, Rig, Take};
+use risorius_rig::{HeadMotion, Rig};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-
-/// Takes beyond this many bytes are not held in memory, which a GLB needs.
-const MAX_TAKE_BYTES: usize = 4 << 30;
 
 /// What a head endures during a tenth of the time, as a multiple of gravity: running gives 1.5, centimeters for meters 13.
 const MAX_USUAL_G: f64 = 6.0;
@@ -97,14 +93,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     let (weights, map) = clip.bind(&face.rig)?;
     let n_frames = clip.n_frames();
     let is_cache = CACHES.contains(&extension(output).as_str());
-    let n_bytes = n_frames.saturating_mul(12 * face.rig.n_vertices());
-    if !is_cache && (n_bytes > MAX_TAKE_BYTES || n_frames > MAX_TAKE_FRAMES) {
-        let advice = "write .mdd, .pc2 or .npz, perform a part of the clip, or fewer frames with --fps";
-        return Err(Failure::could_not(format!("{n_frames} frames are too many for {}; {advice}", output.display())));
-    }
-    if is_cache {
-        expect_holdable(output, header_of(&face.rig, output, &clip.times_secs))?;
-    }
+    expect_room(&face.rig, &clip.times_secs, output)?;
     let head = clip.head.as_ref();
     if let (Some(head), None) = (head, arguments.clip_args.head_unit) {
         expect_a_living_head(head)?;
@@ -212,25 +201,7 @@ fn write(
         let vertices = keeper.vertices(frame)?;
         Ok(carries.map_or_else(|| vertices.to_vec(), |head| moved(rig, &vertices, head, times_secs[frame])))
     };
-    match extension(output).as_str() {
-        ending @ ("glb" | "gltf") => {
-            let mut take =
-                Take { times_secs: times_secs.to_vec(), n_vertices: rig.n_vertices(), positions: Vec::new() };
-            for frame in 0..times_secs.len() {
-                take.positions.append(&mut vertices(frame)?);
-            }
-            let head = shifted_head(&Frames { times_secs, weights: &[], head: shown });
-            let options = TakeOptions { as_text: ending == "gltf", head: head.as_ref(), ..TakeOptions::default() };
-            Ok(write_whole(output, &write_take_glb(rig, &take, &options)?)?)
-        }
-        _ => {
-            let mut writer = take_writer(output, header_of(rig, output, times_secs))?;
-            for frame in 0..times_secs.len() {
-                writer.frame(&in_file_order(rig, &vertices(frame)?))?;
-            }
-            Ok(writer.finish()?.finish()?)
-        }
-    }
+    write_vertices(rig, times_secs, shown, output, vertices)
 }
 
 /// Where the head puts vertices of the rig, in file units, as a GLB that moves the head would show them.

@@ -111,6 +111,52 @@ fn stream(rig: &Rig, evaluator: &Evaluator, frames: &Frames, path: &Path, sessio
     Ok(writer.finish()?.finish()?)
 }
 
+/// Writes frames of a rig as they come, in the format of the ending: streamed to a point cache, or gathered for glTF, which can also move the head.
+pub fn write_vertices(
+    rig: &Rig,
+    times_secs: &[f64],
+    head: Option<&HeadMotion>,
+    output: &Path,
+    mut vertices: impl FnMut(usize) -> Result<Vec<[f32; 3]>, Failure>,
+) -> Result<(), Failure> {
+    match extension(output).as_str() {
+        ending @ ("glb" | "gltf") => {
+            let mut take =
+                Take { times_secs: times_secs.to_vec(), n_vertices: rig.n_vertices(), positions: Vec::new() };
+            for frame in 0..times_secs.len() {
+                take.positions.append(&mut vertices(frame)?);
+            }
+            let head = shifted_head(&Frames { times_secs, weights: &[], head });
+            let options = TakeOptions { as_text: ending == "gltf", head: head.as_ref(), ..TakeOptions::default() };
+            Ok(write_whole(output, &write_take_glb(rig, &take, &options)?)?)
+        }
+        _ => {
+            let mut writer = take_writer(output, header_of(rig, output, times_secs))?;
+            for frame in 0..times_secs.len() {
+                writer.frame(&in_file_order(rig, &vertices(frame)?))?;
+            }
+            Ok(writer.finish()?.finish()?)
+        }
+    }
+}
+
+/// Takes beyond this many bytes are not held in memory, which a GLB needs.
+const MAX_TAKE_BYTES: usize = 4 << 30;
+
+/// Finds takes that do not fit their file, before anything is computed for them.
+pub fn expect_room(rig: &Rig, times_secs: &[f64], output: &Path) -> Result<(), Failure> {
+    if CACHES.contains(&extension(output).as_str()) {
+        return expect_holdable(output, header_of(rig, output, times_secs));
+    }
+    let n_frames = times_secs.len();
+    let n_bytes = n_frames.saturating_mul(12 * rig.n_vertices());
+    if n_bytes > MAX_TAKE_BYTES || n_frames > MAX_TAKE_FRAMES {
+        let advice = "write .mdd, .pc2 or .npz, or take a part of the clip, or fewer frames with --fps";
+        return Err(Failure::could_not(format!("{n_frames} frames are too many for {}; {advice}", output.display())));
+    }
+    Ok(())
+}
+
 /// What a take of `rig` begins with.
 pub fn header_of(rig: &Rig, path: &Path, times_secs: &[f64]) -> TakeHeader {
     TakeHeader {
@@ -127,8 +173,8 @@ pub fn take_writer(path: &Path, header: TakeHeader) -> Result<Box<dyn TakeWriter
     writer_to(WholeFile::create(path)?, path, header)
 }
 
-/// Finds what a point cache at `path` could not hold, before anything is computed for it.
-pub fn expect_holdable(path: &Path, header: TakeHeader) -> Result<(), Failure> {
+/// Finds what a point cache at `path` could not hold.
+fn expect_holdable(path: &Path, header: TakeHeader) -> Result<(), Failure> {
     expect_ending(path, &CACHES, "a take")?;
     writer_to(std::io::Cursor::new(Vec::new()), path, header).map(drop)
 }

@@ -8,6 +8,11 @@
 
 use crate::Mesh;
 use rayon::prelude::*;
+use risorius_linalg::sparse::block_index;
+use risorius_linalg::{
+    BlockMatrix, ElementBlocks, Gather, NO_NODE, NodeGraph, Pattern, SparseCholesky, SparseError, Stencil,
+};
+use std::sync::Arc;
 
 /// How far sides keep from the triangle inequality, as a part of the mean side.
 const MARGIN: f64 = 1e-5;
@@ -47,6 +52,29 @@ impl Triangles {
         };
         let (weights, thirds) = all.par_iter().map(one).unzip();
         Self { weights, thirds, mean_side }
+    }
+
+    /// The factor of `scale L + mass M` without the vertices that are held.
+    pub fn factor(&self, mesh: &Mesh, held: &[bool], scale: f64, mass: f64) -> Result<SparseCholesky<1>, SparseError> {
+        let of_triangle = |(weights, third): (&[f64; 3], &f64)| {
+            let mut blocks: ElementBlocks<1> = [[[0.0]]; 10];
+            for corner in 0..3 {
+                let [next, last] = [(corner + 1) % 3, (corner + 2) % 3];
+                let w = weights[corner] * scale;
+                blocks[block_index(next.max(last), next.min(last))][0][0] -= w;
+                blocks[block_index(next, next)][0][0] += w;
+                blocks[block_index(last, last)][0][0] += w;
+                blocks[block_index(corner, corner)][0][0] += mass * third;
+            }
+            blocks
+        };
+        let stencils: Vec<Stencil> = mesh.triangles.iter().map(|&[a, b, c]| [a, b, c, NO_NODE]).collect();
+        let graph = NodeGraph::prepare(held, &[&stencils])?;
+        let pattern = Arc::new(Pattern::<1>::prepare(&graph)?);
+        let blocks: Vec<ElementBlocks<1>> = self.weights.iter().zip(&self.thirds).map(of_triangle).collect();
+        let mut matrix = BlockMatrix::zeros(&pattern);
+        matrix.add(&pattern, &Gather::prepare(&pattern, &stencils), &blocks);
+        SparseCholesky::new(&pattern, &matrix)
     }
 
     /// What each vertex weighs: a third of the area around it.

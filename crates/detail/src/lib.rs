@@ -18,6 +18,7 @@ pub mod learn;
 pub mod player;
 pub mod pose_space;
 pub mod shell;
+pub mod split;
 pub mod synthetic;
 
 pub use error::DetailError;

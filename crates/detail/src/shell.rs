@@ -22,13 +22,9 @@ use crate::laplacian::Triangles;
 use crate::{DetailError, Mesh};
 use glam::DVec3;
 use rayon::prelude::*;
-use risorius_linalg::{
-    BlockMatrix, Cholesky, ElementBlocks, Gather, Matrix, NO_NODE, NodeGraph, Pattern, SparseCholesky, Stencil,
-    sparse::block_index,
-};
+use risorius_linalg::{Cholesky, Matrix, SparseCholesky};
 use risorius_mesh::Bvh;
 use risorius_mesh::progress::{Progress, tick};
-use std::sync::Arc;
 
 /// Right-hand sides that are solved together.
 const TOGETHER: usize = 8;
@@ -193,29 +189,7 @@ impl Factors {
         let outside: Vec<bool> = pieces.piece_of.iter().map(|&p| p == NOWHERE).collect();
         let mut grounded = outside.clone();
         pieces.list.iter().for_each(|piece| grounded[piece.handles[0].1 as usize] = true);
-        let stencils: Vec<Stencil> = mesh.triangles.iter().map(|&[a, b, c]| [a, b, c, NO_NODE]).collect();
-        let of_laplacian = |weights: &[f64; 3], scale: f64, third: f64| {
-            let mut blocks: ElementBlocks<1> = [[[0.0]]; 10];
-            for corner in 0..3 {
-                let [next, last] = [(corner + 1) % 3, (corner + 2) % 3];
-                let w = weights[corner] * scale;
-                blocks[block_index(next.max(last), next.min(last))][0][0] -= w;
-                blocks[block_index(next, next)][0][0] += w;
-                blocks[block_index(last, last)][0][0] += w;
-                blocks[block_index(corner, corner)][0][0] += third;
-            }
-            blocks
-        };
-        let factor = |held: &[bool], scale: f64, with_mass: f64| -> Result<SparseCholesky<1>, DetailError> {
-            let graph = NodeGraph::prepare(held, &[&stencils])?;
-            let pattern = Arc::new(Pattern::<1>::prepare(&graph)?);
-            let blocks: Vec<ElementBlocks<1>> = (triangles.weights.iter().zip(&triangles.thirds))
-                .map(|(weights, third)| of_laplacian(weights, scale, with_mass * third))
-                .collect();
-            let mut matrix = BlockMatrix::zeros(&pattern);
-            matrix.add(&pattern, &Gather::prepare(&pattern, &stencils), &blocks);
-            Ok(SparseCholesky::new(&pattern, &matrix)?)
-        };
+        let factor = |held: &[bool], scale: f64, mass: f64| triangles.factor(mesh, held, scale, mass);
         let (laplacian, stiff) = rayon::join(|| factor(&grounded, 1.0, 0.0), || factor(&outside, length * length, 1.0));
         Ok(Self { laplacian: laplacian?, stiff: stiff?, masses })
     }

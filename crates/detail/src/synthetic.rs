@@ -7,9 +7,9 @@
 
 use crate::Mesh;
 use crate::frames::Fans;
-use glam::{Mat3A, Vec3A};
+use glam::{Mat3A, Vec3, Vec3A};
 use rayon::prelude::*;
-use risorius_mesh::EdgeGraph;
+use risorius_mesh::{EdgeGraph, Subdivision};
 
 /// Strain that folds nothing.
 const SLACK: f32 = 0.02;
@@ -19,6 +19,53 @@ const STEEP: [f32; 2] = [0.9, 0.16];
 
 /// Rounds of smoothing strain.
 const SMOOTH: usize = 12;
+
+/// The front of a head's skin, subdivided until it is fine enough for wrinkles.
+pub struct Refined {
+    /// The fine mesh at rest.
+    pub mesh: Mesh,
+    /// Vertices of the coarse mesh that are left.
+    used: Vec<u32>,
+    levels: Vec<Subdivision>,
+}
+
+impl Refined {
+    /// Of the largest piece of a mesh, the triangles with the largest z, as many as make about `size` vertices in the end.
+    pub fn front_of(coarse: &Mesh, size: usize) -> Self {
+        let connected = risorius_mesh::components::of_triangles(coarse.n_vertices(), &coarse.triangles);
+        let largest = (0..connected.sizes.len()).max_by_key(|&c| connected.sizes[c]).unwrap_or(0) as u32;
+        let is_skin = |t: &&[u32; 3]| connected.of_vertex[t[0] as usize] == largest;
+        let mut skin: Vec<[u32; 3]> = coarse.triangles.iter().filter(is_skin).copied().collect();
+        let n_skin = connected.sizes.get(largest as usize).map_or(0, |&n| n as usize).max(1);
+        let n_steps = (0..5).find(|&k| n_skin * 4usize.pow(k) >= size).unwrap_or(5);
+        let share = size as f64 / (n_skin * 4usize.pow(n_steps)) as f64;
+        let depth = |t: &[u32; 3]| t.iter().map(|&v| coarse.positions[v as usize][2]).sum::<f32>();
+        skin.sort_by(|a, b| depth(b).total_cmp(&depth(a)));
+        skin.truncate((skin.len() as f64 * share) as usize);
+        let mut used: Vec<u32> = skin.as_flattened().to_vec();
+        used.sort_unstable();
+        used.dedup();
+        let local = |v: u32| used.binary_search(&v).unwrap_or(0) as u32;
+        let mut triangles: Vec<[u32; 3]> = skin.iter().map(|t| t.map(local)).collect();
+        let (mut n, mut levels) = (used.len(), Vec::new());
+        for _ in 0..n_steps {
+            let level = Subdivision::prepare(n, &triangles);
+            n = level.n_vertices();
+            triangles.clone_from(&level.triangles);
+            levels.push(level);
+        }
+        let mut refined = Self { mesh: Mesh { positions: Vec::new(), triangles }, used, levels };
+        refined.mesh.positions = refined.fine(&coarse.positions);
+        refined
+    }
+
+    /// A pose of the coarse mesh on the fine one.
+    pub fn fine(&self, coarse: &[[f32; 3]]) -> Vec<[f32; 3]> {
+        let mut x: Vec<Vec3> = self.used.iter().map(|&v| coarse[v as usize].into()).collect();
+        self.levels.iter().for_each(|level| x = level.apply(&x));
+        x.into_iter().map(|p| p.to_array()).collect()
+    }
+}
 
 /// A mesh on which wrinkles are generated.
 pub struct Wrinkles<'a> {

@@ -8,6 +8,8 @@ pub mod bvh;
 pub mod clip_csv;
 pub mod clip_json;
 mod color;
+pub mod container;
+pub mod detail_file;
 pub mod error;
 pub mod face;
 pub mod fbx;

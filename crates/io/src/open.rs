@@ -162,6 +162,11 @@ impl Raw {
     }
 }
 
+/// The parts of a surface or rig, as the file has them.
+pub(crate) fn read_parts(path: &Path, progress: &Progress) -> Result<Vec<risorius_rig::RawPart>, IoError> {
+    read_raw(path, progress).map(|raw| raw.rig.parts)
+}
+
 fn read_raw(path: &Path, progress: &Progress) -> Result<Raw, IoError> {
     if path.is_dir() {
         let content = obj_folder::read(path, progress)?;

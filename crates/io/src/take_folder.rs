@@ -8,7 +8,7 @@
 //! with the process, however that ends.
 
 use crate::IoError;
-use crate::face::container::{Archive, Writer};
+use crate::container::{Archive, Writer};
 use crate::output::WholeFile;
 use glam::{DQuat, DVec3};
 use risorius_flesh::Array;

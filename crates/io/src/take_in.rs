@@ -8,7 +8,7 @@
 
 use crate::IoError;
 use crate::gltf::{self, GltfContent, NodeTrack};
-use crate::open::{beside, extension, open_take, read_file};
+use crate::open::{beside, extension, open_take, read_file, read_parts};
 use glam::{DQuat, DVec3};
 use risorius_mesh::Progress;
 use risorius_rig::{Clip, Deltas, HeadMotion, RawPart, Rig, Space, Take};
@@ -91,6 +91,30 @@ pub fn open_take_of(path: &Path, rig: &Rig, fps: f64, progress: &Progress) -> Re
     let (rest, targets) = on_rig(rig, &raw.parts, &clip)?;
     let times_secs = clip.times_secs.clone();
     Ok(RigTake { head, times_secs, neutral, frames: Frames::Targets { rest, targets, clip } })
+}
+
+/// Reads a surface with the vertices of a rig, in another pose: one position per rig vertex.
+pub fn open_pose_of(path: &Path, rig: &Rig, progress: &Progress) -> Result<Vec<[f32; 3]>, IoError> {
+    let raw = read_parts(path, progress)?;
+    let of_rig: Vec<_> = rig.parts.iter().filter(|p| p.n_file_vertices() > 0).collect();
+    let of_file: Vec<_> = raw.iter().filter(|p| !p.positions.is_empty()).collect();
+    if of_rig.len() != of_file.len() {
+        return Err(other_rig(format!("it has {} parts, the rest {}", of_file.len(), of_rig.len())));
+    }
+    let mut positions = rig.neutral.clone();
+    for (part, raw) in of_rig.into_iter().zip(of_file) {
+        let (n, found) = (part.n_file_vertices(), raw.positions.len());
+        // Our own glTF writer appends vertices where corners disagree.
+        let appended = matches!(extension(path).as_str(), "glb" | "gltf");
+        if found < n || (found > n && !appended) {
+            return Err(other_rig(format!(
+                "part '{}' has {found} vertices, '{}' of the rest {n}",
+                raw.name, part.name
+            )));
+        }
+        part.rig_vertex.iter().zip(&raw.positions).for_each(|(&v, p)| positions[v as usize] = *p);
+    }
+    Ok(positions)
 }
 
 /// Rest and targets of `parts` on the vertices of `rig`.

@@ -3,8 +3,8 @@
 //! The warp is kept although a performance does not need it: it is small, and with it whatever else the built-in head
 //! has can be carried into a rig later. Numbers that say which kind a vertex is are explained in the metadata.
 
-use super::container::{Archive, Writer, damaged};
 use crate::IoError;
+use crate::container::{Archive, Writer, damaged};
 use glam::{DQuat, DVec3};
 use risorius_anatomy::carry::Anatomy;
 use risorius_anatomy::eyes::Eye;

@@ -4,8 +4,8 @@
 //! into it, and carries a checksum; what is damaged, cut or of another version is not there. The folder goes when the
 //! build is done.
 
-use super::container::{Archive, Writer};
 use crate::IoError;
+use crate::container::{Archive, Writer};
 use crate::output::WholeFile;
 use risorius_flesh::array::SharedBytes;
 use risorius_flesh::face::ShapeReport;

@@ -3,8 +3,8 @@
 //! What differs between shapes is one array for all, with where each shape begins: a rig of 900 shapes makes a dozen
 //! arrays instead of thousands, and the three of a group are a sparse matrix by rows as other software has it.
 
-use super::container::{Archive, Writer};
 use crate::IoError;
+use crate::container::{Archive, Writer};
 use risorius_flesh::{Flesh, MaterialShape, Materials, SkinEmbedding, VolumeShape};
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! The `.face` file: rig, anatomy, flesh and report in one safetensors file that Python opens without us.
 //!
-//! [`container`] is the file around it; `rig`, `anatomy` and `flesh` say which arrays and which metadata there are
+//! [`crate::container`] is the file around it; `rig`, `anatomy` and `flesh` say which arrays and which metadata there are
 //! (docs/face-file.md has the table); `check` decides whether they make sense; [`cache`] keeps shapes of a build that
 //! was interrupted. The rig comes back to the bit, everything else too.
 //!
@@ -14,18 +14,17 @@
 mod anatomy;
 pub mod cache;
 mod check;
-pub mod container;
 mod flesh;
-mod rig;
+pub(crate) mod rig;
 
+pub use crate::container::{ArrayInfo, Dtype};
 pub use anatomy::PIECE_KINDS;
 pub use cache::ShapeCache;
-pub use container::{ArrayInfo, Dtype};
 pub use flesh::BOUND_NAMES;
 
 use crate::IoError;
+use crate::container::{self, Archive, Writer, damaged, header_of};
 use crate::output::WholeFile;
-use container::{Archive, Writer, damaged, header_of};
 use risorius_flesh::array::SharedBytes;
 use risorius_flesh::{BuildReport, Face};
 use risorius_mesh::Fingerprint;
@@ -129,6 +128,11 @@ pub fn read(bytes: SharedBytes) -> Result<FaceFile, IoError> {
     Ok(FaceFile { face, software, n_bytes, arrays: file.arrays().clone() })
 }
 
+/// Whether a rig that was read makes sense.
+pub(crate) fn check_rig(rig: &Rig) -> Result<(), IoError> {
+    check::check_rig(rig, OF_FILE)
+}
+
 /// Reads only the rig from the bytes of a file.
 pub fn read_rig(bytes: SharedBytes) -> Result<Rig, IoError> {
     let rig = rig::load(&archive(bytes)?)?;
@@ -169,11 +173,11 @@ fn archive(bytes: SharedBytes) -> Result<Archive, IoError> {
 }
 
 /// The file's bytes, mapped.
-fn map(path: &Path) -> Result<SharedBytes, IoError> {
+pub(crate) fn map(path: &Path) -> Result<SharedBytes, IoError> {
     let os = |source| IoError::Os { path: path.to_path_buf(), source };
     let file = std::fs::File::open(path).map_err(os)?;
     if !file.metadata().map_err(os)?.is_file() {
-        return Err(IoError::malformed(FORMAT, path.display().to_string(), "it is not a file"));
+        return Err(IoError::malformed("file", path.display().to_string(), "it is not a file"));
     }
     // SAFETY: the bytes are only read, as types for which every bit pattern is a value, and every use of them as an
     // index is checked by Rust. What a map cannot promise is that no other process changes or cuts the file meanwhile;

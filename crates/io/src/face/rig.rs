@@ -4,8 +4,8 @@
 //! with where they begin; parts are few and have arrays of their own, so that a part without texture coordinates has
 //! none. Pictures that several materials share are there once.
 
-use super::container::{Archive, Writer, damaged};
 use crate::IoError;
+use crate::container::{Archive, Writer, damaged};
 use risorius_mesh::Polygons;
 use risorius_rig::{Axis, Deltas, Driver, FaceGroup, Image, Material, Part, Rig, Role, Rule, Shape, Slider, Space};
 use serde::{Deserialize, Serialize};
@@ -189,7 +189,7 @@ pub fn load(file: &Archive) -> Result<Rig, IoError> {
 }
 
 /// Lists of rows that begin where the array `group.first` says.
-fn lists<T: super::container::Row>(
+fn lists<T: crate::container::Row>(
     file: &Archive,
     group: &str,
     what: &str,
@@ -270,7 +270,7 @@ fn load_part(file: &Archive, number: usize, text: PartText) -> Result<Part, IoEr
     })
 }
 
-fn optional<T: super::container::Row>(
+fn optional<T: crate::container::Row>(
     file: &Archive,
     name: &str,
     n: usize,

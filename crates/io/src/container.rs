@@ -8,7 +8,6 @@
 //! Reading trusts nothing: the header may be as long as the file at most, arrays must fill the file without holes, and
 //! each must be as long as its shape says. Other arrays than those asked for are no fault.
 
-use super::FORMAT;
 use crate::IoError;
 use crate::text::excerpt;
 use bytemuck::Pod;
@@ -20,7 +19,9 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::ops::Range;
 
-const _: () = assert!(cfg!(target_endian = "little"), "numbers of a .face file are little-endian");
+const _: () = assert!(cfg!(target_endian = "little"), "numbers of our files are little-endian");
+
+const FORMAT: &str = "file";
 
 /// Longest header that the reference implementation reads.
 pub const MAX_HEADER: u64 = 100_000_000;
@@ -95,7 +96,7 @@ macro_rules! scalars {
         }
     )*};
 }
-scalars!(f64 F64, f32 F32, u64 U64, u32 U32, u8 U8);
+scalars!(f64 F64, f32 F32, u64 U64, u32 U32, u16 U16, u8 U8);
 
 impl<T: Scalar, const N: usize> Row for [T; N] {
     const DTYPE: Dtype = T::DTYPE;
@@ -238,7 +239,8 @@ pub struct Archive {
 
 /// What is wrong with the file, and the usual advice.
 pub fn damaged(place: impl Into<String>, problem: impl std::fmt::Display) -> IoError {
-    IoError::malformed(FORMAT, place, format!("{problem}; the file is damaged, build it again with `risorius build`"))
+    let advice = "the file is damaged, make it again (`risorius build` makes faces, `risorius detail learn` details)";
+    IoError::malformed(FORMAT, place, format!("{problem}; {advice}"))
 }
 
 /// The start of a message that quotes the file.
