@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 /// Crates from the bottom up: each may depend on those before it.
-const LAYERS: [&str; 10] = ["linalg", "mesh", "rig", "solve", "anatomy", "flesh", "perform", "io", "view", "cli"];
+const LAYERS: [&str; 11] =
+    ["linalg", "mesh", "detail", "rig", "solve", "anatomy", "flesh", "perform", "io", "view", "cli"];
 
 /// Folders beside `crates/` that ARCHITECTURE.md must name.
 const FOLDERS: [&str; 4] = ["benches", "docs", "tests", "xtask"];

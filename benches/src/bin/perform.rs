@@ -1,7 +1,7 @@
 //! Performing: one step of [Kozlov17, alg. 1] on the ICT head while it talks and turns, mean and worst, by stages, beside
 //! the paper's time; and how far the fast solves end from full Newton to a tight tolerance.
 //!
-//! Takes numbers of nodes as arguments, 9000 without; several give a table of how time and memory grow, and how far from
+//! Takes numbers of nodes as arguments, 9000 without, or faces of the ICT head that `build` made (large ones take an hour); several give a table of how time and memory grow, and how far from
 //! the time that it takes to read what an iteration has to read.
 
 use risorius_anatomy::head::{self, Identity};
@@ -28,8 +28,10 @@ const COMPARED_NODES: usize = 12000;
 const COMPARED: usize = 4;
 
 fn main() {
-    let nodes: Vec<usize> = std::env::args().skip(1).filter_map(|n| n.parse().ok()).collect();
-    let nodes = if nodes.is_empty() { vec![9000] } else { nodes };
+    let mut cases: Vec<String> = std::env::args().skip(1).collect();
+    if cases.is_empty() {
+        cases.push(USUAL_NODES.to_string());
+    }
     let (Some(rig), Some(clip), Some(motion)) = (
         open_rig("ict_facekit/ict_expressions.glb"),
         data_file("performances/livelink_rom.csv"),
@@ -45,8 +47,9 @@ fn main() {
     let Ok((weights, _)) = clip.bind(&rig) else { return println!("the clip does not fit the rig") };
     let sliders = rig.sliders.len();
     let mut rows = Vec::new();
-    for n in nodes {
-        let Some(face) = face(&rig, n) else { continue };
+    for case in cases {
+        let Some(face) = face(&rig, &case) else { continue };
+        let n = face.flesh.n_nodes();
         let frames = (FRAMES.len() * USUAL_NODES / n.max(1)).clamp(2, FRAMES.len());
         let performance = |frames: usize| Performance {
             times_secs: &clip.times_secs[FRAMES.start..FRAMES.start + frames],
@@ -62,7 +65,10 @@ fn main() {
     table(&rows);
 }
 
-fn face(rig: &Rig, nodes: usize) -> Option<Face> {
+fn face(rig: &Rig, case: &str) -> Option<Face> {
+    let Ok(nodes) = case.parse() else {
+        return risorius_io::face::open(case.as_ref()).map_err(|error| println!("{case}: {error}")).ok();
+    };
     let mut options = BuildOptions::default();
     options.volume.nodes = nodes;
     let around = Surroundings { progress: &silent, store: &(), peak_mb: &|| 0.0 };

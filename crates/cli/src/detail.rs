@@ -96,7 +96,7 @@ struct ApplyArguments {
     #[command(flatten)]
     clip_args: ClipArgs,
     /// Leave out what is coarser than this, which the animation shows already: millimeters; three quarters of the distance between
-    /// handles when left out.
+    /// handles, where they are dense, when left out.
     #[arg(long, value_name = "MM", allow_negative_numbers = true)]
     finer_than: Option<f64>,
     /// Output: .glb, .gltf, .mdd, .pc2 or .npz.
@@ -229,7 +229,7 @@ fn run_apply(arguments: &ApplyArguments, session: &Session) -> Result<Report, Fa
     expect_ending(output, &FRAMES, "a take")?;
     let DetailFile { rig, detail } = detail_file::open(&arguments.detail).map_err(in_file(&arguments.detail))?;
     let mm_per_unit = 1000.0 * rig.space.meters_per_unit;
-    let usual = FINE * detail.features.spacing(&detail.mesh);
+    let usual = FINE * detail.features.dense_spacing(&detail.mesh);
     let finest = arguments.finer_than.map_or(usual, |mm| mm / mm_per_unit);
     let player = Player::prepare(&detail.finer_than(finest, &session.progress())?)?;
     let animation = open_animation(arguments, &rig, session)?;

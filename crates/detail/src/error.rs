@@ -62,6 +62,11 @@ pub enum DetailError {
     /// The shell's equations could not be solved.
     #[error("the shell of the rest mesh cannot be solved: {0}")]
     Shell(#[from] risorius_linalg::SparseError),
+    /// Handles cannot be told apart.
+    #[error(
+        "the shell of the rest mesh cannot be solved: handles lie too close, or triangles are too thin; leave some handles out"
+    )]
+    Stiff,
     /// The user stopped it.
     #[error(transparent)]
     Cancelled(#[from] risorius_mesh::progress::Cancelled),

@@ -66,6 +66,13 @@ impl FeatureGraph {
         }
     }
 
+    /// A length that three quarters of the gauges exceed: how near handles are where they are dense.
+    pub fn dense_spacing(&self, mesh: &Mesh) -> f64 {
+        let mut lengths = self.lengths.clone();
+        lengths.sort_by(f64::total_cmp);
+        lengths.get(lengths.len() / 4).copied().unwrap_or_else(|| self.spacing(mesh))
+    }
+
     /// The feature vector of a pose, from where the handles are.
     pub fn strains(&self, handles: &[DVec3]) -> Vec<f32> {
         let one = |(&[a, b], &length): (&[u32; 2], &f64)| {

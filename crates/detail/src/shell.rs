@@ -77,7 +77,7 @@ impl Shell {
         tick(progress, "basis of the shell", 0.9)?;
         let mut basis = vec![vec![0.0f32; mesh.n_vertices()]; handles.len()];
         for (piece, columns) in pieces.list.iter().zip(&columns) {
-            piece.cardinal(columns, &pieces.piece_of, &mut basis);
+            piece.cardinal(columns, &pieces.piece_of, &mut basis)?;
         }
         pieces.share(&mut basis);
         follow(mesh, &pieces.piece_of, &mut basis);
@@ -96,10 +96,17 @@ impl Shell {
     }
 }
 
+/// Handles, at most: time grows with their square.
+pub const MAX_HANDLES: usize = 2000;
+
 /// Finds handles that cannot be.
 pub(crate) fn check_handles(mesh: &Mesh, handles: &[u32]) -> Result<(), DetailError> {
     if handles.is_empty() {
         return Err(DetailError::Empty { what: "the list of handles" });
+    }
+    if handles.len() > MAX_HANDLES {
+        let (what, value) = ("the number of handles", handles.len() as f64);
+        return Err(DetailError::Option { what, value, wanted: "2000 at most; a hundred are usual" });
     }
     let mut in_triangle = vec![false; mesh.n_vertices()];
     mesh.triangles.as_flattened().iter().for_each(|&v| in_triangle[v as usize] = true);
@@ -226,7 +233,7 @@ impl Factors {
 
 impl Piece {
     /// Combines displacements under forces to those that are one at a handle and zero at the others.
-    fn cardinal(&self, columns: &[Vec<f64>], piece_of: &[u32], basis: &mut [Vec<f32>]) {
+    fn cardinal(&self, columns: &[Vec<f64>], piece_of: &[u32], basis: &mut [Vec<f32>]) -> Result<(), DetailError> {
         let (first, ground) = self.handles[0];
         let n = columns.len();
         let mine = |v: usize| piece_of[v] == self.number;
@@ -238,7 +245,7 @@ impl Piece {
         }
         // Symmetric but for rounding.
         let s = Matrix::symmetric(n, |i, j| 0.5 * (s[(i, j)] + s[(j, i)]));
-        let factor = with_ridge(&s);
+        let factor = with_ridge(&s)?;
         let mut forces = Matrix::zeros(n, n);
         (0..n).for_each(|i| forces[(i, i)] = 1.0);
         forces.columns_mut().for_each(|column| factor.solve_in_place(column));
@@ -263,21 +270,21 @@ impl Piece {
                 *value = row.get(k).copied().unwrap_or(*value);
             }
         }
+        Ok(())
     }
 }
 
 /// The factor of a matrix that is positive definite but for rounding, where handles nearly coincide.
-fn with_ridge(s: &Matrix) -> Cholesky {
+fn with_ridge(s: &Matrix) -> Result<Cholesky, DetailError> {
     let n = s.n_rows();
     let largest = (0..n).map(|i| s[(i, i)].abs()).fold(f64::MIN_POSITIVE, f64::max);
-    let mut ridge = 0.0;
-    loop {
+    for ridge in [0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6] {
         let ridged = Matrix::symmetric(n, |i, j| s[(i, j)] + if i == j { ridge * largest } else { 0.0 });
-        match Cholesky::factor(ridged) {
-            Ok(factor) => return factor,
-            Err(_) => ridge = (10.0 * ridge).max(1e-14),
+        if let Ok(factor) = Cholesky::factor(ridged) {
+            return Ok(factor);
         }
     }
+    Err(DetailError::Stiff)
 }
 
 /// Pieces without handles move by the mean of the rows of their nearest vertices on pieces with.

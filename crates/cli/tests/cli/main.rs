@@ -10,6 +10,7 @@ mod build;
 mod calls;
 mod convert;
 mod desk;
+mod detail;
 mod face;
 mod inspect;
 mod interference;
