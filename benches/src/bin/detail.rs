@@ -43,13 +43,13 @@ fn main() {
     let start = Instant::now();
     let stages = std::sync::Mutex::new((String::new(), Instant::now()));
     let progress = |stage: &str, _: f32| {
-        if let Ok(mut last) = stages.lock() {
-            if last.0 != stage {
-                if !last.0.is_empty() {
-                    println!("  {:24} {:6.2} s", last.0, last.1.elapsed().as_secs_f64());
-                }
-                *last = (stage.into(), Instant::now());
+        if let Ok(mut last) = stages.lock()
+            && last.0 != stage
+        {
+            if !last.0.is_empty() {
+                println!("  {:24} {:6.2} s", last.0, last.1.elapsed().as_secs_f64());
             }
+            *last = (stage.into(), Instant::now());
         }
         std::ops::ControlFlow::Continue(())
     };
@@ -134,6 +134,7 @@ fn wrinkled(rig: &Rig, size: usize) -> (Mesh, Examples) {
     let examples = Examples {
         names: POSES.iter().map(|names| names.join(" ")).collect(),
         positions: POSES.iter().map(pose).collect(),
+        plain: Vec::new(),
     };
     drop(wrinkles);
     (refined.mesh, examples)

@@ -8,7 +8,7 @@ use crate::takes::{CACHES, FRAMES, expect_room, write_vertices};
 use clap::{Args, Subcommand, ValueEnum};
 use glam::Vec3;
 use risorius_detail::player::Stage;
-use risorius_detail::{Detail, Examples, Fit, LearnOptions, Model, Player, ShellOptions, handles, learn};
+use risorius_detail::{Base, Detail, Examples, Fit, LearnOptions, Model, Player, ShellOptions, handles, learn};
 use risorius_io::detail_file::{self, DetailFile, mesh_of};
 use risorius_io::open::{OpenOptions, open_rig};
 use risorius_io::take_in::{open_pose_of, open_take_of};
@@ -50,6 +50,10 @@ struct LearnArguments {
     /// Example poses: a folder of meshes with the vertices of the rest, or a take (.glb, .mdd, .pc2, .npz).
     #[arg(long, value_name = "DIR")]
     examples: PathBuf,
+    /// The same poses without detail, as the rig shows them: meshes of the same names. Detail is then learned to be put on that rig's
+    /// animations, and nothing of the pose itself is taken for detail.
+    #[arg(long, value_name = "DIR")]
+    plain: Option<PathBuf>,
     /// Take so many poses into the model, chosen for all examples to be met best; all of them, exactly, when left out.
     #[arg(long, value_name = "P", conflicts_with = "tolerance", value_parser = clap::value_parser!(u32).range(1..=1000))]
     basis: Option<u32>,
@@ -95,8 +99,8 @@ struct ApplyArguments {
     clip: Option<PathBuf>,
     #[command(flatten)]
     clip_args: ClipArgs,
-    /// Leave out what is coarser than this, which the animation shows already: millimeters; three quarters of the distance between
-    /// handles, where they are dense, when left out.
+    /// Leave out what is coarser than this, which the animation shows already: millimeters. When left out: nothing if it was learned
+    /// with --plain, else three quarters of the distance between handles where they are dense.
     #[arg(long, value_name = "MM", allow_negative_numbers = true)]
     finer_than: Option<f64>,
     /// Output: .glb, .gltf, .mdd, .pc2 or .npz.
@@ -120,7 +124,15 @@ fn run_learn(arguments: &LearnArguments, session: &Session) -> Result<Report, Fa
     expect_ending(&arguments.output, &["detail"], "a detail")?;
     let rig = arguments.about.open(&arguments.rest, session)?.rig;
     let mm_per_unit = 1000.0 * rig.space.meters_per_unit;
-    let examples = open_examples(&arguments.examples, &rig, session)?;
+    let mut examples = open_examples(&arguments.examples, &rig, session)?;
+    if let Some(path) = &arguments.plain {
+        let plain = open_examples(path, &rig, session)?;
+        if let Some(name) = examples.names.iter().zip(&plain.names).find(|(a, b)| a != b).map(|(a, _)| a) {
+            let problem = format!("{}: there is no pose '{name}' without detail", path.display());
+            return Err(Failure::could_not(format!("{problem}; give one for each example, of the same name")));
+        }
+        examples.plain = plain.positions;
+    }
     let mesh = mesh_of(&rig);
     let vertices: Vec<u32> = match &arguments.handles {
         Some(given) => {
@@ -149,7 +161,8 @@ fn run_learn(arguments: &LearnArguments, session: &Session) -> Result<Report, Fa
     let options = LearnOptions { model, fit, shell: ShellOptions { bending: arguments.bending } };
     let detail = learn(mesh, &vertices, None, &examples, &options, &session.progress())?;
     detail_file::write(&rig, &detail, &arguments.output)?;
-    let off: Vec<f64> = examples.positions.iter().map(|p| farthest(&detail, p) * mm_per_unit).collect();
+    let off = |(k, p): (usize, &Vec<[f32; 3]>)| farthest(&detail, p, examples.plain.get(k)) * mm_per_unit;
+    let off: Vec<f64> = examples.positions.iter().enumerate().map(off).collect();
     let worst = off.iter().copied().enumerate().fold((0, 0.0), |w, (k, mm)| if mm > w.1 { (k, mm) } else { w });
     let largest = detail.displacements.iter().flatten().map(|d| Vec3::from(*d).length()).fold(0.0, f32::max);
     let largest_mm = f64::from(largest) * mm_per_unit;
@@ -176,9 +189,12 @@ fn run_learn(arguments: &LearnArguments, session: &Session) -> Result<Report, Fa
 }
 
 /// How far the model is from an example anywhere, in the mesh's unit.
-fn farthest(detail: &Detail, example: &[[f32; 3]]) -> f64 {
+fn farthest(detail: &Detail, example: &[[f32; 3]], plain: Option<&Vec<[f32; 3]>>) -> f64 {
     let at = |v: u32| Vec3::from(example[v as usize]).as_dvec3();
-    let made = detail.by_definition(&detail.shell.handles.iter().map(|&v| at(v)).collect::<Vec<_>>());
+    let made = match plain {
+        Some(plain) => detail.on_by_definition(plain),
+        None => detail.by_definition(&detail.shell.handles.iter().map(|&v| at(v)).collect::<Vec<_>>()),
+    };
     made.iter().zip(0..).map(|(p, v)| p.distance(at(v))).fold(0.0, f64::max)
 }
 
@@ -229,9 +245,15 @@ fn run_apply(arguments: &ApplyArguments, session: &Session) -> Result<Report, Fa
     expect_ending(output, &FRAMES, "a take")?;
     let DetailFile { rig, detail } = detail_file::open(&arguments.detail).map_err(in_file(&arguments.detail))?;
     let mm_per_unit = 1000.0 * rig.space.meters_per_unit;
-    let usual = FINE * detail.features.dense_spacing(&detail.mesh);
-    let finest = arguments.finer_than.map_or(usual, |mm| mm / mm_per_unit);
-    let player = Player::prepare(&detail.finer_than(finest, &session.progress())?)?;
+    let usual = match detail.base {
+        Base::Shell => Some(FINE * detail.features.dense_spacing(&detail.mesh)),
+        Base::Animation => None,
+    };
+    let finest = arguments.finer_than.map(|mm| mm / mm_per_unit).or(usual);
+    let player = match finest {
+        Some(length) => Player::prepare(&detail.finer_than(length, &session.progress())?)?,
+        None => Player::prepare(&detail)?,
+    };
     let animation = open_animation(arguments, &rig, session)?;
     let times_secs = &animation.times_secs;
     expect_room(&rig, times_secs, output)?;
@@ -257,12 +279,12 @@ fn run_apply(arguments: &ApplyArguments, session: &Session) -> Result<Report, Fa
     let (mapping, mapped) = animation.mapping.unwrap_or_default();
     let json = json!({
         "output": output.display().to_string(), "frames": n_frames, "vertices": rig.n_vertices(),
-        "finer_than_mm": finest * mm_per_unit,
+        "finer_than_mm": finest.map(|length| length * mm_per_unit),
         "largest_displacement_mm": largest_mm, "ms_per_frame": ms, "mapping": mapping, "notes": notes, "seconds": seconds,
     });
     let mut text = format!("{}: {n_frames} frames in {seconds:.1} s, {ms:.2} ms of it for a frame\n", output.display());
-    let finest_mm = finest * mm_per_unit;
-    text += &format!("  detail finer than {finest_mm:.0} mm moved vertices by {largest_mm:.2} mm at most\n");
+    let finer = finest.map(|length| format!(" finer than {:.0} mm", length * mm_per_unit)).unwrap_or_default();
+    text += &format!("  detail{finer} moved vertices by {largest_mm:.2} mm at most\n");
     notes.iter().for_each(|n| text += &format!("  note: {n}\n"));
     Ok(Report { json, text: text + &mapped })
 }

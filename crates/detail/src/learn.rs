@@ -27,6 +27,9 @@ pub struct Examples {
     pub names: Vec<String>,
     /// Positions of all vertices, for each.
     pub positions: Vec<Vec<[f32; 3]>>,
+    /// The same poses without detail, as the animation shows them that detail will be put on; empty when handles say all that is
+    /// known.
+    pub plain: Vec<Vec<[f32; 3]>>,
 }
 
 /// Which poses carry the model.
@@ -57,6 +60,15 @@ impl Default for LearnOptions {
     }
 }
 
+/// What displacements were learned to be added to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Base {
+    /// The shell through the handles.
+    Shell,
+    /// An animation with a large scale of its own.
+    Animation,
+}
+
 /// A learned face.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Detail {
@@ -68,6 +80,8 @@ pub struct Detail {
     pub features: FeatureGraph,
     /// How displacements follow from strains.
     pub model: Model,
+    /// What they are added to.
+    pub base: Base,
     /// Names of the poses of the basis; the rest pose is first.
     pub poses: Vec<String>,
     /// Strains of the poses, one vector each.
@@ -119,6 +133,7 @@ pub fn learn(
     };
     let mut detail = Detail {
         model: options.model,
+        base: if examples.plain.is_empty() { Base::Shell } else { Base::Animation },
         poses: Vec::new(),
         strains: Vec::new(),
         weights: Vec::new(),
@@ -140,7 +155,13 @@ pub fn learn(
 }
 
 fn check_examples(mesh: &Mesh, examples: &Examples) -> Result<(), DetailError> {
-    for (name, positions) in examples.names.iter().zip(&examples.positions) {
+    if !examples.plain.is_empty() && examples.plain.len() != examples.positions.len() {
+        let (found, wanted) = (examples.plain.len(), examples.positions.len());
+        let advice = ", one for each example";
+        return Err(DetailError::Count { what: "poses without detail".into(), found, wanted, advice });
+    }
+    let both = examples.names.iter().zip(&examples.positions).chain(examples.names.iter().zip(&examples.plain));
+    for (name, positions) in both {
         if positions.len() != mesh.n_vertices() {
             let (found, wanted) = (positions.len(), mesh.n_vertices());
             let advice = ", as in the rest mesh; examples must have its vertices, in its order";
@@ -172,7 +193,8 @@ impl Training {
         };
         for (k, (name, positions)) in examples.names.iter().zip(&examples.positions).enumerate() {
             tick(progress, "fine displacements", k as f32 / examples.names.len() as f32)?;
-            let (strains, displacements) = detail.extract(&frames, positions);
+            let plain = examples.plain.get(k).map(Vec::as_slice);
+            let (strains, displacements) = detail.extract(&frames, positions, plain);
             all.names.push(name.clone());
             all.strains.push(strains);
             all.displacements.push(displacements);
@@ -296,24 +318,36 @@ impl Detail {
         x
     }
 
-    /// The strains of a pose and what it shows beyond the large scale.
-    pub(crate) fn extract(&self, frames: &Frames, positions: &[[f32; 3]]) -> (Vec<f32>, Vec<[f32; 3]>) {
-        let handles: Vec<DVec3> =
-            self.shell.handles.iter().map(|&v| Vec3::from(positions[v as usize]).as_dvec3()).collect();
-        let laid = Laid::new(&self.rest_handles(), &handles, &self.features);
+    /// The strains of a pose, and what it shows beyond its plain self or, without one, beyond the large scale.
+    pub(crate) fn extract(
+        &self,
+        frames: &Frames,
+        positions: &[[f32; 3]],
+        plain: Option<&[[f32; 3]]>,
+    ) -> (Vec<f32>, Vec<[f32; 3]>) {
+        let laid = self.laid(plain.unwrap_or(positions));
         let back = laid.carried.inverse();
-        let laid_back = |v: usize| back.apply(Vec3::from(positions[v]).as_dvec3());
-        let n = positions.len();
+        let laid_back = |p: &[f32; 3]| back.apply(Vec3::from(*p).as_dvec3());
         if !self.model.is_pose_space() {
-            let one = |v: usize| (laid_back(v) - self.mesh.at(v as u32)).as_vec3().to_array();
-            return (laid.strains, (0..n).into_par_iter().map(one).collect());
+            let one = |(v, p): (usize, &[f32; 3])| (laid_back(p) - self.mesh.at(v as u32)).as_vec3().to_array();
+            return (laid.strains, positions.par_iter().enumerate().map(|(v, p)| one((v, p))).collect());
         }
-        let large = self.large_scale(&laid.handles);
+        let large = match plain {
+            Some(plain) => plain.par_iter().map(|p| laid_back(p).as_vec3a()).collect(),
+            None => self.large_scale(&laid.handles),
+        };
         let one = |v: usize| {
-            let d = Vec3A::from(laid_back(v).as_vec3()) - large[v];
+            let d = laid_back(&positions[v]).as_vec3a() - large[v];
             frames.at(v, &large).map(|axis| axis.dot(d))
         };
-        (laid.strains, (0..n).into_par_iter().map(one).collect())
+        (laid.strains, (0..positions.len()).into_par_iter().map(one).collect())
+    }
+
+    /// A pose of the whole mesh, laid over the rest by its handles.
+    fn laid(&self, positions: &[[f32; 3]]) -> Laid {
+        let at = |&v: &u32| Vec3::from(positions[v as usize]).as_dvec3();
+        let handles: Vec<DVec3> = self.shell.handles.iter().map(at).collect();
+        Laid::new(&self.rest_handles(), &handles, &self.features)
     }
 
     /// What each pose of the basis counts at a vertex, or over the whole face.
@@ -330,28 +364,38 @@ impl Detail {
     /// The face for handles anywhere, as it is defined: what the player is tested against. Positions of all vertices.
     pub fn by_definition(&self, handles: &[DVec3]) -> Vec<DVec3> {
         let laid = Laid::new(&self.rest_handles(), handles, &self.features);
-        let poses: Vec<&[f32]> = self.strains.iter().map(Vec::as_slice).collect();
-        let whole = (!self.model.is_local()).then(|| self.shares(None, &laid.strains, &poses));
-        let frames = self.frames();
         let large = self.large_scale(&laid.handles);
+        self.displaced(&laid.strains, &large).into_iter().map(|p| laid.carried.apply(p)).collect()
+    }
+
+    /// Detail on a mesh that moves by itself, as it is defined.
+    pub fn on_by_definition(&self, moved: &[[f32; 3]]) -> Vec<DVec3> {
+        let large: Vec<Vec3A> = moved.iter().map(|&p| p.into()).collect();
+        self.displaced(&self.laid(moved).strains, &large)
+    }
+
+    /// Adds detail to a large scale; blend shapes do not need one.
+    fn displaced(&self, strains: &[f32], large: &[Vec3A]) -> Vec<DVec3> {
+        let poses: Vec<&[f32]> = self.strains.iter().map(Vec::as_slice).collect();
+        let whole = (!self.model.is_local()).then(|| self.shares(None, strains, &poses));
+        let frames = self.frames();
         let one = |v: usize| {
             let local;
             let shares = match &whole {
                 Some(whole) => whole,
                 None => {
-                    local = self.shares(Some(v), &laid.strains, &poses);
+                    local = self.shares(Some(v), strains, &poses);
                     &local
                 }
             };
             let d = combined(&self.weights[v * poses.len()..(v + 1) * poses.len()], shares);
-            let here = match self.model.is_pose_space() {
+            match self.model.is_pose_space() {
                 true => {
-                    let [t, b, n] = frames.at(v, &large);
+                    let [t, b, n] = frames.at(v, large);
                     Vec3::from(large[v] + t * d.x + b * d.y + n * d.z).as_dvec3()
                 }
                 false => self.mesh.at(v as u32) + d.as_dvec3(),
-            };
-            laid.carried.apply(here)
+            }
         };
         (0..self.mesh.n_vertices()).into_par_iter().map(one).collect()
     }

@@ -23,7 +23,7 @@ pub mod synthetic;
 
 pub use error::DetailError;
 pub use features::FeatureGraph;
-pub use learn::{Detail, Examples, Fit, LearnOptions, learn};
+pub use learn::{Base, Detail, Examples, Fit, LearnOptions, learn};
 pub use player::Player;
 pub use pose_space::Model;
 pub use shell::{Shell, ShellOptions};

@@ -347,9 +347,9 @@ widest! {
     /// Normals and positions of a block, carried to where the head is.
     fn put_upright(fans: &Fans, first: usize, fine: &[Vec3A], carry: (&glam::Mat3A, Vec3A), out: &mut [[Vec3A; 2]]) {
         let mut sums = [[1.0f32; LANES]; 3];
-        for lane in 0..out.len() {
-            let sum = fans.area_normal(first + lane, fine);
-            (0..3).for_each(|k| sums[k][lane] = sum[k]);
+        let [sx, sy, sz] = &mut sums;
+        for (v, ((x, y), z)) in (first..first + out.len()).zip(sx.iter_mut().zip(sy).zip(sz)) {
+            [*x, *y, *z] = fans.area_normal(v, fine).to_array();
         }
         let mut usual = true;
         for i in 0..LANES {

@@ -9,7 +9,7 @@ use crate::container::{Archive, Writer, damaged};
 use crate::face::{map, rig as rig_arrays};
 use crate::output::WholeFile;
 use risorius_detail::pose_space::{Influence, MAX_GAUGES};
-use risorius_detail::{Detail, FeatureGraph, Mesh, Model, Shell};
+use risorius_detail::{Base, Detail, FeatureGraph, Mesh, Model, Shell};
 use risorius_rig::Rig;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -25,6 +25,8 @@ pub const VERSION: u32 = 1;
 #[derive(Serialize, Deserialize)]
 struct Text {
     model: String,
+    /// "shell" or "animation".
+    base: String,
     poses: Vec<String>,
 }
 
@@ -45,6 +47,9 @@ pub const MODELS: [(&str, Model); 4] = [
     ("global-blendshapes", Model::GlobalBlendshapes),
 ];
 
+/// Names of what displacements are added to.
+const BASES: [(&str, Base); 2] = [("shell", Base::Shell), ("animation", Base::Animation)];
+
 /// The mesh of a rig at rest.
 pub fn mesh_of(rig: &Rig) -> Mesh {
     Mesh { positions: rig.neutral.clone(), triangles: rig.triangles() }
@@ -60,7 +65,8 @@ pub fn write(rig: &Rig, detail: &Detail, path: &Path) -> Result<(), IoError> {
     file.text("software", concat!("risorius ", env!("CARGO_PKG_VERSION")));
     rig_arrays::save(&rest, &mut file)?;
     let model = MODELS.iter().find(|(_, m)| *m == detail.model).map_or("", |(name, _)| name);
-    file.json("detail", &Text { model: model.into(), poses: detail.poses.clone() })?;
+    let base = BASES.iter().find(|(_, b)| *b == detail.base).map_or("", |(name, _)| name);
+    file.json("detail", &Text { model: model.into(), base: base.into(), poses: detail.poses.clone() })?;
     file.array("detail.handles", &detail.shell.handles);
     file.lists("detail.basis", detail.shell.basis.iter().map(Vec::as_slice));
     file.array("detail.edges", &detail.features.edges);
@@ -94,6 +100,8 @@ pub fn open(path: &Path) -> Result<DetailFile, IoError> {
     let text: Text = file.json("detail")?;
     let model = MODELS.iter().find(|(name, _)| *name == text.model).map(|(_, model)| *model);
     let model = model.ok_or_else(|| damaged("metadata 'detail'", "it names no model that is known"))?;
+    let base = BASES.iter().find(|(name, _)| *name == text.base).map(|(_, base)| *base);
+    let base = base.ok_or_else(|| damaged("metadata 'detail'", "it names no base that is known"))?;
     let handles = file.array::<u32>("detail.handles")?.to_vec();
     let edges = file.array::<[u32; 2]>("detail.edges")?.to_vec();
     below("detail.handles", &handles, n)?;
@@ -122,6 +130,7 @@ pub fn open(path: &Path) -> Result<DetailFile, IoError> {
         mesh,
         features,
         model,
+        base,
         influence,
     };
     finite("detail.basis", detail.shell.basis.iter().flatten().copied())?;

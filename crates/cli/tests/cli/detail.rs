@@ -62,6 +62,18 @@ fn examples_are_met_and_detail_goes_onto_rigs_and_takes() {
     assert_eq!(told["frames"], 4);
     let moved = told["largest_displacement_mm"].as_f64().unwrap();
     assert!((0.1..3.0).contains(&moved), "{told}");
+    // Where the poses are known without ripples, ripples are all that is learned; where nothing strains they cannot be.
+    std::fs::create_dir(desk.path("plain")).unwrap();
+    desk.ok(&["pose", "head.glb", "--weights", "jawOpen=1", "-o", "plain/jaw.obj"]);
+    desk.ok(&["pose", "head.glb", "--weights", "mouthSmileLeft=1,mouthSmileRight=1", "-o", "plain/smile.obj"]);
+    let call =
+        ["detail", "learn", "--rest", "head.glb", "--examples", "examples", "--plain", "plain", "-o", "p.detail"];
+    let told = desk.json(&call);
+    assert!(told["largest_displacement_mm"].as_f64().unwrap() < 0.41, "{told}");
+    let on_rig = ["detail", "apply", "p.detail", "--rig", "head.glb", "--clip", "clip.csv", "-o", "p.npz"];
+    let told = desk.json(&on_rig);
+    assert!((0.05..0.6).contains(&told["largest_displacement_mm"].as_f64().unwrap()), "{told}");
+
     desk.ok(&["pose", "head.glb", "--clip", "clip.csv", "-o", "plain.npz"]);
     desk.ok(&["detail", "apply", "face.detail", "--take", "plain.npz", "--finer-than", "8", "-o", "take.npz"]);
     assert!(desk.read("rig.npz") == desk.read("take.npz"), "a rig over a clip and its take are one");

@@ -52,5 +52,6 @@ pub fn examples(mesh: &Mesh, list: &[[f32; 2]]) -> Examples {
     Examples {
         names: list.iter().map(|[l, r]| format!("{l} {r}")).collect(),
         positions: list.iter().map(|&amounts| pressed(mesh, amounts)).collect(),
+        plain: Vec::new(),
     }
 }
