@@ -72,7 +72,8 @@ fn examples_are_met_and_detail_goes_onto_rigs_and_takes() {
     assert!(told["largest_displacement_mm"].as_f64().unwrap() < 0.41, "{told}");
     let on_rig = ["detail", "apply", "p.detail", "--rig", "head.glb", "--clip", "clip.csv", "-o", "p.npz"];
     let told = desk.json(&on_rig);
-    assert!((0.05..0.6).contains(&told["largest_displacement_mm"].as_f64().unwrap()), "{told}");
+    // Ripples of both poses add up.
+    assert!((0.05..0.8).contains(&told["largest_displacement_mm"].as_f64().unwrap()), "{told}");
 
     desk.ok(&["pose", "head.glb", "--clip", "clip.csv", "-o", "plain.npz"]);
     desk.ok(&["detail", "apply", "face.detail", "--take", "plain.npz", "--finer-than", "8", "-o", "take.npz"]);
