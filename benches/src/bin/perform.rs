@@ -50,7 +50,8 @@ fn main() {
     for case in cases {
         let Some(face) = face(&rig, &case) else { continue };
         let n = face.flesh.n_nodes();
-        let frames = (FRAMES.len() * USUAL_NODES / n.max(1)).clamp(2, FRAMES.len());
+        let smaller = (USUAL_NODES as f64 / n.max(1) as f64).powf(1.5);
+        let frames = ((FRAMES.len() as f64 * smaller) as usize).clamp(2, FRAMES.len());
         let performance = |frames: usize| Performance {
             times_secs: &clip.times_secs[FRAMES.start..FRAMES.start + frames],
             weights: &weights[FRAMES.start * sliders..(FRAMES.start + frames) * sliders],

@@ -12,48 +12,7 @@
 use glam::DVec3;
 use rayon::prelude::*;
 use risorius_linalg::dense::{Cholesky, Matrix};
-use risorius_mesh::Rigid;
-
-/// `x -> scale * rotation * x + translation`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Similarity {
-    /// Rotation and translation.
-    pub rigid: Rigid,
-    /// Applied before them.
-    pub scale: f64,
-}
-
-impl Default for Similarity {
-    fn default() -> Self {
-        Self { rigid: Rigid::IDENTITY, scale: 1.0 }
-    }
-}
-
-impl Similarity {
-    /// The similarity with the least squared distances from `from` to `to`, each pair weighing `weights[i]`.
-    pub fn fit(from: &[DVec3], to: &[DVec3], weights: &[f64]) -> Self {
-        let turn = Rigid::fit(from, to, weights).rotation;
-        let total: f64 = weights.iter().sum();
-        if total <= 0.0 {
-            return Self::default();
-        }
-        let mean = |points: &[DVec3]| points.iter().zip(weights).map(|(p, w)| *p * *w).sum::<DVec3>() / total;
-        let (a, b) = (mean(from), mean(to));
-        let (mut along, mut size) = (0.0, 0.0);
-        for ((p, q), w) in from.iter().zip(to).zip(weights) {
-            let (p, q) = (turn * (*p - a), *q - b);
-            along += w * p.dot(q);
-            size += w * p.length_squared();
-        }
-        let scale = if size > 0.0 && along > 0.0 { along / size } else { 1.0 };
-        Self { rigid: Rigid { rotation: turn, translation: b - turn * a * scale }, scale }
-    }
-
-    /// Where the map takes a point.
-    pub fn apply(&self, p: DVec3) -> DVec3 {
-        self.rigid.apply(p * self.scale)
-    }
-}
+pub use risorius_mesh::Similarity;
 
 /// A similarity and then displacements; see the module.
 #[derive(Debug, Clone, Default)]
@@ -159,6 +118,7 @@ fn solve(centers: &[DVec3], wanted: &[DVec3], softness: &[f64]) -> Option<(Vec<D
 mod tests {
     use super::*;
     use glam::DQuat;
+    use risorius_mesh::Rigid;
 
     fn cloud(n: usize) -> Vec<DVec3> {
         let at = |i: usize, k: f64| (i as f64 * k).sin() * 0.1;

@@ -6,15 +6,19 @@ use crate::rig_args::{AboutRig, mapping_to_json, mapping_to_text, pins};
 use crate::session::{Failure, Report, Session};
 use crate::takes::{CACHES, FRAMES, expect_room, write_vertices};
 use clap::{Args, Subcommand, ValueEnum};
-use glam::Vec3;
+use glam::{DVec3, Vec3};
+use risorius_detail::attach::Attached;
 use risorius_detail::player::Stage;
 use risorius_detail::{Base, Detail, Examples, Fit, LearnOptions, Model, Player, ShellOptions, handles, learn};
 use risorius_io::detail_file::{self, DetailFile, mesh_of};
-use risorius_io::open::{OpenOptions, open_rig};
+use risorius_io::markers_csv::{self, MarkerContent};
+use risorius_io::open::{OpenOptions, open_rig, read_file};
 use risorius_io::take_in::{open_pose_of, open_take_of};
 use risorius_mesh::progress::tick;
+use risorius_rig::pins::{PinSet, PinSpec};
 use risorius_rig::{Evaluator, HeadMotion, Rig};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -89,8 +93,15 @@ struct ApplyArguments {
     /// The detail (.detail), made by `detail learn`.
     detail: PathBuf,
     /// An animation as frames of the rest's vertices: .glb, .gltf, .mdd, .pc2 or .npz; for example what `perform` made.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["rig", "clip"], required_unless_present = "rig")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["rig", "clip"], required_unless_present_any = ["rig", "markers"])]
     take: Option<PathBuf>,
+    /// A marker take: CSV with a time column and NAME_X, NAME_Y, NAME_Z. Its head motion is taken out, its gaps are filled.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["rig", "clip", "take"], requires = "points")]
+    markers: Option<PathBuf>,
+    /// Where some markers sit on the face, as pins by marker name: a JSON file, {"Chin": {"vertex": 12}, "Nose": {"near": [0, 1, 2]}}.
+    /// At least four; the others are laid over the face with them.
+    #[arg(long, value_name = "JSON", requires = "markers")]
+    points: Option<PathBuf>,
     /// A rig with the vertices of the rest; give --clip too.
     #[arg(long, value_name = "FILE", requires = "clip")]
     rig: Option<PathBuf>,
@@ -236,7 +247,15 @@ struct Animation {
     head: Option<HeadMotion>,
     notes: Vec<String>,
     mapping: Option<(serde_json::Value, String)>,
-    frame: Box<dyn Fn(usize) -> Vec<[f32; 3]>>,
+    frame: Frame,
+}
+
+/// What is known of a frame.
+enum Frame {
+    /// Where every vertex is without detail.
+    Mesh(Box<dyn Fn(usize) -> Vec<[f32; 3]>>),
+    /// Where the handles are.
+    Handles(Box<dyn Fn(usize) -> Vec<DVec3>>),
 }
 
 fn run_apply(arguments: &ApplyArguments, session: &Session) -> Result<Report, Failure> {
@@ -246,6 +265,8 @@ fn run_apply(arguments: &ApplyArguments, session: &Session) -> Result<Report, Fa
     let DetailFile { rig, detail } = detail_file::open(&arguments.detail).map_err(in_file(&arguments.detail))?;
     let mm_per_unit = 1000.0 * rig.space.meters_per_unit;
     let usual = match detail.base {
+        // Markers say no more than handles do.
+        _ if arguments.markers.is_some() => None,
         Base::Shell => Some(FINE * detail.features.dense_spacing(&detail.mesh)),
         Base::Animation => None,
     };
@@ -254,7 +275,10 @@ fn run_apply(arguments: &ApplyArguments, session: &Session) -> Result<Report, Fa
         Some(length) => Player::prepare(&detail.finer_than(length, &session.progress())?)?,
         None => Player::prepare(&detail)?,
     };
-    let animation = open_animation(arguments, &rig, session)?;
+    let animation = match &arguments.markers {
+        Some(path) => open_markers(path, arguments.points.as_deref(), &rig, &detail, session)?,
+        None => open_animation(arguments, &rig, session)?,
+    };
     let times_secs = &animation.times_secs;
     expect_room(&rig, times_secs, output)?;
     let mut notes = animation.notes.clone();
@@ -265,18 +289,23 @@ fn run_apply(arguments: &ApplyArguments, session: &Session) -> Result<Report, Fa
     let (mut playing_secs, mut largest) = (0.0, 0.0f32);
     write_vertices(&rig, times_secs, animation.head.as_ref(), output, |frame| {
         tick(&session.progress(), "frames", frame as f32 / times_secs.len() as f32)?;
-        let moved = (animation.frame)(frame);
-        player.on(&moved, &mut stage)?;
+        match &animation.frame {
+            Frame::Mesh(moved) => {
+                let moved = moved(frame);
+                player.on(&moved, &mut stage)?;
+                let offsets = stage.positions.iter().zip(&moved).map(|(a, b)| Vec3::from(*a).distance(Vec3::from(*b)));
+                largest = offsets.fold(largest, f32::max);
+            }
+            Frame::Handles(handles) => player.frame(&handles(frame), &mut stage)?,
+        }
         playing_secs += stage.seconds.iter().sum::<f64>();
-        let offsets = stage.positions.iter().zip(&moved).map(|(a, b)| Vec3::from(*a).distance(Vec3::from(*b)));
-        largest = offsets.fold(largest, f32::max);
         Ok(stage.positions.clone())
     })?;
     let n_frames = times_secs.len();
     let largest_mm = f64::from(largest) * mm_per_unit;
     let ms = 1000.0 * playing_secs / n_frames.max(1) as f64;
     let seconds = start.elapsed().as_secs_f64();
-    let (mapping, mapped) = animation.mapping.unwrap_or_default();
+    let (mapping, mapped) = animation.mapping.clone().unwrap_or_default();
     let json = json!({
         "output": output.display().to_string(), "frames": n_frames, "vertices": rig.n_vertices(),
         "finer_than_mm": finest.map(|length| length * mm_per_unit),
@@ -284,9 +313,61 @@ fn run_apply(arguments: &ApplyArguments, session: &Session) -> Result<Report, Fa
     });
     let mut text = format!("{}: {n_frames} frames in {seconds:.1} s, {ms:.2} ms of it for a frame\n", output.display());
     let finer = finest.map(|length| format!(" finer than {:.0} mm", length * mm_per_unit)).unwrap_or_default();
-    text += &format!("  detail{finer} moved vertices by {largest_mm:.2} mm at most\n");
+    if matches!(animation.frame, Frame::Mesh(_)) {
+        text += &format!("  detail{finer} moved vertices by {largest_mm:.2} mm at most\n");
+    }
     notes.iter().for_each(|n| text += &format!("  note: {n}\n"));
     Ok(Report { json, text: text + &mapped })
+}
+
+/// Markers, as what they do to the handles of a detail.
+fn open_markers(
+    path: &Path,
+    points: Option<&Path>,
+    rest: &Rig,
+    detail: &Detail,
+    session: &Session,
+) -> Result<Animation, Failure> {
+    let MarkerContent { take, mut notes } = markers_csv::read(&read_file(path)?).map_err(in_file(path))?;
+    let settled = take.settled()?;
+    let mut pairs = Vec::new();
+    if let Some(file) = points {
+        let specs: BTreeMap<String, PinSpec> = serde_json::from_slice(&read_file(file)?)
+            .map_err(|e| Failure::could_not(format!("{}: {e}", file.display())))?;
+        for (name, spec) in specs {
+            let Some(marker) = take.names.iter().position(|n| *n == name) else {
+                let known = take.names.join(", ");
+                return Err(Failure::could_not(format!("{}: no marker '{name}'; there are {known}", file.display())));
+            };
+            let pins = PinSet::resolve(rest, &[spec]).map_err(|problems| {
+                let all: Vec<String> = problems.iter().map(|p| format!("{}: '{name}': {p}", file.display())).collect();
+                Failure::could_not(all.join("\n"))
+            })?;
+            pairs.extend(pins.pins.first().map(|pin| (marker, pin.vertex)));
+        }
+    }
+    let shell = ShellOptions::default();
+    let attached = Attached::prepare(&detail.mesh, &settled, &pairs, &shell, &session.progress())?;
+    let mm_per_unit = 1000.0 * rest.space.meters_per_unit;
+    let far = attached.distances.iter().enumerate().fold((0, 0.0), |w, (k, &d)| if d > w.1 { (k, d) } else { w });
+    notes.push(format!(
+        "{} markers attached, '{}' farthest from its vertex, {:.1} mm; a unit of the markers is {:.3} mm",
+        take.names.len(),
+        take.names[far.0],
+        far.1 * mm_per_unit,
+        attached.similarity.scale * mm_per_unit,
+    ));
+    if settled.n_filled > 0 {
+        notes.push(format!("{} places of markers that were lost were filled in", settled.n_filled));
+    }
+    let handles = detail.shell.handles.clone();
+    Ok(Animation {
+        times_secs: take.times_secs.clone(),
+        head: None,
+        notes,
+        mapping: None,
+        frame: Frame::Handles(Box::new(move |frame| attached.moved(&settled, frame, &handles))),
+    })
 }
 
 /// The frames of a take, or of a rig over a clip, on the vertices of the rest.
@@ -299,7 +380,7 @@ fn open_animation(arguments: &ApplyArguments, rest: &Rig, session: &Session) -> 
             head: take.head.clone(),
             notes: Vec::new(),
             mapping: None,
-            frame: Box::new(move |frame| take.frame(frame)),
+            frame: Frame::Mesh(Box::new(move |frame| take.frame(frame))),
         });
     }
     let (Some(path), Some(clip)) = (&arguments.rig, &arguments.clip) else {
@@ -321,6 +402,8 @@ fn open_animation(arguments: &ApplyArguments, rest: &Rig, session: &Session) -> 
         head: content.clip.head.clone(),
         notes: content.notes,
         mapping,
-        frame: Box::new(move |frame| evaluator.positions(&weights[frame * sliders..(frame + 1) * sliders])),
+        frame: Frame::Mesh(Box::new(move |frame| {
+            evaluator.positions(&weights[frame * sliders..(frame + 1) * sliders])
+        })),
     })
 }

@@ -62,6 +62,20 @@ pub enum DetailError {
     /// The shell's equations could not be solved.
     #[error("the shell of the rest mesh cannot be solved: {0}")]
     Shell(#[from] risorius_linalg::SparseError),
+    /// A marker without a place.
+    #[error("marker '{marker}' is seen in no frame; leave its columns out")]
+    Unseen {
+        /// Its name.
+        marker: String,
+    },
+    /// Too few pairs to lay markers over a face.
+    #[error(
+        "{found} points are paired with markers; pair at least four that do not lie on a line, such as chin, forehead and the corners of the mouth"
+    )]
+    FewPairs {
+        /// How many there are.
+        found: usize,
+    },
     /// Handles cannot be told apart.
     #[error(
         "the shell of the rest mesh cannot be solved: handles lie too close, or triangles are too thin; leave some handles out"

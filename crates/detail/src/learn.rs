@@ -18,7 +18,10 @@ use risorius_mesh::Rigid;
 use risorius_mesh::progress::{Progress, tick};
 
 /// Vertices on which a basis is chosen, at most.
-const SAMPLED: usize = 8000;
+const SAMPLED: usize = 2000;
+
+/// How much the whole face counts where examples are blended locally: a chin strains alike whether the jaw is open or not.
+const WHOLE: f32 = 0.1;
 
 /// Poses of the mesh.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -356,7 +359,10 @@ impl Detail {
         match (self.model.is_pose_space(), vertex) {
             (true, Some(v)) => poses.iter().map(|g| self.influence.distance(v, f, g)).collect(),
             (true, None) => poses.iter().map(|g| whole_distance(f, g)).collect(),
-            (false, Some(v)) => convex(f, poses, self.influence.of(v)),
+            (false, Some(v)) => {
+                let faint = WHOLE / f.len().max(1) as f32;
+                convex(f, poses, self.influence.of(v).chain(even.map(move |(i, w)| (i, w * faint))))
+            }
             (false, None) => convex(f, poses, even),
         }
     }

@@ -8,6 +8,7 @@
 //! Everything is in the unit and axes of the rest mesh: strains have no unit, and lengths are told as multiples of the
 //! distance between handles.
 
+pub mod attach;
 pub mod blocks;
 pub mod error;
 pub mod features;
@@ -15,6 +16,7 @@ pub mod frames;
 pub mod handles;
 pub mod laplacian;
 pub mod learn;
+pub mod markers;
 pub mod player;
 pub mod pose_space;
 pub mod shell;

@@ -79,7 +79,7 @@ pub fn read(bytes: &[u8], options: &ClipOptions) -> Result<ClipContent, IoError>
     Ok(content)
 }
 
-fn split<'a>(line: usize, row: &'a [u8], separator: u8) -> Result<Vec<Cow<'a, [u8]>>, IoError> {
+pub(crate) fn split<'a>(line: usize, row: &'a [u8], separator: u8) -> Result<Vec<Cow<'a, [u8]>>, IoError> {
     csv_cells(row, separator)
         .ok_or_else(|| IoError::malformed(FORMAT, format!("line {line}"), "a quote is opened and not closed"))
 }

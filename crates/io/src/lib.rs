@@ -15,6 +15,7 @@ pub mod face;
 pub mod fbx;
 pub mod gltf;
 pub mod head_csv;
+pub mod markers_csv;
 pub mod mask;
 pub mod mdd;
 pub mod npz;

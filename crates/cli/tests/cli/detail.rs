@@ -161,3 +161,40 @@ fn wrong_calls_and_damaged_files_say_what_is_wrong() {
     desk.ok(&model);
     desk.fails_with(1, &apply("b.detail", &["--take", "plain.npz"]), &["pose space"]);
 }
+
+/// Markers in another unit, place and direction, on a head that moves, one of them lost for a while.
+#[test]
+fn markers_drive_the_face() {
+    let desk = desk();
+    learned(&desk, &[]);
+    let rest = [[0.0, -0.06, 0.09], [0.0, 0.06, 0.1], [0.03, -0.03, 0.09], [-0.03, -0.03, 0.09], [0.0, 0.0, 0.12]];
+    let names = ["chin", "brow", "left", "right", "nose"];
+    let row = |f: usize| {
+        let t = f as f64 / 60.0;
+        let place = |m: usize| {
+            let [x, y, z] = rest[m];
+            let open = if m == 0 { 0.01 * (10.0 * t).sin() } else { 0.0 };
+            // Turned about y by a right angle, in centimeters, and drifting.
+            format!(",{},{},{}", 100.0 * z + t, 100.0 * (y - open) + 70.0, -100.0 * x + 5.0)
+        };
+        let lost = |m: usize| if m == 2 && (5..9).contains(&f) { ",,,".to_owned() } else { place(m) };
+        format!("{t}{}\n", (0..5).map(lost).collect::<String>())
+    };
+    let header: String = names.iter().flat_map(|n| ["X", "Y", "Z"].map(|axis| format!(",{n}_{axis}"))).collect();
+    desk.write("markers.csv", format!("time_s{header}\n{}", (0..20).map(row).collect::<String>()));
+    let point = |m: usize| format!("\"{}\": {{\"near\": {:?}}}", names[m], rest[m]);
+    desk.write("points.json", format!("{{{}}}", (0..5).map(point).collect::<Vec<_>>().join(",")));
+    let call = ["detail", "apply", "face.detail", "--markers", "markers.csv", "--points", "points.json", "-o", "m.npz"];
+    let told = desk.json(&call);
+    assert_eq!(told["frames"], 20);
+    let notes = told["notes"].to_string();
+    assert!(notes.contains("5 markers") && notes.contains("4 places"), "{notes}");
+    desk.write("three.json", format!("{{{}}}", (0..3).map(point).collect::<Vec<_>>().join(",")));
+    let with = |points: &'static str| {
+        ["detail", "apply", "face.detail", "--markers", "markers.csv", "--points", points, "-o", "n.npz"]
+    };
+    desk.fails_with(1, &with("three.json"), &["3 points", "at least four"]);
+    desk.write("other.json", r#"{"ear": {"vertex": 1}}"#);
+    desk.fails_with(1, &with("other.json"), &["other.json", "'ear'", "chin"]);
+    desk.fails_with(2, &["detail", "apply", "face.detail", "--markers", "markers.csv", "-o", "n.npz"], &["--points"]);
+}
