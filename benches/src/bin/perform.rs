@@ -1,7 +1,7 @@
 //! Performing: one step of [Kozlov17, alg. 1] on the ICT head while it talks and turns, mean and worst, by stages, beside
 //! the paper's time; and how far the fast solves end from full Newton to a tight tolerance.
 //!
-//! Takes numbers of nodes as arguments, 9000 without, or faces of the ICT head that `build` made (large ones take an hour); several give a table of how time and memory grow, and how far from
+//! Takes numbers of nodes as arguments, 9000 without, or faces of the ICT head that `build` made (one of 100,000 nodes takes 24 minutes); several give a table of how time and memory grow, and how far from
 //! the time that it takes to read what an iteration has to read.
 
 use risorius_anatomy::head::{self, Identity};
