@@ -87,7 +87,7 @@ fn main() {
     }
     let worst =
         stage.positions.iter().zip(&exact).map(|(a, b)| Vec3::from(*a).as_dvec3().distance(*b)).fold(0.0, f64::max);
-    let wrinkle = detail.displacements.iter().flatten().map(|d| Vec3::from(*d).length()).fold(0.0, f32::max);
+    let wrinkle = detail.displacements.iter().flat_map(|of| of.iter()).map(|d| Vec3::from(*d).length()).fold(0.0, f32::max);
     println!(
         "packing is {:.4} mm off at most; the largest fine displacement is {:.2} mm",
         10.0 * worst,

@@ -175,7 +175,7 @@ impl Keeper {
     }
 
     /// Vertices of a frame that is done.
-    pub fn vertices(&self, index: usize) -> Result<risorius_flesh::Array<[f32; 3]>, Failure> {
+    pub fn vertices(&self, index: usize) -> Result<risorius_mesh::Array<[f32; 3]>, Failure> {
         match self.folder.frame(index) {
             Kept::Whole(kept) if kept.key == self.keys[index] && kept.vertices.len() == self.n_vertices => {
                 Ok(kept.vertices)

@@ -70,12 +70,15 @@ pub enum DetailError {
     },
     /// Too few pairs to lay markers over a face.
     #[error(
-        "{found} points are paired with markers; pair at least four that do not lie on a line, such as chin, forehead and the corners of the mouth"
+        "{found} points are paired; pair at least four that do not lie on a line, such as chin, forehead and the corners of the mouth"
     )]
     FewPairs {
         /// How many there are.
         found: usize,
     },
+    /// Two faces that do not meet.
+    #[error("the faces do not meet anywhere; pair points that belong together, all over the face")]
+    Apart,
     /// Handles cannot be told apart.
     #[error(
         "the shell of the rest mesh cannot be solved: handles lie too close, or triangles are too thin; leave some handles out"

@@ -14,7 +14,7 @@ use crate::pose_space::{Influence, Model, Solver, convex, whole_distance};
 use crate::{DetailError, FeatureGraph, Mesh, Shell, ShellOptions};
 use glam::{DVec3, Vec3, Vec3A};
 use rayon::prelude::*;
-use risorius_mesh::Rigid;
+use risorius_mesh::{Array, Rigid};
 use risorius_mesh::progress::{Progress, tick};
 
 /// Vertices on which a basis is chosen, at most.
@@ -89,12 +89,15 @@ pub struct Detail {
     pub poses: Vec<String>,
     /// Strains of the poses, one vector each.
     pub strains: Vec<Vec<f32>>,
+    /// Least and largest strain of each gauge that is listened to: what examples showed, and half as much beyond. Distances grow without end, and
+    /// with them what is added to a face that is over-driven.
+    pub limits: Vec<[f32; 2]>,
     /// Which gauges act on which vertex; empty for models that are not local.
     pub influence: Influence,
     /// For each vertex, one for each pose: weights of distances in local frames, or displacements from the rest for blend shapes.
-    pub weights: Vec<[f32; 3]>,
+    pub weights: Array<[f32; 3]>,
     /// For each pose of the basis the displacement of every vertex that it was learned from, in local frames.
-    pub displacements: Vec<Vec<[f32; 3]>>,
+    pub displacements: Vec<Array<[f32; 3]>>,
 }
 
 /// A pose laid over the rest.
@@ -139,7 +142,8 @@ pub fn learn(
         base: if examples.plain.is_empty() { Base::Shell } else { Base::Animation },
         poses: Vec::new(),
         strains: Vec::new(),
-        weights: Vec::new(),
+        limits: Vec::new(),
+        weights: Array::default(),
         displacements: Vec::new(),
         mesh,
         shell,
@@ -148,13 +152,29 @@ pub fn learn(
     };
     tick(progress, "fine displacements", 0.0)?;
     let mut all = Training::prepare(&detail, examples, progress)?;
+    detail.limits = limits(&all.strains);
     let basis = all.choose(&detail, options.fit, progress)?;
     tick(progress, "weights", 0.0)?;
-    detail.weights = all.weights(&detail, &basis, None);
+    detail.weights = all.weights(&detail, &basis, None).into();
     detail.poses = basis.iter().map(|&t| all.names[t].clone()).collect();
     detail.strains = basis.iter().map(|&t| all.strains[t].clone()).collect();
-    detail.displacements = basis.iter().map(|&t| std::mem::take(&mut all.displacements[t])).collect();
+    detail.displacements = basis.iter().map(|&t| std::mem::take(&mut all.displacements[t]).into()).collect();
     Ok(detail)
+}
+
+/// Half as much beyond what poses show.
+fn limits(strains: &[Vec<f32>]) -> Vec<[f32; 2]> {
+    let one = |gauge: usize| {
+        let seen = |f: fn(f32, f32) -> f32| strains.iter().map(|pose| pose[gauge]).fold(0.0, f);
+        let (low, high) = (seen(f32::min), seen(f32::max));
+        [low - 0.5 * (high - low), high + 0.5 * (high - low)]
+    };
+    (0..strains.first().map_or(0, Vec::len)).map(one).collect()
+}
+
+/// Strains, as far as they are listened to.
+pub(crate) fn within(strains: &[f32], limits: &[[f32; 2]]) -> Vec<f32> {
+    strains.iter().zip(limits).map(|(f, [low, high])| f.max(*low).min(*high)).collect()
 }
 
 fn check_examples(mesh: &Mesh, examples: &Examples) -> Result<(), DetailError> {
@@ -371,13 +391,13 @@ impl Detail {
     pub fn by_definition(&self, handles: &[DVec3]) -> Vec<DVec3> {
         let laid = Laid::new(&self.rest_handles(), handles, &self.features);
         let large = self.large_scale(&laid.handles);
-        self.displaced(&laid.strains, &large).into_iter().map(|p| laid.carried.apply(p)).collect()
+        self.displaced(&within(&laid.strains, &self.limits), &large).into_iter().map(|p| laid.carried.apply(p)).collect()
     }
 
     /// Detail on a mesh that moves by itself, as it is defined.
     pub fn on_by_definition(&self, moved: &[[f32; 3]]) -> Vec<DVec3> {
         let large: Vec<Vec3A> = moved.iter().map(|&p| p.into()).collect();
-        self.displaced(&self.laid(moved).strains, &large)
+        self.displaced(&within(&self.laid(moved).strains, &self.limits), &large)
     }
 
     /// Adds detail to a large scale; blend shapes do not need one.

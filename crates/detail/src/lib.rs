@@ -22,6 +22,7 @@ pub mod pose_space;
 pub mod shell;
 pub mod split;
 pub mod synthetic;
+pub mod transfer;
 
 pub use error::DetailError;
 pub use features::FeatureGraph;

@@ -8,7 +8,7 @@
 
 use crate::blocks::{Blocks, LANES, Lane, add_times};
 use crate::frames::{Fans, Frames};
-use crate::learn::Laid;
+use crate::learn::{Laid, within};
 use crate::{Detail, DetailError, Model};
 use glam::{DMat3, DVec3, Vec3, Vec3A};
 use rayon::prelude::*;
@@ -24,6 +24,7 @@ pub struct Player {
     detail_handles: Vec<DVec3>,
     features: crate::FeatureGraph,
     strains: Vec<Vec<f32>>,
+    limits: Vec<[f32; 2]>,
     n_vertices: usize,
     /// Vertices in the order of blocks.
     order: Vec<u32>,
@@ -91,6 +92,7 @@ impl Player {
             detail_handles: detail.rest_handles(),
             features: detail.features.clone(),
             strains: detail.strains.clone(),
+            limits: detail.limits.clone(),
             n_vertices: n,
             rest: order.iter().map(|&v| detail.mesh.positions[v as usize].into()).collect(),
             handle_places: detail.shell.handles.iter().map(|&v| place[v as usize]).collect(),
@@ -128,7 +130,7 @@ impl Player {
         let laid = Laid::new(&self.detail_handles, handles, &self.features);
         self.large_scale(&laid.handles, &mut stage.large);
         let large = std::time::Instant::now();
-        self.fine_scale(&laid.strains, &stage.large, &mut stage.fine);
+        self.fine_scale(&within(&laid.strains, &self.limits), &stage.large, &mut stage.fine);
         let fine = std::time::Instant::now();
         let turn = DMat3::from_quat(laid.carried.rotation).as_mat3();
         self.put_out(turn.into(), laid.carried.translation.as_vec3a(), &mut *stage);
@@ -152,7 +154,7 @@ impl Player {
         stage.large.clear();
         stage.large.par_extend(self.order.par_iter().map(|&v| Vec3A::from(moved[v as usize])));
         let large = std::time::Instant::now();
-        self.fine_scale(&self.features.strains(&handles), &stage.large, &mut stage.fine);
+        self.fine_scale(&within(&self.features.strains(&handles), &self.limits), &stage.large, &mut stage.fine);
         let fine = std::time::Instant::now();
         self.put_out(glam::Mat3A::IDENTITY, Vec3A::ZERO, &mut *stage);
         stage.seconds =

@@ -16,6 +16,7 @@
 use crate::{FeatureGraph, Mesh};
 use glam::Vec3;
 use rayon::prelude::*;
+use risorius_mesh::Array;
 
 /// Gauges that act on a vertex, at most.
 pub const MAX_GAUGES: usize = 16;
@@ -55,9 +56,9 @@ impl Model {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Influence {
     /// Numbers of gauges; those without weight are 0.
-    pub gauges: Vec<[u16; MAX_GAUGES]>,
+    pub gauges: Array<[u16; MAX_GAUGES]>,
     /// Weights, sum one; zeros at the end.
-    pub weights: Vec<[f32; MAX_GAUGES]>,
+    pub weights: Array<[f32; MAX_GAUGES]>,
 }
 
 impl Influence {
@@ -73,8 +74,9 @@ impl Influence {
             detours.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
             weighted(&detours)
         };
-        let (gauges, weights) = (0..mesh.n_vertices() as u32).into_par_iter().with_min_len(256).map(one).unzip();
-        Self { gauges, weights }
+        let all = (0..mesh.n_vertices() as u32).into_par_iter().with_min_len(256);
+        let (gauges, weights): (Vec<_>, Vec<_>) = all.map(one).unzip();
+        Self { gauges: gauges.into(), weights: weights.into() }
     }
 
     /// Gauges that act on a vertex, with their weights.

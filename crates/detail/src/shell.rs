@@ -23,7 +23,7 @@ use crate::{DetailError, Mesh};
 use glam::DVec3;
 use rayon::prelude::*;
 use risorius_linalg::{Cholesky, Matrix, SparseCholesky};
-use risorius_mesh::Bvh;
+use risorius_mesh::{Array, Bvh};
 use risorius_mesh::progress::{Progress, tick};
 
 /// Right-hand sides that are solved together.
@@ -49,7 +49,7 @@ pub struct Shell {
     /// Vertex of each handle.
     pub handles: Vec<u32>,
     /// `B`: for each handle, one number per vertex.
-    pub basis: Vec<Vec<f32>>,
+    pub basis: Vec<Array<f32>>,
 }
 
 impl Shell {
@@ -85,12 +85,12 @@ impl Shell {
         for (column, of) in basis.iter_mut().zip(handles) {
             handles.iter().for_each(|&v| column[v as usize] = if v == *of { pieces.share_of(v) } else { 0.0 });
         }
-        Ok(Self { handles: handles.to_vec(), basis })
+        Ok(Self { handles: handles.to_vec(), basis: basis.into_iter().map(Array::from).collect() })
     }
 
     /// `B u_H`, as it is defined: what the fast ways are tested against.
     pub fn displacements(&self, of_handles: &[DVec3]) -> Vec<DVec3> {
-        let n = self.basis.first().map_or(0, Vec::len);
+        let n = self.basis.first().map_or(0, |column| column.len());
         let one = |v: usize| self.basis.iter().zip(of_handles).map(|(b, &u)| u * f64::from(b[v])).sum();
         (0..n).into_par_iter().map(one).collect()
     }

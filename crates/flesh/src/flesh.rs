@@ -1,6 +1,6 @@
 //! The words of flesh: the volume, how the skin hangs on it, where it goes with each shape, what it is made of.
 
-use crate::array::Array;
+use risorius_mesh::Array;
 use crate::domain::Bound;
 use glam::DVec3;
 use risorius_mesh::TetMesh;

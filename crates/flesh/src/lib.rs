@@ -1,6 +1,5 @@
 //! Flesh for any face: the volume between skin and bones, how it follows every shape, and what it is made of.
 
-pub mod array;
 pub mod blendvolumes;
 pub mod build;
 pub mod domain;
@@ -16,7 +15,6 @@ pub mod store;
 pub mod thin;
 pub mod volume;
 
-pub use array::Array;
 pub use build::{BuildError, BuildOptions, SkinPainting, Surroundings, build};
 pub use domain::Bound;
 pub use face::{BuildReport, Face};

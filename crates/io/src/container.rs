@@ -11,8 +11,8 @@
 use crate::IoError;
 use crate::text::excerpt;
 use bytemuck::Pod;
-use risorius_flesh::Array;
-use risorius_flesh::array::SharedBytes;
+use risorius_mesh::Array;
+use risorius_mesh::array::SharedBytes;
 use serde::de::{DeserializeOwned, Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;

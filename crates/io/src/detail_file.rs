@@ -1,7 +1,8 @@
 //! The `.detail` file: a learned face with its rest rig, in the container of `.face` files.
 //!
 //! The rest rig is there so that what is played has the artist's own vertices, parts and texture coordinates; its
-//! shapes are left out. Arrays under `detail.` are those of [`Detail`], named as its fields; lists of one length are one array. Everything that
+//! shapes are left out. Where it is too coarse for wrinkles, detail rests on the rig subdivided so many times as `steps` in the metadata says; only the artist's is
+//! in the file. Arrays under `detail.` are those of [`Detail`], named as its fields; lists of one length are one array. Everything that
 //! refers to something is checked.
 
 use crate::IoError;
@@ -10,7 +11,10 @@ use crate::face::{map, rig as rig_arrays};
 use crate::output::WholeFile;
 use risorius_detail::pose_space::{Influence, MAX_GAUGES};
 use risorius_detail::{Base, Detail, FeatureGraph, Mesh, Model, Shell};
-use risorius_rig::Rig;
+use risorius_mesh::Array;
+use risorius_mesh::array::SharedBytes;
+use risorius_rig::refine::MAX_STEPS;
+use risorius_rig::{Refinement, Rig};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -20,7 +24,7 @@ const FORMAT: &str = ".detail";
 const NAME: &str = "risorius-detail";
 
 /// Version of the arrays and metadata; another means that files are learned again.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 struct Text {
@@ -28,15 +32,34 @@ struct Text {
     /// "shell" or "animation".
     base: String,
     poses: Vec<String>,
+    /// Steps of subdivision from the rig to the mesh that detail is on.
+    steps: usize,
 }
 
 /// A learned face and the rig that it rests as.
 #[derive(Debug, Clone)]
 pub struct DetailFile {
-    /// The rest, without shapes.
+    /// The rest, without shapes, as the artist has it.
     pub rig: Rig,
+    /// Steps of subdivision from it to the mesh of the detail.
+    pub n_steps: usize,
+    /// From the vertices of the rig to those of the detail.
+    pub refinement: Refinement,
     /// What was learned.
     pub detail: Detail,
+}
+
+impl DetailFile {
+    /// A detail on `rig` subdivided so many times.
+    pub fn new(rig: &Rig, n_steps: usize, detail: Detail) -> Self {
+        let rig = Rig { shapes: Vec::new(), sliders: Vec::new(), ..rig.clone() };
+        Self { refinement: Refinement::prepare(&rig, n_steps), rig, n_steps, detail }
+    }
+
+    /// The rig with the vertices of the detail.
+    pub fn fine_rig(&self) -> Rig {
+        self.refinement.rig(&self.rig)
+    }
 }
 
 /// Names of models, as users write them.
@@ -55,34 +78,47 @@ pub fn mesh_of(rig: &Rig) -> Mesh {
     Mesh { positions: rig.neutral.clone(), triangles: rig.triangles() }
 }
 
-/// Writes a detail that rests as `rig`; the file appears whole or not at all.
-pub fn write(rig: &Rig, detail: &Detail, path: &Path) -> Result<(), IoError> {
+/// Writes a detail; the file appears whole or not at all.
+pub fn write(content: &DetailFile, path: &Path) -> Result<(), IoError> {
     let os = |source| IoError::Os { path: path.to_path_buf(), source };
-    let rest = Rig { shapes: Vec::new(), sliders: Vec::new(), ..rig.clone() };
+    let detail = &content.detail;
     let mut file = Writer::default();
     file.text("format", NAME);
     file.text("version", VERSION.to_string());
     file.text("software", concat!("risorius ", env!("CARGO_PKG_VERSION")));
-    rig_arrays::save(&rest, &mut file)?;
+    rig_arrays::save(&content.rig, &mut file)?;
     let model = MODELS.iter().find(|(_, m)| *m == detail.model).map_or("", |(name, _)| name);
     let base = BASES.iter().find(|(_, b)| *b == detail.base).map_or("", |(name, _)| name);
-    file.json("detail", &Text { model: model.into(), base: base.into(), poses: detail.poses.clone() })?;
+    let (model, base) = (model.into(), base.into());
+    file.json("detail", &Text { model, base, poses: detail.poses.clone(), steps: content.n_steps })?;
     file.array("detail.handles", &detail.shell.handles);
-    file.lists("detail.basis", detail.shell.basis.iter().map(Vec::as_slice));
+    file.lists("detail.basis", detail.shell.basis.iter().map(|column| &**column));
     file.array("detail.edges", &detail.features.edges);
     file.lists("detail.strains", detail.strains.iter().map(Vec::as_slice));
+    file.array("detail.limits", &detail.limits);
     file.array("detail.gauges", &detail.influence.gauges);
     file.array("detail.gauge_weights", &detail.influence.weights);
     file.array("detail.weights", &detail.weights);
-    file.lists("detail.displacements", detail.displacements.iter().map(Vec::as_slice));
+    file.lists("detail.displacements", detail.displacements.iter().map(|of| &**of));
     let mut out = WholeFile::create(path)?;
     file.write(&mut out, os)?;
     out.finish()
 }
 
-/// Opens and checks a detail.
+/// Opens and checks a detail, its numbers as windows into the mapped file.
 pub fn open(path: &Path) -> Result<DetailFile, IoError> {
-    let file = Archive::read(map(path)?)?;
+    read(map(path)?)
+}
+
+/// The rig with the vertices of the detail in a file.
+pub fn open_rig(path: &Path) -> Result<Rig, IoError> {
+    let file = archive(map(path)?)?;
+    let (rig, text) = rest(&file)?;
+    Ok(Refinement::prepare(&rig, text.steps).rig(&rig))
+}
+
+fn archive(bytes: SharedBytes) -> Result<Archive, IoError> {
+    let file = Archive::read(bytes)?;
     if file.text("format")? != NAME {
         return Err(damaged("metadata 'format'", format!("it is not '{NAME}'; `risorius detail learn` makes details")));
     }
@@ -92,17 +128,37 @@ pub fn open(path: &Path) -> Result<DetailFile, IoError> {
         let advice = "learn it again with `risorius detail learn`".into();
         return Err(IoError::Unsupported { format: FORMAT, feature, advice });
     }
-    let rig = rig_arrays::load(&file)?;
+    Ok(file)
+}
+
+/// The artist's rig and what is said in words, as far as they make sense.
+fn rest(file: &Archive) -> Result<(Rig, Text), IoError> {
+    let rig = rig_arrays::load(file)?;
     crate::face::check_rig(&rig)?;
-    let mesh = mesh_of(&rig);
+    let text: Text = file.json("detail")?;
+    let n_handles = file.array::<u32>("detail.handles")?.len();
+    let n = file.array::<f32>("detail.basis")?.len() / n_handles.max(1);
+    // Before anything is subdivided: a surface has two triangles a vertex, a damaged one may have some more.
+    let n_triangles = rig.triangles().len().saturating_mul(4usize.saturating_pow(text.steps.min(32) as u32));
+    if text.steps > MAX_STEPS || (text.steps > 0 && n_triangles > n.saturating_mul(16)) {
+        return Err(damaged("metadata 'detail'", format!("{} steps of subdivision do not lead to {n} vertices", text.steps)));
+    }
+    Ok((rig, text))
+}
+
+/// Reads a detail from the bytes of a file.
+pub fn read(bytes: SharedBytes) -> Result<DetailFile, IoError> {
+    let file = archive(bytes)?;
+    let (rig, text) = rest(&file)?;
+    let handles = file.array::<u32>("detail.handles")?.to_vec();
+    let refinement = Refinement::prepare(&rig, text.steps);
+    let mesh = mesh_of(&refinement.rig(&rig));
     mesh.check().map_err(|e| damaged("array 'rig.neutral'", e))?;
     let n = mesh.n_vertices();
-    let text: Text = file.json("detail")?;
     let model = MODELS.iter().find(|(name, _)| *name == text.model).map(|(_, model)| *model);
     let model = model.ok_or_else(|| damaged("metadata 'detail'", "it names no model that is known"))?;
     let base = BASES.iter().find(|(name, _)| *name == text.base).map(|(_, base)| *base);
     let base = base.ok_or_else(|| damaged("metadata 'detail'", "it names no base that is known"))?;
-    let handles = file.array::<u32>("detail.handles")?.to_vec();
     let edges = file.array::<[u32; 2]>("detail.edges")?.to_vec();
     below("detail.handles", &handles, n)?;
     below("detail.edges", edges.as_flattened(), handles.len())?;
@@ -113,8 +169,8 @@ pub fn open(path: &Path) -> Result<DetailFile, IoError> {
     let n_poses = text.poses.len();
     let influence = match model.is_local() {
         true => Influence {
-            gauges: file.rows::<[u16; MAX_GAUGES]>("detail.gauges", n, "vertices")?.to_vec(),
-            weights: file.rows::<[f32; MAX_GAUGES]>("detail.gauge_weights", n, "vertices")?.to_vec(),
+            gauges: file.rows::<[u16; MAX_GAUGES]>("detail.gauges", n, "vertices")?,
+            weights: file.rows::<[f32; MAX_GAUGES]>("detail.gauge_weights", n, "vertices")?,
         },
         false => Influence::default(),
     };
@@ -123,9 +179,10 @@ pub fn open(path: &Path) -> Result<DetailFile, IoError> {
     }
     let detail = Detail {
         shell: Shell { basis: split("detail.basis", &file, handles.len(), n)?, handles },
-        strains: split("detail.strains", &file, n_poses, edges.len())?,
-        weights: file.rows::<[f32; 3]>("detail.weights", n.saturating_mul(n_poses), "vertices and poses")?.to_vec(),
+        strains: split("detail.strains", &file, n_poses, edges.len())?.iter().map(|of: &Array<f32>| of.to_vec()).collect(),
+        weights: file.rows::<[f32; 3]>("detail.weights", n.saturating_mul(n_poses), "vertices and poses")?,
         displacements: split("detail.displacements", &file, n_poses, n)?,
+        limits: file.rows::<[f32; 2]>("detail.limits", edges.len(), "strain gauges")?.to_vec(),
         poses: text.poses,
         mesh,
         features,
@@ -133,12 +190,13 @@ pub fn open(path: &Path) -> Result<DetailFile, IoError> {
         base,
         influence,
     };
-    finite("detail.basis", detail.shell.basis.iter().flatten().copied())?;
+    finite("detail.basis", detail.shell.basis.iter().flat_map(|column| column.iter()).copied())?;
     finite("detail.strains", detail.strains.iter().flatten().copied())?;
+    finite("detail.limits", detail.limits.as_flattened().iter().copied())?;
     finite("detail.gauge_weights", detail.influence.weights.as_flattened().iter().copied())?;
     finite("detail.weights", detail.weights.as_flattened().iter().copied())?;
-    finite("detail.displacements", detail.displacements.iter().flatten().flatten().copied())?;
-    Ok(DetailFile { rig, detail })
+    finite("detail.displacements", detail.displacements.iter().flat_map(|of| of.as_flattened()).copied())?;
+    Ok(DetailFile { rig, n_steps: text.steps, refinement, detail })
 }
 
 fn below(name: &str, numbers: &[u32], limit: usize) -> Result<(), IoError> {
@@ -161,10 +219,7 @@ fn split<T: crate::container::Row>(
     file: &Archive,
     n: usize,
     length: usize,
-) -> Result<Vec<Vec<T>>, IoError> {
-    let all = file.rows::<T>(name, n.saturating_mul(length), "numbers")?;
-    if length == 0 {
-        return Ok(vec![Vec::new(); n]);
-    }
-    Ok(all.chunks(length).map(<[T]>::to_vec).collect())
+) -> Result<Vec<Array<T>>, IoError> {
+    let first: Vec<usize> = (0..=n).map(|k| k.saturating_mul(length)).collect();
+    file.lists(name, &first)
 }

@@ -9,7 +9,7 @@ use crate::gltf::{GltfContent, NamedClip, NodeTrack};
 use crate::sidecar::{self, RegionSpec, Sidecar};
 use crate::take_in::head_motion;
 use crate::weights_json::json_error;
-use crate::{IoError, bvh, clip_csv, clip_json, face, fbx, gltf, head_csv, mdd, npz, obj, obj_folder, pc2, ply, stl};
+use crate::{IoError, bvh, clip_csv, clip_json, detail_file, face, fbx, gltf, head_csv, mdd, npz, obj, obj_folder, pc2, ply, stl};
 use risorius_mesh::Progress;
 use risorius_rig::assemble::AssembleNotes;
 use risorius_rig::pins::{PinSpec, unknown};
@@ -62,7 +62,10 @@ pub struct RigFile {
 /// Reads a rig, or a surface as a rig without shapes.
 pub fn open_rig(path: &Path, options: &OpenOptions, progress: &Progress) -> Result<RigFile, IoError> {
     if extension(path) == "face" || face::is_face(path) {
-        return open_rig_of_face(path, options);
+        return open_built_rig(path, options, "face");
+    }
+    if extension(path) == "detail" {
+        return open_built_rig(path, options, "detail");
     }
     let raw = read_raw(path, progress)?;
     let sidecar = read_sidecar(path, options)?;
@@ -98,21 +101,24 @@ pub fn open_rig(path: &Path, options: &OpenOptions, progress: &Progress) -> Resu
     Ok(file)
 }
 
-/// The rig in a `.face` file. Roles, unit and axes are in the flesh already, so only regions can be added.
-fn open_rig_of_face(path: &Path, options: &OpenOptions) -> Result<RigFile, IoError> {
+/// The rig in a `.face` or `.detail` file. Roles, unit and axes are in the rest of it already, so only regions can be added.
+fn open_built_rig(path: &Path, options: &OpenOptions, format: &'static str) -> Result<RigFile, IoError> {
     let told = [options.meters_per_unit.is_some(), options.up.is_some(), options.front.is_some()];
     if options.sidecar.is_some() || told.contains(&true) {
-        let problem = "roles, unit and axes of a face are fixed; give them to `risorius build` and build it again";
-        return Err(IoError::malformed("face", "options", problem));
+        let problem = "roles, unit and axes of built files are fixed; give them to `build` or `detail learn` and build it again";
+        return Err(IoError::malformed(format, "options", problem));
     }
-    let mut rig = face::open_rig(path)?;
+    let mut rig = match format {
+        "detail" => detail_file::open_rig(path)?,
+        _ => face::open_rig(path)?,
+    };
     if let Some(file) = &options.regions {
         sidecar::read_ranges(&read_file(file)?)?.iter().try_for_each(|r| add_region(&mut rig, r))?;
     }
     let n_file: usize = rig.parts.iter().map(|p| p.n_file_vertices()).sum();
     let assembled = AssembleNotes { n_welded: n_file.saturating_sub(rig.n_vertices()), ..AssembleNotes::default() };
     let guess = guess_space(&rig);
-    Ok(RigFile { rig, format: "face", clips: Vec::new(), tracks: Vec::new(), notes: Vec::new(), assembled, guess })
+    Ok(RigFile { rig, format, clips: Vec::new(), tracks: Vec::new(), notes: Vec::new(), assembled, guess })
 }
 
 /// glTF animates the strength of every shape, in-betweens and combinations too; a clip holds values of sliders. A

@@ -7,7 +7,7 @@ mod counting;
 mod sample;
 
 use counting::{ALONE, NOW, PEAK, n_cases};
-use risorius_flesh::array::SharedBytes;
+use risorius_mesh::array::SharedBytes;
 use risorius_io::face;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -3,6 +3,7 @@
 //! Positions of an artist's surface are `[f32; 3]` in whatever unit the caller uses; functions take slices, so that a
 //! pose costs no copy. What is simulated ([`Surface`], [`TetMesh`]) is f64 in meters.
 
+pub mod array;
 pub mod bvh;
 pub mod clean;
 pub mod collapse;
@@ -35,6 +36,7 @@ pub mod topology;
 pub mod walk;
 pub mod winding;
 
+pub use array::Array;
 pub use bvh::Bvh;
 pub use domain::{Domain, Hits};
 pub use embed::{EmbedOptions, Embedding, TetTree};

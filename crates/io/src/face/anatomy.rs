@@ -224,7 +224,7 @@ fn load_muscles(file: &Archive, text: Vec<MuscleText>) -> Result<Vec<Muscle>, Io
         AttachmentText::Mandible => Attachment::Mandible,
         AttachmentText::Soft => Attachment::Soft,
     };
-    let muscle = |(m, (counts, control)): (MuscleText, (&[u32; 3], &risorius_flesh::Array<[f64; 3]>))| Muscle {
+    let muscle = |(m, (counts, control)): (MuscleText, (&[u32; 3], &risorius_mesh::Array<[f64; 3]>))| Muscle {
         name: m.name,
         origin: end(m.origin),
         insertion: end(m.insertion),

@@ -7,7 +7,7 @@
 use crate::IoError;
 use crate::container::{Archive, Writer};
 use crate::output::WholeFile;
-use risorius_flesh::array::SharedBytes;
+use risorius_mesh::array::SharedBytes;
 use risorius_flesh::face::ShapeReport;
 use risorius_flesh::{ShapeStore, VolumeShape};
 use risorius_mesh::Fingerprint;

@@ -25,7 +25,7 @@ pub use flesh::BOUND_NAMES;
 use crate::IoError;
 use crate::container::{self, Archive, Writer, damaged, header_of};
 use crate::output::WholeFile;
-use risorius_flesh::array::SharedBytes;
+use risorius_mesh::array::SharedBytes;
 use risorius_flesh::{BuildReport, Face};
 use risorius_mesh::Fingerprint;
 use risorius_rig::Rig;

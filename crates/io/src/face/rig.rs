@@ -227,7 +227,7 @@ fn load_materials(file: &Archive, text: Vec<MaterialText>, mimes: &[String]) -> 
     let first = file.first("rig.images.first", mimes.len(), "pictures")?;
     let pictures = file.lists::<u8>("rig.images.bytes", &first)?;
     let image =
-        |(mime, bytes): (&String, &risorius_flesh::Array<u8>)| Image { mime: mime.clone(), bytes: Arc::from(&**bytes) };
+        |(mime, bytes): (&String, &risorius_mesh::Array<u8>)| Image { mime: mime.clone(), bytes: Arc::from(&**bytes) };
     let images: Vec<Image> = mimes.iter().zip(&pictures).map(image).collect();
     let material = |(i, m): (usize, MaterialText)| {
         let picture = |n: usize| {

@@ -1,0 +1,182 @@
+//! `detail learn`: wrinkles from example poses.
+
+use crate::files::{expect_ending, extension, in_file};
+use crate::rig_args::{AboutRig, pins};
+use crate::session::{Failure, Report, Session};
+use clap::{Args, ValueEnum};
+use glam::Vec3;
+use risorius_detail::{Detail, Examples, Fit, LearnOptions, Model, ShellOptions, handles, learn};
+use risorius_io::detail_file::{DetailFile, mesh_of};
+use risorius_io::take_in::{open_pose_of, open_take_of};
+use risorius_mesh::progress::tick;
+use risorius_rig::Rig;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// See [`super`].
+#[derive(Args)]
+pub struct Arguments {
+    /// The face at rest: a rig or a mesh.
+    #[arg(long, value_name = "FILE")]
+    rest: PathBuf,
+    #[command(flatten)]
+    about: AboutRig,
+    /// Handles as pins: a JSON file, or the JSON itself, e.g. [{"vertex": 12}, {"near": [0, 1, 2]}]. Chosen when left out.
+    #[arg(long, value_name = "H")]
+    handles: Option<String>,
+    /// How many handles are chosen when none are given: well spread, and denser where examples move.
+    #[arg(long, value_name = "N", default_value_t = 90, conflicts_with = "handles")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=2000))]
+    count: u32,
+    /// Example poses: a folder of meshes with the vertices of the rest, or a take (.glb, .mdd, .pc2, .npz).
+    #[arg(long, value_name = "DIR")]
+    examples: PathBuf,
+    /// The same poses without detail, as the rig shows them: meshes of the same names. Detail is then learned to be put on that rig's
+    /// animations, and nothing of the pose itself is taken for detail.
+    #[arg(long, value_name = "DIR")]
+    plain: Option<PathBuf>,
+    /// Take so many poses into the model, chosen for all examples to be met best; all of them, exactly, when left out.
+    #[arg(long, value_name = "P", conflicts_with = "tolerance", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    basis: Option<u32>,
+    /// Take as many poses as it needs for all examples to be met within this many millimeters.
+    #[arg(long, value_name = "MM", allow_negative_numbers = true)]
+    tolerance: Option<f64>,
+    /// How wrinkles follow from the strain of the skin.
+    #[arg(long, value_enum, default_value_t = ModelName::Wpsd)]
+    model: ModelName,
+    /// The length below which the large scale bends rather than stretches, in distances between handles.
+    #[arg(long, default_value_t = 3.0, allow_negative_numbers = true)]
+    bending: f64,
+    /// Output: .detail.
+    #[arg(long, short)]
+    output: PathBuf,
+}
+
+/// Names of models.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+enum ModelName {
+    /// Around each vertex.
+    Wpsd,
+    /// Over the whole face.
+    Psd,
+    /// Examples blended around each vertex, for comparison.
+    LocalBlendshapes,
+    /// Examples blended over the whole face, for comparison.
+    GlobalBlendshapes,
+}
+
+/// Runs the verb.
+pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> {
+    let start = Instant::now();
+    expect_ending(&arguments.output, &["detail"], "a detail")?;
+    let rig = arguments.about.open(&arguments.rest, session)?.rig;
+    let mm_per_unit = 1000.0 * rig.space.meters_per_unit;
+    let mut examples = open_examples(&arguments.examples, &rig, session)?;
+    if let Some(path) = &arguments.plain {
+        let plain = open_examples(path, &rig, session)?;
+        if let Some(name) = examples.names.iter().zip(&plain.names).find(|(a, b)| a != b).map(|(a, _)| a) {
+            let problem = format!("{}: there is no pose '{name}' without detail", path.display());
+            return Err(Failure::could_not(format!("{problem}; give one for each example, of the same name")));
+        }
+        examples.plain = plain.positions;
+    }
+    let mesh = mesh_of(&rig);
+    let vertices: Vec<u32> = match &arguments.handles {
+        Some(given) => {
+            let mut vertices: Vec<u32> = pins(&rig, given)?.pins.iter().map(|pin| pin.vertex).collect();
+            vertices.dedup();
+            vertices
+        }
+        None => {
+            let moved = |v: usize, p: &Vec<[f32; 3]>| Vec3::from(mesh.positions[v]).distance(Vec3::from(p[v]));
+            let most = |v| examples.positions.iter().map(|p| moved(v, p)).fold(0.0, f32::max);
+            let motion: Vec<f32> = (0..mesh.n_vertices()).map(most).collect();
+            handles::choose(&mesh, &motion, arguments.count as usize)?
+        }
+    };
+    let fit = match (arguments.basis, arguments.tolerance) {
+        (Some(n), _) => Fit::Basis(n as usize),
+        (None, Some(mm)) => Fit::Tolerance(mm / mm_per_unit),
+        (None, None) => Fit::All,
+    };
+    let model = match arguments.model {
+        ModelName::Wpsd => Model::Wpsd,
+        ModelName::Psd => Model::Psd,
+        ModelName::LocalBlendshapes => Model::LocalBlendshapes,
+        ModelName::GlobalBlendshapes => Model::GlobalBlendshapes,
+    };
+    let options = LearnOptions { model, fit, shell: ShellOptions { bending: arguments.bending } };
+    let detail = learn(mesh, &vertices, None, &examples, &options, &session.progress())?;
+    let content = DetailFile::new(&rig, 0, detail);
+    risorius_io::detail_file::write(&content, &arguments.output)?;
+    let detail = &content.detail;
+    let off = |(k, p): (usize, &Vec<[f32; 3]>)| farthest(detail, p, examples.plain.get(k)) * mm_per_unit;
+    let off: Vec<f64> = examples.positions.iter().enumerate().map(off).collect();
+    let worst = off.iter().copied().enumerate().fold((0, 0.0), |w, (k, mm)| if mm > w.1 { (k, mm) } else { w });
+    let largest = detail.displacements.iter().flat_map(|of| of.iter()).map(|d| Vec3::from(*d).length()).fold(0.0, f32::max);
+    let largest_mm = f64::from(largest) * mm_per_unit;
+    let seconds = start.elapsed().as_secs_f64();
+    let json = json!({
+        "output": arguments.output.display().to_string(), "vertices": detail.mesh.n_vertices(),
+        "handles": vertices, "gauges": detail.features.edges.len(), "examples": examples.names,
+        "poses": detail.poses, "example_errors_mm": off, "largest_displacement_mm": largest_mm, "seconds": seconds,
+    });
+    let mut text = format!(
+        "{}: {} vertices, {} handles, {} strain gauges, {} poses of {} examples, in {seconds:.1} s\n",
+        arguments.output.display(),
+        detail.mesh.n_vertices(),
+        vertices.len(),
+        detail.features.edges.len(),
+        detail.poses.len(),
+        examples.names.len() + 1,
+    );
+    text += &format!("  detail beyond the large scale: {largest_mm:.2} mm at most\n");
+    if let Some(name) = examples.names.get(worst.0) {
+        text += &format!("  examples are met within {:.3} mm ('{name}')\n", worst.1);
+    }
+    Ok(Report { json, text })
+}
+
+/// How far the model is from an example anywhere, in the mesh's unit.
+fn farthest(detail: &Detail, example: &[[f32; 3]], plain: Option<&Vec<[f32; 3]>>) -> f64 {
+    let at = |v: u32| Vec3::from(example[v as usize]).as_dvec3();
+    let made = match plain {
+        Some(plain) => detail.on_by_definition(plain),
+        None => detail.by_definition(&detail.shell.handles.iter().map(|&v| at(v)).collect::<Vec<_>>()),
+    };
+    made.iter().zip(0..).map(|(p, v)| p.distance(at(v))).fold(0.0, f64::max)
+}
+
+/// The meshes of a folder by name, or the frames of a take.
+fn open_examples(path: &Path, rig: &Rig, session: &Session) -> Result<Examples, Failure> {
+    let mut examples = Examples::default();
+    if !path.is_dir() {
+        let take = open_take_of(path, rig, 30.0, &session.progress()).map_err(in_file(path))?;
+        for frame in 0..take.times_secs().len() {
+            examples.names.push(format!("frame {frame}"));
+            examples.positions.push(take.frame(frame));
+        }
+        return Ok(examples);
+    }
+    let os = |e: std::io::Error| Failure::could_not(format!("{}: {e}", path.display()));
+    let mut files: Vec<PathBuf> = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(os)? {
+        let file = entry.map_err(os)?.path();
+        if ["obj", "ply", "glb", "gltf", "fbx", "stl"].contains(&extension(&file).as_str()) {
+            files.push(file);
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        let advice = "put example meshes there (.obj, .ply, .glb, .fbx)";
+        return Err(Failure::could_not(format!("{}: there are no meshes in it; {advice}", path.display())));
+    }
+    for (k, file) in files.iter().enumerate() {
+        tick(&session.progress(), "examples", k as f32 / files.len() as f32)?;
+        examples.positions.push(open_pose_of(file, rig, &session.progress()).map_err(in_file(file))?);
+        examples.names.push(file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default());
+    }
+    Ok(examples)
+}
+

@@ -1,0 +1,289 @@
+//! Detail of one face put onto another [Bickel08, sec. 6].
+//!
+//! Some points are known on both faces. A similarity carries the source over, and the shell through these points bends it onto the target. Every
+//! target vertex then takes what lies nearest on the bent source, facing the same way: weights, displacements and gauges, mixed by the barycentric
+//! weights of that point. Handles go to the target vertices nearest to them, and their gauges with them: strains are relative and need no translation.
+//!
+//! Weights are told in local frames, which differ between any two vertices; they are turned to the space of the bent source, mixed, and turned to the
+//! frames of the target. Lengths follow the similarity's scale.
+//!
+//! The shell meets the points only; between them the bent source is a few millimeters off, and would slide wrinkles along a surface that
+//! bulges elsewhere. So the handles of the source are pulled to the target too, a few times, each towards what lies nearest.
+
+use crate::frames::{Fans, Frames};
+use crate::pose_space::{Influence, MAX_GAUGES};
+use crate::{Detail, DetailError, FeatureGraph, Mesh, Shell, ShellOptions};
+use glam::{DVec3, Vec3, Vec3A};
+use rayon::prelude::*;
+use risorius_mesh::progress::{Progress, tick};
+use risorius_mesh::{Array, Bvh, Similarity, components};
+
+/// Surfaces face the same way when the cosine of their normals is above this.
+const SAME_WAY: f32 = 0.35;
+
+/// Target vertices within this part of the distance between handles get all of the detail; at twice as much they get none.
+const REACH: f64 = 0.5;
+
+/// Rounds of pulling handles to the target.
+const ROUNDS: usize = 3;
+
+/// Detail on another face, and how well the faces met.
+pub struct Transferred {
+    /// The detail.
+    pub detail: Detail,
+    /// From the source's space to the target's, before it was bent.
+    pub similarity: Similarity,
+    /// For each pair, how far it was off after the similarity, in the target's unit: outliers are pairs that do not belong together.
+    pub off: Vec<f64>,
+    /// Mean distance of the bent source from the target, over vertices that got detail; in the target's unit.
+    pub mean_distance: f64,
+    /// Vertices that got detail.
+    pub n_covered: usize,
+    /// The source, bent onto the target.
+    pub bent: Vec<[f32; 3]>,
+}
+
+/// What a target vertex takes: source vertices and their shares. All zero where nothing is near.
+type Taken = [(u32, f32); 3];
+
+impl Detail {
+    /// This detail on another face; `pairs` are vertices of this face and of the other.
+    pub fn transferred(
+        &self,
+        target: Mesh,
+        pairs: &[[u32; 2]],
+        options: &ShellOptions,
+        progress: &Progress,
+    ) -> Result<Transferred, DetailError> {
+        target.check()?;
+        if !self.model.is_pose_space() {
+            return Err(DetailError::Empty { what: "the pose space of a blend-shape model" });
+        }
+        if pairs.len() < 4 {
+            return Err(DetailError::FewPairs { found: pairs.len() });
+        }
+        let [on_source, on_target] = [0, 1].map(|side| pairs.iter().map(|p| p[side]).collect::<Vec<u32>>());
+        crate::shell::check_handles(&self.mesh, &on_source)?;
+        crate::shell::check_handles(&target, &on_target)?;
+        let place = |mesh: &Mesh, vertices: &[u32]| vertices.iter().map(|&v| mesh.at(v)).collect::<Vec<DVec3>>();
+        let (from, to) = (place(&self.mesh, &on_source), place(&target, &on_target));
+        let similarity = Similarity::fit(&from, &to, &vec![1.0; pairs.len()]);
+        let off = from.iter().zip(&to).map(|(p, q)| similarity.apply(*p).distance(*q)).collect();
+        let ground = Ground::prepare(&target, &on_target);
+        let bent = self.bent(&similarity, pairs, &to, &ground, options, progress)?;
+
+        tick(progress, "nearest skin", 0.0)?;
+        let spacing = self.features.spacing(&self.mesh) * similarity.scale;
+        let (taken, distances) = taken(&self.mesh, &bent, &ground, spacing);
+        let covered = taken.iter().zip(&distances).filter(|(t, _)| t[0].1 + t[1].1 + t[2].1 > 0.0);
+        let (n_covered, sum) = covered.fold((0, 0.0), |(n, sum), (_, d)| (n + 1, sum + d));
+        if n_covered == 0 {
+            return Err(DetailError::Apart);
+        }
+        let handles = self.handles_on(&ground, &bent)?;
+        let edges = FeatureGraph::given(&target, &handles, &self.features.edges)?;
+        if edges.edges != self.features.edges {
+            return Err(DetailError::Stiff);
+        }
+        let shell = Shell::prepare(&target, &handles, edges.spacing(&target), options, progress)?;
+        tick(progress, "mixing weights", 0.0)?;
+        let turned = Turned::prepare(self, &bent, &ground, similarity.scale as f32);
+        let n_poses = self.poses.len();
+        let weight = |v: usize, pose: usize| turned.mixed(v, &taken[v], |s| self.weights[s * n_poses + pose]);
+        let weights = (0..target.n_vertices()).into_par_iter();
+        let weights =
+            weights.with_min_len(256).flat_map_iter(|v| (0..n_poses).map(move |p| weight(v, p))).collect::<Vec<[f32; 3]>>();
+        let displaced = |of: &Array<[f32; 3]>| -> Array<[f32; 3]> {
+            let one = |v: usize| turned.mixed(v, &taken[v], |s| of[s]);
+            (0..target.n_vertices()).into_par_iter().with_min_len(256).map(one).collect::<Vec<[f32; 3]>>().into()
+        };
+        let displacements = self.displacements.iter().map(displaced).collect();
+        let influence = self.influence_of(&taken);
+        let detail = Detail {
+            shell,
+            features: edges,
+            model: self.model,
+            base: self.base,
+            poses: self.poses.clone(),
+            strains: self.strains.clone(),
+            limits: self.limits.clone(),
+            influence,
+            weights: weights.into(),
+            displacements,
+            mesh: target.clone(),
+        };
+        let bent = bent.iter().map(|p| p.to_array()).collect();
+        Ok(Transferred { detail, similarity, off, mean_distance: sum / n_covered as f64, n_covered, bent })
+    }
+
+    /// The source's vertices, carried and bent onto the target.
+    fn bent(
+        &self,
+        similarity: &Similarity,
+        pairs: &[[u32; 2]],
+        to: &[DVec3],
+        ground: &Ground,
+        options: &ShellOptions,
+        progress: &Progress,
+    ) -> Result<Vec<Vec3A>, DetailError> {
+        let carried: Vec<DVec3> =
+            (0..self.mesh.n_vertices() as u32).map(|v| similarity.apply(self.mesh.at(v))).collect();
+        let paired: Vec<u32> = pairs.iter().map(|p| p[0]).collect();
+        let through = |handles: &[u32], goals: &[DVec3]| -> Result<Vec<Vec3A>, DetailError> {
+            let spacing = FeatureGraph::make(&self.mesh, handles).spacing(&self.mesh);
+            let shell = Shell::prepare(&self.mesh, handles, spacing, options, progress)?;
+            let moved: Vec<DVec3> = handles.iter().zip(goals).map(|(&v, goal)| *goal - carried[v as usize]).collect();
+            let displaced = shell.displacements(&moved);
+            Ok(carried.iter().zip(displaced).map(|(p, u)| (*p + u).as_vec3a()).collect())
+        };
+        let mut bent = through(&paired, to)?;
+        let fans = Fans::prepare(bent.len(), &self.mesh.triangles);
+        let spacing = self.features.spacing(&self.mesh) * similarity.scale;
+        for _ in 0..ROUNDS {
+            let (mut handles, mut goals) = (paired.clone(), to.to_vec());
+            for &v in self.shell.handles.iter().filter(|v| !paired.contains(v)) {
+                let here = bent[v as usize];
+                let near = ground.nearest(here, fans.normal(v as usize, &bent));
+                if let Some((point, _)) = near.filter(|(_, distance)| *distance < spacing) {
+                    handles.push(v);
+                    goals.push(point);
+                }
+            }
+            bent = through(&handles, &goals)?;
+        }
+        Ok(bent)
+    }
+
+    /// Target vertices nearest to the handles, no two at one place.
+    fn handles_on(&self, ground: &Ground, bent: &[Vec3A]) -> Result<Vec<u32>, DetailError> {
+        let mut used = std::collections::BTreeSet::new();
+        let mut handles = Vec::new();
+        for &h in &self.shell.handles {
+            let here = bent[h as usize];
+            let free = |v: &&u32| !used.contains(&ground.mesh.positions[**v as usize].map(f32::to_bits));
+            let far = |v: &u32| ground.x[*v as usize].distance_squared(here);
+            let nearest = ground.skin.iter().filter(free).min_by(|a, b| far(a).total_cmp(&far(b)));
+            let Some(&v) = nearest else {
+                let (found, wanted) = (used.len(), self.shell.handles.len());
+                let advice = ", one for each handle; subdivide the face";
+                return Err(DetailError::Count { what: "vertices of the other face".into(), found, wanted, advice });
+            };
+            used.insert(ground.mesh.positions[v as usize].map(f32::to_bits));
+            handles.push(v);
+        }
+        Ok(handles)
+    }
+
+    /// Gauges of the source vertices that each target vertex takes; the 16 that count most.
+    fn influence_of(&self, taken: &[Taken]) -> Influence {
+        if !self.model.is_local() {
+            return Influence::default();
+        }
+        let one = |taken: &Taken| {
+            let mut sums = std::collections::BTreeMap::<usize, f32>::new();
+            for &(source, share) in taken {
+                self.influence.of(source as usize).for_each(|(g, w)| *sums.entry(g).or_default() += w * share);
+            }
+            let mut sums: Vec<(usize, f32)> = sums.into_iter().filter(|(_, w)| *w > 0.0).collect();
+            sums.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            sums.truncate(MAX_GAUGES);
+            let total: f32 = sums.iter().map(|(_, w)| w).sum();
+            let (mut gauges, mut weights) = ([0; MAX_GAUGES], [0.0; MAX_GAUGES]);
+            for (k, (gauge, weight)) in sums.into_iter().enumerate() {
+                (gauges[k], weights[k]) = (gauge as u16, weight / total);
+            }
+            (gauges, weights)
+        };
+        let (gauges, weights): (Vec<_>, Vec<_>) = taken.par_iter().with_min_len(256).map(one).unzip();
+        Influence { gauges: gauges.into(), weights: weights.into() }
+    }
+}
+
+/// The target, ready to be searched.
+struct Ground<'a> {
+    mesh: &'a Mesh,
+    x: Vec<Vec3A>,
+    fans: Fans,
+    tree: Bvh,
+    /// Vertices of the pieces that have a paired point: the others (eyes, teeth) get no detail.
+    skin: Vec<u32>,
+    is_skin: Vec<bool>,
+}
+
+impl<'a> Ground<'a> {
+    fn prepare(mesh: &'a Mesh, paired: &[u32]) -> Self {
+        let connected = components::of_triangles(mesh.n_vertices(), &mesh.triangles);
+        let pieces: std::collections::BTreeSet<u32> =
+            paired.iter().map(|&v| connected.of_vertex[v as usize]).collect();
+        let is_skin: Vec<bool> = connected.of_vertex.iter().map(|piece| pieces.contains(piece)).collect();
+        Self {
+            x: mesh.positions.iter().map(|&p| p.into()).collect(),
+            fans: Fans::prepare(mesh.n_vertices(), &mesh.triangles),
+            tree: Bvh::build(&mesh.positions, &mesh.triangles),
+            skin: (0..mesh.n_vertices() as u32).filter(|&v| is_skin[v as usize]).collect(),
+            is_skin,
+            mesh,
+        }
+    }
+
+    /// The nearest point of the skin that faces the same way, and its distance.
+    fn nearest(&self, p: Vec3A, normal: Vec3A) -> Option<(DVec3, f64)> {
+        let p = Vec3::from(p).as_dvec3();
+        let accept = |_, t: [u32; 3]| self.is_skin[t[0] as usize] && faces(&self.x, t, normal);
+        self.tree.closest_within(p, f64::INFINITY, accept).map(|c| (c.point, c.distance_sq.sqrt()))
+    }
+}
+
+fn faces(x: &[Vec3A], t: [u32; 3], normal: Vec3A) -> bool {
+    let [a, b, c] = t.map(|v| x[v as usize]);
+    let n = (b - a).cross(c - a);
+    n.dot(normal) > SAME_WAY * n.length()
+}
+
+/// What each target vertex takes of the bent source, and how far away it was.
+fn taken(source: &Mesh, bent: &[Vec3A], ground: &Ground, spacing: f64) -> (Vec<Taken>, Vec<f64>) {
+    let positions: Vec<[f32; 3]> = bent.iter().map(|p| p.to_array()).collect();
+    let tree = Bvh::build(&positions, &source.triangles);
+    let reach = REACH * spacing;
+    let one = |v: usize| {
+        let nothing = ([(0, 0.0); 3], f64::INFINITY);
+        if !ground.is_skin[v] {
+            return nothing;
+        }
+        let normal = ground.fans.normal(v, &ground.x);
+        let here = ground.mesh.at(v as u32);
+        let Some(found) = tree.closest_within(here, 2.0 * reach, |_, t| faces(bent, t, normal)) else { return nothing };
+        let distance = found.distance_sq.sqrt();
+        let fade = (2.0 - distance / reach).clamp(0.0, 1.0);
+        let fade = fade * fade * (3.0 - 2.0 * fade);
+        let corners = source.triangles[found.triangle as usize];
+        (std::array::from_fn(|k| (corners[k], (found.barycentric[k] * fade) as f32)), distance)
+    };
+    (0..ground.mesh.n_vertices()).into_par_iter().with_min_len(64).map(one).unzip()
+}
+
+/// Frames of the bent source and of the target.
+struct Turned<'a> {
+    source: Frames,
+    bent: &'a [Vec3A],
+    target: Frames,
+    x: &'a [Vec3A],
+    scale: f32,
+}
+
+impl<'a> Turned<'a> {
+    fn prepare(detail: &Detail, bent: &'a [Vec3A], ground: &'a Ground, scale: f32) -> Self {
+        Self { source: detail.frames(), bent, target: Frames::prepare(&ground.fans, &ground.x), x: &ground.x, scale }
+    }
+
+    /// A mean of vectors in the source's frames, in the target's.
+    fn mixed(&self, v: usize, taken: &Taken, of: impl Fn(usize) -> [f32; 3]) -> [f32; 3] {
+        let mut sum = Vec3A::ZERO;
+        for &(source, share) in taken.iter().filter(|(_, share)| *share > 0.0) {
+            let [a, b, c] = of(source as usize);
+            let [t, u, n] = self.source.at(source as usize, self.bent);
+            sum += (t * a + u * b + n * c) * (share * self.scale);
+        }
+        self.target.at(v, self.x).map(|axis| axis.dot(sum))
+    }
+}
