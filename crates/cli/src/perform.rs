@@ -1,5 +1,6 @@
 //! `perform`: a clip played through the flesh of a face, as frames.
 
+use crate::detail::worn::{Worn, expect_fits};
 use crate::files::{expect_ending, extension, in_file};
 use crate::perform_keep::{Keeper, Resumed};
 use crate::perform_scene::SceneArgs;
@@ -63,6 +64,9 @@ pub struct Arguments {
     /// What the written vertices are told in: the head, which a GLB also moves; or the world, in which vertices move with it.
     #[arg(long, value_enum, default_value_t = OutputSpace::Head)]
     space: OutputSpace,
+    /// Put these learned wrinkles on the result (.detail), as `detail apply` does; they have to be of this rig.
+    #[arg(long, value_name = "FILE")]
+    detail: Option<PathBuf>,
     /// Output: .glb, .gltf, .mdd, .pc2 or .npz.
     #[arg(long, short)]
     output: PathBuf,
@@ -93,7 +97,11 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     let (weights, map) = clip.bind(&face.rig)?;
     let n_frames = clip.n_frames();
     let is_cache = CACHES.contains(&extension(output).as_str());
-    expect_room(&face.rig, &clip.times_secs, output)?;
+    let mut worn = arguments.detail.as_deref().map(|path| Worn::open(path, None, false, session)).transpose()?;
+    if let Some(worn) = &worn {
+        expect_fits(&worn.content.rest, &face.rig, &arguments.face)?;
+    }
+    expect_room(worn.as_ref().map_or(&face.rig, |worn| &worn.content.rest.fine), &clip.times_secs, output)?;
     let head = clip.head.as_ref();
     if let (Some(head), None) = (head, arguments.clip_args.head_unit) {
         expect_a_living_head(head)?;
@@ -119,7 +127,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     }
     let frames = keeper.finish(ended, arguments.resume, &mut content.notes, |done| {
         let times_secs = &content.clip.times_secs[..done.reports().len()];
-        write(&face.rig, times_secs, done, (content.clip.head.as_ref(), arguments.space), output)
+        write((&face.rig, worn.as_mut()), times_secs, done, (content.clip.head.as_ref(), arguments.space), output)
     })?;
     match (head.is_some(), arguments.space) {
         (true, OutputSpace::Head) if is_cache => {
@@ -134,7 +142,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     let seconds = start.elapsed().as_secs_f64();
     let json = json!({
         "output": output.display().to_string(), "times_secs": content.clip.times_secs, "frames": frames,
-        "vertices": face.rig.n_vertices(),
+        "vertices": worn.as_ref().map_or(face.rig.n_vertices(), |worn| worn.content.rest.fine.n_vertices()),
         "mapping": mapping_to_json(&map, &content.clip.names, &face.rig), "notes": content.notes, "seconds": seconds,
         "resumed": resumed, "contact": Contact::of(&frames),
     });
@@ -185,9 +193,9 @@ impl Arguments {
     }
 }
 
-/// Writes the frames that are done, which are those at `times_secs`.
+/// Writes the frames that are done, which are those at `times_secs`, with the detail that they wear.
 fn write(
-    rig: &Rig,
+    (rig, mut worn): (&Rig, Option<&mut Worn>),
     times_secs: &[f64],
     keeper: &Keeper,
     (head, space): (Option<&HeadMotion>, OutputSpace),
@@ -197,11 +205,16 @@ fn write(
         OutputSpace::Head => (head, None),
         OutputSpace::World => (None, head),
     };
+    let written = worn.as_ref().map_or_else(|| rig.clone(), |worn| worn.content.rest.fine.clone());
     let vertices = |frame: usize| -> Result<Vec<[f32; 3]>, Failure> {
-        let vertices = keeper.vertices(frame)?;
-        Ok(carries.map_or_else(|| vertices.to_vec(), |head| moved(rig, &vertices, head, times_secs[frame])))
+        let coarse = keeper.vertices(frame)?;
+        let vertices = match &mut worn {
+            Some(worn) => worn.on_coarse(&coarse)?,
+            None => coarse.to_vec(),
+        };
+        Ok(carries.map(|head| moved(rig, &vertices, head, times_secs[frame])).unwrap_or(vertices))
     };
-    write_vertices(rig, times_secs, shown, output, vertices)
+    write_vertices(&written, times_secs, shown, output, vertices)
 }
 
 /// Where the head puts vertices of the rig, in file units, as a GLB that moves the head would show them.

@@ -76,6 +76,9 @@ pub enum DetailError {
         /// How many there are.
         found: usize,
     },
+    /// A pose without its plain self.
+    #[error("detail was learned with plain poses; give the pose without detail too")]
+    NoPlain,
     /// Two faces that do not meet.
     #[error("the faces do not meet anywhere; pair points that belong together, all over the face")]
     Apart,

@@ -96,6 +96,8 @@ pub struct Detail {
     pub influence: Influence,
     /// For each vertex, one for each pose: weights of distances in local frames, or displacements from the rest for blend shapes.
     pub weights: Array<[f32; 3]>,
+    /// What is there in every pose, in local frames: pores, scars. Empty when there is none.
+    pub relief: Array<[f32; 3]>,
     /// For each pose of the basis the displacement of every vertex that it was learned from, in local frames.
     pub displacements: Vec<Array<[f32; 3]>>,
 }
@@ -144,6 +146,7 @@ pub fn learn(
         strains: Vec::new(),
         limits: Vec::new(),
         weights: Array::default(),
+        relief: Array::default(),
         displacements: Vec::new(),
         mesh,
         shell,
@@ -414,7 +417,8 @@ impl Detail {
                     &local
                 }
             };
-            let d = combined(&self.weights[v * poses.len()..(v + 1) * poses.len()], shares);
+            let relief = self.relief.get(v).map_or(Vec3::ZERO, |&r| r.into());
+            let d = combined(&self.weights[v * poses.len()..(v + 1) * poses.len()], shares) + relief;
             match self.model.is_pose_space() {
                 true => {
                     let [t, b, n] = frames.at(v, large);
@@ -427,6 +431,6 @@ impl Detail {
     }
 }
 
-fn combined(weights: &[[f32; 3]], shares: &[f32]) -> Vec3 {
+pub(crate) fn combined(weights: &[[f32; 3]], shares: &[f32]) -> Vec3 {
     weights.iter().zip(shares).map(|(w, s)| Vec3::from(*w) * *s).sum()
 }

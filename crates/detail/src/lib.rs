@@ -10,12 +10,14 @@
 
 pub mod attach;
 pub mod blocks;
+pub mod edit;
 pub mod error;
 pub mod features;
 pub mod frames;
 pub mod handles;
 pub mod laplacian;
 pub mod learn;
+pub mod maps;
 pub mod markers;
 pub mod player;
 pub mod pose_space;

@@ -39,7 +39,7 @@ pub struct Player {
     basis: Blocks,
     /// For local models; for the others all poses have one distance.
     gauges: Option<Blocks>,
-    /// Columns are three for each pose.
+    /// Columns are three for each pose, and three for relief, whose distance is always one.
     weights: Blocks,
 }
 
@@ -72,9 +72,13 @@ impl Player {
         // Beyond the last vertex the last is repeated.
         let vertex = |block: usize, lane: usize| order[(block * LANES + lane).min(n - 1)] as usize;
         let n_poses = detail.strains.len();
+        let has_relief = !detail.relief.is_empty();
         let weights = Blocks::pack(n_blocks, |block| {
-            let entry = |column: usize, lane| detail.weights[vertex(block, lane) * n_poses + column / 3][column % 3];
-            (0..3 * n_poses).map(|c| (c as u16, std::array::from_fn(|lane| entry(c, lane)))).collect()
+            let entry = |column: usize, lane| match column / 3 {
+                pose if pose < n_poses => detail.weights[vertex(block, lane) * n_poses + pose][column % 3],
+                _ => detail.relief[vertex(block, lane)][column % 3],
+            };
+            (0..3 * (n_poses + usize::from(has_relief))).map(|c| (c as u16, std::array::from_fn(|lane| entry(c, lane)))).collect()
         });
         let gauges = (detail.model == Model::Wpsd).then(|| {
             Blocks::pack(n_blocks, |block| {
@@ -187,10 +191,10 @@ impl Player {
         let whole: Vec<f32> = self.strains.iter().map(|g| crate::pose_space::whole_distance(strains, g)).collect();
         fine.resize(self.n_vertices, Vec3A::ZERO);
         fine.par_chunks_mut(TOGETHER * LANES).enumerate().for_each(|(task, fine)| {
-            let mut distances = vec![[0.0; LANES]; n_poses];
+            let mut distances = vec![[1.0; LANES]; n_poses + 1];
             for (block, fine) in (task * TOGETHER..).zip(fine.chunks_mut(LANES)) {
                 match &self.gauges {
-                    Some(gauges) => local_distances(gauges, block, &squares, &mut distances),
+                    Some(gauges) => local_distances(gauges, block, &squares, &mut distances[..n_poses]),
                     None => distances.iter_mut().zip(&whole).for_each(|(lane, d)| *lane = [*d; LANES]),
                 }
                 let d = displaced(&self.weights, block, &distances);

@@ -24,6 +24,9 @@ const SAME_WAY: f32 = 0.35;
 /// Target vertices within this part of the distance between handles get all of the detail; at twice as much they get none.
 const REACH: f64 = 0.5;
 
+/// How much more distance beside the source counts than distance above it.
+const BESIDE: f64 = 6.0;
+
 /// Rounds of pulling handles to the target.
 const ROUNDS: usize = 3;
 
@@ -98,6 +101,7 @@ impl Detail {
             (0..target.n_vertices()).into_par_iter().with_min_len(256).map(one).collect::<Vec<[f32; 3]>>().into()
         };
         let displacements = self.displacements.iter().map(displaced).collect();
+        let relief = if self.relief.is_empty() { Array::default() } else { displaced(&self.relief) };
         let influence = self.influence_of(&taken);
         let detail = Detail {
             shell,
@@ -109,6 +113,7 @@ impl Detail {
             limits: self.limits.clone(),
             influence,
             weights: weights.into(),
+            relief,
             displacements,
             mesh: target.clone(),
         };
@@ -254,9 +259,13 @@ fn taken(source: &Mesh, bent: &[Vec3A], ground: &Ground, spacing: f64) -> (Vec<T
         let here = ground.mesh.at(v as u32);
         let Some(found) = tree.closest_within(here, 2.0 * reach, |_, t| faces(bent, t, normal)) else { return nothing };
         let distance = found.distance_sq.sqrt();
-        let fade = (2.0 - distance / reach).clamp(0.0, 1.0);
-        let fade = fade * fade * (3.0 - 2.0 * fade);
         let corners = source.triangles[found.triangle as usize];
+        let [a, b, c] = corners.map(|v| Vec3::from(bent[v as usize]).as_dvec3());
+        // Beside the source, beyond its border, what lies nearest is its rim, and would be drawn out in stripes.
+        let above = (here - found.point).dot((b - a).cross(c - a).normalize_or_zero()).abs();
+        let aside = (found.distance_sq - above * above).max(0.0).sqrt();
+        let fade = (2.0 - (above + BESIDE * aside) / reach).clamp(0.0, 1.0);
+        let fade = fade * fade * (3.0 - 2.0 * fade);
         (std::array::from_fn(|k| (corners[k], (found.barycentric[k] * fade) as f32)), distance)
     };
     (0..ground.mesh.n_vertices()).into_par_iter().with_min_len(64).map(one).unzip()

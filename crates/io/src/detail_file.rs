@@ -36,30 +36,44 @@ struct Text {
     steps: usize,
 }
 
-/// A learned face and the rig that it rests as.
+/// What detail rests on.
 #[derive(Debug, Clone)]
-pub struct DetailFile {
-    /// The rest, without shapes, as the artist has it.
+pub struct Rest {
+    /// As the artist has it.
     pub rig: Rig,
-    /// Steps of subdivision from it to the mesh of the detail.
+    /// Steps of subdivision.
     pub n_steps: usize,
     /// From the vertices of the rig to those of the detail.
     pub refinement: Refinement,
-    /// What was learned.
-    pub detail: Detail,
+    /// The rig subdivided: its vertices are those of the detail.
+    pub fine: Rig,
 }
 
-impl DetailFile {
-    /// A detail on `rig` subdivided so many times.
-    pub fn new(rig: &Rig, n_steps: usize, detail: Detail) -> Self {
-        let rig = Rig { shapes: Vec::new(), sliders: Vec::new(), ..rig.clone() };
-        Self { refinement: Refinement::prepare(&rig, n_steps), rig, n_steps, detail }
+impl Rest {
+    /// A rig, subdivided so many times.
+    pub fn new(rig: Rig, n_steps: usize) -> Self {
+        let refinement = Refinement::prepare(&rig, n_steps);
+        Self { fine: refinement.rig(&rig), rig, n_steps, refinement }
     }
 
-    /// The rig with the vertices of the detail.
-    pub fn fine_rig(&self) -> Rig {
-        self.refinement.rig(&self.rig)
+    /// The mesh of the detail.
+    pub fn mesh(&self) -> Mesh {
+        Mesh { positions: self.fine.neutral.clone(), triangles: self.fine.triangles() }
     }
+
+    /// Millimeters of a unit of the rig.
+    pub fn mm_per_unit(&self) -> f64 {
+        1000.0 * self.rig.space.meters_per_unit
+    }
+}
+
+/// A learned face and what it rests on.
+#[derive(Debug, Clone)]
+pub struct DetailFile {
+    /// The rest; in a file it is without shapes.
+    pub rest: Rest,
+    /// What was learned.
+    pub detail: Detail,
 }
 
 /// Names of models, as users write them.
@@ -73,11 +87,6 @@ pub const MODELS: [(&str, Model); 4] = [
 /// Names of what displacements are added to.
 const BASES: [(&str, Base); 2] = [("shell", Base::Shell), ("animation", Base::Animation)];
 
-/// The mesh of a rig at rest.
-pub fn mesh_of(rig: &Rig) -> Mesh {
-    Mesh { positions: rig.neutral.clone(), triangles: rig.triangles() }
-}
-
 /// Writes a detail; the file appears whole or not at all.
 pub fn write(content: &DetailFile, path: &Path) -> Result<(), IoError> {
     let os = |source| IoError::Os { path: path.to_path_buf(), source };
@@ -86,11 +95,12 @@ pub fn write(content: &DetailFile, path: &Path) -> Result<(), IoError> {
     file.text("format", NAME);
     file.text("version", VERSION.to_string());
     file.text("software", concat!("risorius ", env!("CARGO_PKG_VERSION")));
-    rig_arrays::save(&content.rig, &mut file)?;
+    let rig = Rig { shapes: Vec::new(), sliders: Vec::new(), ..content.rest.rig.clone() };
+    rig_arrays::save(&rig, &mut file)?;
     let model = MODELS.iter().find(|(_, m)| *m == detail.model).map_or("", |(name, _)| name);
     let base = BASES.iter().find(|(_, b)| *b == detail.base).map_or("", |(name, _)| name);
     let (model, base) = (model.into(), base.into());
-    file.json("detail", &Text { model, base, poses: detail.poses.clone(), steps: content.n_steps })?;
+    file.json("detail", &Text { model, base, poses: detail.poses.clone(), steps: content.rest.n_steps })?;
     file.array("detail.handles", &detail.shell.handles);
     file.lists("detail.basis", detail.shell.basis.iter().map(|column| &**column));
     file.array("detail.edges", &detail.features.edges);
@@ -99,6 +109,7 @@ pub fn write(content: &DetailFile, path: &Path) -> Result<(), IoError> {
     file.array("detail.gauges", &detail.influence.gauges);
     file.array("detail.gauge_weights", &detail.influence.weights);
     file.array("detail.weights", &detail.weights);
+    file.array("detail.relief", &detail.relief);
     file.lists("detail.displacements", detail.displacements.iter().map(|of| &**of));
     let mut out = WholeFile::create(path)?;
     file.write(&mut out, os)?;
@@ -113,8 +124,7 @@ pub fn open(path: &Path) -> Result<DetailFile, IoError> {
 /// The rig with the vertices of the detail in a file.
 pub fn open_rig(path: &Path) -> Result<Rig, IoError> {
     let file = archive(map(path)?)?;
-    let (rig, text) = rest(&file)?;
-    Ok(Refinement::prepare(&rig, text.steps).rig(&rig))
+    rest(&file).map(|(rest, _)| rest.fine)
 }
 
 fn archive(bytes: SharedBytes) -> Result<Archive, IoError> {
@@ -131,8 +141,8 @@ fn archive(bytes: SharedBytes) -> Result<Archive, IoError> {
     Ok(file)
 }
 
-/// The artist's rig and what is said in words, as far as they make sense.
-fn rest(file: &Archive) -> Result<(Rig, Text), IoError> {
+/// What detail rests on and what is said in words, as far as they make sense.
+fn rest(file: &Archive) -> Result<(Rest, Text), IoError> {
     let rig = rig_arrays::load(file)?;
     crate::face::check_rig(&rig)?;
     let text: Text = file.json("detail")?;
@@ -143,16 +153,15 @@ fn rest(file: &Archive) -> Result<(Rig, Text), IoError> {
     if text.steps > MAX_STEPS || (text.steps > 0 && n_triangles > n.saturating_mul(16)) {
         return Err(damaged("metadata 'detail'", format!("{} steps of subdivision do not lead to {n} vertices", text.steps)));
     }
-    Ok((rig, text))
+    Ok((Rest::new(rig, text.steps), text))
 }
 
 /// Reads a detail from the bytes of a file.
 pub fn read(bytes: SharedBytes) -> Result<DetailFile, IoError> {
     let file = archive(bytes)?;
-    let (rig, text) = rest(&file)?;
+    let (rest, text) = rest(&file)?;
     let handles = file.array::<u32>("detail.handles")?.to_vec();
-    let refinement = Refinement::prepare(&rig, text.steps);
-    let mesh = mesh_of(&refinement.rig(&rig));
+    let mesh = rest.mesh();
     mesh.check().map_err(|e| damaged("array 'rig.neutral'", e))?;
     let n = mesh.n_vertices();
     let model = MODELS.iter().find(|(name, _)| *name == text.model).map(|(_, model)| *model);
@@ -183,6 +192,7 @@ pub fn read(bytes: SharedBytes) -> Result<DetailFile, IoError> {
         weights: file.rows::<[f32; 3]>("detail.weights", n.saturating_mul(n_poses), "vertices and poses")?,
         displacements: split("detail.displacements", &file, n_poses, n)?,
         limits: file.rows::<[f32; 2]>("detail.limits", edges.len(), "strain gauges")?.to_vec(),
+        relief: file.array::<[f32; 3]>("detail.relief")?,
         poses: text.poses,
         mesh,
         features,
@@ -192,11 +202,15 @@ pub fn read(bytes: SharedBytes) -> Result<DetailFile, IoError> {
     };
     finite("detail.basis", detail.shell.basis.iter().flat_map(|column| column.iter()).copied())?;
     finite("detail.strains", detail.strains.iter().flatten().copied())?;
+    if !detail.relief.is_empty() && detail.relief.len() != n {
+        return Err(damaged("array 'detail.relief'", format!("it has {} rows for {n} vertices", detail.relief.len())));
+    }
+    finite("detail.relief", detail.relief.as_flattened().iter().copied())?;
     finite("detail.limits", detail.limits.as_flattened().iter().copied())?;
     finite("detail.gauge_weights", detail.influence.weights.as_flattened().iter().copied())?;
     finite("detail.weights", detail.weights.as_flattened().iter().copied())?;
     finite("detail.displacements", detail.displacements.iter().flat_map(|of| of.as_flattened()).copied())?;
-    Ok(DetailFile { rig, n_steps: text.steps, refinement, detail })
+    Ok(DetailFile { rest, detail })
 }
 
 fn below(name: &str, numbers: &[u32], limit: usize) -> Result<(), IoError> {

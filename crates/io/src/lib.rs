@@ -24,6 +24,7 @@ pub mod obj_folder;
 pub mod open;
 pub mod output;
 pub mod pc2;
+pub mod picture;
 pub mod ply;
 pub mod scene_json;
 pub mod sidecar;

@@ -276,6 +276,12 @@ impl Part {
         self.faces.triangulated().into_iter().map(|t| t.map(|v| self.rig_vertex[v as usize])).collect()
     }
 
+    /// Texture coordinates of the corners of [`Self::rig_triangles`].
+    pub fn triangle_uvs(&self) -> Option<Vec<[[f32; 2]; 3]>> {
+        let uvs = self.corner_uvs.as_ref()?;
+        Some(self.faces.triangulated_corners().iter().map(|t| t.map(|c| uvs[c as usize])).collect())
+    }
+
     /// Number of vertices that the file has for this part.
     pub fn n_file_vertices(&self) -> usize {
         self.rig_vertex.len()

@@ -96,9 +96,8 @@ fn fine_part(part: &Part, steps: &[Subdivision], vertices: std::ops::Range<usize
         first_face: children * first_triangle.get(g.first_face).or(first_triangle.last()).unwrap_or(&0),
         ..g.clone()
     };
-    let corner_uvs = part.corner_uvs.as_ref().map(|uvs| {
-        let corners = part.faces.triangulated_corners();
-        let mut triangles: Vec<[Vec2; 3]> = corners.iter().map(|t| t.map(|c| uvs[c as usize].into())).collect();
+    let corner_uvs = part.triangle_uvs().map(|uvs| {
+        let mut triangles: Vec<[Vec2; 3]> = uvs.iter().map(|t| t.map(Vec2::from)).collect();
         for _ in steps {
             triangles = triangles.iter().flat_map(|&t| quartered(t)).collect();
         }

@@ -1,5 +1,8 @@
 //! `detail apply`: learned wrinkles on an animation.
 
+use super::maps::{MapArguments, Maps};
+use super::poses::Frames;
+use super::worn::{Worn, expect_fits};
 use crate::files::{expect_ending, extension, in_file};
 use crate::pose::ClipArgs;
 use crate::rig_args::{mapping_to_json, mapping_to_text};
@@ -8,12 +11,10 @@ use crate::takes::{CACHES, FRAMES, expect_room, write_vertices};
 use clap::Args;
 use glam::{DVec3, Vec3};
 use risorius_detail::attach::Attached;
-use risorius_detail::player::Stage;
-use risorius_detail::{Base, Detail, Player, ShellOptions};
-use risorius_io::detail_file::{self, DetailFile};
+use risorius_detail::{Detail, ShellOptions};
+use risorius_io::detail_file::{DetailFile, Rest};
 use risorius_io::markers_csv::{self, MarkerContent};
 use risorius_io::open::{OpenOptions, open_rig, read_file};
-use risorius_io::take_in::open_take_of;
 use risorius_mesh::progress::tick;
 use risorius_rig::pins::{PinSet, PinSpec};
 use risorius_rig::{Evaluator, HeadMotion, Rig};
@@ -49,13 +50,12 @@ pub struct Arguments {
     /// with --plain, else three quarters of the distance between handles where they are dense.
     #[arg(long, value_name = "MM", allow_negative_numbers = true)]
     finer_than: Option<f64>,
+    #[command(flatten)]
+    maps: MapArguments,
     /// Output: .glb, .gltf, .mdd, .pc2 or .npz.
-    #[arg(long, short)]
-    output: PathBuf,
+    #[arg(long, short, required_unless_present = "maps")]
+    output: Option<PathBuf>,
 }
-
-/// What is finer than this part of the distance between handles is detail on an animation that exists.
-const FINE: f64 = 0.75;
 
 /// Frames to put detail on.
 struct Animation {
@@ -77,35 +77,27 @@ enum Frame {
 /// Runs the verb.
 pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> {
     let start = Instant::now();
-    let output = &arguments.output;
-    expect_ending(output, &FRAMES, "a take")?;
-    let content = detail_file::open(&arguments.detail).map_err(in_file(&arguments.detail))?;
-    let (detail, rig) = (&content.detail, content.fine_rig());
-    let mm_per_unit = 1000.0 * rig.space.meters_per_unit;
-    let usual = match detail.base {
-        // Markers say no more than handles do.
-        _ if arguments.markers.is_some() => None,
-        Base::Shell => Some(FINE * detail.features.dense_spacing(&detail.mesh)),
-        Base::Animation => None,
-    };
-    let finest = arguments.finer_than.map(|mm| mm / mm_per_unit).or(usual);
-    let player = match finest {
-        Some(length) => Player::prepare(&detail.finer_than(length, &session.progress())?)?,
-        None => Player::prepare(detail)?,
-    };
+    arguments.output.as_ref().map(|output| expect_ending(output, &FRAMES, "a take")).transpose()?;
+    let by_markers = arguments.markers.is_some();
+    let Worn { content, player, finest, mut stage } =
+        Worn::open(&arguments.detail, arguments.finer_than, by_markers, session)?;
+    let DetailFile { rest, detail } = &content;
+    let (rig, mm_per_unit) = (&rest.fine, rest.mm_per_unit());
     let animation = match &arguments.markers {
-        Some(path) => open_markers(path, arguments.points.as_deref(), &rig, detail, session)?,
-        None => open_animation(arguments, &content, &rig, session)?,
+        Some(path) => open_markers(path, arguments.points.as_deref(), rig, detail, session)?,
+        None => open_animation(arguments, rest, session)?,
     };
     let times_secs = &animation.times_secs;
-    expect_room(&rig, times_secs, output)?;
+    let mut maps = Maps::open(&arguments.maps, rest, detail)?;
     let mut notes = animation.notes.clone();
-    if animation.head.is_some() && CACHES.contains(&extension(output).as_str()) {
-        notes.push("the frames are in the head's own space; .glb also moves the head".into());
+    if let Some(output) = &arguments.output {
+        expect_room(rig, times_secs, output)?;
+        if animation.head.is_some() && CACHES.contains(&extension(output).as_str()) {
+            notes.push("the frames are in the head's own space; .glb also moves the head".into());
+        }
     }
-    let mut stage = Stage::default();
     let (mut playing_secs, mut largest) = (0.0, 0.0f32);
-    write_vertices(&rig, times_secs, animation.head.as_ref(), output, |frame| {
+    let mut play = |frame: usize| -> Result<Vec<[f32; 3]>, Failure> {
         tick(&session.progress(), "frames", frame as f32 / times_secs.len() as f32)?;
         match &animation.frame {
             Frame::Mesh(moved) => {
@@ -113,23 +105,37 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
                 player.on(&moved, &mut stage)?;
                 let offsets = stage.positions.iter().zip(&moved).map(|(a, b)| Vec3::from(*a).distance(Vec3::from(*b)));
                 largest = offsets.fold(largest, f32::max);
+                maps.as_mut().map(|maps| maps.write(frame, &moved, &stage.positions)).transpose()?;
             }
             Frame::Handles(handles) => player.frame(&handles(frame), &mut stage)?,
         }
         playing_secs += stage.seconds.iter().sum::<f64>();
         Ok(stage.positions.clone())
-    })?;
+    };
+    match &arguments.output {
+        Some(output) => write_vertices(rig, times_secs, animation.head.as_ref(), output, play)?,
+        None => (0..times_secs.len()).try_for_each(|frame| play(frame).map(drop))?,
+    }
+    let mut about_maps = None;
+    if let Some(maps) = maps {
+        let (about, found) = maps.finish(times_secs)?;
+        about_maps = Some(about);
+        notes.extend(found);
+    }
     let n_frames = times_secs.len();
     let largest_mm = f64::from(largest) * mm_per_unit;
     let ms = 1000.0 * playing_secs / n_frames.max(1) as f64;
     let seconds = start.elapsed().as_secs_f64();
     let (mapping, mapped) = animation.mapping.clone().unwrap_or_default();
+    let outputs = [&arguments.output, &arguments.maps.maps].into_iter().flatten();
+    let outputs: Vec<String> = outputs.map(|path| path.display().to_string()).collect();
     let json = json!({
-        "output": output.display().to_string(), "frames": n_frames, "vertices": rig.n_vertices(),
+        "output": arguments.output, "maps": about_maps, "frames": n_frames, "vertices": rig.n_vertices(),
         "finer_than_mm": finest.map(|length| length * mm_per_unit),
         "largest_displacement_mm": largest_mm, "ms_per_frame": ms, "mapping": mapping, "notes": notes, "seconds": seconds,
     });
-    let mut text = format!("{}: {n_frames} frames in {seconds:.1} s, {ms:.2} ms of it for a frame\n", output.display());
+    let outputs = outputs.join(", ");
+    let mut text = format!("{outputs}: {n_frames} frames in {seconds:.1} s, {ms:.2} ms of it for a frame\n");
     let finer = finest.map(|length| format!(" finer than {:.0} mm", length * mm_per_unit)).unwrap_or_default();
     if matches!(animation.frame, Frame::Mesh(_)) {
         text += &format!("  detail{finer} moved vertices by {largest_mm:.2} mm at most\n");
@@ -189,47 +195,28 @@ fn open_markers(
 }
 
 /// The frames of a take, or of a rig over a clip, on the vertices of the detail: they have those of the artist's rig, or the detail's own.
-fn open_animation(
-    arguments: &Arguments,
-    content: &DetailFile,
-    fine: &Rig,
-    session: &Session,
-) -> Result<Animation, Failure> {
-    let refinement = content.refinement.clone();
+fn open_animation(arguments: &Arguments, rest: &Rest, session: &Session) -> Result<Animation, Failure> {
     if let Some(path) = &arguments.take {
-        let fps = arguments.clip_args.fps.unwrap_or(30.0);
-        let open = |rig: &Rig| open_take_of(path, rig, fps, &session.progress());
-        let (take, is_coarse) = match open(&content.rig) {
-            Ok(take) => (take, true),
-            Err(_) if content.n_steps > 0 && open(fine).is_ok() => (open(fine).map_err(in_file(path))?, false),
-            Err(error) => return Err(in_file(path)(error)),
-        };
+        let frames = Frames::open(path, rest, arguments.clip_args.fps.unwrap_or(30.0), session)?;
         return Ok(Animation {
-            times_secs: take.times_secs().to_vec(),
-            head: take.head.clone(),
+            times_secs: frames.take.times_secs().to_vec(),
+            head: frames.take.head.clone(),
             notes: Vec::new(),
             mapping: None,
-            frame: Frame::Mesh(Box::new(move |frame| match is_coarse {
-                true => refinement.apply(&take.frame(frame)),
-                false => take.frame(frame),
-            })),
+            frame: Frame::Mesh(Box::new(move |frame| frames.frame(frame))),
         });
     }
     let (Some(path), Some(clip)) = (&arguments.rig, &arguments.clip) else {
         return Err(Failure::wrong_call("give --take, or --rig and --clip"));
     };
     let rig = open_rig(path, &OpenOptions::default(), &session.progress()).map_err(in_file(path))?.rig;
-    let n = content.rig.n_vertices();
-    if rig.n_vertices() != n {
-        let counts = format!("{} vertices, the rest of the detail {n}", rig.n_vertices());
-        let advice = "learn from this rig, or transfer the detail to it";
-        return Err(Failure::could_not(format!("{}: the rig has {counts}; {advice}", path.display())));
-    }
+    expect_fits(rest, &rig, path)?;
     let opened = arguments.clip_args.open(clip, session)?;
     let (weights, map) = opened.clip.bind(&rig)?;
     let names = &opened.clip.names;
     let mapping = Some((mapping_to_json(&map, names, &rig), mapping_to_text(&map, names, &rig)));
     let (evaluator, sliders) = (Evaluator::prepare(&rig), rig.sliders.len());
+    let refinement = rest.refinement.clone();
     Ok(Animation {
         times_secs: opened.clip.times_secs.clone(),
         head: opened.clip.head.clone(),

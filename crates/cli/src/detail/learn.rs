@@ -1,15 +1,16 @@
 //! `detail learn`: wrinkles from example poses.
 
-use crate::files::{expect_ending, extension, in_file};
+use super::expect_reasonable;
+use super::poses::{Frames, open_pose};
+use crate::files::{expect_ending, extension};
 use crate::rig_args::{AboutRig, pins};
 use crate::session::{Failure, Report, Session};
 use clap::{Args, ValueEnum};
 use glam::Vec3;
 use risorius_detail::{Detail, Examples, Fit, LearnOptions, Model, ShellOptions, handles, learn};
-use risorius_io::detail_file::{DetailFile, mesh_of};
-use risorius_io::take_in::{open_pose_of, open_take_of};
+use risorius_io::detail_file::{DetailFile, Rest};
 use risorius_mesh::progress::tick;
-use risorius_rig::Rig;
+use risorius_rig::refine::MAX_STEPS;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -29,12 +30,16 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 90, conflicts_with = "handles")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=2000))]
     count: u32,
-    /// Example poses: a folder of meshes with the vertices of the rest, or a take (.glb, .mdd, .pc2, .npz).
+    /// Subdivide the rest so many times: wrinkles need vertices a millimeter apart. Examples have its vertices, or those of the rest as it is.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=MAX_STEPS as i64))]
+    subdivide: u32,
+    /// Example poses: a folder of meshes with the vertices of the rest, or a take (.glb, .mdd, .pc2, .npz). Without any there are no wrinkles, only
+    /// what `detail edit` paints.
     #[arg(long, value_name = "DIR")]
-    examples: PathBuf,
+    examples: Option<PathBuf>,
     /// The same poses without detail, as the rig shows them: meshes of the same names. Detail is then learned to be put on that rig's
     /// animations, and nothing of the pose itself is taken for detail.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", requires = "examples")]
     plain: Option<PathBuf>,
     /// Take so many poses into the model, chosen for all examples to be met best; all of them, exactly, when left out.
     #[arg(long, value_name = "P", conflicts_with = "tolerance", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -71,20 +76,25 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     let start = Instant::now();
     expect_ending(&arguments.output, &["detail"], "a detail")?;
     let rig = arguments.about.open(&arguments.rest, session)?.rig;
-    let mm_per_unit = 1000.0 * rig.space.meters_per_unit;
-    let mut examples = open_examples(&arguments.examples, &rig, session)?;
+    expect_reasonable(&rig, arguments.subdivide as usize)?;
+    let rest = Rest::new(rig, arguments.subdivide as usize);
+    let (rig, mm_per_unit) = (&rest.fine, rest.mm_per_unit());
+    let mut examples = match &arguments.examples {
+        Some(path) => open_examples(path, &rest, session)?,
+        None => Examples::default(),
+    };
     if let Some(path) = &arguments.plain {
-        let plain = open_examples(path, &rig, session)?;
+        let plain = open_examples(path, &rest, session)?;
         if let Some(name) = examples.names.iter().zip(&plain.names).find(|(a, b)| a != b).map(|(a, _)| a) {
             let problem = format!("{}: there is no pose '{name}' without detail", path.display());
             return Err(Failure::could_not(format!("{problem}; give one for each example, of the same name")));
         }
         examples.plain = plain.positions;
     }
-    let mesh = mesh_of(&rig);
+    let mesh = rest.mesh();
     let vertices: Vec<u32> = match &arguments.handles {
         Some(given) => {
-            let mut vertices: Vec<u32> = pins(&rig, given)?.pins.iter().map(|pin| pin.vertex).collect();
+            let mut vertices: Vec<u32> = pins(rig, given)?.pins.iter().map(|pin| pin.vertex).collect();
             vertices.dedup();
             vertices
         }
@@ -108,7 +118,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     };
     let options = LearnOptions { model, fit, shell: ShellOptions { bending: arguments.bending } };
     let detail = learn(mesh, &vertices, None, &examples, &options, &session.progress())?;
-    let content = DetailFile::new(&rig, 0, detail);
+    let content = DetailFile { rest, detail };
     risorius_io::detail_file::write(&content, &arguments.output)?;
     let detail = &content.detail;
     let off = |(k, p): (usize, &Vec<[f32; 3]>)| farthest(detail, p, examples.plain.get(k)) * mm_per_unit;
@@ -149,13 +159,13 @@ fn farthest(detail: &Detail, example: &[[f32; 3]], plain: Option<&Vec<[f32; 3]>>
 }
 
 /// The meshes of a folder by name, or the frames of a take.
-fn open_examples(path: &Path, rig: &Rig, session: &Session) -> Result<Examples, Failure> {
+fn open_examples(path: &Path, rest: &Rest, session: &Session) -> Result<Examples, Failure> {
     let mut examples = Examples::default();
     if !path.is_dir() {
-        let take = open_take_of(path, rig, 30.0, &session.progress()).map_err(in_file(path))?;
-        for frame in 0..take.times_secs().len() {
+        let frames = Frames::open(path, rest, 30.0, session)?;
+        for frame in 0..frames.take.times_secs().len() {
             examples.names.push(format!("frame {frame}"));
-            examples.positions.push(take.frame(frame));
+            examples.positions.push(frames.frame(frame));
         }
         return Ok(examples);
     }
@@ -174,7 +184,7 @@ fn open_examples(path: &Path, rig: &Rig, session: &Session) -> Result<Examples, 
     }
     for (k, file) in files.iter().enumerate() {
         tick(&session.progress(), "examples", k as f32 / files.len() as f32)?;
-        examples.positions.push(open_pose_of(file, rig, &session.progress()).map_err(in_file(file))?);
+        examples.positions.push(open_pose(file, rest, session)?);
         examples.names.push(file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default());
     }
     Ok(examples)

@@ -1,5 +1,6 @@
 //! `detail transfer`: learned wrinkles on another face.
 
+use super::expect_reasonable;
 use crate::files::{expect_ending, in_file};
 use crate::rig_args::AboutRig;
 use crate::session::{Failure, Report, Session};
@@ -9,13 +10,13 @@ use risorius_anatomy::find::{FoundLandmark, Given, find};
 use risorius_anatomy::head::Identity;
 use risorius_anatomy::pieces::pieces;
 use risorius_detail::ShellOptions;
-use risorius_io::detail_file::{self, DetailFile, mesh_of};
+use risorius_io::detail_file::{self, DetailFile, Rest};
 use risorius_io::open::{OpenOptions, open_rig, read_file};
 use risorius_mesh::Bvh;
 use risorius_mesh::progress::tick;
 use risorius_rig::pins::{PinSet, PinSpec};
 use risorius_rig::refine::MAX_STEPS;
-use risorius_rig::{Refinement, Rig};
+use risorius_rig::Rig;
 use serde::Deserialize;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -71,9 +72,6 @@ const ENOUGH: usize = 12;
 /// Landmarks farther than this from every vertex are not on the mesh (meters).
 const NEAR_M: f64 = 0.005;
 
-/// Vertices of one face, at most.
-const MAX_VERTICES: usize = 8_000_000;
-
 /// Runs the verb.
 pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> {
     let start = Instant::now();
@@ -81,42 +79,37 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     let source = detail_file::open(&arguments.detail).map_err(in_file(&arguments.detail))?;
     let target = arguments.about.open(&arguments.to, session)?.rig;
     let steps = arguments.subdivide as usize;
-    let most = target.triangles().len().saturating_mul(4usize.pow(steps as u32)) / 2;
-    if steps > 0 && most > MAX_VERTICES {
-        let problem = format!("subdivided {steps} times the face would have about {most} vertices");
-        return Err(Failure::could_not(format!("{problem}; subdivide it less often")));
-    }
-    let refinement = Refinement::prepare(&target, steps);
-    let fine = refinement.rig(&target);
-    let source_rig = source.fine_rig();
+    expect_reasonable(&target, steps)?;
+    let target = Rest::new(target, steps);
+    let (fine, source_rig) = (&target.fine, &source.rest.fine);
     let pairs = match &arguments.points {
-        Some(path) => given_pairs(path, &source_rig, &fine)?,
+        Some(path) => given_pairs(path, source_rig, fine)?,
         None => {
             tick(&session.progress(), "landmarks", 0.0)?;
             let shaped = match &arguments.from {
                 Some(path) => Some(open_rig(path, &OpenOptions::default(), &session.progress()).map_err(in_file(path))?.rig),
                 None => None,
             };
-            landmark_pairs((shaped.as_ref().unwrap_or(&source_rig), &source_rig), (&target, &fine))?
+            landmark_pairs((shaped.as_ref().unwrap_or(source_rig), source_rig), (&target.rig, fine))?
         }
     };
     let vertices: Vec<[u32; 2]> = pairs.iter().map(|p| p.vertices).collect();
     let moved =
-        source.detail.transferred(mesh_of(&fine), &vertices, &ShellOptions::default(), &session.progress())?;
-    let mm_per_unit = 1000.0 * target.space.meters_per_unit;
+        source.detail.transferred(target.mesh(), &vertices, &ShellOptions::default(), &session.progress())?;
+    let mm_per_unit = target.mm_per_unit();
     let worst = moved.off.iter().enumerate().fold((0, 0.0), |w, (k, &d)| if d > w.1 { (k, d) } else { w });
     let place = |rig: &Rig, v: u32| json!({ "near": rig.neutral[v as usize] });
     let told: Vec<serde_json::Value> = pairs
         .iter()
         .zip(&moved.off)
         .map(|(p, off)| {
-            let [from, to] = [place(&source_rig, p.vertices[0]), place(&fine, p.vertices[1])];
+            let [from, to] = [place(source_rig, p.vertices[0]), place(fine, p.vertices[1])];
             json!({ "name": p.name, "from": from, "to": to, "off_mm": off * mm_per_unit })
         })
         .collect();
     let (n_covered, n_vertices) = (moved.n_covered, fine.n_vertices());
     let mean_mm = moved.mean_distance * mm_per_unit;
-    detail_file::write(&DetailFile::new(&target, steps, moved.detail), &arguments.output)?;
+    detail_file::write(&DetailFile { rest: target, detail: moved.detail }, &arguments.output)?;
     let seconds = start.elapsed().as_secs_f64();
     let json = json!({
         "output": arguments.output.display().to_string(), "vertices": n_vertices, "covered": n_covered,
