@@ -85,15 +85,20 @@ fn main() {
     if let Err(error) = player.frame(&pose, &mut stage) {
         return println!("{error}");
     }
-    let worst =
-        stage.positions.iter().zip(&exact).map(|(a, b)| Vec3::from(*a).as_dvec3().distance(*b)).fold(0.0, f64::max);
-    let wrinkle = detail.displacements.iter().flat_map(|of| of.iter()).map(|d| Vec3::from(*d).length()).fold(0.0, f32::max);
+    let mut positions = Vec::new();
+    player.in_mesh_order(&stage.positions, &mut positions);
+    let worst = positions.iter().zip(&exact).map(|(a, b)| Vec3::from(*a).as_dvec3().distance(*b)).fold(0.0, f64::max);
+    let wrinkle =
+        detail.displacements.iter().flat_map(|of| of.iter()).map(|d| Vec3::from(*d).length()).fold(0.0, f32::max);
     println!(
         "packing is {:.4} mm off at most; the largest fine displacement is {:.2} mm",
         10.0 * worst,
         10.0 * wrinkle
     );
-    println!("\n{:>7} {:>9} {:>9} {:>9} {:>9} {:>12}", "threads", "frame ms", "large", "fine", "normals", "reading ms");
+    println!(
+        "\n{:>7} {:>9} {:>9} {:>9} {:>9} {:>9} {:>12}",
+        "threads", "frame ms", "large", "fine", "normals", "+ reorder", "reading ms"
+    );
     examples.positions.clear();
     for threads in [1, 2] {
         on_threads(threads, || {
@@ -104,13 +109,19 @@ fn main() {
                 (0..3).for_each(|k| parts[k] += stage.seconds[k]);
                 n += 1;
             });
-            // The model, and positions that the passes hand on: 16 written and read twice, 32 once, 24 given out.
-            let read = bytes.iter().sum::<usize>() + detail.mesh.n_vertices() * (4 * 16 + 2 * 32 + 24);
+            let [mut x, mut normals] = [Vec::new(), Vec::new()];
+            let reorder = median_secs(21, || {
+                player.in_mesh_order(&stage.positions, &mut x);
+                player.in_mesh_order(&stage.normals, &mut normals);
+            });
+            // The model, and positions that the passes hand on: 16 written and read twice, 24 given out.
+            let read = bytes.iter().sum::<usize>() + detail.mesh.n_vertices() * (4 * 16 + 24);
             let limit = read as f64 / read_bandwidth(read);
             let [large, fine, normals] = parts.map(|p| 1000.0 * p / n as f64);
             println!(
-                "{threads:>7} {:>9.1} {large:>9.1} {fine:>9.1} {normals:>9.1} {:>12.1}",
+                "{threads:>7} {:>9.1} {large:>9.1} {fine:>9.1} {normals:>9.1} {:>9.1} {:>12.1}",
                 1000.0 * seconds,
+                1000.0 * reorder,
                 1000.0 * limit
             );
         });

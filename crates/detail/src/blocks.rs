@@ -48,14 +48,11 @@ impl Blocks {
         self.values.len() * (2 * LANES + 6) + 4 * self.start.len()
     }
 
-    /// Calls `f(column, scale, values)` for the columns of a block.
+    /// The columns of a block: number, scale, values.
     #[inline(always)]
-    pub fn for_columns(&self, block: usize, mut f: impl FnMut(usize, f32, &[i16; LANES])) {
+    pub fn columns(&self, block: usize) -> impl Iterator<Item = ((&u16, &f32), &[i16; LANES])> {
         let mine = self.start[block] as usize..self.start[block + 1] as usize;
-        let columns = self.column[mine.clone()].iter().zip(&self.scale[mine.clone()]).zip(&self.values[mine]);
-        for ((&column, &scale), values) in columns {
-            f(column as usize, scale, values);
-        }
+        self.column[mine.clone()].iter().zip(&self.scale[mine.clone()]).zip(&self.values[mine])
     }
 }
 
@@ -63,14 +60,4 @@ fn quantized(column: u16, lane: &Lane) -> (u16, f32, [i16; LANES]) {
     let largest = lane.iter().fold(0.0f32, |m, v| m.max(v.abs()));
     let scale = if largest > 0.0 { largest / 32767.0 } else { 1.0 };
     (column, scale, lane.map(|v| (v / scale).round().clamp(-32767.0, 32767.0) as i16))
-}
-
-/// Adds `factor * values` to each of some sums: `sums[k] += values * factors[k]`.
-#[inline(always)]
-pub fn add_times<const K: usize>(sums: &mut [Lane; K], values: &[i16; LANES], factors: [f32; K]) {
-    for (sum, factor) in sums.iter_mut().zip(factors) {
-        for (s, &v) in sum.iter_mut().zip(values) {
-            *s += f32::from(v) * factor;
-        }
-    }
 }

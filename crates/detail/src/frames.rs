@@ -61,8 +61,14 @@ impl Fans {
         4 * (self.first.len() + self.neighbors.len() + self.more.iter().map(|(_, fan)| fan.len() + 1).sum::<usize>())
     }
 
-    fn fan(&self, v: usize) -> &[u32] {
+    /// The first fan of a vertex: neighboring entries are triangles with it.
+    pub(crate) fn fan(&self, v: usize) -> &[u32] {
         &self.neighbors[self.first[v] as usize..self.first[v + 1] as usize]
+    }
+
+    /// Whether a vertex has further fans.
+    pub(crate) fn has_more(&self, v: usize) -> bool {
+        self.more.binary_search_by_key(&(v as u32), |(u, _)| *u).is_ok()
     }
 
     /// Twice the area-weighted normal; its length is twice the area around the vertex, and zero where there is none.
@@ -116,6 +122,11 @@ impl Frames {
     /// Bytes that reading all reads.
     pub fn n_bytes(&self) -> usize {
         8 * self.ends.len()
+    }
+
+    /// The two neighbors that make the frame of a vertex.
+    pub(crate) fn ends(&self, v: usize) -> [u32; 2] {
+        self.ends[v]
     }
 
     /// The two edges of a vertex.

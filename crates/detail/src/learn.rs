@@ -14,8 +14,8 @@ use crate::pose_space::{Influence, Model, Solver, convex, whole_distance};
 use crate::{DetailError, FeatureGraph, Mesh, Shell, ShellOptions};
 use glam::{DVec3, Vec3, Vec3A};
 use rayon::prelude::*;
-use risorius_mesh::{Array, Rigid};
 use risorius_mesh::progress::{Progress, tick};
+use risorius_mesh::{Array, Rigid};
 
 /// Vertices on which a basis is chosen, at most.
 const SAMPLED: usize = 2000;
@@ -394,7 +394,10 @@ impl Detail {
     pub fn by_definition(&self, handles: &[DVec3]) -> Vec<DVec3> {
         let laid = Laid::new(&self.rest_handles(), handles, &self.features);
         let large = self.large_scale(&laid.handles);
-        self.displaced(&within(&laid.strains, &self.limits), &large).into_iter().map(|p| laid.carried.apply(p)).collect()
+        self.displaced(&within(&laid.strains, &self.limits), &large)
+            .into_iter()
+            .map(|p| laid.carried.apply(p))
+            .collect()
     }
 
     /// Detail on a mesh that moves by itself, as it is defined.

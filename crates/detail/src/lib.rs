@@ -11,10 +11,12 @@
 pub mod attach;
 pub mod blocks;
 pub mod edit;
+mod eight;
 pub mod error;
 pub mod features;
 pub mod frames;
 pub mod handles;
+mod kernels;
 pub mod laplacian;
 pub mod learn;
 pub mod maps;

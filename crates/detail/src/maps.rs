@@ -64,7 +64,8 @@ impl Atlas {
             .map(|(t, uv)| std::array::from_fn(|k| corner(t[k], uv[k], &mut number)))
             .collect();
         let uvs: Vec<[Vec2; 3]> = uvs.iter().map(|t| t.map(Vec2::from)).collect();
-        let mut atlas = Self { size, n_overlapping: 0, n_left_out: 0, corners, n_tangents: number.len(), uvs, texels: Vec::new() };
+        let mut atlas =
+            Self { size, n_overlapping: 0, n_left_out: 0, corners, n_tangents: number.len(), uvs, texels: Vec::new() };
         atlas.draw();
         atlas
     }
@@ -93,7 +94,8 @@ impl Atlas {
             }
             n_visited += ((extent.x + 1.0) * (extent.y + 1.0)) as usize;
             let range = |low: f32, high: f32, n: usize| {
-                (low - 0.5).ceil().clamp(0.0, n as f32) as usize..((high - 0.5).floor() + 1.0).clamp(0.0, n as f32) as usize
+                (low - 0.5).ceil().clamp(0.0, n as f32) as usize
+                    ..((high - 0.5).floor() + 1.0).clamp(0.0, n as f32) as usize
             };
             for y in range(low.y, high.y, height) {
                 for x in range(low.x, high.x, width) {
@@ -141,8 +143,7 @@ impl Atlas {
             let p = Vec2::new(x as f32 + 0.5, y as f32 + 0.5);
             let area = (b - a).perp_dot(c - a);
             // Not far beyond: thin triangles would throw values about.
-            let weights =
-                [(b - p).perp_dot(c - p) / area, (c - p).perp_dot(a - p) / area].map(|w| w.clamp(0.0, 1.0));
+            let weights = [(b - p).perp_dot(c - p) / area, (c - p).perp_dot(a - p) / area].map(|w| w.clamp(0.0, 1.0));
             let sum = (weights[0] + weights[1]).max(1.0);
             *texel = Texel { triangle, weights: weights.map(|w| w / sum) };
         }
@@ -162,7 +163,9 @@ impl Atlas {
         let one = |texel: &Texel| {
             let Some(corners) = self.corners.get(texel.triangle as usize) else { return [0.0; 3] };
             let [a, b] = texel.weights;
-            let mix = |of: &dyn Fn((u32, u32)) -> Vec3A| of(corners[0]) * a + of(corners[1]) * b + of(corners[2]) * (1.0 - a - b);
+            let mix = |of: &dyn Fn((u32, u32)) -> Vec3A| {
+                of(corners[0]) * a + of(corners[1]) * b + of(corners[2]) * (1.0 - a - b)
+            };
             let normal = mix(&|(v, _)| normals[v as usize]).normalize_or(Vec3A::Y);
             let tangent = mix(&|(_, t)| tangents[t as usize].0);
             let tangent = (tangent - normal * normal.dot(tangent)).normalize_or(normal.any_orthonormal_vector());

@@ -6,8 +6,9 @@
 //! Squared differences of strains are the same for all vertices and come from a small table.
 //! Only pose-space models are played; blend shapes, which are there to be compared, are evaluated by definition.
 
-use crate::blocks::{Blocks, LANES, Lane, add_times};
-use crate::frames::{Fans, Frames};
+use crate::blocks::{Blocks, LANES, Lane};
+use crate::frames::Fans;
+use crate::kernels::{FanBlocks, FrameBlocks, displaced, driven, in_frames, local_distances, put_upright};
 use crate::learn::{Laid, within};
 use crate::{Detail, DetailError, Model};
 use glam::{DMat3, DVec3, Vec3, Vec3A};
@@ -34,8 +35,8 @@ pub struct Player {
     rest: Vec<Vec3A>,
     /// Places of the handles.
     handle_places: Vec<u32>,
-    fans: Fans,
-    frames: Frames,
+    fans: FanBlocks,
+    frames: FrameBlocks,
     basis: Blocks,
     /// For local models; for the others all poses have one distance.
     gauges: Option<Blocks>,
@@ -48,11 +49,9 @@ pub struct Player {
 pub struct Stage {
     large: Vec<Vec3A>,
     fine: Vec<Vec3A>,
-    /// Positions and normals in the order of blocks.
-    carried: Vec<[Vec3A; 2]>,
-    /// Positions of all vertices.
+    /// Positions of all vertices, in the player's order: see [`Player::in_mesh_order`].
     pub positions: Vec<[f32; 3]>,
-    /// Unit normals of all vertices.
+    /// Unit normals of all vertices, in the player's order.
     pub normals: Vec<[f32; 3]>,
     /// Seconds for the large scale, the fine scale with its frames, and the normals with the output.
     pub seconds: [f64; 3],
@@ -78,7 +77,9 @@ impl Player {
                 pose if pose < n_poses => detail.weights[vertex(block, lane) * n_poses + pose][column % 3],
                 _ => detail.relief[vertex(block, lane)][column % 3],
             };
-            (0..3 * (n_poses + usize::from(has_relief))).map(|c| (c as u16, std::array::from_fn(|lane| entry(c, lane)))).collect()
+            (0..3 * (n_poses + usize::from(has_relief)))
+                .map(|c| (c as u16, std::array::from_fn(|lane| entry(c, lane))))
+                .collect()
         });
         let gauges = (detail.model == Model::Wpsd).then(|| {
             Blocks::pack(n_blocks, |block| {
@@ -100,8 +101,8 @@ impl Player {
             n_vertices: n,
             rest: order.iter().map(|&v| detail.mesh.positions[v as usize].into()).collect(),
             handle_places: detail.shell.handles.iter().map(|&v| place[v as usize]).collect(),
-            fans: Fans::prepare(n, &detail.mesh.triangles).reordered(&order),
-            frames: detail.frames().reordered(&order),
+            fans: FanBlocks::pack(Fans::prepare(n, &detail.mesh.triangles).reordered(&order), n),
+            frames: FrameBlocks::pack(detail.frames().reordered(&order), n),
             order,
             place,
             basis,
@@ -194,7 +195,7 @@ impl Player {
             let mut distances = vec![[1.0; LANES]; n_poses + 1];
             for (block, fine) in (task * TOGETHER..).zip(fine.chunks_mut(LANES)) {
                 match &self.gauges {
-                    Some(gauges) => local_distances(gauges, block, &squares, &mut distances[..n_poses]),
+                    Some(gauges) => all_distances(gauges, block, &squares, &mut distances[..n_poses]),
                     None => distances.iter_mut().zip(&whole).for_each(|(lane, d)| *lane = [*d; LANES]),
                 }
                 let d = displaced(&self.weights, block, &distances);
@@ -203,25 +204,44 @@ impl Player {
         });
     }
 
-    /// Normals in the order of blocks, whose neighbors are at hand; then everything in the vertices' own.
+    /// Positions and normals, in the player's order.
     fn put_out(&self, turn: glam::Mat3A, shift: Vec3A, stage: &mut Stage) {
         let (fine, fans) = (&stage.fine, &self.fans);
-        stage.carried.resize(self.n_vertices, [Vec3A::ZERO; 2]);
-        stage.carried.par_chunks_mut(TOGETHER * LANES).enumerate().for_each(|(task, carried)| {
-            for (block, carried) in (task * TOGETHER..).zip(carried.chunks_mut(LANES)) {
-                put_upright(fans, block * LANES, fine, (&turn, shift), carried);
-            }
-        });
-        let carried = &stage.carried;
         stage.positions.resize(self.n_vertices, [0.0; 3]);
         stage.normals.resize(self.n_vertices, [0.0; 3]);
         let outs = stage.positions.par_chunks_mut(TOGETHER * LANES).zip(stage.normals.par_chunks_mut(TOGETHER * LANES));
-        outs.zip(self.place.par_chunks(TOGETHER * LANES)).for_each(|((positions, out), places)| {
-            for ((position, normal), &place) in positions.iter_mut().zip(out).zip(places) {
-                let [p, n] = carried[place as usize];
-                (*position, *normal) = (p.into(), n.into());
-            }
+        outs.enumerate().for_each(|(task, (positions, normals))| {
+            put_upright(fans, task * TOGETHER * LANES, fine, (&turn, shift), positions, normals);
         });
+    }
+
+    /// The vertices in the player's order, in which neighbors in space are neighbors in the list.
+    pub fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// Numbers of vertices in the player's order, in the mesh's own.
+    pub fn in_mesh_order(&self, of: &[[f32; 3]], out: &mut Vec<[f32; 3]>) {
+        out.clear();
+        out.par_extend(self.place.par_iter().with_min_len(TOGETHER * LANES).map(|&place| of[place as usize]));
+    }
+}
+
+/// Distances of any number of poses, eight at a time.
+fn all_distances(gauges: &Blocks, block: usize, squares: &[f32], distances: &mut [Lane]) {
+    let n = distances.len();
+    for first in (0..n).step_by(8) {
+        let some = match n - first {
+            1 => local_distances::<1>,
+            2 => local_distances::<2>,
+            3 => local_distances::<3>,
+            4 => local_distances::<4>,
+            5 => local_distances::<5>,
+            6 => local_distances::<6>,
+            7 => local_distances::<7>,
+            _ => local_distances::<8>,
+        };
+        some(gauges, block, squares, n, first, distances);
     }
 }
 
@@ -243,135 +263,6 @@ fn packed_rows(detail: &Detail, vertex: impl Fn(usize) -> usize) -> Vec<(u16, La
         }
     }
     columns
-}
-
-/// Makes of a function one that uses wide registers where the processor has them: several times as fast, and the same numbers.
-macro_rules! widest {
-    ($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? $body:block) => {
-        $(#[$doc])*
-        fn $name($($argument: $type),*) $(-> $result)? {
-            #[inline(always)]
-            fn any($($argument: $type),*) $(-> $result)? $body
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx2")]
-                fn wide($($argument: $type),*) $(-> $result)? {
-                    any($($argument),*)
-                }
-                if std::arch::is_x86_feature_detected!("avx2") {
-                    // SAFETY: the processor has these instructions.
-                    return unsafe { wide($($argument),*) };
-                }
-            }
-            any($($argument),*)
-        }
-    };
-}
-
-widest! {
-    /// `B u` of a block.
-    fn driven(basis: &Blocks, block: usize, moved: &[Vec3]) -> [Lane; 3] {
-        let mut sums = [[0.0; LANES]; 3];
-        basis.for_columns(block, |handle, scale, values| {
-            add_times(&mut sums, values, (moved[handle] * scale).to_array());
-        });
-        sums
-    }
-}
-
-widest! {
-    /// Distances of all poses for a block.
-    fn local_distances(gauges: &Blocks, block: usize, squares: &[f32], distances: &mut [Lane]) {
-        let n_poses = distances.len();
-        distances.iter_mut().for_each(|lane| *lane = [0.0; LANES]);
-        gauges.for_columns(block, |gauge, scale, values| {
-            let weights: Lane = values.map(|v| f32::from(v) * scale);
-            for (sum, &square) in distances.iter_mut().zip(&squares[gauge * n_poses..(gauge + 1) * n_poses]) {
-                sum.iter_mut().zip(&weights).for_each(|(s, w)| *s += w * square);
-            }
-        });
-        distances.iter_mut().flatten().for_each(|d| *d = d.sqrt());
-    }
-}
-
-widest! {
-    /// Fine displacements of a block, in local frames.
-    fn displaced(weights: &Blocks, block: usize, distances: &[Lane]) -> [Lane; 3] {
-        let mut sums = [[0.0; LANES]; 3];
-        weights.for_columns(block, |column, scale, values| {
-            let sum = &mut sums[column % 3];
-            for ((s, &w), d) in sum.iter_mut().zip(values).zip(&distances[column / 3]) {
-                *s += f32::from(w) * scale * d;
-            }
-        });
-        sums
-    }
-}
-
-/// Squared lengths that can be divided by without leaving the range of f32.
-const USUAL: std::ops::Range<f32> = 1e-30..1e30;
-
-widest! {
-    /// Adds displacements in local frames to a block of the large scale. As [`Frames::at`], for all lanes at once.
-    fn in_frames(frames: &Frames, first: usize, large: &[Vec3A], d: &[Lane; 3], fine: &mut [Vec3A]) {
-        let [mut a, mut b, mut out] = [[[1.0f32; LANES]; 3]; 3];
-        for lane in 0..fine.len() {
-            let edges = frames.edges(first + lane, large);
-            for k in 0..3 {
-                (a[k][lane], b[k][lane]) = (edges[0][k], edges[1][k]);
-            }
-        }
-        let mut usual = true;
-        for i in 0..LANES {
-            let [ax, ay, az, bx, by, bz] = [a[0][i], a[1][i], a[2][i], b[0][i], b[1][i], b[2][i]];
-            let [nx, ny, nz] = [ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx];
-            let (n2, a2) = (nx * nx + ny * ny + nz * nz, ax * ax + ay * ay + az * az);
-            let (rn, ra) = (1.0 / n2.sqrt(), 1.0 / a2.sqrt());
-            // The first edge is at a right angle to the normal by its making.
-            let ([nx, ny, nz], [tx, ty, tz]) = ([nx * rn, ny * rn, nz * rn], [ax * ra, ay * ra, az * ra]);
-            let [ux, uy, uz] = [ny * tz - nz * ty, nz * tx - nx * tz, nx * ty - ny * tx];
-            let [dt, du, dn] = [d[0][i], d[1][i], d[2][i]];
-            out[0][i] = tx * dt + ux * du + nx * dn;
-            out[1][i] = ty * dt + uy * du + ny * dn;
-            out[2][i] = tz * dt + uz * du + nz * dn;
-            usual &= (n2 > USUAL.start) & (n2 < USUAL.end) & (a2 > USUAL.start) & (a2 < USUAL.end);
-        }
-        for (lane, fine) in fine.iter_mut().enumerate() {
-            let offset = match usual {
-                true => Vec3A::new(out[0][lane], out[1][lane], out[2][lane]),
-                false => {
-                    let [t, u, n] = frames.at(first + lane, large);
-                    t * d[0][lane] + u * d[1][lane] + n * d[2][lane]
-                }
-            };
-            *fine = large[first + lane] + offset;
-        }
-    }
-}
-
-widest! {
-    /// Normals and positions of a block, carried to where the head is.
-    fn put_upright(fans: &Fans, first: usize, fine: &[Vec3A], carry: (&glam::Mat3A, Vec3A), out: &mut [[Vec3A; 2]]) {
-        let mut sums = [[1.0f32; LANES]; 3];
-        let [sx, sy, sz] = &mut sums;
-        for (v, ((x, y), z)) in (first..first + out.len()).zip(sx.iter_mut().zip(sy).zip(sz)) {
-            [*x, *y, *z] = fans.area_normal(v, fine).to_array();
-        }
-        let mut usual = true;
-        for i in 0..LANES {
-            let square = sums[0][i] * sums[0][i] + sums[1][i] * sums[1][i] + sums[2][i] * sums[2][i];
-            let inverse = 1.0 / square.sqrt();
-            sums.iter_mut().for_each(|sum| sum[i] *= inverse);
-            usual &= (square > USUAL.start) & (square < USUAL.end);
-        }
-        for (lane, out) in out.iter_mut().enumerate() {
-            let normal = match usual {
-                true => Vec3A::new(sums[0][lane], sums[1][lane], sums[2][lane]),
-                false => fans.normal(first + lane, fine),
-            };
-            *out = [*carry.0 * fine[first + lane] + carry.1, *carry.0 * normal];
-        }
-    }
 }
 
 /// Vertices along a curve that fills space without jumps, so that neighbors in the list are neighbors in space and most neighbors in

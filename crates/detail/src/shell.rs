@@ -23,8 +23,8 @@ use crate::{DetailError, Mesh};
 use glam::DVec3;
 use rayon::prelude::*;
 use risorius_linalg::{Cholesky, Matrix, SparseCholesky};
-use risorius_mesh::{Array, Bvh};
 use risorius_mesh::progress::{Progress, tick};
+use risorius_mesh::{Array, Bvh};
 
 /// Right-hand sides that are solved together.
 const TOGETHER: usize = 8;

@@ -94,8 +94,10 @@ impl Detail {
         let n_poses = self.poses.len();
         let weight = |v: usize, pose: usize| turned.mixed(v, &taken[v], |s| self.weights[s * n_poses + pose]);
         let weights = (0..target.n_vertices()).into_par_iter();
-        let weights =
-            weights.with_min_len(256).flat_map_iter(|v| (0..n_poses).map(move |p| weight(v, p))).collect::<Vec<[f32; 3]>>();
+        let weights = weights
+            .with_min_len(256)
+            .flat_map_iter(|v| (0..n_poses).map(move |p| weight(v, p)))
+            .collect::<Vec<[f32; 3]>>();
         let displaced = |of: &Array<[f32; 3]>| -> Array<[f32; 3]> {
             let one = |v: usize| turned.mixed(v, &taken[v], |s| of[s]);
             (0..target.n_vertices()).into_par_iter().with_min_len(256).map(one).collect::<Vec<[f32; 3]>>().into()
@@ -218,8 +220,7 @@ struct Ground<'a> {
 impl<'a> Ground<'a> {
     fn prepare(mesh: &'a Mesh, paired: &[u32]) -> Self {
         let connected = components::of_triangles(mesh.n_vertices(), &mesh.triangles);
-        let pieces: std::collections::BTreeSet<u32> =
-            paired.iter().map(|&v| connected.of_vertex[v as usize]).collect();
+        let pieces: std::collections::BTreeSet<u32> = paired.iter().map(|&v| connected.of_vertex[v as usize]).collect();
         let is_skin: Vec<bool> = connected.of_vertex.iter().map(|piece| pieces.contains(piece)).collect();
         Self {
             x: mesh.positions.iter().map(|&p| p.into()).collect(),

@@ -1,8 +1,8 @@
 //! The words of flesh: the volume, how the skin hangs on it, where it goes with each shape, what it is made of.
 
-use risorius_mesh::Array;
 use crate::domain::Bound;
 use glam::DVec3;
+use risorius_mesh::Array;
 use risorius_mesh::TetMesh;
 
 /// The tet volume between skin and bones, in meters, +Y up, +Z front, in the rig's neutral.

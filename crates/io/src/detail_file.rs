@@ -151,7 +151,10 @@ fn rest(file: &Archive) -> Result<(Rest, Text), IoError> {
     // Before anything is subdivided: a surface has two triangles a vertex, a damaged one may have some more.
     let n_triangles = rig.triangles().len().saturating_mul(4usize.saturating_pow(text.steps.min(32) as u32));
     if text.steps > MAX_STEPS || (text.steps > 0 && n_triangles > n.saturating_mul(16)) {
-        return Err(damaged("metadata 'detail'", format!("{} steps of subdivision do not lead to {n} vertices", text.steps)));
+        return Err(damaged(
+            "metadata 'detail'",
+            format!("{} steps of subdivision do not lead to {n} vertices", text.steps),
+        ));
     }
     Ok((Rest::new(rig, text.steps), text))
 }
@@ -188,7 +191,10 @@ pub fn read(bytes: SharedBytes) -> Result<DetailFile, IoError> {
     }
     let detail = Detail {
         shell: Shell { basis: split("detail.basis", &file, handles.len(), n)?, handles },
-        strains: split("detail.strains", &file, n_poses, edges.len())?.iter().map(|of: &Array<f32>| of.to_vec()).collect(),
+        strains: split("detail.strains", &file, n_poses, edges.len())?
+            .iter()
+            .map(|of: &Array<f32>| of.to_vec())
+            .collect(),
         weights: file.rows::<[f32; 3]>("detail.weights", n.saturating_mul(n_poses), "vertices and poses")?,
         displacements: split("detail.displacements", &file, n_poses, n)?,
         limits: file.rows::<[f32; 2]>("detail.limits", edges.len(), "strain gauges")?.to_vec(),

@@ -9,7 +9,9 @@ use crate::gltf::{GltfContent, NamedClip, NodeTrack};
 use crate::sidecar::{self, RegionSpec, Sidecar};
 use crate::take_in::head_motion;
 use crate::weights_json::json_error;
-use crate::{IoError, bvh, clip_csv, clip_json, detail_file, face, fbx, gltf, head_csv, mdd, npz, obj, obj_folder, pc2, ply, stl};
+use crate::{
+    IoError, bvh, clip_csv, clip_json, detail_file, face, fbx, gltf, head_csv, mdd, npz, obj, obj_folder, pc2, ply, stl,
+};
 use risorius_mesh::Progress;
 use risorius_rig::assemble::AssembleNotes;
 use risorius_rig::pins::{PinSpec, unknown};
@@ -105,7 +107,8 @@ pub fn open_rig(path: &Path, options: &OpenOptions, progress: &Progress) -> Resu
 fn open_built_rig(path: &Path, options: &OpenOptions, format: &'static str) -> Result<RigFile, IoError> {
     let told = [options.meters_per_unit.is_some(), options.up.is_some(), options.front.is_some()];
     if options.sidecar.is_some() || told.contains(&true) {
-        let problem = "roles, unit and axes of built files are fixed; give them to `build` or `detail learn` and build it again";
+        let problem =
+            "roles, unit and axes of built files are fixed; give them to `build` or `detail learn` and build it again";
         return Err(IoError::malformed(format, "options", problem));
     }
     let mut rig = match format {

@@ -7,8 +7,8 @@ mod counting;
 mod sample;
 
 use counting::{ALONE, NOW, PEAK, n_cases};
-use risorius_mesh::array::SharedBytes;
 use risorius_io::face;
+use risorius_mesh::array::SharedBytes;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};

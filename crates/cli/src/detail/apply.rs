@@ -99,18 +99,23 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     let (mut playing_secs, mut largest) = (0.0, 0.0f32);
     let mut play = |frame: usize| -> Result<Vec<[f32; 3]>, Failure> {
         tick(&session.progress(), "frames", frame as f32 / times_secs.len() as f32)?;
+        let mut positions = Vec::new();
         match &animation.frame {
             Frame::Mesh(moved) => {
                 let moved = moved(frame);
                 player.on(&moved, &mut stage)?;
-                let offsets = stage.positions.iter().zip(&moved).map(|(a, b)| Vec3::from(*a).distance(Vec3::from(*b)));
+                player.in_mesh_order(&stage.positions, &mut positions);
+                let offsets = positions.iter().zip(&moved).map(|(a, b)| Vec3::from(*a).distance(Vec3::from(*b)));
                 largest = offsets.fold(largest, f32::max);
-                maps.as_mut().map(|maps| maps.write(frame, &moved, &stage.positions)).transpose()?;
+                maps.as_mut().map(|maps| maps.write(frame, &moved, &positions)).transpose()?;
             }
-            Frame::Handles(handles) => player.frame(&handles(frame), &mut stage)?,
+            Frame::Handles(handles) => {
+                player.frame(&handles(frame), &mut stage)?;
+                player.in_mesh_order(&stage.positions, &mut positions);
+            }
         }
         playing_secs += stage.seconds.iter().sum::<f64>();
-        Ok(stage.positions.clone())
+        Ok(positions)
     };
     match &arguments.output {
         Some(output) => write_vertices(rig, times_secs, animation.head.as_ref(), output, play)?,

@@ -124,7 +124,8 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     let off = |(k, p): (usize, &Vec<[f32; 3]>)| farthest(detail, p, examples.plain.get(k)) * mm_per_unit;
     let off: Vec<f64> = examples.positions.iter().enumerate().map(off).collect();
     let worst = off.iter().copied().enumerate().fold((0, 0.0), |w, (k, mm)| if mm > w.1 { (k, mm) } else { w });
-    let largest = detail.displacements.iter().flat_map(|of| of.iter()).map(|d| Vec3::from(*d).length()).fold(0.0, f32::max);
+    let largest =
+        detail.displacements.iter().flat_map(|of| of.iter()).map(|d| Vec3::from(*d).length()).fold(0.0, f32::max);
     let largest_mm = f64::from(largest) * mm_per_unit;
     let seconds = start.elapsed().as_secs_f64();
     let json = json!({
@@ -189,4 +190,3 @@ fn open_examples(path: &Path, rest: &Rest, session: &Session) -> Result<Examples
     }
     Ok(examples)
 }
-

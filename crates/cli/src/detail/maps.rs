@@ -60,7 +60,8 @@ impl Maps {
         let texture = Texture::of(&rest.fine, arguments.map_part.as_deref(), &detail.shell.handles)?;
         let atlas = Atlas::prepare(&texture.triangles, &texture.uvs, [arguments.map_size as usize; 2]);
         if !atlas.is_skin().any(|skin| skin) {
-            let problem = format!("no triangle of part '{}' can be drawn in the square of texture coordinates", texture.part);
+            let problem =
+                format!("no triangle of part '{}' can be drawn in the square of texture coordinates", texture.part);
             return Err(Failure::could_not(format!("{problem}; scale them to 0 to 1, or give another --map-part")));
         }
         std::fs::create_dir_all(&folder).map_err(|e| Failure::could_not(format!("{}: {e}", folder.display())))?;
@@ -120,16 +121,25 @@ impl Maps {
         if self.kind == MapKind::Png {
             about["range_mm"] = json!(f64::from(self.range) * self.mm_per_unit);
             if self.n_clipped > 0 {
-                notes.push(format!("{} texels are beyond the range of 16-bit maps; write --map-kind exr", self.n_clipped));
+                notes.push(format!(
+                    "{} texels are beyond the range of 16-bit maps; write --map-kind exr",
+                    self.n_clipped
+                ));
             }
         }
         if self.atlas.n_left_out > 0 {
             let n = self.atlas.n_left_out;
-            notes.push(format!("{n} triangles of part '{}' are larger than the maps, or lie on many others, and are left out", self.part));
+            notes.push(format!(
+                "{n} triangles of part '{}' are larger than the maps, or lie on many others, and are left out",
+                self.part
+            ));
         }
         if self.atlas.n_overlapping > 0 {
             let n = self.atlas.n_overlapping;
-            notes.push(format!("{n} texels of part '{}' are used by several triangles; maps show one of them", self.part));
+            notes.push(format!(
+                "{n} texels of part '{}' are used by several triangles; maps show one of them",
+                self.part
+            ));
         }
         write_whole(&self.folder.join("maps.json"), format!("{about:#}\n").as_bytes())?;
         Ok((about, notes))

@@ -14,9 +14,9 @@ use risorius_io::detail_file::{self, DetailFile, Rest};
 use risorius_io::open::{OpenOptions, open_rig, read_file};
 use risorius_mesh::Bvh;
 use risorius_mesh::progress::tick;
+use risorius_rig::Rig;
 use risorius_rig::pins::{PinSet, PinSpec};
 use risorius_rig::refine::MAX_STEPS;
-use risorius_rig::Rig;
 use serde::Deserialize;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -87,15 +87,16 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
         None => {
             tick(&session.progress(), "landmarks", 0.0)?;
             let shaped = match &arguments.from {
-                Some(path) => Some(open_rig(path, &OpenOptions::default(), &session.progress()).map_err(in_file(path))?.rig),
+                Some(path) => {
+                    Some(open_rig(path, &OpenOptions::default(), &session.progress()).map_err(in_file(path))?.rig)
+                }
                 None => None,
             };
             landmark_pairs((shaped.as_ref().unwrap_or(source_rig), source_rig), (&target.rig, fine))?
         }
     };
     let vertices: Vec<[u32; 2]> = pairs.iter().map(|p| p.vertices).collect();
-    let moved =
-        source.detail.transferred(target.mesh(), &vertices, &ShellOptions::default(), &session.progress())?;
+    let moved = source.detail.transferred(target.mesh(), &vertices, &ShellOptions::default(), &session.progress())?;
     let mm_per_unit = target.mm_per_unit();
     let worst = moved.off.iter().enumerate().fold((0, 0.0), |w, (k, &d)| if d > w.1 { (k, d) } else { w });
     let place = |rig: &Rig, v: u32| json!({ "near": rig.neutral[v as usize] });

@@ -45,7 +45,9 @@ impl Worn {
     /// A frame of the artist's rig with its detail, on the vertices of the detail.
     pub fn on_coarse(&mut self, frame: &[[f32; 3]]) -> Result<Vec<[f32; 3]>, Failure> {
         self.player.on(&self.content.rest.refinement.apply(frame), &mut self.stage)?;
-        Ok(self.stage.positions.clone())
+        let mut positions = Vec::new();
+        self.player.in_mesh_order(&self.stage.positions, &mut positions);
+        Ok(positions)
     }
 }
 

@@ -7,10 +7,10 @@
 use crate::IoError;
 use crate::container::{Archive, Writer};
 use crate::output::WholeFile;
-use risorius_mesh::array::SharedBytes;
 use risorius_flesh::face::ShapeReport;
 use risorius_flesh::{ShapeStore, VolumeShape};
 use risorius_mesh::Fingerprint;
+use risorius_mesh::array::SharedBytes;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
