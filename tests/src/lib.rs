@@ -3,6 +3,7 @@
 pub mod anatomy;
 pub mod flesh;
 pub mod strange;
+pub mod wrinkled;
 
 use std::path::PathBuf;
 

@@ -20,8 +20,12 @@ use risorius_mesh::{Array, Rigid};
 /// Vertices on which a basis is chosen, at most.
 const SAMPLED: usize = 2000;
 
-/// How much the whole face counts where examples are blended locally: a chin strains alike whether the jaw is open or not.
-const WHOLE: f32 = 0.1;
+/// Poses that are tried as the next of a basis, at most, and the vertices that they are tried on.
+const CANDIDATES: usize = 24;
+const TRIED_ON: usize = 500;
+
+/// How much the whole face counts where examples are blended locally, so that blends are never undecided.
+const WHOLE: f32 = 0.01;
 
 /// Poses of the mesh.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -87,7 +91,7 @@ pub struct Detail {
     pub base: Base,
     /// Names of the poses of the basis; the rest pose is first.
     pub poses: Vec<String>,
-    /// Strains of the poses, one vector each.
+    /// What is felt of each pose: strains of the gauges; for blend shapes how far handles moved, three numbers each.
     pub strains: Vec<Vec<f32>>,
     /// Least and largest strain of each gauge that is listened to: what examples showed, and half as much beyond. Distances grow without end, and
     /// with them what is added to a face that is over-driven.
@@ -214,7 +218,7 @@ impl Training {
         let frames = detail.frames();
         let mut all = Self {
             names: vec!["rest".into()],
-            strains: vec![vec![0.0; detail.features.edges.len()]],
+            strains: vec![vec![0.0; detail.n_felt()]],
             displacements: vec![vec![[0.0; 3]; n]],
         };
         for (k, (name, positions)) in examples.names.iter().zip(&examples.positions).enumerate() {
@@ -241,6 +245,9 @@ impl Training {
         };
         let n = detail.mesh.n_vertices();
         let sampled: Vec<u32> = (0..n as u32).step_by(n.div_ceil(SAMPLED).max(1)).collect();
+        let tried_on = if detail.model.is_pose_space() { TRIED_ON } else { TRIED_ON / 5 };
+        let few: Vec<u32> = sampled.iter().step_by(SAMPLED / tried_on).copied().collect();
+        let few = &few;
         let mut basis = vec![0];
         while basis.len() < most {
             tick(progress, "choosing poses", basis.len() as f32 / most as f32)?;
@@ -250,14 +257,20 @@ impl Training {
             if tolerance > 0.0 && errors.iter().all(|[_, worst]| *worst <= tolerance) {
                 break;
             }
-            let unused = (0..count).filter(|t| !basis.contains(t));
-            let Some(next) = unused.reduce(|best, t| if errors[t][0] > errors[best][0] { t } else { best }) else {
-                break;
+            let mut unused: Vec<usize> = (0..count).filter(|t| !basis.contains(t) && errors[*t][0] > 0.0).collect();
+            unused.sort_by(|&a, &b| errors[b][0].total_cmp(&errors[a][0]));
+            // Those that are met worst, and some of the others: the worst are often one expression, of which one pose is enough.
+            let step = unused.len().div_ceil(CANDIDATES).max(1);
+            let candidates: Vec<usize> = unused.iter().step_by(step).copied().collect();
+            let left = |&next: &usize| {
+                let with: Vec<usize> = basis.iter().copied().chain([next]).collect();
+                let weights = self.weights(detail, &with, Some(few));
+                (0..count).map(|t| self.error(detail, &with, few, &weights, t)[0]).sum::<f64>()
             };
-            if errors[next][0] == 0.0 {
-                break;
-            }
-            basis.push(next);
+            let left: Vec<f64> = candidates.par_iter().map(left).collect();
+            let best = (0..left.len()).reduce(|best, k| if left[k] < left[best] { k } else { best });
+            let Some(best) = best else { break };
+            basis.push(candidates[best]);
         }
         Ok(basis)
     }
@@ -356,7 +369,7 @@ impl Detail {
         let laid_back = |p: &[f32; 3]| back.apply(Vec3::from(*p).as_dvec3());
         if !self.model.is_pose_space() {
             let one = |(v, p): (usize, &[f32; 3])| (laid_back(p) - self.mesh.at(v as u32)).as_vec3().to_array();
-            return (laid.strains, positions.par_iter().enumerate().map(|(v, p)| one((v, p))).collect());
+            return (self.felt(&laid), positions.par_iter().enumerate().map(|(v, p)| one((v, p))).collect());
         }
         let large = match plain {
             Some(plain) => plain.par_iter().map(|p| laid_back(p).as_vec3a()).collect(),
@@ -376,6 +389,20 @@ impl Detail {
         Laid::new(&self.rest_handles(), &handles, &self.features)
     }
 
+    /// How many numbers are felt of a pose.
+    pub fn n_felt(&self) -> usize {
+        if self.model.is_pose_space() { self.features.edges.len() } else { 3 * self.shell.handles.len() }
+    }
+
+    /// What is felt of a pose: see [`Self::strains`].
+    fn felt(&self, laid: &Laid) -> Vec<f32> {
+        if self.model.is_pose_space() {
+            return laid.strains.clone();
+        }
+        let moved = laid.handles.iter().zip(self.rest_handles()).map(|(p, rest)| *p - rest);
+        moved.flat_map(|u| u.as_vec3().to_array()).collect()
+    }
+
     /// What each pose of the basis counts at a vertex, or over the whole face.
     pub(crate) fn shares(&self, vertex: Option<usize>, f: &[f32], poses: &[&[f32]]) -> Vec<f32> {
         let even = (0..f.len()).map(|i| (i, 1.0));
@@ -384,7 +411,10 @@ impl Detail {
             (true, None) => poses.iter().map(|g| whole_distance(f, g)).collect(),
             (false, Some(v)) => {
                 let faint = WHOLE / f.len().max(1) as f32;
-                convex(f, poses, self.influence.of(v).chain(even.map(move |(i, w)| (i, w * faint))))
+                let ends = |(gauge, w): (usize, f32)| self.features.edges[gauge].map(|h| (h as usize, w));
+                let near = self.influence.of(v).flat_map(ends);
+                let near = near.flat_map(|(h, w)| [(3 * h, w), (3 * h + 1, w), (3 * h + 2, w)]);
+                convex(f, poses, near.chain(even.map(move |(i, w)| (i, w * faint))))
             }
             (false, None) => convex(f, poses, even),
         }
@@ -394,7 +424,7 @@ impl Detail {
     pub fn by_definition(&self, handles: &[DVec3]) -> Vec<DVec3> {
         let laid = Laid::new(&self.rest_handles(), handles, &self.features);
         let large = self.large_scale(&laid.handles);
-        self.displaced(&within(&laid.strains, &self.limits), &large)
+        self.displaced(&within(&self.felt(&laid), &self.limits), &large)
             .into_iter()
             .map(|p| laid.carried.apply(p))
             .collect()
@@ -403,7 +433,7 @@ impl Detail {
     /// Detail on a mesh that moves by itself, as it is defined.
     pub fn on_by_definition(&self, moved: &[[f32; 3]]) -> Vec<DVec3> {
         let large: Vec<Vec3A> = moved.iter().map(|&p| p.into()).collect();
-        self.displaced(&within(&self.laid(moved).strains, &self.limits), &large)
+        self.displaced(&within(&self.felt(&self.laid(moved)), &self.limits), &large)
     }
 
     /// Adds detail to a large scale; blend shapes do not need one.

@@ -179,6 +179,7 @@ pub fn read(bytes: SharedBytes) -> Result<DetailFile, IoError> {
         return Err(damaged("array 'detail.edges'", "edges repeat, are not in order, or have no length"));
     }
     let n_poses = text.poses.len();
+    let n_felt = if model.is_pose_space() { edges.len() } else { 3 * handles.len() };
     let influence = match model.is_local() {
         true => Influence {
             gauges: file.rows::<[u16; MAX_GAUGES]>("detail.gauges", n, "vertices")?,
@@ -191,13 +192,13 @@ pub fn read(bytes: SharedBytes) -> Result<DetailFile, IoError> {
     }
     let detail = Detail {
         shell: Shell { basis: split("detail.basis", &file, handles.len(), n)?, handles },
-        strains: split("detail.strains", &file, n_poses, edges.len())?
+        strains: split("detail.strains", &file, n_poses, n_felt)?
             .iter()
             .map(|of: &Array<f32>| of.to_vec())
             .collect(),
         weights: file.rows::<[f32; 3]>("detail.weights", n.saturating_mul(n_poses), "vertices and poses")?,
         displacements: split("detail.displacements", &file, n_poses, n)?,
-        limits: file.rows::<[f32; 2]>("detail.limits", edges.len(), "strain gauges")?.to_vec(),
+        limits: file.rows::<[f32; 2]>("detail.limits", n_felt, "strain gauges")?.to_vec(),
         relief: file.array::<[f32; 3]>("detail.relief")?,
         poses: text.poses,
         mesh,
