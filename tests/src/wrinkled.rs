@@ -94,8 +94,7 @@ impl WrinkledHead {
         let scan = Rest::new(scan, 1);
         let chosen = handles::choose(&scan.mesh(), &vec![1.0; scan.fine.n_vertices()], 60).unwrap();
         let nothing = Examples::default();
-        let mut detail =
-            learn(scan.mesh(), &chosen, None, &nothing, &LearnOptions::default(), &silent).unwrap();
+        let mut detail = learn(scan.mesh(), &chosen, None, &nothing, &LearnOptions::default(), &silent).unwrap();
         let image = std::fs::read(folder.join("Infinite-Level_02_Disp_NoSmoothUV-4096.jpg")).unwrap();
         let image = picture::read(&image).unwrap();
         let part = &scan.fine.parts[0];
@@ -194,4 +193,3 @@ pub fn examples(poses: Vec<Vec<[f32; 3]>>) -> Examples {
 pub fn at(positions: &[[f32; 3]], chosen: &[u32]) -> Vec<DVec3> {
     chosen.iter().map(|&v| Vec3::from(positions[v as usize]).as_dvec3()).collect()
 }
-

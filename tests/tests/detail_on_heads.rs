@@ -61,11 +61,9 @@ fn strain_learns_wrinkles_better_than_blending() {
 /// Examples come back, frames between them are better with detail than without, and the player plays what is defined.
 #[test]
 fn heads_of_different_make_wrinkle_as_learned() {
-    for (name, file) in [
-        ("MakeHuman", "makehuman_male/makehuman_head_male.glb"),
-        ("facecap", "facecap/facecap.glb"),
-        ("ICT", ICT),
-    ] {
+    for (name, file) in
+        [("MakeHuman", "makehuman_male/makehuman_head_male.glb"), ("facecap", "facecap/facecap.glb"), ("ICT", ICT)]
+    {
         let Some(head) = WrinkledHead::open(name, file, 20_000) else { return };
         let poses = head.wrinkled(&head.weights(ROM, (0..24).map(|k| 160 * k)));
         let chosen = head.handles(&poses, 90);

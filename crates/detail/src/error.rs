@@ -70,7 +70,7 @@ pub enum DetailError {
     },
     /// Too few pairs to lay markers over a face.
     #[error(
-        "{found} points are paired; pair at least four that do not lie on a line, such as chin, forehead and the corners of the mouth"
+        "{found} points are paired; pair at least four (--points) that do not lie on a line, such as chin, forehead and the corners of the mouth"
     )]
     FewPairs {
         /// How many there are.

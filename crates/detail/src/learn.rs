@@ -83,6 +83,8 @@ pub struct Detail {
     pub mesh: Mesh,
     /// The large scale.
     pub shell: Shell,
+    /// Names of the handles, as of markers that drive them; empty when they have none.
+    pub handle_names: Vec<String>,
     /// Strain gauges.
     pub features: FeatureGraph,
     /// How displacements follow from strains.
@@ -146,6 +148,7 @@ pub fn learn(
     let mut detail = Detail {
         model: options.model,
         base: if examples.plain.is_empty() { Base::Shell } else { Base::Animation },
+        handle_names: Vec::new(),
         poses: Vec::new(),
         strains: Vec::new(),
         limits: Vec::new(),

@@ -107,6 +107,7 @@ impl Detail {
         let influence = self.influence_of(&taken);
         let detail = Detail {
             shell,
+            handle_names: self.handle_names.clone(),
             features: edges,
             model: self.model,
             base: self.base,

@@ -34,6 +34,8 @@ struct Text {
     poses: Vec<String>,
     /// Steps of subdivision from the rig to the mesh that detail is on.
     steps: usize,
+    /// Names of the handles; empty when they have none.
+    handles: Vec<String>,
 }
 
 /// What detail rests on.
@@ -100,7 +102,8 @@ pub fn write(content: &DetailFile, path: &Path) -> Result<(), IoError> {
     let model = MODELS.iter().find(|(_, m)| *m == detail.model).map_or("", |(name, _)| name);
     let base = BASES.iter().find(|(_, b)| *b == detail.base).map_or("", |(name, _)| name);
     let (model, base) = (model.into(), base.into());
-    file.json("detail", &Text { model, base, poses: detail.poses.clone(), steps: content.rest.n_steps })?;
+    let (poses, handles) = (detail.poses.clone(), detail.handle_names.clone());
+    file.json("detail", &Text { model, base, poses, steps: content.rest.n_steps, handles })?;
     file.array("detail.handles", &detail.shell.handles);
     file.lists("detail.basis", detail.shell.basis.iter().map(|column| &**column));
     file.array("detail.edges", &detail.features.edges);
@@ -192,21 +195,23 @@ pub fn read(bytes: SharedBytes) -> Result<DetailFile, IoError> {
     }
     let detail = Detail {
         shell: Shell { basis: split("detail.basis", &file, handles.len(), n)?, handles },
-        strains: split("detail.strains", &file, n_poses, n_felt)?
-            .iter()
-            .map(|of: &Array<f32>| of.to_vec())
-            .collect(),
+        strains: split("detail.strains", &file, n_poses, n_felt)?.iter().map(|of: &Array<f32>| of.to_vec()).collect(),
         weights: file.rows::<[f32; 3]>("detail.weights", n.saturating_mul(n_poses), "vertices and poses")?,
         displacements: split("detail.displacements", &file, n_poses, n)?,
         limits: file.rows::<[f32; 2]>("detail.limits", n_felt, "strain gauges")?.to_vec(),
         relief: file.array::<[f32; 3]>("detail.relief")?,
         poses: text.poses,
+        handle_names: text.handles,
         mesh,
         features,
         model,
         base,
         influence,
     };
+    if !detail.handle_names.is_empty() && detail.handle_names.len() != detail.shell.handles.len() {
+        let (names, handles) = (detail.handle_names.len(), detail.shell.handles.len());
+        return Err(damaged("metadata 'detail'", format!("it has {names} names for {handles} handles")));
+    }
     finite("detail.basis", detail.shell.basis.iter().flat_map(|column| column.iter()).copied())?;
     finite("detail.strains", detail.strains.iter().flatten().copied())?;
     if !detail.relief.is_empty() && detail.relief.len() != n {

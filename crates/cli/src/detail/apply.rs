@@ -1,6 +1,7 @@
 //! `detail apply`: learned wrinkles on an animation.
 
 use super::maps::{MapArguments, Maps};
+use super::points::named_points;
 use super::poses::Frames;
 use super::worn::{Worn, expect_fits};
 use crate::files::{expect_ending, extension, in_file};
@@ -9,17 +10,17 @@ use crate::rig_args::{mapping_to_json, mapping_to_text};
 use crate::session::{Failure, Report, Session};
 use crate::takes::{CACHES, FRAMES, expect_room, write_vertices};
 use clap::Args;
-use glam::{DVec3, Vec3};
+use glam::{DQuat, DVec3, Vec3};
 use risorius_detail::attach::Attached;
 use risorius_detail::{Detail, ShellOptions};
+use risorius_flesh::skin::meters_from_file;
 use risorius_io::detail_file::{DetailFile, Rest};
 use risorius_io::markers_csv::{self, MarkerContent};
 use risorius_io::open::{OpenOptions, open_rig, read_file};
+use risorius_mesh::Rigid;
 use risorius_mesh::progress::tick;
-use risorius_rig::pins::{PinSet, PinSpec};
-use risorius_rig::{Evaluator, HeadMotion, Rig};
+use risorius_rig::{Evaluator, HeadMotion, Rig, Space};
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -32,12 +33,12 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["rig", "clip"], required_unless_present_any = ["rig", "markers"])]
     take: Option<PathBuf>,
     /// A marker take: CSV with a time column and NAME_X, NAME_Y, NAME_Z. Its head motion is taken out, its gaps are filled.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["rig", "clip", "take"], requires = "points")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["rig", "clip", "take"])]
     markers: Option<PathBuf>,
     /// Where some markers sit on the face, as pins by marker name: a JSON file, {"Chin": {"vertex": 12}, "Nose": {"near": [0, 1, 2]}}.
-    /// At least four; the others are laid over the face with them.
+    /// At least four; the others are laid over the face with them. When left out, handles that have the names of markers.
     #[arg(long, value_name = "JSON", requires = "markers")]
-    points: Option<PathBuf>,
+    points: Option<String>,
     /// A rig with the vertices of the rest; give --clip too.
     #[arg(long, value_name = "FILE", requires = "clip")]
     rig: Option<PathBuf>,
@@ -152,28 +153,30 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
 /// Markers, as what they do to the handles of a detail.
 fn open_markers(
     path: &Path,
-    points: Option<&Path>,
+    points: Option<&str>,
     rest: &Rig,
     detail: &Detail,
     session: &Session,
 ) -> Result<Animation, Failure> {
     let MarkerContent { take, mut notes } = markers_csv::read(&read_file(path)?).map_err(in_file(path))?;
     let settled = take.settled()?;
-    let mut pairs = Vec::new();
-    if let Some(file) = points {
-        let specs: BTreeMap<String, PinSpec> = serde_json::from_slice(&read_file(file)?)
-            .map_err(|e| Failure::could_not(format!("{}: {e}", file.display())))?;
-        for (name, spec) in specs {
-            let Some(marker) = take.names.iter().position(|n| *n == name) else {
-                let known = take.names.join(", ");
-                return Err(Failure::could_not(format!("{}: no marker '{name}'; there are {known}", file.display())));
-            };
-            let pins = PinSet::resolve(rest, &[spec]).map_err(|problems| {
-                let all: Vec<String> = problems.iter().map(|p| format!("{}: '{name}': {p}", file.display())).collect();
-                Failure::could_not(all.join("\n"))
-            })?;
-            pairs.extend(pins.pins.first().map(|pin| (marker, pin.vertex)));
+    let named = match points {
+        Some(given) => named_points(given, rest)?,
+        None => {
+            let both = detail.handle_names.iter().cloned().zip(detail.shell.handles.iter().copied());
+            both.filter(|(name, _)| take.names.contains(name)).collect()
         }
+    };
+    let mut pairs = Vec::new();
+    for (name, vertex) in named {
+        let Some(marker) = take.names.iter().position(|n| *n == name) else {
+            let known = take.names.join(", ");
+            return Err(Failure::could_not(format!(
+                "{}: no marker '{name}'; there are {known}",
+                points.unwrap_or_default()
+            )));
+        };
+        pairs.push((marker, vertex));
     }
     let shell = ShellOptions::default();
     let attached = Attached::prepare(&detail.mesh, &settled, &pairs, &shell, &session.progress())?;
@@ -192,11 +195,22 @@ fn open_markers(
     let handles = detail.shell.handles.clone();
     Ok(Animation {
         times_secs: take.times_secs.clone(),
-        head: None,
+        head: Some(head_of(&attached.heads(&settled), &take.times_secs, &rest.space)),
         notes,
         mapping: None,
         frame: Frame::Handles(Box::new(move |frame| attached.moved(&settled, frame, &handles))),
     })
+}
+
+/// Motions in the space of a file, as those of a head in meters.
+fn head_of(motions: &[Rigid], times_secs: &[f64], space: &Space) -> HeadMotion {
+    let meters_from_file = meters_from_file(space);
+    let axes = DQuat::from_mat3(&space.si_axes_from_file());
+    HeadMotion {
+        times_secs: times_secs.to_vec(),
+        positions_m: motions.iter().map(|m| (meters_from_file * m.translation).to_array()).collect(),
+        rotations_xyzw: motions.iter().map(|m| (axes * m.rotation * axes.inverse()).to_array()).collect(),
+    }
 }
 
 /// The frames of a take, or of a rig over a clip, on the vertices of the detail: they have those of the artist's rig, or the detail's own.

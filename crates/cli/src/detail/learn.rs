@@ -1,14 +1,16 @@
 //! `detail learn`: wrinkles from example poses.
 
 use super::expect_reasonable;
+use super::points::named_points;
 use super::poses::{Frames, open_pose};
 use crate::files::{expect_ending, extension};
 use crate::rig_args::{AboutRig, pins};
 use crate::session::{Failure, Report, Session};
 use clap::{Args, ValueEnum};
 use glam::Vec3;
-use risorius_detail::{Detail, Examples, Fit, LearnOptions, Model, ShellOptions, handles, learn};
+use risorius_detail::{Detail, Examples, FeatureGraph, Fit, LearnOptions, Model, ShellOptions, handles, learn};
 use risorius_io::detail_file::{DetailFile, Rest};
+use risorius_io::open::read_file;
 use risorius_mesh::progress::tick;
 use risorius_rig::refine::MAX_STEPS;
 use serde_json::json;
@@ -23,9 +25,13 @@ pub struct Arguments {
     rest: PathBuf,
     #[command(flatten)]
     about: AboutRig,
-    /// Handles as pins: a JSON file, or the JSON itself, e.g. [{"vertex": 12}, {"near": [0, 1, 2]}]. Chosen when left out.
+    /// Handles: a JSON file, or the JSON itself. Pins, [{"vertex": 12}, {"near": [0, 1, 2]}], or pins by the names of the markers that will drive them,
+    /// {"Chin": {"vertex": 12}}. Chosen when left out.
     #[arg(long, value_name = "H")]
     handles: Option<String>,
+    /// Strain gauges of your own: JSON, or a JSON file, with pairs of handles by number from 0 or by name, [[0, 1], ["Chin", "Lip"]]. Made when left out.
+    #[arg(long, value_name = "PAIRS", requires = "handles")]
+    gauges: Option<String>,
     /// How many handles are chosen when none are given: well spread, and denser where examples move.
     #[arg(long, value_name = "N", default_value_t = 90, conflicts_with = "handles")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=2000))]
@@ -92,7 +98,13 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
         examples.plain = plain.positions;
     }
     let mesh = rest.mesh();
+    let mut names = Vec::new();
     let vertices: Vec<u32> = match &arguments.handles {
+        Some(given) if is_named(given)? => {
+            let points = named_points(given, rig)?;
+            names = points.iter().map(|(name, _)| name.clone()).collect();
+            points.iter().map(|(_, vertex)| *vertex).collect()
+        }
         Some(given) => {
             let mut vertices: Vec<u32> = pins(rig, given)?.pins.iter().map(|pin| pin.vertex).collect();
             vertices.dedup();
@@ -117,7 +129,12 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
         ModelName::GlobalBlendshapes => Model::GlobalBlendshapes,
     };
     let options = LearnOptions { model, fit, shell: ShellOptions { bending: arguments.bending } };
-    let detail = learn(mesh, &vertices, None, &examples, &options, &session.progress())?;
+    let features = match &arguments.gauges {
+        Some(given) => Some(FeatureGraph::given(&mesh, &vertices, &edges(given, &names)?)?),
+        None => None,
+    };
+    let mut detail = learn(mesh, &vertices, features, &examples, &options, &session.progress())?;
+    detail.handle_names = names;
     let content = DetailFile { rest, detail };
     risorius_io::detail_file::write(&content, &arguments.output)?;
     let detail = &content.detail;
@@ -147,6 +164,36 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
         text += &format!("  examples are met within {:.3} mm ('{name}')\n", worst.1);
     }
     Ok(Report { json, text })
+}
+
+/// JSON itself, or that of a file.
+fn json_of(given: &str) -> Result<serde_json::Value, Failure> {
+    let is_json = given.trim_start().starts_with(['[', '{']);
+    let bytes = if is_json { given.as_bytes().to_vec() } else { read_file(Path::new(given))? };
+    let place = if is_json { String::new() } else { format!("{given}: ") };
+    serde_json::from_slice(&bytes).map_err(|e| Failure::could_not(format!("{place}{e}")))
+}
+
+/// Whether handles are pins by name, rather than a pin or a list of pins.
+fn is_named(given: &str) -> Result<bool, Failure> {
+    let json = json_of(given)?;
+    Ok(json.as_object().is_some_and(|all| !all.is_empty() && all.values().all(serde_json::Value::is_object)))
+}
+
+/// Pairs of handles, by number or by name.
+fn edges(given: &str, names: &[String]) -> Result<Vec<[u32; 2]>, Failure> {
+    let handle = |end: &serde_json::Value| {
+        let by_name = |name: &str| names.iter().position(|n| n == name).map(|k| k as u64);
+        let found = end.as_u64().or_else(|| by_name(end.as_str()?)).and_then(|k| u32::try_from(k).ok());
+        found.ok_or_else(|| Failure::could_not(format!("--gauges: {end} is no handle, by number from 0 or by name")))
+    };
+    let json = json_of(given)?;
+    let pairs = json.as_array().ok_or_else(|| Failure::could_not("--gauges: give a list of pairs of handles"))?;
+    let pair = |pair: &serde_json::Value| match pair.as_array().map(Vec::as_slice) {
+        Some([a, b]) => Ok([handle(a)?, handle(b)?]),
+        _ => Err(Failure::could_not(format!("--gauges: {pair} is no pair of handles"))),
+    };
+    pairs.iter().map(pair).collect()
 }
 
 /// How far the model is from an example anywhere, in the mesh's unit.

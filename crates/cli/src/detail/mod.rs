@@ -4,6 +4,7 @@ mod apply;
 mod edit;
 mod learn;
 mod maps;
+mod points;
 mod poses;
 mod texture;
 mod transfer;

@@ -1,6 +1,7 @@
 //! `detail transfer`: learned wrinkles on another face.
 
 use super::expect_reasonable;
+use super::points::vertex_of;
 use crate::files::{expect_ending, in_file};
 use crate::rig_args::AboutRig;
 use crate::session::{Failure, Report, Session};
@@ -15,7 +16,7 @@ use risorius_io::open::{OpenOptions, open_rig, read_file};
 use risorius_mesh::Bvh;
 use risorius_mesh::progress::tick;
 use risorius_rig::Rig;
-use risorius_rig::pins::{PinSet, PinSpec};
+use risorius_rig::pins::PinSpec;
 use risorius_rig::refine::MAX_STEPS;
 use serde::Deserialize;
 use serde_json::json;
@@ -132,13 +133,8 @@ fn given_pairs(path: &Path, source: &Rig, target: &Rig) -> Result<Vec<Pair>, Fai
     let mut pairs = Vec::new();
     for (k, spec) in specs.into_iter().enumerate() {
         let name = if spec.name.is_empty() { format!("pair {k}") } else { spec.name };
-        let vertex = |rig: &Rig, spec: PinSpec, side: &str| {
-            let problem = |p: String| Failure::could_not(format!("{}: '{name}', {side}: {p}", path.display()));
-            let pins = PinSet::resolve(rig, &[spec])
-                .map_err(|all| problem(all.first().map(|p| p.problem.clone()).unwrap_or_default()))?;
-            pins.pins.first().map(|pin| pin.vertex).ok_or_else(|| problem("it names no vertex".into()))
-        };
-        let vertices = [vertex(source, spec.from, "from")?, vertex(target, spec.to, "to")?];
+        let place = |side: &str| format!("{}: '{name}', {side}", path.display());
+        let vertices = [vertex_of(spec.from, source, &place("from"))?, vertex_of(spec.to, target, &place("to"))?];
         pairs.push(Pair { name, vertices });
     }
     Ok(pairs)

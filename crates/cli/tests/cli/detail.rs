@@ -2,6 +2,9 @@
 
 use crate::build::few_shapes;
 use crate::desk::Desk;
+use risorius_io::npz::NpzWriter;
+use risorius_io::picture;
+use risorius_io::take_out::{TakeHeader, TakeWriter};
 use serde_json::Value;
 use std::sync::OnceLock;
 
@@ -116,7 +119,7 @@ fn wrong_calls_and_damaged_files_say_what_is_wrong() {
     let desk = desk();
     learned(&desk, &[]);
     let learn_with = |more: &[&'static str]| [&["detail", "learn", "--rest", "head.glb"], more].concat();
-    desk.fails_with(2, &learn_with(&["-o", "a.detail"]), &["--examples"]);
+    desk.fails_with(2, &learn_with(&["--plain", "examples", "-o", "a.detail"]), &["--examples"]);
     desk.fails_with(2, &learn_with(&["--examples", "examples", "-o", "a.npz"]), &["a.npz", ".detail"]);
     desk.fails_with(1, &learn_with(&["--examples", "examples", "--tolerance", "0", "-o", "a.detail"]), &["tolerance"]);
     desk.fails_with(1, &learn_with(&["--examples", "examples", "--bending", "0", "-o", "a.detail"]), &["bending"]);
@@ -194,7 +197,215 @@ fn markers_drive_the_face() {
         ["detail", "apply", "face.detail", "--markers", "markers.csv", "--points", points, "-o", "n.npz"]
     };
     desk.fails_with(1, &with("three.json"), &["3 points", "at least four"]);
-    desk.write("other.json", r#"{"ear": {"vertex": 1}}"#);
+    desk.write("other.json", r#"{"ear": {"near": [0.1, 0, 0]}}"#);
     desk.fails_with(1, &with("other.json"), &["other.json", "'ear'", "chin"]);
-    desk.fails_with(2, &["detail", "apply", "face.detail", "--markers", "markers.csv", "-o", "n.npz"], &["--points"]);
+    let alone = ["detail", "apply", "face.detail", "--markers", "markers.csv", "-o", "n.npz"];
+    desk.fails_with(1, &alone, &["0 points", "--points"]);
+
+    // Handles that are called as markers need no points, gauges can be named, and the head's motion goes to a glTF.
+    let handles = desk.read("points.json");
+    let gauges = r#"[["chin", "left"], ["chin", "right"], ["left", "nose"], ["right", "nose"], [0, 2]]"#;
+    let named = [
+        "--handles",
+        "points.json",
+        "--gauges",
+        gauges,
+        "--examples",
+        "examples",
+        "--rest",
+        "head.glb",
+        "-o",
+        "named.detail",
+    ];
+    let told = desk.json(&[&["detail", "learn"], &named[..]].concat());
+    assert_eq!((told["handles"].as_array().unwrap().len(), &told["gauges"]), (5, &5.into()), "{told}");
+    desk.ok(&["detail", "apply", "named.detail", "--markers", "markers.csv", "-o", "named.glb"]);
+    desk.ok(&["render", "head.glb", "--take", "named.glb", "--with-head", "-o", "named.png"]);
+    assert_eq!(handles, desk.read("points.json"));
+    let wrong = |gauges: &'static str| {
+        ["detail", "learn", "--rest", "head.glb", "--handles", "points.json", "--gauges", gauges, "-o", "w.detail"]
+    };
+    desk.fails_with(1, &wrong(r#"[["chin", "ear"]]"#), &["ear", "no handle"]);
+    desk.fails_with(1, &wrong(r#"[["chin"]]"#), &["no pair"]);
+    desk.fails_with(1, &wrong("[[0, 5]]"), &["handle 5"]);
+}
+
+/// A square of 41 x 41 vertices with texture coordinates, as OBJ: a bump of some height, pressed together by some amount.
+fn square(height: f64, press: f64) -> String {
+    let mut text = String::new();
+    for v in 0..41 * 41 {
+        let (x, y) = (f64::from(v % 41) / 40.0, f64::from(v / 41) / 40.0);
+        let bump = height * (1.0 - 10.0 * ((x - 0.5).powi(2) + (y - 0.5).powi(2))).max(0.0);
+        text += &format!("v {} {} {bump}\nvt {x} {y}\n", 0.2 * x, 0.2 * (y - press * (y - 0.5)));
+    }
+    for v in (1..=41 * 40).filter(|v| v % 41 != 0) {
+        let [a, b, c, d] = [v, v + 1, v + 42, v + 41];
+        text += &format!("f {a}/{a} {b}/{b} {c}/{c} {d}/{d}\n");
+    }
+    text
+}
+
+#[test]
+fn poses_are_painted_and_replaced_and_come_out_as_maps() {
+    let desk = Desk::new();
+    desk.write("rest.obj", square(0.0, 0.0));
+    desk.write("examples/pressed.obj", square(0.0, 0.2));
+    desk.write("examples/more.obj", square(0.0, 0.4));
+    desk.write("bump.obj", square(0.002, 0.2));
+    let unit = ["--unit", "m", "--up", "+Y", "--front", "+Z"];
+    let learn = [
+        "detail",
+        "learn",
+        "--rest",
+        "rest.obj",
+        "--examples",
+        "examples",
+        "--plain",
+        "examples",
+        "--count",
+        "16",
+        "-o",
+    ];
+    desk.ok(&[&learn[..], &["flat.detail"], &unit].concat());
+    let changed = |arguments: &[&str]| {
+        let told = desk.json(&[&["detail", "edit", "flat.detail"], arguments, &["-o", "edited.detail"]].concat());
+        told["changed"].as_u64().unwrap()
+    };
+    let n = changed(&["--pose", "pressed", "--mesh", "bump.obj", "--plain", "examples/pressed.obj"]);
+    assert!((200..1681).contains(&n), "the bump fades out: {n}");
+
+    // The bump comes back on the pose that it was sculpted on, in maps. A take of that pose, three times.
+    let apply = ["detail", "apply", "edited.detail", "--take", "take.npz", "--map-size", "64"];
+    desk.write("take.npz", npz_of(&square(0.0, 0.2), 2));
+    let told = desk.json(&[&apply[..], &["--maps", "png", "-o", "out.npz"]].concat());
+    let moved = told["largest_displacement_mm"].as_f64().unwrap();
+    assert!((1.9..2.1).contains(&moved), "{told}");
+    let range = desk.read_json("png/maps.json")["range_mm"].as_f64().unwrap();
+    let middle = |name: &str| picture::read(&desk.read(name)).unwrap().at([0.5, 0.5]);
+    let height = f64::from(middle("png/displacement.0001.png") - 0.5) * 2.0 * range;
+    assert!((1.8..2.1).contains(&height), "{height} mm of a range of {range}");
+    assert!(
+        (f64::from(picture::read(&desk.read("png/displacement.0000.png")).unwrap().at([0.02, 0.02])) - 0.5).abs()
+            < 1e-3
+    );
+    desk.ok(&[&apply[..], &["--maps", "exr", "--map-kind", "exr"]].concat());
+    // Of three colors, along u, v and the normal, the mean is read; meters.
+    assert!((1.8..2.1).contains(&(f64::from(middle("exr/displacement.0000.exr")) * 3000.0)));
+
+    // What was written is painted back: on the pose that had nothing.
+    let paint = ["--pose", "more", "--image", "png/displacement.0000.png", "--middle", "0.5", "--height"];
+    let n = changed(&[&paint[..], &[&format!("{}", 2.0 * range)]].concat());
+    assert!(n > 200, "{n}");
+    desk.write("take.npz", npz_of(&square(0.0, 0.4), 1));
+    let told = desk.json(&["detail", "apply", "edited.detail", "--take", "take.npz", "-o", "out.npz"]);
+    let moved = told["largest_displacement_mm"].as_f64().unwrap();
+    assert!((1.8..2.1).contains(&moved), "{told}");
+    // Relief is there in every pose.
+    let relief = ["--pose", "rest", "--image", "png/displacement.0000.png", "--height", "1"];
+    assert!(changed(&relief) > 200);
+    let told = desk.json(&["detail", "apply", "edited.detail", "--take", "take.npz", "-o", "out.npz"]);
+    assert!(told["largest_displacement_mm"].as_f64().unwrap() > 0.3, "{told}");
+
+    let edit = |more: &[&'static str]| [&["detail", "edit", "flat.detail", "-o", "w.detail"], more].concat();
+    desk.fails_with(1, &edit(&["--pose", "presed", "--mesh", "bump.obj"]), &["'presed'", "pressed"]);
+    desk.fails_with(1, &edit(&["--pose", "pressed", "--mesh", "bump.obj"]), &["without detail"]);
+    desk.fails_with(2, &edit(&["--pose", "pressed", "--image", "png/normal.0000.png"]), &["--height"]);
+    desk.fails_with(1, &edit(&["--pose", "pressed", "--image", "rest.obj", "--height", "1"]), &["rest.obj"]);
+    desk.fails_with(2, &["detail", "apply", "flat.detail", "--take", "take.npz"], &["--output"]);
+}
+
+/// Frames of an OBJ's vertices, all the same, as the program writes them.
+fn npz_of(obj: &str, n_frames: usize) -> Vec<u8> {
+    let positions: Vec<[f32; 3]> = obj
+        .lines()
+        .filter_map(|line| line.strip_prefix("v "))
+        .map(|line| {
+            let mut numbers = line.split_whitespace().map(|x| x.parse::<f32>().unwrap());
+            std::array::from_fn(|_| numbers.next().unwrap())
+        })
+        .collect();
+    let header = TakeHeader {
+        path: "take.npz".into(),
+        times_secs: (0..n_frames).map(|f| f as f64 / 30.0).collect(),
+        n_vertices: positions.len(),
+        triangles: Vec::new(),
+    };
+    let mut writer: Box<dyn TakeWriter<_>> =
+        Box::new(NpzWriter::new(std::io::Cursor::new(Vec::new()), header).unwrap());
+    (0..n_frames).for_each(|_| writer.frame(&positions).unwrap());
+    writer.finish().unwrap().into_inner()
+}
+
+/// From one square to a larger one, turned and of other squares; and worn by what `perform` makes.
+#[test]
+fn detail_goes_to_other_faces_and_onto_physics() {
+    let desk = desk();
+    learned(&desk, &[]);
+    // To itself, by landmarks that are found.
+    let call = ["detail", "transfer", "face.detail", "--from", "head.glb", "--to", "head.glb", "-o", "same.detail"];
+    let told = desk.json(&call);
+    assert!(told["mean_distance_mm"].as_f64().unwrap() < 0.5, "{told}");
+    assert!(told["covered"].as_u64().unwrap() * 10 > told["vertices"].as_u64().unwrap() * 5, "{told}");
+    let on = |detail: &'static str, output: &'static str| {
+        ["detail", "apply", detail, "--rig", "head.glb", "--clip", "clip.csv", "--finer-than", "8", "-o", output]
+    };
+    let [before, after] = [on("face.detail", "a.npz"), on("same.detail", "b.npz")]
+        .map(|call| desk.json(&call)["largest_displacement_mm"].as_f64().unwrap());
+    assert!(after > 0.3 * before && after < 1.5 * before, "{before} mm became {after} mm");
+    // Subdivided: coarse animations in, fine frames out.
+    desk.write("pairs.json", told["pairs"].to_string().replace(",\"off_mm\"", ",\"off\""));
+    desk.fails_with(
+        1,
+        &["detail", "transfer", "face.detail", "--to", "head.glb", "--points", "pairs.json", "-o", "w.detail"],
+        &["off"],
+    );
+    let pairs: Vec<Value> = told["pairs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|p| serde_json::json!({ "name": p["name"], "from": p["from"], "to": p["to"] }))
+        .collect();
+    desk.write("pairs.json", Value::from(pairs).to_string());
+    let fine = ["detail", "transfer", "face.detail", "--to", "head.glb", "--points", "pairs.json", "--subdivide", "1"];
+    let told = desk.json(&[&fine[..], &["-o", "fine.detail"]].concat());
+    let n_fine = told["vertices"].as_u64().unwrap();
+    let told = desk.json(&on("fine.detail", "fine.npz"));
+    assert_eq!(told["vertices"], n_fine);
+    let text = desk.ok(&["render", "fine.detail", "--take", "fine.npz", "-o", "fine.png"]);
+    assert!(text.contains("fine.png"), "{text}");
+    desk.ok(&["inspect", "fine.detail"]);
+    desk.write("few.json", r#"[{"from": {"near": [0, 0, 0]}, "to": {"near": [0, 0, 0]}}]"#);
+    desk.fails_with(
+        1,
+        &["detail", "transfer", "face.detail", "--to", "head.glb", "--points", "few.json", "-o", "w.detail"],
+        &["1 points"],
+    );
+
+    // Wrinkles on physics, in one go: the same as one after the other.
+    let flesh = crate::perform::desk();
+    flesh.write("fine.detail", desk.read("fine.detail"));
+    let perform = ["perform", "head.face", "--clip", "clip.csv"];
+    let told = flesh.json(&[&perform[..], &["--detail", "fine.detail", "-o", "once.npz"]].concat());
+    assert_eq!(told["vertices"], n_fine);
+    flesh.ok(&[&perform[..], &["-o", "plain.npz"]].concat());
+    flesh.ok(&["detail", "apply", "fine.detail", "--take", "plain.npz", "-o", "twice.npz"]);
+    assert!(flesh.read("once.npz") == flesh.read("twice.npz"));
+    flesh.write("rest.obj", square(0.0, 0.0));
+    flesh.ok(&[
+        "detail",
+        "learn",
+        "--rest",
+        "rest.obj",
+        "--unit",
+        "m",
+        "--up",
+        "+Y",
+        "--front",
+        "+Z",
+        "--count",
+        "9",
+        "-o",
+        "other.detail",
+    ]);
+    flesh.fails_with(1, &[&perform[..], &["--detail", "other.detail", "-o", "w.npz"]].concat(), &["head.face", "1681"]);
 }
