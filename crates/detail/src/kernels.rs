@@ -323,10 +323,9 @@ widest_of_eight! {
             let mut normal = times(sum, squares.inverse_root());
             if fans.odd[g] || !are_usual(squares) {
                 let mut lists = [normal[0].list(), normal[1].list(), normal[2].list()];
-                for i in 0..positions.len() {
-                    let n = fans.fans.normal(start + i, fine).to_array();
-                    for k in 0..3 {
-                        lists[k][i] = n[k];
+                for (k, list) in lists.iter_mut().enumerate() {
+                    for (i, n) in list.iter_mut().enumerate().take(positions.len()) {
+                        *n = fans.fans.normal(start + i, fine)[k];
                     }
                 }
                 normal = [V::of(&lists[0]), V::of(&lists[1]), V::of(&lists[2])];

@@ -174,8 +174,8 @@ pub fn convex(f: &[f32], poses: &[&[f32]], gauges: impl Iterator<Item = (usize, 
     let mut c = vec![0.0; n];
     c[nearest] = 1.0;
     // Towards or away from one pose at a time, with the best step: slow near the end, but each step is right [Guelat86].
+    let mut slope: Vec<f64> = (0..n).map(|a| gram(a, nearest)).collect();
     for _ in 0..64 * n {
-        let slope: Vec<f64> = (0..n).map(|a| (0..n).map(|b| gram(a, b) * c[b]).sum()).collect();
         let value: f64 = slope.iter().zip(&c).map(|(s, c)| s * c).sum();
         let to = (0..n).min_by(|&a, &b| slope[a].total_cmp(&slope[b])).unwrap_or(0);
         let off = (0..n).filter(|&k| c[k] > 0.0).max_by(|&a, &b| slope[a].total_cmp(&slope[b])).unwrap_or(to);
@@ -187,6 +187,7 @@ pub fn convex(f: &[f32], poses: &[&[f32]], gauges: impl Iterator<Item = (usize, 
         let step = full.min(c[off]);
         c[to] += step;
         c[off] = if step == c[off] { 0.0 } else { c[off] - step };
+        slope.iter_mut().enumerate().for_each(|(a, s)| *s += step * (gram(a, to) - gram(a, off)));
     }
     c.into_iter().map(|c| c as f32).collect()
 }

@@ -98,7 +98,7 @@ mod tests {
         assert!(back.values.iter().zip(&values).all(|(a, b)| (a - b).abs() < 1e-4));
         let back = read(&std::fs::read(&floats).unwrap()).unwrap();
         assert!(back.values.iter().zip(&values).all(|(a, b)| (a - (b * 3.0 - 1.0)).abs() < 1e-5), "{back:?}");
-        write_color(&gray, [4, 3], &vec![[0.5, 0.5, 1.0]; 12]).unwrap();
+        write_color(&gray, [4, 3], &[[0.5, 0.5, 1.0]; 12]).unwrap();
         assert!((read(&std::fs::read(&gray).unwrap()).unwrap().values[5] - 2.0 / 3.0).abs() < 1e-4);
         assert!(write_gray(&gray, [4, 4], &values).is_err());
     }

@@ -1,4 +1,4 @@
-//! Thousands of damaged faces: no panic, no parse above a second, no more memory than the file backs.
+//! Thousands of damaged faces and details: no panic, no parse above a second, no more memory than the file backs.
 //!
 //! Damage is the same in every run; a failure names the case. Memory is counted by this binary's allocator.
 
@@ -7,8 +7,14 @@ mod counting;
 mod sample;
 
 use counting::{ALONE, NOW, PEAK, n_cases};
+use risorius_detail::player::Stage;
+use risorius_detail::{Examples, LearnOptions, Player, learn};
+use risorius_io::detail_file::{self, DetailFile, Rest};
 use risorius_io::face;
+use risorius_mesh::Polygons;
 use risorius_mesh::array::SharedBytes;
+use risorius_mesh::progress::silent;
+use risorius_rig::{Part, Rig};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -112,4 +118,66 @@ fn thousands_of_damaged_faces() {
         good.len() >> 10
     );
     assert!(most < 16 * good.len() && slowest < Duration::from_secs(1) && n_refused > n / 2);
+}
+
+/// A detail on a square of 6 x 6 vertices that is subdivided once.
+fn detail() -> Vec<u8> {
+    let neutral: Vec<[f32; 3]> = (0..36).map(|v| [(v % 6) as f32, (v / 6) as f32, 0.0]).collect();
+    let corners = (0..30u32).filter(|v| v % 6 != 5);
+    let triangles: Vec<[u32; 3]> = corners.flat_map(|v| [[v, v + 1, v + 7], [v, v + 7, v + 6]]).collect();
+    let part = Part {
+        name: "skin".into(),
+        vertices: 0..36,
+        rig_vertex: (0..36).collect(),
+        faces: Polygons::from_triangles(&triangles),
+        ..Part::default()
+    };
+    let rest = Rest::new(Rig { neutral, parts: vec![part], ..Rig::default() }, 1);
+    let mesh = rest.mesh();
+    let pose = |k: f32| mesh.positions.iter().map(|p| [p[0] * (1.0 - 0.1 * k), p[1], k * (2.0 * p[0]).sin()]).collect();
+    let examples =
+        Examples { names: vec!["a".into(), "b".into()], positions: vec![pose(0.5), pose(1.0)], plain: Vec::new() };
+    let detail = learn(mesh, &[0, 5, 14, 21, 30, 35], None, &examples, &LearnOptions::default(), &silent).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("good.detail");
+    detail_file::write(&DetailFile { rest, detail }, &path).unwrap();
+    std::fs::read(path).unwrap()
+}
+
+#[test]
+fn thousands_of_damaged_details() {
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let good = detail();
+    assert!(detail_file::read(Arc::new(good.clone())).is_ok());
+    let (mut n_refused, mut slowest, mut most) = (0, Duration::ZERO, 0);
+    let n = n_cases(4000);
+    for case in 0..n {
+        let bytes: SharedBytes = Arc::new(mutant(&good, case));
+        let before = NOW.load(Ordering::Relaxed);
+        PEAK.store(before, Ordering::Relaxed);
+        let start = Instant::now();
+        let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| detail_file::read(bytes.clone())));
+        slowest = slowest.max(start.elapsed());
+        most = most.max(PEAK.load(Ordering::Relaxed).saturating_sub(before));
+        match read.unwrap_or_else(|_| panic!("case {case} panicked")) {
+            Err(error) => {
+                n_refused += 1;
+                assert!(error.to_string().len() < 600, "case {case}: {error}");
+            }
+            // What is read can be played.
+            Ok(file) => {
+                let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                    let mut stage = Stage::default();
+                    Player::prepare(&file.detail).and_then(|player| player.on(&file.detail.mesh.positions, &mut stage))
+                }));
+                assert!(played.is_ok(), "case {case} cannot be played");
+            }
+        }
+    }
+    eprintln!(
+        "{n_refused} of {n} refused, slowest {slowest:?}, most memory {} KB for {} KB",
+        most >> 10,
+        good.len() >> 10
+    );
+    assert!(most < 64 * good.len() && slowest < Duration::from_secs(1) && n_refused > n / 3);
 }

@@ -1,5 +1,6 @@
 //! The shell and its laws, learning and playing, and what users will try.
 
+mod changing;
 mod playing;
 mod shell;
 
