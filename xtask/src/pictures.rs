@@ -58,5 +58,10 @@ pub fn draw() -> Result<(), String> {
 
     risorius(&["interference", &head, "--most", "40", "--output", &picture("interference.png")])?;
     let pair = ["--sliders", "noseSneer_L,browDown_L", "--output", &picture("interference_pair.png")];
-    risorius(&[&["interference", &head][..], &pair].concat())
+    risorius(&[&["interference", &head][..], &pair].concat())?;
+
+    // Figures that tests draw when they are asked to.
+    let mut tests = Command::new(env!("CARGO"));
+    tests.args(["test", "--release", "--quiet", "-p", "risorius-tests", "--test", "detail_on_heads"]);
+    status(tests.env("RISORIUS_FULL", "1").env("RISORIUS_FIGURES", &folder).current_dir(root()))
 }

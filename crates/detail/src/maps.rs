@@ -256,8 +256,11 @@ impl Picture {
 mod tests {
     use super::*;
 
+    /// Positions, triangles and texture coordinates.
+    type Textured = (Vec<[f32; 3]>, Vec<[u32; 3]>, Vec<[[f32; 2]; 3]>);
+
     /// A square of 3 x 3 vertices, u along x and v against y.
-    fn square() -> (Vec<[f32; 3]>, Vec<[u32; 3]>, Vec<[[f32; 2]; 3]>) {
+    fn square() -> Textured {
         let x: Vec<[f32; 3]> = (0..9).map(|k| [(k % 3) as f32 * 0.5, (k / 3) as f32 * 0.5, 0.0]).collect();
         let mut triangles = Vec::new();
         for k in [0, 1, 3, 4] {
@@ -309,7 +312,7 @@ mod tests {
         assert_eq!(picture.at([f32::NAN, 0.0]), 0.0);
         assert_eq!(Picture { size: [1, 1], values: vec![2.0] }.at([-3.2, 7.9]), 2.0);
         // Nothing to draw, nothing drawn.
-        let nowhere = Atlas::prepare(&triangles, &vec![[[f32::NAN, 0.0]; 3]; 8], [4, 4]);
+        let nowhere = Atlas::prepare(&triangles, &[[[f32::NAN, 0.0]; 3]; 8], [4, 4]);
         assert!(nowhere.is_skin().all(|s| !s));
         let huge = Atlas::prepare(&[triangles[0]], &[[[0.0, 0.0], [300.0, 0.0], [0.0, 300.0]]], [64, 64]);
         assert_eq!(huge.n_left_out, 1);
