@@ -13,7 +13,7 @@ use crate::{DetailError, FeatureGraph, Mesh, Shell, ShellOptions};
 use glam::{DVec3, Vec3, Vec3A};
 use rayon::prelude::*;
 use risorius_mesh::progress::Progress;
-use risorius_mesh::{Array, Bvh, EdgeGraph, Nearest, Rigid, Similarity};
+use risorius_mesh::{Array, Bvh, EdgeGraph, Nearest, Rigid, Similarity, components};
 
 /// Flesh is thin below this part of the distance between markers.
 const THIN: f64 = 0.5;
@@ -50,7 +50,12 @@ impl Attached {
             return Err(DetailError::FewPairs { found: pairs.len() });
         }
         let similarity = Similarity::fit(&from, &to, &vec![1.0; pairs.len()]);
-        let tree = Bvh::build(&mesh.positions, &mesh.triangles);
+        // Not eyes, lashes or teeth, unless a point is there.
+        let connected = components::of_triangles(mesh.n_vertices(), &mesh.triangles);
+        let pieces: Vec<u32> = pairs.iter().map(|&(_, v)| connected.of_vertex[v as usize]).collect();
+        let is_skin = |t: &&[u32; 3]| pieces.contains(&connected.of_vertex[t[0] as usize]);
+        let skin: Vec<[u32; 3]> = mesh.triangles.iter().filter(is_skin).copied().collect();
+        let tree = Bvh::build(&mesh.positions, &skin);
         let carried: Vec<DVec3> = reference.iter().map(|&p| similarity.apply(p)).collect();
         let nearest = |&p: &DVec3| tree.closest_vertex(p, f64::INFINITY).map_or(0, |found| found.0);
         let mut vertices: Vec<u32> = carried.iter().map(nearest).collect();
@@ -112,7 +117,7 @@ fn with_far_sides(
         sum.into()
     };
     let basis = markers.par_iter().zip(&shell.basis).map(mixed).collect();
-    Ok(Shell { handles: shell.handles, basis })
+    Ok(Shell { basis, ..shell })
 }
 
 /// Vertices on far sides of thin flesh, well spread, each with the vertex on the near side that it follows.

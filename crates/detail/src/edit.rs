@@ -11,6 +11,9 @@ use crate::{Detail, DetailError};
 use glam::{Vec3, Vec3A};
 use rayon::prelude::*;
 
+/// Strains that differ by less are the same, and displacements that differ by less than so many distances between handles.
+const SAME: f32 = 1e-5;
+
 /// How displacements that are painted join those that are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Join {
@@ -37,6 +40,9 @@ impl Detail {
         if plain.is_none() && self.base == crate::Base::Animation {
             return Err(DetailError::NoPlain);
         }
+        if plain.is_some() && self.base == crate::Base::Shell {
+            return Err(DetailError::Plain);
+        }
         for (what, x) in [("the new pose", Some(positions)), ("the pose without detail", plain)] {
             let found = x.map_or(self.mesh.n_vertices(), <[_]>::len);
             if found != self.mesh.n_vertices() {
@@ -44,14 +50,21 @@ impl Detail {
                 return Err(DetailError::Count { what, found, wanted, advice: ", as in the rest mesh" });
             }
         }
-        let (mut strains, displacements) = self.extract(&self.frames(), positions, plain);
+        let (mut strains, mut displacements) = self.extract(&self.frames(), positions, plain);
         if let Some(vertex) = displacements.iter().position(|d| !d.iter().all(|x| x.is_finite())) {
             return Err(DetailError::NotFinite { what: "the new pose".into(), vertex });
         }
-        // The same handles give the same strains, but for rounding.
-        let same = strains.iter().zip(&self.strains[pose]).all(|(a, b)| (a - b).abs() < 1e-5);
-        if same {
-            strains.clone_from(&self.strains[pose]);
+        // What did not move is the same but for rounding.
+        for (new, old) in strains.iter_mut().zip(&self.strains[pose]) {
+            if (*new - old).abs() < SAME {
+                *new = *old;
+            }
+        }
+        let little = SAME * self.features.spacing(&self.mesh) as f32;
+        for (new, old) in displacements.iter_mut().zip(self.displacements[pose].iter()) {
+            if Vec3::from(*new).distance(Vec3::from(*old)) < little {
+                *new = *old;
+            }
         }
         Ok(self.set(pose, strains, displacements))
     }
@@ -117,7 +130,7 @@ impl Detail {
 
     fn check_editable(&self, pose: usize) -> Result<(), DetailError> {
         if !self.model.is_pose_space() {
-            return Err(DetailError::Empty { what: "the pose space of a blend-shape model" });
+            return Err(DetailError::OnlyCompared);
         }
         if pose == 0 || pose >= self.poses.len() {
             let wanted = "that of a pose beyond the rest; paint relief on the rest";

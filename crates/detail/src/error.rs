@@ -76,11 +76,35 @@ pub enum DetailError {
         /// How many there are.
         found: usize,
     },
+    /// A model that is not played.
+    #[error("blend-shape models are only there to be compared; learn with --model wpsd or psd")]
+    OnlyCompared,
+    /// A pose with its plain self, where details are told from the shell.
+    #[error("detail was learned without plain poses; leave the pose without detail out")]
+    Plain,
+    /// More examples than can be met exactly in reasonable time.
+    #[error(
+        "{found} examples are too many to be met exactly; choose a basis (--basis 16), or a tolerance (--tolerance 0.2)"
+    )]
+    ManyExamples {
+        /// How many there are.
+        found: usize,
+    },
+    /// A gauge between handles that are not there.
+    #[error("a strain gauge names handle {handle}; there are {n_handles}, numbered from 0")]
+    Gauge {
+        /// Its number.
+        handle: u32,
+        /// How many there are.
+        n_handles: usize,
+    },
     /// A pose without its plain self.
     #[error("detail was learned with plain poses; give the pose without detail too")]
     NoPlain,
     /// Two faces that do not meet.
-    #[error("the faces do not meet anywhere; pair points that belong together, all over the face")]
+    #[error(
+        "the faces do not meet anywhere; pair points that belong together, all over the face, and see that triangles of both face outwards"
+    )]
     Apart,
     /// Handles cannot be told apart.
     #[error(

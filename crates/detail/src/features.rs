@@ -10,6 +10,9 @@ use glam::DVec3;
 use risorius_mesh::{EdgeGraph, Nearest};
 use std::collections::BTreeSet;
 
+/// Gauges, at most: they are numbered with 16 bits.
+const MAX_GAUGES: usize = u16::MAX as usize;
+
 /// Edges between handles and their rest lengths.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FeatureGraph {
@@ -23,11 +26,14 @@ impl FeatureGraph {
     /// Edges of the user's own; those without length are left out.
     pub fn given(mesh: &Mesh, handles: &[u32], edges: &[[u32; 2]]) -> Result<Self, DetailError> {
         if let Some(bad) = edges.as_flattened().iter().find(|&&h| h as usize >= handles.len()) {
-            let what = format!("a feature edge names handle {bad}");
-            let advice = " at most; count handles from 0";
-            return Err(DetailError::Count { what, found: handles.len(), wanted: *bad as usize + 1, advice });
+            return Err(DetailError::Gauge { handle: *bad, n_handles: handles.len() });
         }
-        Ok(Self::of(mesh, handles, edges.iter().copied().collect()))
+        let graph = Self::of(mesh, handles, edges.iter().copied().collect());
+        if graph.edges.len() > MAX_GAUGES {
+            let (what, value) = ("the number of strain gauges", graph.edges.len() as f64);
+            return Err(DetailError::Option { what, value, wanted: "65535 at most; three for each handle are usual" });
+        }
+        Ok(graph)
     }
 
     /// Joins handles whose regions touch.

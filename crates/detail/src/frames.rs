@@ -176,14 +176,24 @@ fn unit(v: Vec3A) -> Option<Vec3A> {
 }
 
 /// Joins pairs end to end, open fans from where nothing leads to.
-fn chained(mut pairs: Vec<[u32; 2]>) -> Vec<Vec<u32>> {
+fn chained(pairs: Vec<[u32; 2]>) -> Vec<Vec<u32>> {
+    let mut from = std::collections::BTreeMap::<u32, Vec<usize>>::new();
+    pairs.iter().enumerate().rev().for_each(|(k, p)| from.entry(p[0]).or_default().push(k));
+    let ends: std::collections::BTreeSet<u32> = pairs.iter().map(|p| p[1]).collect();
+    let mut is_used = vec![false; pairs.len()];
     let mut fans = Vec::new();
-    while !pairs.is_empty() {
-        let begin = pairs.iter().position(|p| !pairs.iter().any(|q| q[1] == p[0])).unwrap_or(0);
-        let [a, b] = pairs.remove(begin);
-        let mut fan = vec![a, b];
-        while let Some(next) = fan.last().and_then(|last| pairs.iter().position(|p| p[0] == *last)) {
-            fan.push(pairs.remove(next)[1]);
+    let (open, closed): (Vec<usize>, Vec<usize>) = (0..pairs.len()).partition(|&k| !ends.contains(&pairs[k][0]));
+    for begin in open.into_iter().chain(closed) {
+        if std::mem::replace(&mut is_used[begin], true) {
+            continue;
+        }
+        let mut fan = pairs[begin].to_vec();
+        while let Some(next) = fan.last().and_then(|last| {
+            let waiting = from.get_mut(last)?;
+            std::iter::from_fn(|| waiting.pop()).find(|&k| !is_used[k])
+        }) {
+            is_used[next] = true;
+            fan.push(pairs[next][1]);
         }
         fans.push(fan);
     }

@@ -2,7 +2,7 @@
 //!
 //! The fine displacement of an example is what it shows beyond the shell driven to the same handles, told in the local frames of that
 //! shell. The rest pose counts as an example without displacement. Either all examples are the basis and are met exactly, or
-//! a basis is chosen greedily: from the rest pose on, always the pose that is met worst, until there are enough or all are
+//! a basis is chosen greedily: from the rest pose on, always the pose that leaves the least error, until there are enough or all are
 //! met well enough; weights then fit all examples in the least squares sense. Poses are chosen on a part of the vertices,
 //! weights are then found for all.
 //!
@@ -19,6 +19,12 @@ use risorius_mesh::{Array, Rigid};
 
 /// Vertices on which a basis is chosen, at most.
 const SAMPLED: usize = 2000;
+
+/// Poses, with the rest, that are met exactly, at most: time grows with the cube of their number.
+const MOST_EXACT: usize = 65;
+
+/// Vertices that weights are found for before people hear how far it is.
+const AT_ONCE: usize = 16384;
 
 /// Poses that are tried as the next of a basis, at most, and the vertices that they are tried on.
 const CANDIDATES: usize = 24;
@@ -120,10 +126,26 @@ pub(crate) struct Laid {
 impl Laid {
     /// Of handles in a pose; `rest`: where they are at rest.
     pub(crate) fn new(rest: &[DVec3], handles: &[DVec3], features: &FeatureGraph) -> Self {
-        let carried = Rigid::fit(rest, handles, &vec![1.0; rest.len()]);
+        let carried = if on_a_line(rest) {
+            // Nothing says how it turned.
+            let mean = |points: &[DVec3]| points.iter().sum::<DVec3>() / points.len().max(1) as f64;
+            Rigid { translation: mean(handles) - mean(rest), ..Rigid::IDENTITY }
+        } else {
+            Rigid::fit(rest, handles, &vec![1.0; rest.len()])
+        };
         let back = carried.inverse();
         Self { carried, handles: handles.iter().map(|&p| back.apply(p)).collect(), strains: features.strains(handles) }
     }
+}
+
+fn on_a_line(points: &[DVec3]) -> bool {
+    let Some(&first) = points.first() else { return true };
+    let far = |from: DVec3| {
+        points.iter().map(|p| *p - from).fold(DVec3::ZERO, |m, d| if d.length() > m.length() { d } else { m })
+    };
+    let along = far(first);
+    let aside = points.iter().map(|p| (*p - first).reject_from(along.normalize_or_zero()).length()).fold(0.0, f64::max);
+    aside <= 1e-3 * along.length()
 }
 
 /// Learns from examples. `features` is made when not given.
@@ -164,8 +186,7 @@ pub fn learn(
     let mut all = Training::prepare(&detail, examples, progress)?;
     detail.limits = limits(&all.strains);
     let basis = all.choose(&detail, options.fit, progress)?;
-    tick(progress, "weights", 0.0)?;
-    detail.weights = all.weights(&detail, &basis, None).into();
+    detail.weights = all.all_weights(&detail, &basis, progress)?.into();
     detail.poses = basis.iter().map(|&t| all.names[t].clone()).collect();
     detail.strains = basis.iter().map(|&t| all.strains[t].clone()).collect();
     detail.displacements = basis.iter().map(|&t| std::mem::take(&mut all.displacements[t]).into()).collect();
@@ -239,6 +260,7 @@ impl Training {
     fn choose(&self, detail: &Detail, fit: Fit, progress: &Progress) -> Result<Vec<usize>, DetailError> {
         let count = self.names.len();
         let (most, tolerance) = match fit {
+            Fit::All if count > MOST_EXACT => return Err(DetailError::ManyExamples { found: count - 1 }),
             Fit::All => return Ok((0..count).collect()),
             Fit::Basis(n) => (n.clamp(1, count), 0.0),
             Fit::Tolerance(t) if t > 0.0 => (count, t),
@@ -247,18 +269,24 @@ impl Training {
             }
         };
         let n = detail.mesh.n_vertices();
-        let sampled: Vec<u32> = (0..n as u32).step_by(n.div_ceil(SAMPLED).max(1)).collect();
+        let mut sampled: Vec<u32> = (0..n as u32).step_by(n.div_ceil(SAMPLED).max(1)).collect();
         let tried_on = if detail.model.is_pose_space() { TRIED_ON } else { TRIED_ON / 5 };
-        let few: Vec<u32> = sampled.iter().step_by(SAMPLED / tried_on).copied().collect();
-        let few = &few;
         let mut basis = vec![0];
         while basis.len() < most {
+            let few: Vec<u32> = sampled.iter().step_by(SAMPLED / tried_on).copied().collect();
+            let few = &few;
             tick(progress, "choosing poses", basis.len() as f32 / most as f32)?;
             let weights = self.weights(detail, &basis, Some(&sampled));
             let errors: Vec<[f64; 2]> =
                 (0..count).into_par_iter().map(|t| self.error(detail, &basis, &sampled, &weights, t)).collect();
             if tolerance > 0.0 && errors.iter().all(|[_, worst]| *worst <= tolerance) {
-                break;
+                // Between the vertices that were looked at, too?
+                let beyond = self.beyond(detail, &basis, tolerance, progress)?;
+                if beyond.is_empty() {
+                    break;
+                }
+                sampled.extend(beyond);
+                continue;
             }
             let mut unused: Vec<usize> = (0..count).filter(|t| !basis.contains(t) && errors[*t][0] > 0.0).collect();
             unused.sort_by(|&a, &b| errors[b][0].total_cmp(&errors[a][0]));
@@ -276,6 +304,38 @@ impl Training {
             basis.push(candidates[best]);
         }
         Ok(basis)
+    }
+
+    /// Weights of all vertices, some at a time, so that people see how far it is.
+    fn all_weights(&self, detail: &Detail, basis: &[usize], progress: &Progress) -> Result<Vec<[f32; 3]>, DetailError> {
+        let n = detail.mesh.n_vertices();
+        let all: Vec<u32> = (0..n as u32).collect();
+        let mut weights = Vec::with_capacity(n * basis.len());
+        for some in all.chunks(AT_ONCE) {
+            tick(progress, "weights", some[0] as f32 / n as f32)?;
+            weights.append(&mut self.weights(detail, basis, Some(some)));
+        }
+        Ok(weights)
+    }
+
+    /// Vertices that an example is farther from than allowed, of all: the worst of them.
+    fn beyond(
+        &self,
+        detail: &Detail,
+        basis: &[usize],
+        tolerance: f64,
+        progress: &Progress,
+    ) -> Result<Vec<u32>, DetailError> {
+        let weights = self.all_weights(detail, basis, progress)?;
+        let worst = |v: u32| {
+            let weights = &weights[v as usize * basis.len()..(v as usize + 1) * basis.len()];
+            let errors = (0..self.names.len()).map(|t| self.error(detail, basis, &[v], weights, t)[1]);
+            (errors.fold(0.0, f64::max), v)
+        };
+        let all = (0..detail.mesh.n_vertices() as u32).into_par_iter().with_min_len(256).map(worst);
+        let mut beyond: Vec<(f64, u32)> = all.filter(|(error, _)| *error > tolerance).collect();
+        beyond.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        Ok(beyond.into_iter().take(TRIED_ON).map(|(_, v)| v).collect())
     }
 
     /// Sum of squared errors of an example, and the largest error of a vertex.

@@ -33,8 +33,9 @@ pub struct Settled {
 }
 
 impl MarkerTake {
-    /// Takes head motion out and fills gaps.
-    pub fn settled(&self) -> Result<Settled, DetailError> {
+    /// Takes head motion out and fills gaps. `reference`: the frame that all are laid over, and at which the face is at rest; the first that shows most markers when
+    /// left out.
+    pub fn settled(&self, reference: Option<usize>) -> Result<Settled, DetailError> {
         let n = self.names.len();
         if n < 3 || self.frames.is_empty() {
             return Err(DetailError::Empty { what: "the marker take (three markers are needed)" });
@@ -48,7 +49,13 @@ impl MarkerTake {
         }
         let seen = |frame: &Vec<Option<DVec3>>| frame.iter().flatten().count();
         let most = self.frames.iter().map(seen).max().unwrap_or(0);
-        let reference = self.frames.iter().position(|frame| seen(frame) == most).unwrap_or(0);
+        let first = || self.frames.iter().position(|frame| seen(frame) == most).unwrap_or(0);
+        let reference = reference.unwrap_or_else(first).min(self.frames.len() - 1);
+        if seen(&self.frames[reference]) < 3 {
+            return Err(DetailError::Empty {
+                what: "the frame at which the face is at rest (three markers are needed)",
+            });
+        }
         let mut weights = vec![1.0; n];
         let mut head = self.heads(reference, &weights);
         for _ in 0..2 {
@@ -136,7 +143,7 @@ mod tests {
 
     #[test]
     fn head_motion_goes_and_the_jaw_stays() {
-        let settled = take().settled().unwrap();
+        let settled = take().settled(None).unwrap();
         assert_eq!((settled.reference, settled.n_filled), (0, 0));
         let first = &settled.frames[0];
         for frame in &settled.frames {
@@ -148,12 +155,12 @@ mod tests {
 
     #[test]
     fn a_marker_that_is_lost_for_a_second_comes_back() {
-        let whole = take().settled().unwrap();
+        let whole = take().settled(None).unwrap();
         let mut lost = take();
         (20..80).for_each(|f| lost.frames[f][2] = None);
         (0..10).for_each(|f| lost.frames[f][5] = None);
         lost.frames[100] = vec![None; 8];
-        let settled = lost.settled().unwrap();
+        let settled = lost.settled(None).unwrap();
         assert_eq!(settled.n_filled, 60 + 10 + 8);
         let reference = lost.frames.iter().position(|frame| frame.iter().all(Option::is_some)).unwrap();
         assert_eq!(settled.reference, reference);
@@ -164,7 +171,7 @@ mod tests {
         }
         let mut never = take();
         never.frames.iter_mut().for_each(|frame| frame[3] = None);
-        assert!(never.settled().unwrap_err().to_string().contains("m3"));
-        assert!(MarkerTake::default().settled().is_err());
+        assert!(never.settled(None).unwrap_err().to_string().contains("m3"));
+        assert!(MarkerTake::default().settled(None).is_err());
     }
 }

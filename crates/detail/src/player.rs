@@ -61,7 +61,7 @@ impl Player {
     /// Packs a model.
     pub fn prepare(detail: &Detail) -> Result<Self, DetailError> {
         if !detail.model.is_pose_space() {
-            return Err(DetailError::Empty { what: "the pose space of a blend-shape model" });
+            return Err(DetailError::OnlyCompared);
         }
         let n = detail.mesh.n_vertices();
         let order = in_space(&detail.mesh.positions);

@@ -27,6 +27,9 @@ const LEAST: f64 = 0.025;
 /// Eigenvalues below this part of the largest are zero.
 const RANK: f64 = 1e-6;
 
+/// Strains below this are rounding of files.
+const NOISE: f64 = 2e-5;
+
 /// How fine displacements follow from strains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Model {
@@ -136,7 +139,10 @@ impl Solver {
         let vectors = risorius_linalg::eigen::symmetric(n_basis, &mut matrix);
         let values: Vec<f64> = (0..n_basis).map(|k| matrix[k * n_basis + k]).collect();
         let largest = values.iter().fold(0.0f64, |m, v| m.max(v.abs()));
-        let cutoff = largest * if is_square { RANK } else { RANK * RANK };
+        let cutoff = match is_square {
+            true => (RANK * largest).max(NOISE),
+            false => (RANK * RANK * largest).max(NOISE * NOISE * n_examples as f64),
+        };
         let inverted: Vec<f64> = values.iter().map(|&v| if v.abs() > cutoff { 1.0 / v } else { 0.0 }).collect();
         let q = |row: usize, k: usize| vectors[row * n_basis + k];
         let pseudo = |a: usize, b: usize| (0..n_basis).map(|k| q(a, k) * inverted[k] * q(b, k)).sum::<f64>();

@@ -50,6 +50,8 @@ pub struct Shell {
     pub handles: Vec<u32>,
     /// `B`: for each handle, one number per vertex.
     pub basis: Vec<Array<f32>>,
+    /// How it was made.
+    pub options: ShellOptions,
 }
 
 impl Shell {
@@ -85,7 +87,8 @@ impl Shell {
         for (column, of) in basis.iter_mut().zip(handles) {
             handles.iter().for_each(|&v| column[v as usize] = if v == *of { pieces.share_of(v) } else { 0.0 });
         }
-        Ok(Self { handles: handles.to_vec(), basis: basis.into_iter().map(Array::from).collect() })
+        let basis = basis.into_iter().map(Array::from).collect();
+        Ok(Self { handles: handles.to_vec(), basis, options: *options })
     }
 
     /// `B u_H`, as it is defined: what the fast ways are tested against.

@@ -26,7 +26,7 @@ impl Detail {
             });
         }
         if !self.model.is_pose_space() {
-            return Err(DetailError::Empty { what: "the pose space of a blend-shape model" });
+            return Err(DetailError::OnlyCompared);
         }
         tick(progress, "fine detail", 0.0)?;
         let (mesh, n_poses) = (&self.mesh, self.poses.len());

@@ -60,7 +60,7 @@ impl Detail {
     ) -> Result<Transferred, DetailError> {
         target.check()?;
         if !self.model.is_pose_space() {
-            return Err(DetailError::Empty { what: "the pose space of a blend-shape model" });
+            return Err(DetailError::OnlyCompared);
         }
         if pairs.len() < 4 {
             return Err(DetailError::FewPairs { found: pairs.len() });
@@ -152,7 +152,8 @@ impl Detail {
             for &v in self.shell.handles.iter().filter(|v| !paired.contains(v)) {
                 let here = bent[v as usize];
                 let near = ground.nearest(here, fans.normal(v as usize, &bent));
-                if let Some((point, _)) = near.filter(|(_, distance)| *distance < spacing) {
+                let is_room = handles.len() < crate::shell::MAX_HANDLES;
+                if let Some((point, _)) = near.filter(|(_, distance)| is_room && *distance < spacing) {
                     handles.push(v);
                     goals.push(point);
                 }

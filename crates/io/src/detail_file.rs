@@ -10,7 +10,7 @@ use crate::container::{Archive, Writer, damaged};
 use crate::face::{map, rig as rig_arrays};
 use crate::output::WholeFile;
 use risorius_detail::pose_space::{Influence, MAX_GAUGES};
-use risorius_detail::{Base, Detail, FeatureGraph, Mesh, Model, Shell};
+use risorius_detail::{Base, Detail, FeatureGraph, Mesh, Model, Shell, ShellOptions};
 use risorius_mesh::Array;
 use risorius_mesh::array::SharedBytes;
 use risorius_rig::refine::MAX_STEPS;
@@ -36,6 +36,8 @@ struct Text {
     steps: usize,
     /// Names of the handles; empty when they have none.
     handles: Vec<String>,
+    /// See [`ShellOptions::bending`].
+    bending: f64,
 }
 
 /// What detail rests on.
@@ -103,7 +105,8 @@ pub fn write(content: &DetailFile, path: &Path) -> Result<(), IoError> {
     let base = BASES.iter().find(|(_, b)| *b == detail.base).map_or("", |(name, _)| name);
     let (model, base) = (model.into(), base.into());
     let (poses, handles) = (detail.poses.clone(), detail.handle_names.clone());
-    file.json("detail", &Text { model, base, poses, steps: content.rest.n_steps, handles })?;
+    let bending = detail.shell.options.bending;
+    file.json("detail", &Text { model, base, poses, steps: content.rest.n_steps, handles, bending })?;
     file.array("detail.handles", &detail.shell.handles);
     file.lists("detail.basis", detail.shell.basis.iter().map(|column| &**column));
     file.array("detail.edges", &detail.features.edges);
@@ -159,7 +162,23 @@ fn rest(file: &Archive) -> Result<(Rest, Text), IoError> {
             format!("{} steps of subdivision do not lead to {n} vertices", text.steps),
         ));
     }
-    Ok((Rest::new(rig, text.steps), text))
+    // Subdivision puts parts one after another.
+    let mut end = 0;
+    for part in &rig.parts {
+        if part.vertices.start != end {
+            return Err(damaged(
+                "metadata 'rig'",
+                format!("part '{}' does not begin where the one before ends", part.name),
+            ));
+        }
+        end = part.vertices.end;
+    }
+    if end != rig.n_vertices() {
+        return Err(damaged("metadata 'rig'", "some vertices belong to no part"));
+    }
+    let rest = Rest::new(rig, text.steps);
+    rest.mesh().check().map_err(|e| damaged("array 'rig.neutral'", e))?;
+    Ok((rest, text))
 }
 
 /// Reads a detail from the bytes of a file.
@@ -168,7 +187,6 @@ pub fn read(bytes: SharedBytes) -> Result<DetailFile, IoError> {
     let (rest, text) = rest(&file)?;
     let handles = file.array::<u32>("detail.handles")?.to_vec();
     let mesh = rest.mesh();
-    mesh.check().map_err(|e| damaged("array 'rig.neutral'", e))?;
     let n = mesh.n_vertices();
     let model = MODELS.iter().find(|(name, _)| *name == text.model).map(|(_, model)| *model);
     let model = model.ok_or_else(|| damaged("metadata 'detail'", "it names no model that is known"))?;
@@ -180,6 +198,10 @@ pub fn read(bytes: SharedBytes) -> Result<DetailFile, IoError> {
     let features = FeatureGraph::given(&mesh, &handles, &edges).map_err(|e| damaged("array 'detail.edges'", e))?;
     if features.edges != edges {
         return Err(damaged("array 'detail.edges'", "edges repeat, are not in order, or have no length"));
+    }
+    let options = ShellOptions { bending: text.bending };
+    if !(options.bending > 0.0 && options.bending.is_finite()) {
+        return Err(damaged("metadata 'detail'", "the length of bending is not positive"));
     }
     let n_poses = text.poses.len();
     let n_felt = if model.is_pose_space() { edges.len() } else { 3 * handles.len() };
@@ -193,8 +215,11 @@ pub fn read(bytes: SharedBytes) -> Result<DetailFile, IoError> {
     if let Some(v) = influence.gauges.iter().position(|g| g.iter().any(|&g| usize::from(g) >= edges.len().max(1))) {
         return Err(damaged("array 'detail.gauges'", format!("row {v} names a gauge beyond the {}", edges.len())));
     }
+    if edges.is_empty() && influence.weights.as_flattened().iter().any(|w| *w > 0.0) {
+        return Err(damaged("array 'detail.gauge_weights'", "there are no gauges to weigh"));
+    }
     let detail = Detail {
-        shell: Shell { basis: split("detail.basis", &file, handles.len(), n)?, handles },
+        shell: Shell { basis: split("detail.basis", &file, handles.len(), n)?, handles, options },
         strains: split("detail.strains", &file, n_poses, n_felt)?.iter().map(|of: &Array<f32>| of.to_vec()).collect(),
         weights: file.rows::<[f32; 3]>("detail.weights", n.saturating_mul(n_poses), "vertices and poses")?,
         displacements: split("detail.displacements", &file, n_poses, n)?,

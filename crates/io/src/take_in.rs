@@ -12,7 +12,7 @@ use crate::open::{beside, extension, open_take, read_file, read_parts};
 use glam::{DQuat, DVec3};
 use risorius_mesh::Progress;
 use risorius_rig::{Clip, Deltas, HeadMotion, RawPart, Rig, Space, Take};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 /// A take whose frames have the vertices of a rig.
@@ -105,7 +105,10 @@ pub fn open_pose_of(path: &Path, rig: &Rig, progress: &Progress) -> Result<Vec<[
     for (part, raw) in of_rig.into_iter().zip(of_file) {
         let (n, found) = (part.n_file_vertices(), raw.positions.len());
         // Our own glTF writer appends vertices where corners disagree.
-        let appended = matches!(extension(path).as_str(), "glb" | "gltf");
+        let is_gltf = matches!(extension(path).as_str(), "glb" | "gltf");
+        let bits = |p: &[f32; 3]| p.map(f32::to_bits);
+        let known: HashSet<[u32; 3]> = raw.positions.iter().take(n).map(bits).collect();
+        let appended = is_gltf && raw.positions.iter().skip(n).all(|p| known.contains(&bits(p)));
         if found < n || (found > n && !appended) {
             return Err(other_rig(format!(
                 "part '{}' has {found} vertices, '{}' of the rest {n}",

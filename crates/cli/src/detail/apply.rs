@@ -11,8 +11,8 @@ use crate::session::{Failure, Report, Session};
 use crate::takes::{CACHES, FRAMES, expect_room, write_vertices};
 use clap::Args;
 use glam::{DQuat, DVec3, Vec3};
+use risorius_detail::Detail;
 use risorius_detail::attach::Attached;
-use risorius_detail::{Detail, ShellOptions};
 use risorius_flesh::skin::meters_from_file;
 use risorius_io::detail_file::{DetailFile, Rest};
 use risorius_io::markers_csv::{self, MarkerContent};
@@ -39,6 +39,9 @@ pub struct Arguments {
     /// At least four; the others are laid over the face with them. When left out, handles that have the names of markers.
     #[arg(long, value_name = "JSON", requires = "markers")]
     points: Option<String>,
+    /// A time at which the actor's face is at rest, in seconds; the first frame that shows most markers when left out.
+    #[arg(long, value_name = "SECONDS", requires = "markers", allow_negative_numbers = true)]
+    neutral: Option<f64>,
     /// A rig with the vertices of the rest; give --clip too.
     #[arg(long, value_name = "FILE", requires = "clip")]
     rig: Option<PathBuf>,
@@ -85,7 +88,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     let DetailFile { rest, detail } = &content;
     let (rig, mm_per_unit) = (&rest.fine, rest.mm_per_unit());
     let animation = match &arguments.markers {
-        Some(path) => open_markers(path, arguments.points.as_deref(), rig, detail, session)?,
+        Some(path) => open_markers(path, (arguments.points.as_deref(), arguments.neutral), rig, detail, session)?,
         None => open_animation(arguments, rest, session)?,
     };
     let times_secs = &animation.times_secs;
@@ -153,13 +156,21 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
 /// Markers, as what they do to the handles of a detail.
 fn open_markers(
     path: &Path,
-    points: Option<&str>,
+    (points, neutral_secs): (Option<&str>, Option<f64>),
     rest: &Rig,
     detail: &Detail,
     session: &Session,
 ) -> Result<Animation, Failure> {
     let MarkerContent { take, mut notes } = markers_csv::read(&read_file(path)?).map_err(in_file(path))?;
-    let settled = take.settled()?;
+    let reference = match neutral_secs {
+        Some(time) => Some(frame_at(&take.times_secs, time)?),
+        None => None,
+    };
+    let settled = take.settled(reference)?;
+    notes.push(format!(
+        "the face is taken to be at rest at {:.2} s (frame {}); --neutral says another time",
+        take.times_secs[settled.reference], settled.reference
+    ));
     let named = match points {
         Some(given) => named_points(given, rest)?,
         None => {
@@ -178,8 +189,7 @@ fn open_markers(
         };
         pairs.push((marker, vertex));
     }
-    let shell = ShellOptions::default();
-    let attached = Attached::prepare(&detail.mesh, &settled, &pairs, &shell, &session.progress())?;
+    let attached = Attached::prepare(&detail.mesh, &settled, &pairs, &detail.shell.options, &session.progress())?;
     let mm_per_unit = 1000.0 * rest.space.meters_per_unit;
     let far = attached.distances.iter().enumerate().fold((0, 0.0), |w, (k, &d)| if d > w.1 { (k, d) } else { w });
     notes.push(format!(
@@ -200,6 +210,16 @@ fn open_markers(
         mapping: None,
         frame: Frame::Handles(Box::new(move |frame| attached.moved(&settled, frame, &handles))),
     })
+}
+
+/// The frame nearest to a time.
+fn frame_at(times_secs: &[f64], time: f64) -> Result<usize, Failure> {
+    let (first, last) = (times_secs.first().copied().unwrap_or(0.0), times_secs.last().copied().unwrap_or(0.0));
+    if !(first..=last).contains(&time) {
+        return Err(Failure::could_not(format!("--neutral: the take goes from {first} to {last} s")));
+    }
+    let far = |f: &usize| (times_secs[*f] - time).abs();
+    Ok((0..times_secs.len()).min_by(|a, b| far(a).total_cmp(&far(b))).unwrap_or(0))
 }
 
 /// Motions in the space of a file, as those of a head in meters.

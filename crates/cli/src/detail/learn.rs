@@ -4,7 +4,7 @@ use super::expect_reasonable;
 use super::points::named_points;
 use super::poses::{Frames, open_pose};
 use crate::files::{expect_ending, extension};
-use crate::rig_args::{AboutRig, pins};
+use crate::rig_args::AboutRig;
 use crate::session::{Failure, Report, Session};
 use clap::{Args, ValueEnum};
 use glam::Vec3;
@@ -12,6 +12,8 @@ use risorius_detail::{Detail, Examples, FeatureGraph, Fit, LearnOptions, Model, 
 use risorius_io::detail_file::{DetailFile, Rest};
 use risorius_io::open::read_file;
 use risorius_mesh::progress::tick;
+use risorius_rig::Rig;
+use risorius_rig::pins::{PinSet, PinSpec};
 use risorius_rig::refine::MAX_STEPS;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -90,12 +92,14 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
         None => Examples::default(),
     };
     if let Some(path) = &arguments.plain {
-        let plain = open_examples(path, &rest, session)?;
-        if let Some(name) = examples.names.iter().zip(&plain.names).find(|(a, b)| a != b).map(|(a, _)| a) {
-            let problem = format!("{}: there is no pose '{name}' without detail", path.display());
-            return Err(Failure::could_not(format!("{problem}; give one for each example, of the same name")));
+        let mut plain = open_examples(path, &rest, session)?;
+        for name in &examples.names {
+            let Some(at) = plain.names.iter().position(|n| n == name) else {
+                let problem = format!("{}: there is no pose '{name}' without detail", path.display());
+                return Err(Failure::could_not(format!("{problem}; give one for each example, of the same name")));
+            };
+            examples.plain.push(std::mem::take(&mut plain.positions[at]));
         }
-        examples.plain = plain.positions;
     }
     let mesh = rest.mesh();
     let mut names = Vec::new();
@@ -105,11 +109,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
             names = points.iter().map(|(name, _)| name.clone()).collect();
             points.iter().map(|(_, vertex)| *vertex).collect()
         }
-        Some(given) => {
-            let mut vertices: Vec<u32> = pins(rig, given)?.pins.iter().map(|pin| pin.vertex).collect();
-            vertices.dedup();
-            vertices
-        }
+        Some(given) => in_order(given, rig)?,
         None => {
             let moved = |v: usize, p: &Vec<[f32; 3]>| Vec3::from(mesh.positions[v]).distance(Vec3::from(p[v]));
             let most = |v| examples.positions.iter().map(|p| moved(v, p)).fold(0.0, f32::max);
@@ -178,6 +178,25 @@ fn json_of(given: &str) -> Result<serde_json::Value, Failure> {
 fn is_named(given: &str) -> Result<bool, Failure> {
     let json = json_of(given)?;
     Ok(json.as_object().is_some_and(|all| !all.is_empty() && all.values().all(serde_json::Value::is_object)))
+}
+
+/// The vertices of pins, in the order in which they are given, each once.
+fn in_order(given: &str, rig: &Rig) -> Result<Vec<u32>, Failure> {
+    let json = json_of(given)?;
+    let list = json.as_array().cloned().unwrap_or_else(|| vec![json]);
+    let mut vertices: Vec<u32> = Vec::new();
+    for (k, entry) in list.into_iter().enumerate() {
+        let problem = |what: String| Failure::could_not(format!("--handles: handle {k}: {what}"));
+        let spec: PinSpec = serde_json::from_value(entry).map_err(|e| problem(e.to_string()))?;
+        let pins = PinSet::resolve(rig, &[spec])
+            .map_err(|all| problem(all.first().map(|p| p.problem.clone()).unwrap_or_default()))?;
+        for pin in pins.pins {
+            if !vertices.contains(&pin.vertex) {
+                vertices.push(pin.vertex);
+            }
+        }
+    }
+    Ok(vertices)
 }
 
 /// Pairs of handles, by number or by name.

@@ -112,7 +112,7 @@ impl Maps {
             "part": self.part, "size": self.atlas.size, "frames": times_secs.len(), "times_secs": times_secs,
             "displacement": match self.kind {
                 MapKind::Png => "height along the normal; mid-gray (0.5) is none, white `range_mm` outwards, black inwards",
-                MapKind::Exr => "red along u, green up in the picture, blue along the normal, in millimeters over `mm_per_unit`",
+                MapKind::Exr => "red along u, green up in the picture, blue along the normal, in units of the mesh, `mm_per_unit` millimeters each",
             },
             "normal": "red along u, green up in the picture, blue along the normal of the plain surface; 0.5 + 0.5 n",
             "mm_per_unit": self.mm_per_unit,

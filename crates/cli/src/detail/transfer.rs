@@ -10,7 +10,6 @@ use glam::Vec3;
 use risorius_anatomy::find::{FoundLandmark, Given, find};
 use risorius_anatomy::head::Identity;
 use risorius_anatomy::pieces::pieces;
-use risorius_detail::ShellOptions;
 use risorius_io::detail_file::{self, DetailFile, Rest};
 use risorius_io::open::{OpenOptions, open_rig, read_file};
 use risorius_mesh::Bvh;
@@ -97,7 +96,8 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
         }
     };
     let vertices: Vec<[u32; 2]> = pairs.iter().map(|p| p.vertices).collect();
-    let moved = source.detail.transferred(target.mesh(), &vertices, &ShellOptions::default(), &session.progress())?;
+    let moved =
+        source.detail.transferred(target.mesh(), &vertices, &source.detail.shell.options, &session.progress())?;
     let mm_per_unit = target.mm_per_unit();
     let worst = moved.off.iter().enumerate().fold((0, 0.0), |w, (k, &d)| if d > w.1 { (k, d) } else { w });
     let place = |rig: &Rig, v: u32| json!({ "near": rig.neutral[v as usize] });

@@ -162,7 +162,7 @@ fn wrong_calls_and_damaged_files_say_what_is_wrong() {
         "b.detail",
     ];
     desk.ok(&model);
-    desk.fails_with(1, &apply("b.detail", &["--take", "plain.npz"]), &["pose space"]);
+    desk.fails_with(1, &apply("b.detail", &["--take", "plain.npz"]), &["compared", "wpsd"]);
 }
 
 /// Markers in another unit, place and direction, on a head that moves, one of them lost for a while.
@@ -227,7 +227,21 @@ fn markers_drive_the_face() {
     };
     desk.fails_with(1, &wrong(r#"[["chin", "ear"]]"#), &["ear", "no handle"]);
     desk.fails_with(1, &wrong(r#"[["chin"]]"#), &["no pair"]);
-    desk.fails_with(1, &wrong("[[0, 5]]"), &["handle 5"]);
+    desk.fails_with(1, &wrong("[[0, 5]]"), &["handle 5", "numbered from 0"]);
+    // Handles are numbered as they are given.
+    let list = r#"[{"near": [0, -0.06, 0.09]}, {"near": [0, 0.06, 0.1]}, {"near": [0.03, -0.03, 0.09]}]"#;
+    let learn = ["detail", "learn", "--rest", "head.glb", "--handles"];
+    let told = desk.json(&[&learn[..], &[list, "-o", "l.detail"]].concat());
+    let reversed = r#"[{"near": [0.03, -0.03, 0.09]}, {"near": [0, 0.06, 0.1]}, {"near": [0, -0.06, 0.09]}]"#;
+    let back = desk.json(&[&learn[..], &[reversed, "-o", "l.detail"]].concat());
+    let mut handles = back["handles"].as_array().unwrap().clone();
+    handles.reverse();
+    assert_eq!(told["handles"], Value::from(handles));
+    // The face is at rest when the user says so.
+    let at = |time: &'static str| [&alone[..2], &["named.detail"], &alone[3..], &["--neutral", time]].concat();
+    let told = desk.json(&at("0.2"));
+    assert!(told["notes"].to_string().contains("(frame 12)"), "{told}");
+    desk.fails_with(1, &at("9"), &["--neutral", "the take goes from 0"]);
 }
 
 /// A square of 41 x 41 vertices with texture coordinates, as OBJ: a bump of some height, pressed together by some amount.

@@ -152,6 +152,42 @@ fn degenerate_examples_are_learned_as_far_as_they_say_anything() {
     assert!(error.contains("vertex 77"), "{error}");
 }
 
+/// A bump between the vertices on which poses are chosen is found all the same, and too many examples are not met one by one.
+#[test]
+fn tolerance_holds_at_every_vertex() {
+    let n = 150;
+    let mesh = sheet(n);
+    let plain = pressed(&mesh, [0.3, 0.3]);
+    let mut bumped = plain.clone();
+    // Every twelfth vertex is looked at.
+    let bump = 60 * n as usize + 64;
+    assert_ne!(bump % (mesh.n_vertices().div_ceil(2000)), 0);
+    bumped[bump][2] += 0.05;
+    // Pressed further it is gone, which distance from the rest alone cannot tell.
+    let further = pressed(&mesh, [0.6, 0.6]);
+    let (names, plain) = (vec!["bump".into(), "further".into()], vec![plain, further.clone()]);
+    let all = Examples { names, positions: vec![bumped, further], plain };
+    let options = LearnOptions { fit: Fit::Tolerance(0.01), ..LearnOptions::default() };
+    let detail = learn(mesh.clone(), &handles(n, 7), None, &all, &options, &silent).unwrap();
+    assert!(detail.poses.len() > 1, "{:?}", detail.poses);
+    let many = examples(&sheet(10), &[[0.5, 0.5]; 70]);
+    let error = learn(sheet(10), &handles(10, 4), None, &many, &LearnOptions::default(), &silent).unwrap_err();
+    assert!(error.to_string().contains("--basis"), "{error}");
+}
+
+/// Two handles, or three on a line, say nothing of how a face turned: it is not turned.
+#[test]
+fn handles_on_a_line_do_not_turn_the_face() {
+    let mesh = sheet(N);
+    let list = examples(&mesh, &[[0.4, 0.4]]);
+    for line in [vec![0, N - 1], vec![0, N * 20, N * (N - 1)]] {
+        let detail = learn(mesh.clone(), &line, None, &list, &LearnOptions::default(), &silent).unwrap();
+        let truth = points(&list.positions[0]);
+        let off = apart(&detail.by_definition(&at_handles(&detail, &truth)), &truth);
+        assert!(off < 1e-4, "{line:?}: {off}");
+    }
+}
+
 /// On an animation of its own the mesh keeps its large scale.
 #[test]
 fn detail_goes_onto_an_animation_that_exists() {
