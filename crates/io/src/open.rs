@@ -107,8 +107,8 @@ pub fn open_rig(path: &Path, options: &OpenOptions, progress: &Progress) -> Resu
 fn open_built_rig(path: &Path, options: &OpenOptions, format: &'static str) -> Result<RigFile, IoError> {
     let told = [options.meters_per_unit.is_some(), options.up.is_some(), options.front.is_some()];
     if options.sidecar.is_some() || told.contains(&true) {
-        let problem =
-            "roles, unit and axes of built files are fixed; give them to `build` or `detail learn` and build it again";
+        let verb = if format == "face" { "risorius build" } else { "risorius detail learn" };
+        let problem = format!("roles, unit and axes of a {format} are fixed; give them to `{verb}` and build it again");
         return Err(IoError::malformed(format, "options", problem));
     }
     let mut rig = match format {
