@@ -27,7 +27,7 @@ const LEAST: f64 = 0.025;
 /// Eigenvalues below this part of the largest are zero.
 const RANK: f64 = 1e-6;
 
-/// Strains below this are rounding of files.
+/// Where no pose strains by more than this, strains are rounding of files.
 const NOISE: f64 = 2e-5;
 
 /// How fine displacements follow from strains.
@@ -139,10 +139,11 @@ impl Solver {
         let vectors = risorius_linalg::eigen::symmetric(n_basis, &mut matrix);
         let values: Vec<f64> = (0..n_basis).map(|k| matrix[k * n_basis + k]).collect();
         let largest = values.iter().fold(0.0f64, |m, v| m.max(v.abs()));
-        let cutoff = match is_square {
-            true => (RANK * largest).max(NOISE),
-            false => (RANK * RANK * largest).max(NOISE * NOISE * n_examples as f64),
+        let (rank, noise) = match is_square {
+            true => (RANK, NOISE),
+            false => (RANK * RANK, NOISE * NOISE * n_examples as f64),
         };
+        let cutoff = if largest > noise { rank * largest } else { largest };
         let inverted: Vec<f64> = values.iter().map(|&v| if v.abs() > cutoff { 1.0 / v } else { 0.0 }).collect();
         let q = |row: usize, k: usize| vectors[row * n_basis + k];
         let pseudo = |a: usize, b: usize| (0..n_basis).map(|k| q(a, k) * inverted[k] * q(b, k)).sum::<f64>();
