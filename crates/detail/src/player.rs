@@ -3,6 +3,7 @@
 //! Three passes over the vertices, each on all threads. First the large scale `B u_H`, where a block of neighboring vertices reads only
 //! the handles that move it by more than a hundred-thousandth of theirs; what is dropped goes to the handle that counts most, so that rows still sum to one.
 //! Then frames of the large scale, distances to the poses of the basis, and the fine displacement; in the third normals of the result.
+//! Everything stays in the player's order, of neighbors in space, until somebody wants the mesh's own ([`Player::in_mesh_order`]).
 //! Squared differences of strains are the same for all vertices and come from a small table.
 //! Only pose-space models are played; blend shapes, which are there to be compared, are evaluated by definition.
 
