@@ -1,8 +1,10 @@
-//! The project's chores: `cargo xtask test [--full]`, `tidy`, `bench [NAME]`, `pictures`.
+//! The project's chores: `cargo xtask test [--full]`, `tidy`, `bench [NAME]`, `pictures`,
+//! `every-verb PROGRAM FOLDER`.
 //!
 //! `test` is what a newcomer and the continuous integration run: format, clippy with warnings as errors, every test,
 //! tidy. It installs what it needs and the machine lacks.
 
+mod every_verb;
 mod pictures;
 mod tidy;
 
@@ -10,7 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 const USAGE: &str =
-    "usage: cargo xtask test [--full] | tidy | bench [evaluate|attenuate|face|perform|detail] [ARGUMENT...] | pictures";
+    "usage: cargo xtask test [--full] | tidy | bench [evaluate|attenuate|face|perform|detail] [ARGUMENT...] | pictures |
+    every-verb PROGRAM FOLDER";
 
 const BENCHES: [&str; 5] = ["evaluate", "attenuate", "face", "perform", "detail"];
 
@@ -22,6 +25,7 @@ fn main() -> ExitCode {
         ["test", "--full"] => test(true),
         ["tidy"] => tidy::check(&root()),
         ["pictures"] => pictures::draw(),
+        ["every-verb", program, folder] => every_verb::run(Path::new(program), Path::new(folder)),
         ["bench"] => BENCHES.iter().try_for_each(|name| bench(name, &[])),
         ["bench", name, ref arguments @ ..] => bench(name, arguments),
         _ => Err(USAGE.into()),

@@ -1,0 +1,201 @@
+//! `cargo xtask every-verb PROGRAM FOLDER`: runs every verb of a built program on four heads and lists what came out.
+//!
+//! For refactorings that must not change results: build the program before and after, run this on both, and compare the
+//! two `listing.txt` with `diff`. A line of a listing is a file or a `--json` report with its hash. Times and memory are
+//! left out of reports, because they differ from run to run; everything else counts. Needs `RISORIUS_DATA`.
+
+use serde_json::Value;
+use std::hash::{DefaultHasher, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Keys of reports that hold times or memory.
+const VARYING: [&str; 9] = [
+    "seconds",
+    "ms_per_frame",
+    "stage_secs",
+    "slowest_step_secs",
+    "stages",
+    "peak_mb",
+    "ms_per_step",
+    "bytes",
+    "n_bytes",
+];
+
+/// Frames of the recorded clip that are played.
+const FRAMES: usize = 24;
+
+/// The heads: a name, and its rig below `RISORIUS_DATA`. The built-in head comes from `demo`.
+const HEADS: [(&str, &str); 3] = [
+    ("makehuman", "makehuman_male/makehuman_head_male.glb"),
+    ("facecap", "facecap/facecap.glb"),
+    ("ict", "ict_facekit/ict_expressions.glb"),
+];
+
+/// Calls on every head, run in its folder; `HEAD` is its rig, `DATA` the folder of real data.
+const CALLS: [(&str, &str); 27] = [
+    ("inspect", "inspect HEAD"),
+    ("pose", "pose HEAD --weights jawOpen=0.6 -o pose.obj"),
+    ("pose_ply", "pose HEAD --weights jawOpen=0.6 -o pose.ply"),
+    ("pose_smile", "pose HEAD --weights mouthSmileLeft=1,mouthSmileRight=1 -o smile.obj"),
+    ("pose_clip", "pose HEAD --clip clip.csv -o plain.npz"),
+    ("pose_glb", "pose HEAD --clip clip.csv --head DATA/head_motion/42_01_head.csv --fps 30 -o plain.glb"),
+    ("pose_bake", "pose HEAD --clip clip.csv --bake -o baked.glb"),
+    ("attenuate", "attenuate HEAD --pins [{\"vertex\":900}] --weights jawOpen=0.6 --bounds -o held.json --picture held.png"),
+    ("attenuate_clip", "attenuate HEAD --pins [{\"vertex\":900}] --clip clip.csv -o held.csv --picture held_clip.png"),
+    ("interference", "interference HEAD -o interference.png"),
+    ("convert", "convert HEAD converted.glb --names arkit"),
+    ("convert_folder", "convert HEAD objs/"),
+    ("convert_clip", "convert clip.csv clip.json"),
+    ("convert_head", "convert DATA/head_motion/02_03.bvh head.csv"),
+    ("convert_take", "convert plain.npz plain.pc2"),
+    ("build", "build HEAD --nodes 900 --pictures pictures -o head.face"),
+    ("inspect_face", "inspect head.face"),
+    ("perform", "perform head.face --clip clip.csv --head DATA/head_motion/42_01_head.csv -o take.glb --report ours.json"),
+    ("perform_world", "perform head.face --clip clip.csv --head DATA/head_motion/02_03_head.csv --space world -o take.npz"),
+    ("perform_naive", "perform head.face --clip clip.csv --naive --contact off -o naive.mdd --report naive.json"),
+    ("plot", "plot ours.json naive.json -o figure.png"),
+    ("learn", "detail learn --rest HEAD --examples examples --count 40 -o face.detail"),
+    ("apply", "detail apply face.detail --take take.glb -o wrinkled.npz --maps maps --map-size 256"),
+    ("edit", "detail edit face.detail --pose jaw --mesh pose.obj -o edited.detail"),
+    ("perform_detail", "perform head.face --clip clip.csv --detail face.detail -o detailed.npz"),
+    ("render", "render HEAD --weights jawOpen=0.6 --view front --view three-quarter --color motion -o face.png"),
+    ("render_take", "render head.face --clip clip.csv --take take.glb --difference --with-head -o takes.png"),
+];
+
+/// Calls that need two heads, run in the folder of all heads.
+const BETWEEN: [(&str, &str); 3] = [
+    ("transfer", "detail transfer ict/face.detail --to makehuman/converted.glb -o transferred.detail"),
+    ("movie", "render facecap/head.face --take facecap/take.glb --size 240 -o take.mp4"),
+    ("markers", "detail apply ict/face.detail --markers markers.csv --points points.json -o markers.npz"),
+];
+
+/// Runs everything, and writes `listing.txt` to `folder`.
+pub fn run(program: &Path, folder: &Path) -> Result<(), String> {
+    let data = std::env::var_os("RISORIUS_DATA").map(PathBuf::from).ok_or("RISORIUS_DATA must name the real heads")?;
+    let absolute = |path: &Path| std::path::absolute(path).map_err(|e| e.to_string());
+    let (program, folder, data) = (absolute(program)?, absolute(folder)?, absolute(&data)?);
+    std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let mut listing = Listing { program, data, lines: Vec::new() };
+    let clip = listing.beginning("performances/livelink_short_60fps.csv")?;
+    listing.call(&folder, "demo", "demo --out builtin --nodes 900", "")?;
+    let builtin = folder.join("builtin/head.glb").display().to_string();
+    let mut heads = vec![("builtin", builtin)];
+    heads.extend(HEADS.map(|(name, file)| (name, listing.data.join(file).display().to_string())));
+    for (name, rig) in &heads {
+        let home = folder.join(name);
+        std::fs::create_dir_all(home.join("examples")).map_err(|e| e.to_string())?;
+        std::fs::write(home.join("clip.csv"), &clip).map_err(|e| e.to_string())?;
+        for (label, call) in CALLS {
+            if label == "learn" {
+                for (pose, example) in [("pose.obj", "jaw.obj"), ("smile.obj", "smile.obj")] {
+                    std::fs::copy(home.join(pose), home.join("examples").join(example)).map_err(|e| e.to_string())?;
+                }
+            }
+            listing.call(&home, &format!("{name}_{label}"), call, rig)?;
+        }
+    }
+    std::fs::write(folder.join("markers.csv"), listing.beginning("markers/Jaw.csv")?).map_err(|e| e.to_string())?;
+    std::fs::write(folder.join("points.json"), POINTS).map_err(|e| e.to_string())?;
+    for (label, call) in BETWEEN {
+        listing.call(&folder, label, call, "")?;
+    }
+    listing.files(&folder, &folder)?;
+    std::fs::write(folder.join("listing.txt"), listing.lines.join("\n") + "\n").map_err(|e| e.to_string())
+}
+
+/// Vertices of the ICT head at which some markers sit.
+const POINTS: &str = r#"{"Leyebrow_M": {"vertex": 3250}, "Reyebrow_M": {"vertex": 1030}, "Mouth_Lend": {"vertex": 6156},
+    "Mouth_Rend": {"vertex": 5651}, "Chin": {"near": [0, -8.6, 9.2]}}"#;
+
+struct Listing {
+    program: PathBuf,
+    data: PathBuf,
+    lines: Vec<String>,
+}
+
+impl Listing {
+    /// The first frames of a recording with a line for each.
+    fn beginning(&self, file: &str) -> Result<String, String> {
+        let text = std::fs::read_to_string(self.data.join(file)).map_err(|e| format!("{file}: {e}"))?;
+        Ok(text.lines().take(FRAMES + 1).map(|line| format!("{line}\n")).collect())
+    }
+
+    /// Runs a call in `home` and keeps its report as `LABEL.report.json`; a call that fails is listed with its message.
+    fn call(&mut self, home: &Path, label: &str, call: &str, rig: &str) -> Result<(), String> {
+        eprintln!("xtask: {label}");
+        let data = self.data.display().to_string();
+        let words = call.split(' ').map(|w| w.replace("HEAD", rig).replace("DATA", &data));
+        let output = Command::new(&self.program)
+            .args(words)
+            .arg("--json")
+            .current_dir(home)
+            .output()
+            .map_err(|e| format!("{}: {e}", self.program.display()))?;
+        let mut report: Value = serde_json::from_slice(&output.stdout)
+            .map_err(|e| format!("{label}: {e}: {}", String::from_utf8_lossy(&output.stderr)))?;
+        scrub(&mut report);
+        let code = output.status.code().unwrap_or(-1);
+        self.lines.push(format!("{label} exit {code}"));
+        let kept = home.join(format!("{label}.report.json"));
+        std::fs::write(kept, format!("{report:#}\n")).map_err(|e| e.to_string())
+    }
+
+    /// Lists all files below `folder` with their hashes, in the order of their names.
+    fn files(&mut self, top: &Path, folder: &Path) -> Result<(), String> {
+        let entries = std::fs::read_dir(folder).map_err(|e| e.to_string())?;
+        let mut paths: Vec<PathBuf> = entries.filter_map(Result::ok).map(|e| e.path()).collect();
+        paths.sort();
+        for path in paths {
+            if path.is_dir() {
+                self.files(top, &path)?;
+                continue;
+            }
+            let bytes = std::fs::read(&path).map_err(|e| e.to_string())?;
+            let name = path.strip_prefix(top).unwrap_or(&path).display().to_string();
+            if name != "listing.txt" {
+                let folder = top.display().to_string();
+                self.lines.push(format!("{name} {:016x}", hash(&name, &bytes, &folder)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A hash of a file's bytes, without times in reports and faces, and without the name of the folder.
+fn hash(name: &str, bytes: &[u8], folder: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let without_times = |bytes: &[u8]| {
+        let mut value: Value = serde_json::from_slice(bytes).unwrap_or_default();
+        scrub(&mut value);
+        value.to_string().replace(folder, "")
+    };
+    if name.ends_with(".json") {
+        hasher.write(without_times(bytes).as_bytes());
+    } else if name.ends_with(".face") {
+        let n = bytes.first_chunk().map_or(0, |n| u64::from_le_bytes(*n)) as usize;
+        hasher.write(without_times(bytes.get(8..8 + n).unwrap_or_default()).as_bytes());
+        hasher.write(bytes.get(8 + n..).unwrap_or_default());
+    } else {
+        hasher.write(bytes);
+    }
+    hasher.finish()
+}
+
+/// Removes times and memory, also from JSON that is kept in strings.
+fn scrub(value: &mut Value) {
+    match value {
+        Value::Object(all) => {
+            VARYING.iter().for_each(|key| drop(all.remove(*key)));
+            all.values_mut().for_each(scrub);
+        }
+        Value::Array(all) => all.iter_mut().for_each(scrub),
+        Value::String(text) if text.starts_with('{') => {
+            if let Ok(mut inner) = serde_json::from_str::<Value>(text) {
+                scrub(&mut inner);
+                *text = inner.to_string();
+            }
+        }
+        _ => (),
+    }
+}
