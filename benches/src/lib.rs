@@ -1,8 +1,8 @@
 //! What benchmarks share: timing, the read bandwidth of this machine in this run, real heads, a Python peer.
 
 use rayon::prelude::*;
+use risorius_base::progress::silent;
 use risorius_io::open::{OpenOptions, open_rig};
-use risorius_mesh::progress::silent;
 use risorius_rig::Rig;
 use std::path::PathBuf;
 use std::process::Command;

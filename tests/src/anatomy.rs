@@ -1,16 +1,16 @@
 //! Real heads with anatomy: the ICT head as one to carry from and to measure against, and pictures of bones.
 
 use glam::DVec3;
-use risorius_anatomy::bones::{Bones, JawJoint, built_in_bones};
 use risorius_anatomy::find::find_direct;
-use risorius_anatomy::head::{Head, Identity};
-use risorius_anatomy::landmarks::{NAMES, index};
-use risorius_anatomy::muscles::built_in_muscles;
 use risorius_anatomy::outer::OuterSkin;
 use risorius_anatomy::pieces::pieces;
-use risorius_anatomy::skin::{self, PartMesh};
+use risorius_base::progress::silent;
+use risorius_head::bones::{Bones, JawJoint, built_in_bones};
+use risorius_head::landmarks::{NAMES, index};
+use risorius_head::muscles::built_in_muscles;
+use risorius_head::person::{Head, Identity};
+use risorius_head::skin::{self, PartMesh};
 use risorius_io::open::{OpenOptions, open_rig};
-use risorius_mesh::progress::silent;
 use risorius_mesh::{Bvh, Polygons, Surface};
 use risorius_rig::{FaceGroup, Material, Part, Rig};
 use risorius_view::{Canvas, DrawOptions, FaceLook, draw};

@@ -3,12 +3,13 @@
 use crate::anatomy::open;
 use crate::data;
 use glam::DVec3;
-use risorius_anatomy::head::{self, Head, Identity};
 use risorius_anatomy::pieces::{PieceKind, Pieces};
+use risorius_base::progress::silent;
 use risorius_flesh::{BuildError, BuildOptions, Face, Surroundings, build};
+use risorius_head::person::{Head, Identity};
 use risorius_mesh::Surface;
-use risorius_mesh::progress::silent;
-use risorius_rig::{Evaluator, Rig, names};
+use risorius_rig::classify::names;
+use risorius_rig::{Evaluator, Rig};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -21,7 +22,7 @@ pub const HEADS: [(&str, &str); 4] = [
 ];
 
 /// The built-in head with its shapes.
-pub static HEAD: LazyLock<Head> = LazyLock::new(|| head::build(&Identity::default()));
+pub static HEAD: LazyLock<Head> = LazyLock::new(|| risorius_head::build(&Identity::default()));
 
 /// Whether long runs are asked for.
 pub fn is_full() -> bool {

@@ -2,16 +2,16 @@
 
 use glam::{DVec3, Vec3};
 use risorius_anatomy::find::{Given, find};
-use risorius_anatomy::head::{self, Identity};
 use risorius_anatomy::pieces::pieces;
+use risorius_base::progress::silent;
 use risorius_detail::edit::Join;
 use risorius_detail::synthetic::{Refined, Wrinkles};
 use risorius_detail::{Detail, Examples, Fit, LearnOptions, Mesh, Model, ShellOptions, handles, learn};
-use risorius_io::clip_csv::ClipOptions;
-use risorius_io::detail_file::Rest;
+use risorius_head::person::Identity;
+use risorius_io::formats::clip_csv::ClipOptions;
+use risorius_io::formats::picture;
+use risorius_io::native::detail::Rest;
 use risorius_io::open::{OpenOptions, open_clip, open_rig};
-use risorius_io::picture;
-use risorius_mesh::progress::silent;
 use risorius_mesh::{Bvh, VertexNormals};
 use risorius_rig::{Evaluator, Rig};
 
@@ -174,7 +174,7 @@ impl WrinkledHead {
 
 /// Landmarks of a rig, at its vertices.
 pub fn landmarks(rig: &Rig) -> Vec<(&'static str, [f32; 3])> {
-    let found = find(rig, &pieces(rig), &head::build(&Identity::default()), &Given::default()).unwrap();
+    let found = find(rig, &pieces(rig), &risorius_head::build(&Identity::default()), &Given::default()).unwrap();
     found.all.iter().map(|l| (l.name, rig.neutral[l.vertex as usize])).collect()
 }
 

@@ -3,14 +3,19 @@
 use glam::DVec3;
 use risorius_anatomy::AnatomyError;
 use risorius_anatomy::carry::{Anatomy, CarryOptions, Supplied, carry};
-use risorius_anatomy::find::{Given, find, given};
-use risorius_anatomy::head::Head;
-use risorius_anatomy::landmarks::{NAMES, index};
+use risorius_anatomy::find::{Given, find};
 use risorius_anatomy::outer::OuterSkin;
 use risorius_anatomy::pieces::{PieceKind, pieces};
-use risorius_mesh::progress::silent;
-use risorius_mesh::{Polygons, Rigid};
-use risorius_rig::{Axis, Part, Rig, names};
+use risorius_base::Axis;
+use risorius_base::Rigid;
+use risorius_base::progress::silent;
+use risorius_head::landmarks::{NAMES, index};
+use risorius_head::person::Head;
+use risorius_io::IoError;
+use risorius_io::specs::landmarks;
+use risorius_mesh::Polygons;
+use risorius_rig::classify::names;
+use risorius_rig::{Part, Rig};
 use risorius_tests::anatomy::{built_in, open};
 use risorius_tests::data;
 use risorius_tests::strange::{cube, cut, inside_out, mapped, without_shapes};
@@ -269,23 +274,23 @@ fn given_landmarks_and_bones_are_checked() {
     let Some(data) = data("given_landmarks_and_bones_are_checked") else { return };
     let rig = open(&data, MAKEHUMAN);
     let text = br#"{"mouth_lft": 3, "nose_tip": -1, "mouth_left": 99999999, "glabella": [1, 2], "nasion": "here"}"#;
-    let Err(AnatomyError::LandmarkFile { problems }) = given::read(text, &rig) else { panic!("no error") };
+    let Err(IoError::Problems { problems, .. }) = landmarks::read(text, &rig) else { panic!("no error") };
     problems.iter().for_each(|p| println!("{p}"));
     assert_eq!(problems.len(), 5);
     assert!(problems.iter().any(|p| p.contains("did you mean mouth_left")));
-    assert!(given::read(b"[1]", &rig).is_err() && given::read(b"{", &rig).is_err());
+    assert!(landmarks::read(b"[1]", &rig).is_err() && landmarks::read(b"{", &rig).is_err());
 
     let found = pieces(&rig);
     let marks = find(&rig, &found, &HEAD, &Given::default()).unwrap();
     let wanted = marks.all[index("zygion_left").unwrap()].position + DVec3::new(0.0, 0.004, 0.0);
-    let file = risorius_anatomy::meters::Meters::of(&rig.space).to_file(wanted);
+    let file = rig.space.file_from_si() * wanted;
     let text = format!("{{\"zygion_left\": [{}, {}, {}]}}", file.x, file.y, file.z);
-    let given = given::read(text.as_bytes(), &rig).unwrap();
+    let given = landmarks::read(text.as_bytes(), &rig).unwrap();
     let moved = find(&rig, &found, &HEAD, &given).unwrap();
     let zygion = &moved.all[index("zygion_left").unwrap()];
     assert!(zygion.source == "given" && zygion.confidence == 1.0 && zygion.position.distance(wanted) < 0.003);
 
-    let again = given::read(given::write(&marks.all, &rig).as_bytes(), &rig).unwrap();
+    let again = landmarks::read(landmarks::write(&marks.all, &rig).as_bytes(), &rig).unwrap();
     assert_eq!(again.points.len(), NAMES.len());
     assert!(again.points.iter().all(|(i, p)| p.distance(marks.all[*i].position) < 1e-6));
 

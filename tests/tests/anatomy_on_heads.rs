@@ -2,11 +2,11 @@
 
 use risorius_anatomy::carry::{Anatomy, CarryOptions, carry};
 use risorius_anatomy::find::{Given, find, find_direct};
-use risorius_anatomy::head::{Head, Identity};
 use risorius_anatomy::outer::OuterSkin;
 use risorius_anatomy::pieces::{PieceKind, pieces};
+use risorius_base::progress::silent;
+use risorius_head::person::{Head, Identity};
 use risorius_mesh::Surface;
-use risorius_mesh::progress::silent;
 use risorius_rig::Rig;
 use risorius_tests::anatomy::{
     built_in, distances, ict_bone, ict_head, ict_landmarks, open, person, save, skin_and_bones,

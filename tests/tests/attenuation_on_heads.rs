@@ -1,15 +1,16 @@
 //! Attenuation on real heads of three makes: exact against a dense reference, and the stories of the paper's figures 3
 //! to 5 [Lewis05] as facts.
 
+use risorius_attenuate::gram::RigGram;
+use risorius_attenuate::pins::{PinSet, PinSpec};
+use risorius_attenuate::pose::{AttenuateOptions, Attenuated, PoseAttenuation};
+use risorius_attenuate::selection::Selection;
+use risorius_base::progress::silent;
 use risorius_io::open::{OpenOptions, open_rig};
 use risorius_linalg::{Cholesky, Matrix};
-use risorius_mesh::progress::silent;
-use risorius_rig::attenuate::{AttenuateOptions, Attenuated, PoseAttenuation};
+use risorius_rig::classify::names::key;
 use risorius_rig::evaluate::{Evaluator, positions_by_definition};
-use risorius_rig::gram::RigGram;
-use risorius_rig::names::key;
-use risorius_rig::pins::{PinSet, PinSpec, region_vertices};
-use risorius_rig::selection::Selection;
+use risorius_rig::lookup::region_vertices;
 use risorius_rig::{Rig, Shape};
 use risorius_tests::data;
 

@@ -2,11 +2,11 @@
 //! carried to other heads; the same for any number of threads.
 
 use glam::Vec3;
+use risorius_base::progress::silent;
 use risorius_detail::player::Stage;
 use risorius_detail::{Fit, Mesh, Model, Player, ShellOptions};
-use risorius_io::detail_file::Rest;
+use risorius_io::native::detail::Rest;
 use risorius_io::open::{OpenOptions, open_rig};
-use risorius_mesh::progress::silent;
 use risorius_rig::Evaluator;
 use risorius_tests::data;
 use risorius_tests::wrinkled::{WrinkledHead, at, examples, landmarks, nearest};

@@ -1,7 +1,8 @@
 //! Rigs that lack something or are strange: a face, or an error that says what to do; never a panic.
 
+use risorius_base::Axis;
 use risorius_flesh::{BuildError, Face};
-use risorius_rig::{Axis, Deltas, Rig};
+use risorius_rig::{Deltas, Rig};
 use risorius_tests::anatomy::open;
 use risorius_tests::data;
 use risorius_tests::flesh::{HEADS, build_small, slider};

@@ -1,7 +1,7 @@
 //! Pictures of real heads: there is a face in them, and they are the same for any number of threads.
 
+use risorius_base::progress::silent;
 use risorius_io::open::{OpenOptions, open_rig};
-use risorius_mesh::progress::silent;
 use risorius_rig::Evaluator;
 use risorius_tests::data;
 use risorius_view::{Background, DrawOptions, FaceLook, ScalarField, draw};

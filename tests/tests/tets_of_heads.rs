@@ -1,8 +1,8 @@
 //! Flesh volumes of real heads: skins that are open and cross themselves, minus eyeballs, with lips apart.
 
 use glam::{DVec3, Vec3};
+use risorius_base::progress::{Flow, silent};
 use risorius_io::open::{OpenOptions, open_rig};
-use risorius_mesh::progress::{Flow, silent};
 use risorius_mesh::{
     Bvh, EmbedOptions, Embedding, Meshed, Quality, Solid, Surface, TetOptions, TetProblem, TetTree, check,
     tetrahedralize,

@@ -33,7 +33,7 @@ const HEADS: [(&str, &str); 3] = [
 ];
 
 /// Calls on every head, run in its folder; `HEAD` is its rig, `DATA` the folder of real data.
-const CALLS: [(&str, &str); 27] = [
+const CALLS: [(&str, &str); 28] = [
     ("inspect", "inspect HEAD"),
     ("pose", "pose HEAD --weights jawOpen=0.6 -o pose.obj"),
     ("pose_ply", "pose HEAD --weights jawOpen=0.6 -o pose.ply"),
@@ -41,8 +41,14 @@ const CALLS: [(&str, &str); 27] = [
     ("pose_clip", "pose HEAD --clip clip.csv -o plain.npz"),
     ("pose_glb", "pose HEAD --clip clip.csv --head DATA/head_motion/42_01_head.csv --fps 30 -o plain.glb"),
     ("pose_bake", "pose HEAD --clip clip.csv --bake -o baked.glb"),
-    ("attenuate", "attenuate HEAD --pins [{\"vertex\":900}] --weights jawOpen=0.6 --bounds -o held.json --picture held.png"),
-    ("attenuate_clip", "attenuate HEAD --pins [{\"vertex\":900}] --clip clip.csv -o held.csv --picture held_clip.png"),
+    (
+        "attenuate",
+        "attenuate HEAD --pins [{\"near\":[0,0.1,0.1]}] --weights jawOpen=0.6 --bounds -o held.json --picture held.png",
+    ),
+    (
+        "attenuate_clip",
+        "attenuate HEAD --pins [{\"near\":[0,0.1,0.1]}] --clip clip.csv -o held.csv --picture held_clip.png",
+    ),
     ("interference", "interference HEAD -o interference.png"),
     ("convert", "convert HEAD converted.glb --names arkit"),
     ("convert_folder", "convert HEAD objs/"),
@@ -51,12 +57,19 @@ const CALLS: [(&str, &str); 27] = [
     ("convert_take", "convert plain.npz plain.pc2"),
     ("build", "build HEAD --nodes 900 --pictures pictures -o head.face"),
     ("inspect_face", "inspect head.face"),
-    ("perform", "perform head.face --clip clip.csv --head DATA/head_motion/42_01_head.csv -o take.glb --report ours.json"),
-    ("perform_world", "perform head.face --clip clip.csv --head DATA/head_motion/02_03_head.csv --space world -o take.npz"),
+    (
+        "perform",
+        "perform head.face --clip clip.csv --head DATA/head_motion/42_01_head.csv -o take.glb --report ours.json",
+    ),
+    (
+        "perform_world",
+        "perform head.face --clip clip.csv --head DATA/head_motion/02_03_head.csv --space world -o take.npz",
+    ),
     ("perform_naive", "perform head.face --clip clip.csv --naive --contact off -o naive.mdd --report naive.json"),
     ("plot", "plot ours.json naive.json -o figure.png"),
     ("learn", "detail learn --rest HEAD --examples examples --count 40 -o face.detail"),
-    ("apply", "detail apply face.detail --take take.glb -o wrinkled.npz --maps maps --map-size 256"),
+    ("apply", "detail apply face.detail --take take.glb -o wrinkled.npz"),
+    ("apply_maps", "detail apply face.detail --rig HEAD --clip clip.csv --fps 12 --maps maps --map-size 256"),
     ("edit", "detail edit face.detail --pose jaw --mesh pose.obj -o edited.detail"),
     ("perform_detail", "perform head.face --clip clip.csv --detail face.detail -o detailed.npz"),
     ("render", "render HEAD --weights jawOpen=0.6 --view front --view three-quarter --color motion -o face.png"),

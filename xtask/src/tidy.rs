@@ -6,8 +6,23 @@ use std::path::Path;
 use std::process::Command;
 
 /// Crates from the bottom up: each may depend on those before it.
-const LAYERS: [&str; 11] =
-    ["linalg", "mesh", "detail", "rig", "solve", "anatomy", "flesh", "perform", "io", "view", "cli"];
+const LAYERS: [&str; 15] = [
+    "base",
+    "linalg",
+    "mesh",
+    "rig",
+    "attenuate",
+    "solve",
+    "muscle",
+    "head",
+    "anatomy",
+    "flesh",
+    "perform",
+    "detail",
+    "io",
+    "view",
+    "cli",
+];
 
 /// Folders beside `crates/` that ARCHITECTURE.md must name.
 const FOLDERS: [&str; 4] = ["benches", "docs", "tests", "xtask"];

@@ -1,13 +1,13 @@
 //! Attenuation at the size of the largest rig that the paper names, 946 shapes: inner products, a new selection, a new
 //! alpha, a slider event, with and without limits; beside LAPACK (through numpy) on the same system in the same run.
 
+use risorius_attenuate::gram::RigGram;
+use risorius_attenuate::pins::PinSet;
+use risorius_attenuate::pose::{AttenuateOptions, PoseAttenuation};
+use risorius_attenuate::selection::Selection;
+use risorius_base::progress::silent;
 use risorius_benches::{head, median_secs, python};
-use risorius_mesh::progress::silent;
 use risorius_rig::Rig;
-use risorius_rig::attenuate::{AttenuateOptions, PoseAttenuation};
-use risorius_rig::gram::RigGram;
-use risorius_rig::pins::PinSet;
-use risorius_rig::selection::Selection;
 use risorius_rig::synthetic::random_rig;
 
 /// Times what attenuation needs on the matrix and vectors of a file, and compares the solution.

@@ -3,12 +3,13 @@
 //!
 //! Takes the number of nodes as its argument; the default of `risorius build` without one.
 
-use risorius_anatomy::head::{self, Head, Identity};
+use risorius_base::progress::{Flow, silent};
 use risorius_benches::{head as open_head, peak_mb};
 use risorius_flesh::face::ShapeReport;
 use risorius_flesh::{BuildOptions, Face, ShapeStore, Surroundings, VolumeShape, build};
-use risorius_mesh::progress::{Flow, silent};
-use risorius_rig::{Rig, names};
+use risorius_head::person::{Head, Identity};
+use risorius_rig::Rig;
+use risorius_rig::classify::names;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,7 +29,7 @@ fn main() {
         options.volume.nodes = nodes;
     }
     println!("Building faces of about {} nodes; peaks are of the process up to then.\n", options.volume.nodes);
-    let built_in = head::build(&Identity::default());
+    let built_in = risorius_head::build(&Identity::default());
     let cases: [(&str, Option<Rig>, Aim); 4] = [
         ("facecap", open_head("facecap/facecap_plain.glb"), MINUTE),
         ("built-in head", Some(built_in.rig.clone()), MINUTE),

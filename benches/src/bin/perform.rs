@@ -4,14 +4,15 @@
 //! Takes numbers of nodes as arguments, 9000 without, or faces of the ICT head that `build` made (one of 100,000 nodes takes 24 minutes); several give a table of how time and memory grow, and how far from
 //! the time that it takes to read what an iteration has to read.
 
-use risorius_anatomy::head::{self, Identity};
+use risorius_base::progress::silent;
 use risorius_benches::{data_file, head as open_rig, read_bandwidth};
 use risorius_flesh::{BuildOptions, Face, Surroundings, build};
-use risorius_io::clip_csv::ClipOptions;
+use risorius_head::person::Identity;
+use risorius_io::formats::clip_csv::ClipOptions;
 use risorius_io::open::{open_clip, open_head};
 use risorius_linalg::{NodeGraph, Pattern};
-use risorius_mesh::progress::silent;
-use risorius_perform::{EnrichOptions, FrameReport, HeadPath, Performance, Scene, enrich};
+use risorius_perform::enrich;
+use risorius_perform::{EnrichOptions, FrameReport, HeadPath, Performance, Scene};
 use risorius_rig::Rig;
 use std::ops::ControlFlow;
 
@@ -68,12 +69,12 @@ fn main() {
 
 fn face(rig: &Rig, case: &str) -> Option<Face> {
     let Ok(nodes) = case.parse() else {
-        return risorius_io::face::open(case.as_ref()).map_err(|error| println!("{case}: {error}")).ok();
+        return risorius_io::native::face::open(case.as_ref()).map_err(|error| println!("{case}: {error}")).ok();
     };
     let mut options = BuildOptions::default();
     options.volume.nodes = nodes;
     let around = Surroundings { progress: &silent, store: &(), peak_mb: &|| 0.0 };
-    build(rig, &head::build(&Identity::default()), &options, &around)
+    build(rig, &risorius_head::build(&Identity::default()), &options, &around)
         .map_err(|error| println!("no face of {nodes} nodes: {error}"))
         .ok()
 }

@@ -1,6 +1,6 @@
 //! Why anatomy could not be found or carried.
 
-use risorius_mesh::Cancelled;
+use risorius_base::Cancelled;
 
 /// What is at fault, and what to do.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -26,12 +26,6 @@ pub enum AnatomyError {
         found: usize,
         /// How many there must be.
         needed: usize,
-    },
-    /// A landmark file that cannot be used.
-    #[error("the landmark file has {} problems:\n- {}", problems.len(), problems.join("\n- "))]
-    LandmarkFile {
-        /// Every problem, with advice.
-        problems: Vec<String>,
     },
     /// A bone given by the user that cannot belong to this head.
     #[error("the given {bone} does not fit the head: {reason}; {advice}")]

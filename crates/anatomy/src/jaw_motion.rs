@@ -6,15 +6,17 @@
 //! after the jaw are believed, and others whose chin moves far and nearly as the joint would. The jaw does not close
 //! beyond closed. Shapes that do not move the jaw give exactly the identity.
 
-use crate::bones::JawJoint;
 use crate::find::FoundLandmark;
-use crate::meters;
 use crate::motions;
 use crate::note::Note;
 use crate::pieces::{PieceKind, Pieces};
 use glam::{DMat3, DVec3};
-use risorius_mesh::Rigid;
-use risorius_rig::{Rig, names};
+use risorius_base::Rigid;
+use risorius_head::bones::JawJoint;
+use risorius_mesh::query::fit::fit_rigid;
+use risorius_rig::Rig;
+use risorius_rig::classify::names;
+use risorius_rig::meters;
 
 /// Displacements below this are rounding, not motion (meters).
 const STILL: f64 = 2e-5;
@@ -81,7 +83,7 @@ fn of_vertices(rig: &Rig, pieces: &Pieces, vertices: &[u32]) -> Motions {
             continue;
         }
         let posed: Vec<DVec3> = rest.iter().zip(vertices).map(|(p, &v)| *p + moved[v as usize]).collect();
-        let motion = Rigid::fit(&rest, &posed, &[]);
+        let motion = fit_rigid(&rest, &posed, &[]);
         found.residuals.push(miss(&motion, &rest, &posed));
         found.motions.push(motion);
     }

@@ -1,12 +1,12 @@
 //! The shapes that landmarks are found by, under whatever names a rig has them.
 //!
-//! Each is asked for by its ARKit name. Spellings are read by [`risorius_rig::names`]; where a rig has no such shape,
+//! Each is asked for by its ARKit name. Spellings are read by [`risorius_rig::classify::names`]; where a rig has no such shape,
 //! other usual names are tried (`mouthOpen` for `jawOpen`, `blink` for both eyes), a shape without sides serves each
 //! side, and two halves serve for a whole. In-betweens and combinations are not looked at.
 
-use crate::meters;
 use glam::DVec3;
-use risorius_rig::names::{self, Key, Side};
+use risorius_rig::classify::names::{self, Key, Side};
+use risorius_rig::meters;
 use risorius_rig::{Rig, Role};
 
 /// Other names for ARKit shapes, without sides; compared by base, so that case and separators do not matter.

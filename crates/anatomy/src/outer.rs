@@ -7,8 +7,8 @@
 use crate::find::flat;
 use glam::DVec3;
 use rayon::prelude::*;
-use risorius_mesh::components::components;
-use risorius_mesh::topology::Edges;
+use risorius_mesh::surface::components::components;
+use risorius_mesh::surface::topology::Edges;
 use risorius_mesh::{Bvh, Polygons};
 
 /// Rays that get this far have left the head (meters).

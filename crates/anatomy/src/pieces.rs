@@ -1,20 +1,20 @@
 //! Which vertices of a rig are skin, eyes, teeth, gums, tongue, lashes, bones, and the rest.
 //!
 //! Names of parts, groups, materials and regions come first, then connected pieces and their geometry (see
-//! [`risorius_rig::face`]). The skin is the connected piece that holds most of what shapes move, with the mouth bag and
+//! [`risorius_rig::classify::surfaces`]). The skin is the connected piece that holds most of what shapes move, with the mouth bag and
 //! the eye sockets that hang on it. Teeth and gums are parted into upper and lower by what opens the jaw: the upper
 //! ones stay. What is neither (lashes, brow hair, tear film) is carried by the nearest skin vertex.
 //! Limits: teeth that are modeled into the skin are skin; several separate skins are one only if they touch.
 
-use crate::meters;
 use crate::motions::{Motion, motion};
 use crate::note::Note;
 use glam::DVec3;
 use risorius_mesh::Bvh;
 use risorius_rig::Rig;
-use risorius_rig::face::{self, Surfaces};
-use risorius_rig::kinds::{Kind, words};
-use risorius_rig::names::{self, Side};
+use risorius_rig::classify::kinds::{Kind, words};
+use risorius_rig::classify::names::{self, Side};
+use risorius_rig::classify::surfaces::{self, Surfaces};
+use risorius_rig::meters;
 
 /// What a vertex belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -85,7 +85,7 @@ impl Pieces {
 /// Takes `rig` apart.
 pub fn pieces(rig: &Rig) -> Pieces {
     let positions = meters::neutral(rig);
-    let surfaces = face::surfaces(rig);
+    let surfaces = surfaces::surfaces(rig);
     let main = main_skin(&surfaces, rig.n_vertices());
     let bones = bone_kinds(rig, &surfaces, main);
     let mut kinds = vec![PieceKind::Other; rig.n_vertices()];

@@ -7,12 +7,12 @@
 
 use crate::carry::Anatomy;
 use crate::pieces::Pieces;
-use crate::skin;
 use crate::warp::Warp;
 use rayon::prelude::*;
+use risorius_head::skin;
 use risorius_mesh::{Bvh, Surface};
 use risorius_rig::Rig;
-use risorius_rig::pins::region_vertices;
+use risorius_rig::lookup::region_vertices;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 

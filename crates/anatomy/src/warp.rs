@@ -118,7 +118,7 @@ fn solve(centers: &[DVec3], wanted: &[DVec3], softness: &[f64]) -> Option<(Vec<D
 mod tests {
     use super::*;
     use glam::DQuat;
-    use risorius_mesh::Rigid;
+    use risorius_base::Rigid;
 
     fn cloud(n: usize) -> Vec<DVec3> {
         let at = |i: usize, k: f64| (i as f64 * k).sin() * 0.1;

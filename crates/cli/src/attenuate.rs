@@ -9,13 +9,14 @@ use crate::rig_args::{
 use crate::session::{Failure, Report, Session};
 use crate::takes::{Frames, write_frames};
 use clap::Args;
+use risorius_attenuate::clip::{ClipOptions, FrameReport, attenuate_clip};
+use risorius_attenuate::gram::RigGram;
+use risorius_attenuate::pins::PinSet;
+use risorius_attenuate::pose::{AttenuateOptions, Attenuated, Motion, PoseAttenuation};
+use risorius_attenuate::selection::Selection;
+use risorius_io::formats::{clip_csv, clip_json};
 use risorius_io::output::write_whole;
-use risorius_io::{clip_csv, clip_json, weights_json};
-use risorius_rig::attenuate::{AttenuateOptions, Attenuated, Motion, PoseAttenuation};
-use risorius_rig::attenuate_clip::{ClipOptions, FrameReport, attenuate_clip};
-use risorius_rig::gram::RigGram;
-use risorius_rig::pins::PinSet;
-use risorius_rig::selection::Selection;
+use risorius_io::specs::weights;
 use risorius_rig::{Clip, Evaluator, Rig};
 use risorius_view::{Colormap, DrawOptions, FaceLook, ScalarField, Series, draw, lines, sheet};
 use serde_json::{Value, json};
@@ -131,7 +132,7 @@ fn run_pose(
     };
     if let Some(path) = &arguments.output {
         let named: Vec<(String, f32)> = slider_names(rig).into_iter().zip(result.weights.iter().copied()).collect();
-        write_whole(path, &weights_json::write(&named))?;
+        write_whole(path, &weights::write(&named))?;
     }
     if let Some((path, png)) = picture {
         write_whole(path, &png)?;

@@ -9,15 +9,15 @@ use crate::rig_args::RigArgs;
 use crate::session::{Failure, Report, Session, peak_mb};
 use clap::Args;
 use risorius_anatomy::carry::Supplied;
-use risorius_anatomy::find::given::{self, Given};
-use risorius_anatomy::head::{self, Head, Identity};
-use risorius_anatomy::meters::Meters;
+use risorius_anatomy::find::Given;
+use risorius_base::progress::tick;
 use risorius_flesh::{BuildError, BuildOptions, BuildReport, Face, Surroundings};
-use risorius_io::face::{self, ShapeCache};
+use risorius_head::person::{Head, Identity};
+use risorius_io::native::face::{self, ShapeCache};
 use risorius_io::open::{OpenOptions, open_rig, read_file};
 use risorius_io::output::write_whole;
+use risorius_io::specs::landmarks;
 use risorius_mesh::Surface;
-use risorius_mesh::progress::tick;
 use risorius_rig::Rig;
 use risorius_view::face_pictures;
 use serde_json::json;
@@ -75,7 +75,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     let rig = &file.rig;
     let options = options(arguments, rig, session)?;
     tick(&session.progress(), "built-in head", 0.0)?;
-    let head = head::build(&Identity::default());
+    let head = risorius_head::build(&Identity::default());
     let built = build(rig, &head, &options, &arguments.output, session)?;
     let pictures = match &arguments.pictures {
         Some(folder) => draw(&built, folder, session)?,
@@ -100,7 +100,7 @@ fn options(arguments: &Arguments, rig: &Rig, session: &Session) -> Result<BuildO
         teeth_lower: bone(&arguments.teeth_lower)?,
     };
     options.given = match &arguments.landmarks {
-        Some(path) => given::read(&read_file(path)?, rig)
+        Some(path) => landmarks::read(&read_file(path)?, rig)
             .map_err(|problem| Failure::could_not(format!("{}: {problem}", path.display())))?,
         None => Given::default(),
     };
@@ -111,8 +111,7 @@ fn options(arguments: &Arguments, rig: &Rig, session: &Session) -> Result<BuildO
 /// A surface in the rig's own unit and axes, in meters.
 fn bone(path: &Path, rig: &Rig, session: &Session) -> Result<Surface, Failure> {
     let given = open_rig(path, &OpenOptions::default(), &session.progress()).map_err(in_file(path))?.rig;
-    let meters = Meters::of(&rig.space);
-    let positions = given.neutral.iter().map(|&p| meters.from_file(p)).collect();
+    let positions = given.neutral.iter().map(|&p| rig.space.to_si(p)).collect();
     Ok(Surface { positions, triangles: given.triangles() })
 }
 

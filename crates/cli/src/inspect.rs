@@ -5,11 +5,11 @@ use crate::inspect_face;
 use crate::rig_args::{AboutRig, mapping_to_json, mapping_to_text};
 use crate::session::{Failure, Report, Session};
 use clap::Args;
-use risorius_io::clip_csv::{ClipContent, ClipOptions};
+use risorius_io::formats::clip_csv::{ClipContent, ClipOptions};
 use risorius_io::open::{self, RigFile};
-use risorius_io::{sidecar, weights_json};
+use risorius_io::specs::{sidecar, weights};
 use risorius_rig::check::{CheckOptions, RigReport, Severity, check_rig};
-use risorius_rig::names::arkit_index;
+use risorius_rig::classify::names::arkit_index;
 use risorius_rig::{Clip, HeadMotion, Rig, Role, Take};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -67,7 +67,7 @@ fn inspect_recording(path: &Path, session: &Session) -> Result<Report, Failure> 
 /// Small JSON files that are no recording: weights, pins, a rig's sidecar.
 fn settings_report(path: &Path) -> Option<Report> {
     let bytes = open::read_file(path).ok().filter(|_| extension(path) == "json")?;
-    let (kind, what, count) = if let Ok(weights) = weights_json::read(&bytes) {
+    let (kind, what, count) = if let Ok(weights) = weights::read(&bytes) {
         ("weights", "sliders", weights.len())
     } else if let Ok(pins) = open::read_pins(&bytes) {
         ("pins", "entries", pins.len())
@@ -137,7 +137,7 @@ fn rig_json(path: &Path, file: &RigFile, report: &RigReport) -> Value {
             "role": role(&s.role),
             "moved_vertices": s.deltas.vertices.len(),
             "max_motion_mm": rig.space.millimeters(s.deltas.max_length().into()),
-            "arkit": arkit_index(&s.name).map(|i| risorius_rig::names::ARKIT[i]),
+            "arkit": arkit_index(&s.name).map(|i| risorius_rig::classify::names::ARKIT[i]),
         })).collect::<Vec<_>>(),
         "arkit_matched": n_arkit(rig),
         "regions": rig.regions.iter().map(|(n, v)| (n.clone(), v.len().into())).collect::<serde_json::Map<_, _>>(),

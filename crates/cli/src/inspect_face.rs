@@ -4,11 +4,12 @@
 
 use crate::files::in_file;
 use crate::session::Failure;
-use risorius_anatomy::JawJoint;
+use risorius_base::Rigid;
 use risorius_flesh::{BuildReport, Face, Flesh};
-use risorius_io::face::{self, BOUND_NAMES, FaceFile, PIECE_KINDS};
-use risorius_mesh::quality::Quality;
-use risorius_mesh::{Edges, Polygons, Rigid, Surface};
+use risorius_head::JawJoint;
+use risorius_io::native::face::{self, BOUND_NAMES, FaceFile, PIECE_KINDS};
+use risorius_mesh::tet::quality::Quality;
+use risorius_mesh::{Edges, Polygons, Surface};
 use serde_json::{Value, json};
 use std::path::Path;
 

@@ -3,9 +3,9 @@
 use crate::files::{extension, in_file};
 use crate::session::{Failure, Session};
 use risorius_flesh::SkinPainting;
-use risorius_io::mask::{self, Mask, brightness};
+use risorius_io::formats::mask::{self, Mask, brightness};
 use risorius_io::open::{OpenOptions, open_rig, read_file};
-use risorius_rig::pins::find_shape;
+use risorius_rig::lookup::find_shape;
 use risorius_rig::{Part, Rig};
 use std::path::Path;
 

@@ -10,7 +10,6 @@ use crate::session::{Failure, Report, Session};
 use crate::takes::{CACHES, FRAMES, expect_room, write_vertices};
 use clap::{Args, ValueEnum};
 use glam::{DMat3, Vec3};
-use risorius_flesh::skin::meters_from_file;
 use risorius_io::output::write_whole;
 use risorius_perform::{EnrichOptions, Frame, FrameReport, HeadPath, Performance, enrich_from, frame_keys};
 use risorius_rig::{HeadMotion, Rig};
@@ -91,7 +90,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     expect_ending(output, &FRAMES, "a take")?;
     arguments.report.as_deref().map(|r| expect_ending(r, &["json"], "a report")).transpose()?;
     let (face, fingerprint) =
-        risorius_io::face::open_with_fingerprint(&arguments.face).map_err(in_file(&arguments.face))?;
+        risorius_io::native::face::open_with_fingerprint(&arguments.face).map_err(in_file(&arguments.face))?;
     let mut content = arguments.clip_args.open(&arguments.clip, session)?;
     let clip = &content.clip;
     let (weights, map) = clip.bind(&face.rig)?;
@@ -219,7 +218,7 @@ fn write(
 
 /// Where the head puts vertices of the rig, in file units, as a GLB that moves the head would show them.
 fn moved(rig: &Rig, vertices: &[[f32; 3]], head: &HeadMotion, time_secs: f64) -> Vec<[f32; 3]> {
-    let meters_from_file = meters_from_file(&rig.space);
+    let meters_from_file = rig.space.si_from_file();
     let file_from_meters = meters_from_file.inverse();
     let (position, turn) = head.sample(time_secs);
     let turn = file_from_meters * DMat3::from_quat(turn) * meters_from_file;

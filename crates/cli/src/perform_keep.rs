@@ -6,7 +6,7 @@
 
 use crate::session::Failure;
 use risorius_io::IoError;
-use risorius_io::take_folder::{Kept, TakeFolder};
+use risorius_io::native::take_folder::{Kept, TakeFolder};
 use risorius_perform::{Checkpoint, Frame, FrameKey, FrameReport, PerformError};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -175,7 +175,7 @@ impl Keeper {
     }
 
     /// Vertices of a frame that is done.
-    pub fn vertices(&self, index: usize) -> Result<risorius_mesh::Array<[f32; 3]>, Failure> {
+    pub fn vertices(&self, index: usize) -> Result<risorius_base::Array<[f32; 3]>, Failure> {
         match self.folder.frame(index) {
             Kept::Whole(kept) if kept.key == self.keys[index] && kept.vertices.len() == self.n_vertices => {
                 Ok(kept.vertices)

@@ -7,9 +7,9 @@ use glam::DVec3;
 use risorius_anatomy::Regions;
 use risorius_flesh::Face;
 use risorius_io::open::read_file;
-use risorius_io::scene_json;
+use risorius_io::specs::scene;
 use risorius_perform::curve::Curve;
-use risorius_perform::scene::Factor;
+use risorius_perform::scene::model::Factor;
 use risorius_perform::{ContactMode, Scene};
 use std::path::{Path, PathBuf};
 
@@ -71,7 +71,7 @@ impl SceneArgs {
         let [stiffness, mass] = [("--stiffness", &self.stiffness), ("--mass", &self.mass)].map(parse_factors);
         let mut scene = match &self.scene {
             Some(path) => {
-                let spec = scene_json::read(&read_file(path)?).map_err(in_file(path))?;
+                let spec = scene::read(&read_file(path)?).map_err(in_file(path))?;
                 let folder = path.parent().unwrap_or(Path::new(""));
                 spec.resolve(folder, &region, notes, &session.progress()).map_err(in_file(path))?
             }

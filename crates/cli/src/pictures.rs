@@ -1,9 +1,9 @@
 //! Pieces of pictures that several verbs draw.
 
 use crate::session::Failure;
+use risorius_attenuate::interference::Interference;
+use risorius_attenuate::pins::PinSet;
 use risorius_rig::Rig;
-use risorius_rig::interference::Interference;
-use risorius_rig::pins::PinSet;
 use risorius_view::{Canvas, Marker, MatrixOptions, matrix};
 
 /// A red dot on every pinned vertex.

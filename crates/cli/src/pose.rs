@@ -5,11 +5,11 @@ use crate::rig_args::{RigArgs, mapping_to_json, mapping_to_text, weights, weight
 use crate::session::{Failure, Report, Session};
 use crate::takes::{CACHES, FRAMES, Frames, write_frames};
 use clap::{ArgGroup, Args};
-use risorius_io::clip_csv::ClipOptions;
-use risorius_io::gltf::{GlbOptions, write_glb};
+use risorius_io::formats::clip_csv::ClipOptions;
+use risorius_io::formats::gltf::{GlbOptions, write_glb};
+use risorius_io::formats::{obj, ply};
 use risorius_io::open::{open_clip, open_head};
 use risorius_io::output::write_whole;
-use risorius_io::{obj, ply};
 use risorius_rig::{Evaluator, HeadMotion, Rig, Shape};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ pub struct ClipArgs {
     #[arg(long)]
     pub joint: Option<String>,
     /// Unit of head positions in a BVH or in head_tx.. columns: m, cm, ... or a number of meters.
-    #[arg(long, value_parser = risorius_rig::model::parse_unit, allow_negative_numbers = true)]
+    #[arg(long, value_parser = risorius_base::space::parse_unit, allow_negative_numbers = true)]
     pub head_unit: Option<f64>,
 }
 
@@ -71,7 +71,7 @@ impl ClipArgs {
     }
 
     /// Reads a clip, with head motion from its own file if given, at the frame rate asked for.
-    pub fn open(&self, path: &Path, session: &Session) -> Result<risorius_io::clip_csv::ClipContent, Failure> {
+    pub fn open(&self, path: &Path, session: &Session) -> Result<risorius_io::formats::clip_csv::ClipContent, Failure> {
         let mut content = open_clip(path, &self.options(), &session.progress()).map_err(in_file(path))?;
         if let Some(head) = &self.head {
             content.clip.head = Some(self.open_head(head, session)?);

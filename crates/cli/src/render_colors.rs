@@ -4,7 +4,7 @@ use crate::pictures::distances_mm;
 use crate::session::Failure;
 use risorius_io::open::read_file;
 use risorius_rig::Rig;
-use risorius_rig::pins::{find_shape, region_vertices};
+use risorius_rig::lookup::{find_shape, region_vertices};
 use risorius_view::{Colormap, ScalarField};
 use std::path::Path;
 

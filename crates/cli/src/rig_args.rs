@@ -3,12 +3,14 @@
 use crate::files::{extension, in_file};
 use crate::session::{Failure, Session};
 use clap::Args;
+use risorius_attenuate::pins::PinSet;
+use risorius_base::Axis;
+use risorius_base::space::parse_unit;
 use risorius_io::open::{OpenOptions, RigFile, open_rig, read_file, read_pins};
-use risorius_io::weights_json;
-use risorius_rig::model::parse_unit;
-use risorius_rig::names::{NameMap, find, match_names};
-use risorius_rig::pins::{PinSet, unknown};
-use risorius_rig::{Axis, Rig, Role};
+use risorius_io::specs::weights;
+use risorius_rig::classify::names::{NameMap, find, match_names};
+use risorius_rig::lookup::unknown;
+use risorius_rig::{Rig, Role};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -103,7 +105,7 @@ fn named_weights(given: &str) -> Result<Vec<(String, f32)>, Failure> {
         return Ok(Vec::new());
     }
     if given.trim_start().starts_with('{') {
-        return Ok(weights_json::read(given.as_bytes())?);
+        return Ok(weights::read(given.as_bytes())?);
     }
     let path = Path::new(given);
     if path.exists() || !given.contains('=') {
@@ -132,7 +134,7 @@ fn weights_file(path: &Path) -> Result<Vec<(String, f32)>, Failure> {
     if matches!(extension(path).as_str(), "csv" | "tsv" | "txt" | "glb" | "gltf" | "fbx") {
         return Err(Failure::wrong_call(format!("{shown}: weights are JSON; a recording is given by --clip")));
     }
-    weights_json::read(&read_file(path)?).map_err(in_file(path))
+    weights::read(&read_file(path)?).map_err(in_file(path))
 }
 
 /// Pins from a JSON file or inline JSON, found in `rig`; all problems are told.

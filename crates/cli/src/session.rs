@@ -1,6 +1,6 @@
 //! What all verbs share: reports, failures with their exit code, progress that Ctrl-C cancels.
 
-use risorius_mesh::Flow;
+use risorius_base::Flow;
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::sync::Mutex;

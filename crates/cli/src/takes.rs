@@ -2,11 +2,13 @@
 
 use crate::files::{expect_ending, extension};
 use crate::session::{Failure, Session};
-use risorius_io::gltf::{GlbOptions, MAX_TAKE_FRAMES, TakeOptions, WeightTrack, write_glb, write_take_glb};
+use risorius_base::progress::tick;
+use risorius_io::formats::gltf::{GlbOptions, MAX_TAKE_FRAMES, TakeOptions, WeightTrack, write_glb, write_take_glb};
+use risorius_io::formats::mdd::MddWriter;
+use risorius_io::formats::npz::NpzWriter;
+use risorius_io::formats::pc2::Pc2Writer;
 use risorius_io::output::{WholeFile, write_whole};
 use risorius_io::take_out::{TakeHeader, TakeWriter};
-use risorius_io::{mdd::MddWriter, npz::NpzWriter, pc2::Pc2Writer};
-use risorius_mesh::progress::tick;
 use risorius_rig::{Evaluator, HeadMotion, Part, Rig, Take};
 use std::io::{Seek, Write};
 use std::path::Path;

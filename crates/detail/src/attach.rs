@@ -12,8 +12,10 @@ use crate::markers::Settled;
 use crate::{DetailError, FeatureGraph, Mesh, Shell, ShellOptions};
 use glam::{DVec3, Vec3, Vec3A};
 use rayon::prelude::*;
-use risorius_mesh::progress::Progress;
-use risorius_mesh::{Array, Bvh, EdgeGraph, Nearest, Rigid, Similarity, components};
+use risorius_base::progress::Progress;
+use risorius_base::{Array, Rigid};
+use risorius_mesh::surface::components;
+use risorius_mesh::{Bvh, EdgeGraph, Nearest, Similarity};
 
 /// Flesh is thin below this part of the distance between markers.
 const THIN: f64 = 0.5;

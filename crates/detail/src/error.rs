@@ -113,5 +113,5 @@ pub enum DetailError {
     Stiff,
     /// The user stopped it.
     #[error(transparent)]
-    Cancelled(#[from] risorius_mesh::progress::Cancelled),
+    Cancelled(#[from] risorius_base::progress::Cancelled),
 }

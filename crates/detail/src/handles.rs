@@ -21,7 +21,7 @@ pub fn choose(mesh: &Mesh, motion: &[f32], count: usize) -> Result<Vec<u32>, Det
         Some(&m) if most > 0.0 && m.is_finite() => f64::from(m / most),
         _ => 0.0,
     };
-    let connected = risorius_mesh::components::of_triangles(mesh.n_vertices(), &mesh.triangles);
+    let connected = risorius_mesh::surface::components::of_triangles(mesh.n_vertices(), &mesh.triangles);
     let large = |v: u32| 10 * connected.sizes[connected.of_vertex[v as usize] as usize] as usize >= mesh.n_vertices();
     let length = |a: u32, b: u32| mesh.at(a).distance(mesh.at(b)) * (1.0 + DENSER * 0.5 * (moved(a) + moved(b)));
     let graph = EdgeGraph::prepare(mesh.n_vertices(), &mesh.triangles, length);

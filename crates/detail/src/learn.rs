@@ -14,8 +14,9 @@ use crate::pose_space::{Influence, Model, Solver, convex, whole_distance};
 use crate::{DetailError, FeatureGraph, Mesh, Shell, ShellOptions};
 use glam::{DVec3, Vec3, Vec3A};
 use rayon::prelude::*;
-use risorius_mesh::progress::{Progress, tick};
-use risorius_mesh::{Array, Rigid};
+use risorius_base::progress::{Progress, tick};
+use risorius_base::{Array, Rigid};
+use risorius_mesh::query::fit::fit_rigid;
 
 /// Vertices on which a basis is chosen, at most.
 const SAMPLED: usize = 2000;
@@ -131,7 +132,7 @@ impl Laid {
             let mean = |points: &[DVec3]| points.iter().sum::<DVec3>() / points.len().max(1) as f64;
             Rigid { translation: mean(handles) - mean(rest), ..Rigid::IDENTITY }
         } else {
-            Rigid::fit(rest, handles, &vec![1.0; rest.len()])
+            fit_rigid(rest, handles, &vec![1.0; rest.len()])
         };
         let back = carried.inverse();
         Self { carried, handles: handles.iter().map(|&p| back.apply(p)).collect(), strains: features.strains(handles) }

@@ -6,7 +6,8 @@
 
 use crate::DetailError;
 use glam::DVec3;
-use risorius_mesh::Rigid;
+use risorius_base::Rigid;
+use risorius_mesh::query::fit::fit_rigid;
 
 /// Markers over time.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -79,7 +80,7 @@ impl MarkerTake {
             let pairs: Vec<(DVec3, DVec3, f64)> = both.filter_map(|((a, b), &w)| Some(((*a)?, (*b)?, w))).collect();
             if pairs.len() >= 3 {
                 let [from, to] = [pairs.iter().map(|p| p.0).collect(), pairs.iter().map(|p| p.1).collect::<Vec<_>>()];
-                last = Rigid::fit(&from, &to, &pairs.iter().map(|p| p.2).collect::<Vec<_>>());
+                last = fit_rigid(&from, &to, &pairs.iter().map(|p| p.2).collect::<Vec<_>>());
             }
             last
         };

@@ -16,7 +16,7 @@
 use crate::{FeatureGraph, Mesh};
 use glam::Vec3;
 use rayon::prelude::*;
-use risorius_mesh::Array;
+use risorius_base::Array;
 
 /// Gauges that act on a vertex, at most.
 pub const MAX_GAUGES: usize = 16;

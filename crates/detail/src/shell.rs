@@ -22,9 +22,10 @@ use crate::laplacian::Triangles;
 use crate::{DetailError, Mesh};
 use glam::DVec3;
 use rayon::prelude::*;
+use risorius_base::Array;
+use risorius_base::progress::{Progress, tick};
 use risorius_linalg::{Cholesky, Matrix, SparseCholesky};
-use risorius_mesh::progress::{Progress, tick};
-use risorius_mesh::{Array, Bvh};
+use risorius_mesh::Bvh;
 
 /// Right-hand sides that are solved together.
 const TOGETHER: usize = 8;
@@ -145,7 +146,7 @@ struct Piece {
 
 impl Driven {
     fn prepare(mesh: &Mesh, handles: &[u32]) -> Self {
-        let connected = risorius_mesh::components::of_triangles(mesh.n_vertices(), &mesh.triangles);
+        let connected = risorius_mesh::surface::components::of_triangles(mesh.n_vertices(), &mesh.triangles);
         let mut number = vec![NOWHERE; connected.sizes.len()];
         let mut list: Vec<Piece> = Vec::new();
         let mut seen = std::collections::BTreeSet::new();
@@ -295,7 +296,7 @@ fn follow(mesh: &Mesh, piece_of: &[u32], basis: &mut [Vec<f32>]) {
     if piece_of.iter().all(|&p| p != NOWHERE) {
         return;
     }
-    let connected = risorius_mesh::components::of_triangles(mesh.n_vertices(), &mesh.triangles);
+    let connected = risorius_mesh::surface::components::of_triangles(mesh.n_vertices(), &mesh.triangles);
     let kept: Vec<[u32; 3]> = mesh.triangles.iter().filter(|t| piece_of[t[0] as usize] != NOWHERE).copied().collect();
     let tree = Bvh::build(&mesh.positions, &kept);
     let mut members: Vec<Vec<u32>> = vec![Vec::new(); connected.sizes.len()];

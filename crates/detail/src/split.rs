@@ -13,7 +13,7 @@ use crate::laplacian::Triangles;
 use crate::{Detail, DetailError};
 use glam::Vec3A;
 use rayon::prelude::*;
-use risorius_mesh::progress::{Progress, tick};
+use risorius_base::progress::{Progress, tick};
 
 impl Detail {
     /// The same detail without what is coarser than `length`, in the mesh's unit.

@@ -32,7 +32,7 @@ pub struct Refined {
 impl Refined {
     /// Of the largest piece of a mesh, the triangles with the largest z, as many as make about `size` vertices in the end.
     pub fn front_of(coarse: &Mesh, size: usize) -> Self {
-        let connected = risorius_mesh::components::of_triangles(coarse.n_vertices(), &coarse.triangles);
+        let connected = risorius_mesh::surface::components::of_triangles(coarse.n_vertices(), &coarse.triangles);
         let largest = (0..connected.sizes.len()).max_by_key(|&c| connected.sizes[c]).unwrap_or(0) as u32;
         let is_skin = |t: &&[u32; 3]| connected.of_vertex[t[0] as usize] == largest;
         let mut skin: Vec<[u32; 3]> = coarse.triangles.iter().filter(is_skin).copied().collect();

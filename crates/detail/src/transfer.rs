@@ -15,8 +15,10 @@ use crate::pose_space::{Influence, MAX_GAUGES};
 use crate::{Detail, DetailError, FeatureGraph, Mesh, Shell, ShellOptions};
 use glam::{DVec3, Vec3, Vec3A};
 use rayon::prelude::*;
-use risorius_mesh::progress::{Progress, tick};
-use risorius_mesh::{Array, Bvh, Similarity, components};
+use risorius_base::Array;
+use risorius_base::progress::{Progress, tick};
+use risorius_mesh::surface::components;
+use risorius_mesh::{Bvh, Similarity};
 
 /// Surfaces face the same way when the cosine of their normals is above this.
 const SAME_WAY: f32 = 0.35;

@@ -13,10 +13,10 @@
 
 use crate::thin::ThinSkin;
 use glam::DVec3;
-use risorius_anatomy::JawJoint;
+use risorius_head::JawJoint;
 use risorius_mesh::Bvh;
-use risorius_mesh::domain::{Domain, Hits};
-use risorius_mesh::solid::{Shell, hits_of};
+use risorius_mesh::tet::domain::{Domain, Hits};
+use risorius_mesh::tet::solid::{Shell, hits_of};
 
 /// What a boundary node of the volume lies on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,7 +2,7 @@
 
 use crate::domain::Bound;
 use glam::DVec3;
-use risorius_mesh::Array;
+use risorius_base::Array;
 use risorius_mesh::TetMesh;
 
 /// The tet volume between skin and bones, in meters, +Y up, +Z front, in the rig's neutral.

@@ -14,12 +14,13 @@ use crate::domain::Bound;
 use crate::rest::LEAST_J;
 use crate::volume::{Parts, Pose, SkinPoint};
 use glam::DVec3;
-use risorius_mesh::progress::Progress;
-use risorius_mesh::solid::Shell;
-use risorius_mesh::tets::edge_matrix;
-use risorius_mesh::{Bvh, Rigid, Surface, TetMesh};
+use risorius_base::Rigid;
+use risorius_base::progress::Progress;
+use risorius_mesh::tet::solid::Shell;
+use risorius_mesh::tet::tet_mesh::edge_matrix;
+use risorius_mesh::{Bvh, Surface, TetMesh};
 use risorius_solve::diffuse::Harmonic;
-use risorius_solve::quasi::settle;
+use risorius_solve::minimize::quasi::settle;
 use risorius_solve::untangle::{UntangleOptions, untangle};
 use risorius_solve::{Barrier, Energy, Options, Problem, SolveError, Spring, Springs, System, Tissue, TissueRest};
 

@@ -9,9 +9,9 @@ use crate::domain::Bound;
 use crate::flesh::{MaterialShape, Materials, VolumeShape};
 use glam::DVec3;
 use rayon::prelude::*;
-use risorius_anatomy::Muscle;
-use risorius_mesh::tets::edge_matrix;
+use risorius_mesh::tet::tet_mesh::edge_matrix;
 use risorius_mesh::{Bvh, TetMesh};
+use risorius_muscle::Muscle;
 use risorius_solve::SolveError;
 use risorius_solve::diffuse::Diffusion;
 

@@ -10,11 +10,11 @@ use crate::follow::{Followed, Follower};
 use crate::slits::Slits;
 use crate::volume::{Parts, Pose};
 use glam::DVec3;
-use risorius_mesh::embed::TetTree;
-use risorius_mesh::improve::{ImproveOptions, outward_normals, smooth};
-use risorius_mesh::progress::Progress;
-use risorius_mesh::solid::Shell;
-use risorius_mesh::tets::edge_matrix;
+use risorius_base::progress::Progress;
+use risorius_mesh::tet::embed::TetTree;
+use risorius_mesh::tet::improve::{ImproveOptions, outward_normals, smooth};
+use risorius_mesh::tet::solid::Shell;
+use risorius_mesh::tet::tet_mesh::edge_matrix;
 use risorius_mesh::{Surface, TetMesh};
 use risorius_solve::SolveError;
 
@@ -91,7 +91,7 @@ fn draw_inwards(mesh: &mut TetMesh, bounds: &[Bound], tets: &[u32], volumes: &[f
     nodes.sort_unstable();
     nodes.dedup();
     nodes.retain(|&v| bounds[v as usize] == Bound::Skin);
-    let around = risorius_mesh::tets::tets_of_nodes(mesh.nodes.len(), &mesh.tets);
+    let around = risorius_mesh::tet::tet_mesh::tets_of_nodes(mesh.nodes.len(), &mesh.tets);
     for v in nodes {
         let before = mesh.nodes[v as usize];
         mesh.nodes[v as usize] = before - normals[v as usize] * INSET;

@@ -7,7 +7,7 @@
 use crate::flesh::Flesh;
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
-use risorius_mesh::tets::edge_matrix;
+use risorius_mesh::tet::tet_mesh::edge_matrix;
 use risorius_solve::untangle::{UntangleOptions, untangle};
 use risorius_solve::{SolveError, TissueRest};
 

@@ -9,9 +9,9 @@
 //! Triangles are turned outwards when the artist's surface is inside out as a whole.
 
 use glam::{DMat3, DVec3, Vec3};
-use risorius_mesh::topology::boundary_loops;
+use risorius_mesh::surface::topology::boundary_loops;
 use risorius_mesh::{Edges, Polygons};
-use risorius_rig::{Rig, Space};
+use risorius_rig::Rig;
 
 /// How far a tunnel leads back from open lips, in meters: past the teeth, short of the throat.
 const TUNNEL_DEPTH: f64 = 0.035;
@@ -43,11 +43,6 @@ struct TunnelVertex {
     offset: DVec3,
 }
 
-/// File coordinates to meters, +Y up, +Z front.
-pub fn meters_from_file(space: &Space) -> DMat3 {
-    space.si_axes_from_file() * space.meters_per_unit
-}
-
 impl Skin {
     /// The skin made of the rig vertices `vertices` (ascending) and the faces between them. `mouth` is the middle of the
     /// closed mouth and its breadth in meters, where known.
@@ -65,7 +60,7 @@ impl Skin {
             triangles,
             was_inside_out: false,
             n_tunnels: 0,
-            axes: meters_from_file(&rig.space),
+            axes: rig.space.si_from_file(),
             tunnel: Vec::new(),
         };
         let neutral = skin.positions(&rig.neutral);

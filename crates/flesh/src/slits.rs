@@ -7,7 +7,7 @@
 
 use glam::DVec3;
 use rayon::prelude::*;
-use risorius_mesh::bvh::Aabb;
+use risorius_mesh::query::bvh::Aabb;
 use risorius_mesh::{Bvh, Edges, Polygons, Surface, within};
 use risorius_rig::{Evaluator, Rig};
 use std::cmp::Reverse;

@@ -5,7 +5,7 @@
 //! share of the air there, in the neutral and in the pose that is meshed, so that what is apart stays apart.
 
 use glam::DVec3;
-use risorius_mesh::solid::Shell;
+use risorius_mesh::tet::solid::Shell;
 use risorius_mesh::{Bvh, Surface};
 
 /// The volume never reaches farther beyond the skin, in meters.

@@ -8,11 +8,12 @@ use crate::domain::{Back, Bound, FleshDomain, Sizes};
 use crate::skin::Skin;
 use crate::thin::ThinSkin;
 use glam::DVec3;
-use risorius_anatomy::Bones;
-use risorius_mesh::progress::Progress;
-use risorius_mesh::solid::Shell;
-use risorius_mesh::stuffing::{Meshed, TetError, TetOptions, tetrahedralize};
-use risorius_mesh::{Bvh, Rigid, Surface, TetMesh};
+use risorius_base::Rigid;
+use risorius_base::progress::Progress;
+use risorius_head::Bones;
+use risorius_mesh::tet::solid::Shell;
+use risorius_mesh::tet::stuffing::{Meshed, TetError, TetOptions, tetrahedralize};
+use risorius_mesh::{Bvh, Surface, TetMesh};
 use risorius_rig::{Evaluator, Rig};
 
 /// Skin that no shape moves farther than this needs no flesh of its own, in meters.

@@ -45,12 +45,20 @@ pub enum IoError {
         /// The most that is read.
         limit: u64,
     },
+    /// A file that people write has things wrong in several places.
+    #[error("{what} has {} problems:\n- {}", problems.len(), problems.join("\n- "))]
+    Problems {
+        /// The file, for people.
+        what: &'static str,
+        /// Every problem, with advice.
+        problems: Vec<String>,
+    },
     /// A clip or head motion that makes no sense.
     #[error(transparent)]
     Clip(#[from] risorius_rig::clip::ClipError),
     /// The caller cancelled.
     #[error(transparent)]
-    Cancelled(#[from] risorius_mesh::Cancelled),
+    Cancelled(#[from] risorius_base::Cancelled),
 }
 
 impl IoError {

@@ -2,21 +2,23 @@
 //!
 //! The ending of the name decides the format (a folder is a folder of OBJs; a face is known by what is in it, too). A
 //! rig's sidecar is found beside it: `face.glb` looks for `face.rig.json`, a folder for `rig.json` inside. What the
-//! file does not say of unit and axes is guessed ([`risorius_rig::space`]); the sidecar and the caller come first.
+//! file does not say of unit and axes is guessed ([`risorius_rig::classify::space`]); the sidecar and the caller come first.
 
-use crate::clip_csv::{ClipContent, ClipOptions};
-use crate::gltf::{GltfContent, NamedClip, NodeTrack};
-use crate::sidecar::{self, RegionSpec, Sidecar};
+use crate::IoError;
+use crate::formats::clip_csv::{ClipContent, ClipOptions};
+use crate::formats::gltf::{GltfContent, NamedClip, NodeTrack};
+use crate::formats::{bvh, clip_csv, clip_json, fbx, gltf, head_csv, mdd, npz, obj, obj_folder, pc2, ply, stl};
+use crate::native::{detail, face};
+use crate::specs::sidecar::{self, RegionSpec, Sidecar};
+use crate::specs::weights::json_error;
 use crate::take_in::head_motion;
-use crate::weights_json::json_error;
-use crate::{
-    IoError, bvh, clip_csv, clip_json, detail_file, face, fbx, gltf, head_csv, mdd, npz, obj, obj_folder, pc2, ply, stl,
-};
-use risorius_mesh::Progress;
+use risorius_attenuate::pins::PinSpec;
+use risorius_base::Progress;
+use risorius_base::{Axis, Space};
 use risorius_rig::assemble::AssembleNotes;
-use risorius_rig::pins::{PinSpec, unknown};
-use risorius_rig::space::{SpaceGuess, guess_space};
-use risorius_rig::{Axis, Clip, HeadMotion, RawPart, RawRig, Rig, Role, Space, Take, assemble};
+use risorius_rig::classify::space::{SpaceGuess, guess_space};
+use risorius_rig::lookup::unknown;
+use risorius_rig::{Clip, HeadMotion, RawPart, RawRig, Rig, Role, Take, assemble};
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -112,7 +114,7 @@ fn open_built_rig(path: &Path, options: &OpenOptions, format: &'static str) -> R
         return Err(IoError::malformed(format, "options", problem));
     }
     let mut rig = match format {
-        "detail" => detail_file::open_rig(path)?,
+        "detail" => detail::open_rig(path)?,
         _ => face::open_rig(path)?,
     };
     if let Some(file) = &options.regions {
@@ -327,7 +329,7 @@ pub fn read_pins(bytes: &[u8]) -> Result<Vec<PinSpec>, IoError> {
     struct Wrapped {
         pins: Vec<PinSpec>,
     }
-    let bytes = crate::text::without_bom(bytes);
+    let bytes = crate::formats::text::without_bom(bytes);
     let starts_with_object = bytes.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'{');
     if starts_with_object {
         serde_json::from_slice::<Wrapped>(bytes).map(|w| w.pins)

@@ -1,17 +1,18 @@
 //! Takes of a known rig: frames from any file that holds them, on the rig's vertices.
 //!
 //! Point caches (.mdd, .pc2, .npz) have the file vertices of all parts, one part after another. A glTF has morph
-//! targets and their strengths over time: frames that were written as targets by [`crate::gltf::write_take_glb`], or
+//! targets and their strengths over time: frames that were written as targets by [`crate::formats::gltf::write_take_glb`], or
 //! shapes with a weight animation. Its frames are summed up when they are asked for, `rest + sum of strength * target`,
 //! because a small file may hold more frames than memory. Our writer appends vertices to a part where corners disagree;
 //! they are left out here, and a part that has more vertices than the rig's must rest where the rig does.
 
 use crate::IoError;
-use crate::gltf::{self, GltfContent, NodeTrack};
+use crate::formats::gltf::{self, GltfContent, NodeTrack};
 use crate::open::{beside, extension, open_take, read_file, read_parts};
 use glam::{DQuat, DVec3};
-use risorius_mesh::Progress;
-use risorius_rig::{Clip, Deltas, HeadMotion, RawPart, Rig, Space, Take};
+use risorius_base::Progress;
+use risorius_base::Space;
+use risorius_rig::{Clip, Deltas, HeadMotion, RawPart, Rig, Take};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! Clips and head motion: CSV, JSON and BVH.
 
 use glam::{DQuat, DVec3};
-use risorius_io::clip_csv::{self, ClipOptions};
-use risorius_io::{bvh, clip_json, head_csv};
+use risorius_io::formats::clip_csv::{self, ClipOptions};
+use risorius_io::formats::{bvh, clip_json, head_csv};
 use risorius_rig::{Clip, HeadMotion};
 
 fn read(text: &str) -> clip_csv::ClipContent {

@@ -7,13 +7,14 @@ mod counting;
 mod sample;
 
 use counting::{ALONE, NOW, PEAK, n_cases};
+use risorius_base::array::SharedBytes;
+use risorius_base::progress::silent;
 use risorius_detail::player::Stage;
 use risorius_detail::{Examples, LearnOptions, Player, learn};
-use risorius_io::detail_file::{self, DetailFile, Rest};
-use risorius_io::{IoError, face};
+use risorius_io::IoError;
+use risorius_io::native::detail::{self, DetailFile, Rest};
+use risorius_io::native::face;
 use risorius_mesh::Polygons;
-use risorius_mesh::array::SharedBytes;
-use risorius_mesh::progress::silent;
 use risorius_rig::{Part, Rig};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -143,7 +144,7 @@ fn detail() -> Vec<u8> {
     let detail = learn(mesh, &[0, 5, 14, 21, 30, 35], None, &examples, &LearnOptions::default(), &silent).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("good.detail");
-    detail_file::write(&DetailFile { rest, detail }, &path).unwrap();
+    detail::write(&DetailFile { rest, detail }, &path).unwrap();
     std::fs::read(path).unwrap()
 }
 
@@ -151,7 +152,7 @@ fn detail() -> Vec<u8> {
 fn thousands_of_damaged_details() {
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let good = detail();
-    assert!(detail_file::read(Arc::new(good.clone())).is_ok());
+    assert!(detail::read(Arc::new(good.clone())).is_ok());
     let is_refused = |case, read: Result<DetailFile, IoError>| match read {
         Err(error) => {
             assert!(error.to_string().len() < 600, "case {case}: {error}");
@@ -167,5 +168,5 @@ fn thousands_of_damaged_details() {
             false
         }
     };
-    damage(&good, detail_file::read, is_refused, 64);
+    damage(&good, detail::read, is_refused, 64);
 }

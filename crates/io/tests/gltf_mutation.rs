@@ -10,10 +10,10 @@ mod counting;
 mod synthetic;
 
 use counting::{ALONE, NOW, PEAK, n_cases};
+use risorius_base::progress::silent;
 use risorius_io::IoError;
-use risorius_io::gltf::{GlbOptions, WeightTrack, write_glb};
-use risorius_io::{fbx, gltf};
-use risorius_mesh::progress::silent;
+use risorius_io::formats::gltf::{GlbOptions, WeightTrack, write_glb};
+use risorius_io::formats::{fbx, gltf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 

@@ -6,13 +6,12 @@
 mod counting;
 
 use counting::{ALONE, NOW, PEAK, n_cases};
-use risorius_io::clip_csv::ClipOptions;
+use risorius_base::progress::silent;
+use risorius_io::formats::clip_csv::ClipOptions;
+use risorius_io::formats::{bvh, clip_csv, clip_json, head_csv, mdd, npz, obj, obj_folder, pc2, ply, stl};
+use risorius_io::specs::{sidecar, weights};
 use risorius_io::take_out::{TakeHeader, TakeWriter};
-use risorius_io::{
-    bvh, clip_csv, clip_json, head_csv, mdd, npz, obj, obj_folder, pc2, ply, sidecar, stl, weights_json,
-};
 use risorius_mesh::Polygons;
-use risorius_mesh::progress::silent;
 use std::io::Cursor;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -205,7 +204,7 @@ fn small_json() {
     let pins = br#"[{"vertices": [1, 2], "part": "skin", "axes": "xy", "times": [[0, 1.5]], "only": ["a"]},
                     {"near": [0.1, 2, 3], "within": {"y": [-0.5, 0.5]}}]"#;
     torture("pins", pins, risorius_io::open::read_pins);
-    torture("weights", br#"{"jawOpen": 0.6, "smile_L": 0.25, "smile_R": 1e-3}"#, weights_json::read);
+    torture("weights", br#"{"jawOpen": 0.6, "smile_L": 0.25, "smile_R": 1e-3}"#, weights::read);
     let sidecar_text = br#"{"inbetweens":[{"shape":"jawOpen50","slider":"jawOpen","at":0.5}],
         "combinations":[{"shape":"fix","sliders":["smile_L","jawOpen"],"rule":"lowest"}],"sliders":["brow50"],
         "limits":{"jawOpen":[0,1]},"ignore_names":false,"regions":{"lips":[1,2,3],

@@ -1,9 +1,9 @@
 //! OBJ, folders of OBJs, PLY and STL: what is read, what comes back, what is refused.
 
-use risorius_io::{obj, obj_folder, ply, stl};
+use risorius_base::progress::silent;
+use risorius_io::formats::{obj, obj_folder, ply, stl};
 use risorius_mesh::Polygons;
-use risorius_mesh::progress::silent;
-use risorius_rig::roles::RoleTable;
+use risorius_rig::classify::roles::RoleTable;
 use risorius_rig::{RawRig, Rig, assemble};
 
 const TWO_OBJECTS: &str = "\u{feff}# two parts\r

@@ -1,10 +1,11 @@
 //! Files that people made: facts about them that must be found. Skipped where RISORIUS_DATA is not set.
 
 use glam::{DQuat, DVec3};
-use risorius_io::clip_csv::{self, ClipOptions};
-use risorius_io::{bvh, head_csv, npz, obj, ply, sidecar};
-use risorius_mesh::progress::silent;
-use risorius_rig::roles::RoleTable;
+use risorius_base::progress::silent;
+use risorius_io::formats::clip_csv::{self, ClipOptions};
+use risorius_io::formats::{bvh, head_csv, npz, obj, ply};
+use risorius_io::specs::sidecar;
+use risorius_rig::classify::roles::RoleTable;
 use risorius_rig::{RawRig, assemble};
 use std::path::PathBuf;
 

@@ -1,7 +1,8 @@
 //! Weights and rig sidecars.
 
-use risorius_io::{sidecar, weights_json};
-use risorius_rig::{Axis, Rule};
+use risorius_base::Axis;
+use risorius_io::specs::{sidecar, weights};
+use risorius_rig::Rule;
 
 const FULL: &str = r#"{"inbetweens":[{"shape":"jawOpen50","slider":"jawOpen","at":0.5}],
  "combinations":[{"shape":"fix","sliders":["smile_L","jawOpen"],"rule":"lowest"},{"shape":"p","sliders":["a","b"]}],
@@ -73,10 +74,10 @@ fn huge_ranges_cost_nothing_until_the_mesh_is_known() {
 
 #[test]
 fn weights_are_read_and_written() {
-    let weights = weights_json::read(b"\xEF\xBB\xBF{\"jawOpen\": 0.6, \"smile\": -1}").unwrap();
+    let weights = weights::read(b"\xEF\xBB\xBF{\"jawOpen\": 0.6, \"smile\": -1}").unwrap();
     assert_eq!(weights, [("jawOpen".to_string(), 0.6), ("smile".to_string(), -1.0)]);
-    assert_eq!(weights_json::read(&weights_json::write(&weights)).unwrap(), weights);
-    assert!(String::from_utf8(weights_json::write(&weights)).unwrap().contains("0.6"));
+    assert_eq!(weights::read(&weights::write(&weights)).unwrap(), weights);
+    assert!(String::from_utf8(weights::write(&weights)).unwrap().contains("0.6"));
     for (text, expected) in [
         (&b"{\"a\":1,\"a\":2}"[..], "'a' stands twice"),
         (b"{\"a\":1e39}", "out of range"),
@@ -84,7 +85,7 @@ fn weights_are_read_and_written() {
         (b"[1]", "slider names"),
         (b"{\"a\":1", "line 1"),
     ] {
-        let error = weights_json::read(text).unwrap_err().to_string();
+        let error = weights::read(text).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
 }

@@ -1,7 +1,8 @@
 //! Point caches: written, read back, refused.
 
+use risorius_io::IoError;
+use risorius_io::formats::{mdd, npz, pc2};
 use risorius_io::take_out::{TakeHeader, TakeWriter};
-use risorius_io::{IoError, mdd, npz, pc2};
 use risorius_rig::Take;
 use std::io::Cursor;
 

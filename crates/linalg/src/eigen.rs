@@ -34,8 +34,8 @@ fn turn(n: usize, a: &mut [f64], vectors: &mut [f64], p: usize, q: usize) {
         return;
     }
     let theta = (a[q * n + q] - a[p * n + p]) / (2.0 * between);
-    let t = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());
-    let c = 1.0 / (t * t + 1.0).sqrt();
+    let t = theta.signum() / (theta.abs() + theta.hypot(1.0));
+    let c = 1.0 / t.hypot(1.0);
     let s = t * c;
     for k in 0..n {
         let (x, y) = (a[k * n + p], a[k * n + q]);

@@ -2,8 +2,8 @@
 
 use glam::{DVec3, Vec3};
 use risorius_mesh::Bvh;
-use risorius_mesh::bvh::{Aabb, bounds};
-use risorius_mesh::query::closest_on_triangle;
+use risorius_mesh::query::bvh::{Aabb, bounds};
+use risorius_mesh::query::closest::closest_on_triangle;
 use std::ops::ControlFlow;
 
 /// Numbers from -1 to 1, the same on every run.

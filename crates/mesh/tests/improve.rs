@@ -1,13 +1,13 @@
 //! The steps behind a tet mesh, each by its own laws: lattice, parting, collapsing, swapping, moving.
 
 use glam::{DVec3, UVec3};
-use risorius_mesh::clean::{drop_small_pieces, part_at_nodes};
-use risorius_mesh::collapse::collapse_short;
-use risorius_mesh::improve::{ImproveOptions, onto_boundary, peel, smooth};
-use risorius_mesh::lattice::Lattice;
-use risorius_mesh::octree::{Decision, Octree};
-use risorius_mesh::progress::silent;
-use risorius_mesh::swap::swap_poor;
+use risorius_base::progress::silent;
+use risorius_mesh::tet::clean::{drop_small_pieces, part_at_nodes};
+use risorius_mesh::tet::collapse::collapse_short;
+use risorius_mesh::tet::improve::{ImproveOptions, onto_boundary, peel, smooth};
+use risorius_mesh::tet::lattice::Lattice;
+use risorius_mesh::tet::octree::{Decision, Octree};
+use risorius_mesh::tet::swap::swap_poor;
 use risorius_mesh::{Domain, Meshed, Quality, TetMesh, TetOptions, TetProblem, check, tetrahedralize};
 
 /// A sheet with a bend and a hole, thinner than the size asked for.
@@ -131,7 +131,7 @@ fn flat_tets_are_peeled() {
     let nodes = nodes.map(DVec3::from).to_vec();
     let mut mesh = TetMesh { nodes, tets: vec![[0, 1, 2, 3], [0, 3, 1, 4], [2, 1, 3, 4]] };
     mesh.tets.iter_mut().for_each(|t| {
-        let turned = risorius_mesh::tets::edge_matrix(&mesh.nodes, *t).determinant() < 0.0;
+        let turned = risorius_mesh::tet::tet_mesh::edge_matrix(&mesh.nodes, *t).determinant() < 0.0;
         if turned {
             t.swap(0, 1);
         }

@@ -1,9 +1,10 @@
 //! Crossing triangles: against an independent test, at every kind of touch, and under hostile meshes.
 
 use glam::{DMat3, DVec3, Vec3};
-use risorius_mesh::intersect::triangles_cross;
-use risorius_mesh::progress::silent;
-use risorius_mesh::{Cancelled, IntersectOptions, Polygons, self_intersections};
+use risorius_base::Cancelled;
+use risorius_base::progress::silent;
+use risorius_mesh::surface::intersect::triangles_cross;
+use risorius_mesh::{IntersectOptions, Polygons, self_intersections};
 use std::ops::ControlFlow;
 
 fn random(seed: u64) -> impl FnMut() -> f32 {

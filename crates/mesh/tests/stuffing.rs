@@ -1,8 +1,8 @@
 //! Tets of implicit domains: shape, volume, gaps, sheets.
 
 use glam::DVec3;
-use risorius_mesh::progress::Flow;
-use risorius_mesh::progress::silent;
+use risorius_base::progress::Flow;
+use risorius_base::progress::silent;
 use risorius_mesh::{
     Domain, Meshed, Quality, Solid, Surface, TetError, TetOptions, TetProblem, check as problems, tetrahedralize,
 };

@@ -1,8 +1,8 @@
 //! Tet meshes that are given: derived lists, checks, embedded points.
 
 use glam::{DMat3, DVec3};
-use risorius_mesh::progress::silent;
-use risorius_mesh::tets::{BoundaryTriangle, edges};
+use risorius_base::progress::silent;
+use risorius_mesh::tet::tet_mesh::{BoundaryTriangle, edges};
 use risorius_mesh::{Domain, EmbedOptions, Embedding, TetMesh, TetOptions, TetProblem, TetTree, check, tetrahedralize};
 
 /// Two tets on one face.
@@ -93,7 +93,7 @@ fn locating_agrees_with_trying_all() {
     let tree = TetTree::prepare(&mesh);
     for p in points(300) {
         let least = |t: &u32| {
-            let w = risorius_mesh::tets::barycentric(&mesh.nodes, mesh.tets[*t as usize], p);
+            let w = risorius_mesh::tet::tet_mesh::barycentric(&mesh.nodes, mesh.tets[*t as usize], p);
             w.into_iter().fold(f64::INFINITY, f64::min)
         };
         let all = (0..mesh.tets.len() as u32).map(|t| least(&t)).fold(f64::NEG_INFINITY, f64::max);

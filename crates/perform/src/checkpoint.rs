@@ -6,8 +6,8 @@
 //! steps included. So two runs have the same key at a frame exactly if all that leads to it is the same, and what
 //! changes later in a clip does not matter; smoothing looks ahead, and so do the knots.
 
-use crate::enrich::{EnrichOptions, Performance};
-use risorius_mesh::Fingerprint;
+use crate::drivers::enrich::{EnrichOptions, Performance};
+use risorius_base::Fingerprint;
 use risorius_solve::{Options, State};
 
 /// Counts as an input of every frame: raise it when frames or states come out differently from the same inputs.
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use crate::HeadPath;
     use crate::curve::Curve;
-    use crate::scene::{Collider, Factor, Force, Form, Scene, ToldIn};
+    use crate::scene::model::{Collider, Factor, Force, Form, Scene, ToldIn};
     use glam::DVec3;
     use risorius_rig::HeadMotion;
 

@@ -10,7 +10,7 @@
 
 use crate::curve::{Curve, Value};
 use glam::{DQuat, DVec3, DVec4};
-use risorius_mesh::Rigid;
+use risorius_base::Rigid;
 use risorius_rig::HeadMotion;
 
 /// A head's way, or that of another rigid thing: `world_from_head` at any time.

@@ -4,10 +4,9 @@
 //! brows and the like take the displacement of the skin vertex that carries them; teeth and eyes take none. Towards skin
 //! that has no flesh the displacement fades over [`FADE`], so that there is no seam where flesh ends.
 
-use crate::along_skin::distances;
+use crate::scene::along_skin::distances;
 use glam::{DMat3, DVec3, Vec3};
 use risorius_flesh::Face;
-use risorius_flesh::skin::meters_from_file;
 use risorius_solve::Attachment;
 
 /// Along the skin, displacements fade to nothing over this distance from vertices without flesh, in meters.
@@ -16,7 +15,7 @@ pub const FADE: f64 = 0.015;
 /// Adds displacements to poses of a rig.
 pub struct SkinOut<'a> {
     face: &'a Face,
-    file_from_meters: DMat3,
+    file_from_si: DMat3,
     /// Vertices that hang on an embedded one, and the row of that one.
     hanging: Vec<(u32, u32)>,
     /// How much of its displacement each embedded vertex takes.
@@ -45,7 +44,7 @@ impl<'a> SkinOut<'a> {
                 embedded.binary_search(&(v as u32)).is_err().then_some((v as u32, row as u32))
             })
             .collect();
-        Self { face, file_from_meters: meters_from_file(&face.rig.space).inverse(), hanging, shares: shares(face) }
+        Self { face, file_from_si: face.rig.space.file_from_si(), hanging, shares: shares(face) }
     }
 
     /// How a rig vertex hangs on the flesh.
@@ -65,7 +64,7 @@ impl<'a> SkinOut<'a> {
         let mut add = |vertex: u32, offset: DVec3| {
             if offset != DVec3::ZERO {
                 let p = &mut pose[vertex as usize];
-                *p = (Vec3::from(*p).as_dvec3() + self.file_from_meters * offset).as_vec3().to_array();
+                *p = (Vec3::from(*p).as_dvec3() + self.file_from_si * offset).as_vec3().to_array();
             }
         };
         for (&vertex, &offset) in embedding.vertices.iter().zip(&offsets) {

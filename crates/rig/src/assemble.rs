@@ -6,8 +6,9 @@
 //! border. Un-welding on output is a gather by [`Part::rig_vertex`], so a value comes back exactly.
 //! Shapes of different parts with the same name are one shape. Nothing here looks at coordinates' meaning.
 
-use crate::model::{Deltas, FaceGroup, Material, Part, Rig, Shape, Slider, Space};
-use crate::roles::{self, RoleNotes, RoleTable};
+use crate::classify::roles::{self, RoleNotes, RoleTable};
+use crate::model::{Deltas, FaceGroup, Material, Part, Rig, Shape, Slider};
+use risorius_base::space::Space;
 use risorius_mesh::Polygons;
 use std::collections::{BTreeMap, HashMap};
 

@@ -7,10 +7,11 @@
 //! Errors make the rig unusable for physics until repaired; warnings probably spoil results; notes are only told.
 //! Time is near linear in vertices, faces and displacements; crossings are bounded by [`IntersectOptions`].
 
+use crate::classify::space::{SpaceGuess, guess_space};
 use crate::model::Rig;
-use crate::space::{SpaceGuess, guess_space};
-use risorius_mesh::progress::tick;
-use risorius_mesh::{Cancelled, IntersectOptions, Progress};
+use risorius_base::progress::tick;
+use risorius_base::{Cancelled, Progress};
+use risorius_mesh::IntersectOptions;
 use serde::Serialize;
 use std::fmt;
 

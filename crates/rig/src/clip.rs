@@ -4,7 +4,7 @@
 //! it finds. Between frames weights are linear, head positions linear, head rotations spherical-linear; outside the
 //! recorded span the first or last frame holds.
 
-use crate::names::{NameMap, match_names};
+use crate::classify::names::{NameMap, match_names};
 use glam::{DQuat, DVec3};
 
 /// Named slider values over time.

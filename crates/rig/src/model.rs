@@ -1,5 +1,6 @@
 //! The words of a rig: parts, shapes, sliders, and the space that its numbers live in.
 
+use risorius_base::Space;
 use risorius_mesh::Polygons;
 use std::collections::BTreeMap;
 
@@ -155,87 +156,6 @@ pub struct Slider {
     pub shape: usize,
     /// Lowest and highest value that the artist means it to have.
     pub range: [f32; 2],
-}
-
-/// A signed coordinate axis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Axis {
-    /// 0 x, 1 y, 2 z.
-    pub index: usize,
-    /// Towards the negative end.
-    pub negative: bool,
-}
-
-impl Axis {
-    /// The axis as a unit vector.
-    pub fn direction(self) -> glam::DVec3 {
-        let mut v = glam::DVec3::ZERO;
-        v[self.index] = if self.negative { -1.0 } else { 1.0 };
-        v
-    }
-}
-
-impl std::str::FromStr for Axis {
-    type Err = String;
-
-    /// `+Y`, `-x`, `z`.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (negative, letter) = match text.as_bytes() {
-            [b'-', letter] => (true, *letter),
-            [b'+', letter] | [letter] => (false, *letter),
-            _ => (false, 0),
-        };
-        match letter.to_ascii_lowercase() {
-            letter @ b'x'..=b'z' => Ok(Self { index: (letter - b'x').into(), negative }),
-            _ => Err(format!("'{text}' is not an axis; give +X, -X, +Y, -Y, +Z or -Z")),
-        }
-    }
-}
-
-/// Metres per unit from `m`, `dm`, `cm`, `mm`, `in`, `ft` or a number of meters.
-pub fn parse_unit(text: &str) -> Result<f64, String> {
-    const UNITS: [(&str, f64); 6] =
-        [("m", 1.0), ("dm", 0.1), ("cm", 0.01), ("mm", 0.001), ("in", 0.0254), ("ft", 0.3048)];
-    let known = UNITS.iter().find(|u| u.0 == text).map(|u| u.1);
-    let meters = known.or_else(|| text.parse().ok()).filter(|m: &f64| m.is_finite() && *m > 0.0);
-    meters.ok_or_else(|| format!("'{text}' is not a unit; give m, dm, cm, mm, in, ft or a positive number of meters"))
-}
-
-impl std::fmt::Display for Axis {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}{}", if self.negative { '-' } else { '+' }, ['X', 'Y', 'Z'][self.index])
-    }
-}
-
-/// Unit and axes of a rig's numbers.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Space {
-    /// Length of one unit of the file in meters.
-    pub meters_per_unit: f64,
-    /// The file axis that points to the top of the head.
-    pub up: Axis,
-    /// The file axis that the face looks along.
-    pub front: Axis,
-}
-
-impl Default for Space {
-    /// Metres, +Y up, +Z front.
-    fn default() -> Self {
-        Self { meters_per_unit: 1.0, up: Axis { index: 1, negative: false }, front: Axis { index: 2, negative: false } }
-    }
-}
-
-impl Space {
-    /// Rotation from file axes to +Y up, +Z front; the character's left becomes +X.
-    pub fn si_axes_from_file(&self) -> glam::DMat3 {
-        let (up, front) = (self.up.direction(), self.front.direction());
-        glam::DMat3::from_cols(up.cross(front), up, front).transpose()
-    }
-
-    /// A length of the file in millimeters, for reports.
-    pub fn millimeters(&self, length: f64) -> f64 {
-        length * self.meters_per_unit * 1000.0
-    }
 }
 
 impl Rig {

@@ -3,11 +3,12 @@
 mod head;
 
 use head::{NAMES, mapped, raw_head};
-use risorius_mesh::progress::silent;
+use risorius_base::progress::silent;
+use risorius_base::{Axis, Space};
 use risorius_mesh::{IntersectOptions, Polygons};
 use risorius_rig::check::{CheckOptions, Place, Problem, RigReport, Severity, check_rig};
-use risorius_rig::roles::RoleTable;
-use risorius_rig::{Axis, Deltas, RawPart, RawRig, RawShape, Rig, Space, assemble};
+use risorius_rig::classify::roles::RoleTable;
+use risorius_rig::{Deltas, RawPart, RawRig, RawShape, Rig, assemble};
 use std::ops::ControlFlow;
 
 fn report(rig: &Rig) -> RigReport {

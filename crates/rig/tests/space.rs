@@ -4,8 +4,9 @@ mod head;
 
 use glam::Vec3;
 use head::{NAMES, mapped, raw_head};
-use risorius_rig::space::{SpaceGuess, guess_space};
-use risorius_rig::{Axis, RawRig, Rig};
+use risorius_base::Axis;
+use risorius_rig::classify::space::{SpaceGuess, guess_space};
+use risorius_rig::{RawRig, Rig};
 
 /// Every pair of axes that can be up and front.
 fn orientations() -> Vec<(Axis, Axis)> {
@@ -91,7 +92,7 @@ fn without_shapes_symmetry_and_neck_decide_with_less_confidence() {
 fn nothing_to_go_by_gives_the_convention() {
     for rig in [Rig::default(), Rig { neutral: vec![[f32::NAN; 3]; 4], ..Rig::default() }] {
         let guess = guess_space(&rig);
-        assert_eq!(guess.space, risorius_rig::Space::default());
+        assert_eq!(guess.space, risorius_base::Space::default());
         assert!(guess.axes_confidence < 0.1 && guess.unit_confidence == 0.0);
     }
     let cube = (0..8).map(|i| Vec3::new((i & 1) as f32, (i >> 1 & 1) as f32, (i >> 2) as f32).into()).collect();

@@ -3,9 +3,9 @@
 
 use glam::DVec3;
 use rayon::prelude::*;
-use risorius_mesh::progress::silent;
-use risorius_mesh::tets::TetMesh;
-use risorius_solve::springs::lumped_masses;
+use risorius_base::progress::silent;
+use risorius_mesh::tet::tet_mesh::TetMesh;
+use risorius_solve::energy::springs::lumped_masses;
 use risorius_solve::{Barrier, Options, Preconditioner, Problem, Report, Spring, Springs, System, Tissue};
 use risorius_solve::{Diffusion, Energy, UntangleOptions, minimize, minimize_quasi, settle, untangle};
 use std::io::Write;

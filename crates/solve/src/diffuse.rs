@@ -11,12 +11,12 @@
 //! `Harmonic` solves `L u = 0` with held values; linear fields are reproduced exactly, so displacements of held nodes
 //! are extended without clamping. Both factor once and run any number of columns.
 
-use crate::isotropic::tet_laplacian;
-use crate::tissue::TissueRest;
+use crate::energy::isotropic::tet_laplacian;
+use crate::energy::tissue::TissueRest;
 use crate::{SolveError, check_length};
 use risorius_linalg::sparse::block_index;
 use risorius_linalg::{BlockMatrix, Gather, NodeGraph, Pattern, SparseCholesky};
-use risorius_mesh::tets::TetMesh;
+use risorius_mesh::tet::tet_mesh::TetMesh;
 use std::sync::Arc;
 
 /// Heat flow over a fixed time, prepared.
@@ -195,7 +195,7 @@ mod tests {
         let mesh = bar([5, 5, 5], DVec3::splat(0.05));
         let mut random = Random(8);
         let start: Vec<[f64; 1]> = mesh.nodes.iter().map(|_| [random.number()]).collect();
-        let masses = crate::springs::lumped_masses(&mesh, 1.0);
+        let masses = crate::energy::springs::lumped_masses(&mesh, 1.0);
         let end = Diffusion::prepare(&mesh, &vec![false; start.len()], 1e-4, 3).unwrap().run(&start).unwrap();
         let total = |v: &[[f64; 1]]| v.iter().zip(&masses).map(|(v, m)| v[0] * m).sum::<f64>();
         assert!((total(&start) - total(&end)).abs() < 1e-9 * masses.iter().sum::<f64>());

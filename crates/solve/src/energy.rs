@@ -4,6 +4,13 @@
 //! elements at once and the system is free to spread ranges over threads. Sums over elements are the system's business,
 //! which does them in a fixed order.
 
+pub mod foldover;
+pub mod inversion;
+pub mod isotropic;
+mod lanes;
+pub mod springs;
+pub mod tissue;
+
 use glam::DVec3;
 use risorius_linalg::{ElementBlocks, Stencil};
 use std::ops::Range;

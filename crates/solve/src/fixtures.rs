@@ -1,19 +1,19 @@
 //! What tests share: random numbers, bars of tets, bodies to set in motion, derivative checks.
 
-use crate::body::{self, Configuration, State, StepOptions};
-use crate::dynamics::Dynamics;
+use crate::contact::detect::Touch;
 use crate::energy::Energy;
-use crate::newton::{Options, minimize};
-use crate::springs::lumped_masses;
-use crate::system::{Problem, System};
-use crate::tissue::{Barrier, Tissue};
-use crate::touch::Touch;
+use crate::energy::springs::lumped_masses;
+use crate::energy::tissue::{Barrier, Tissue};
+use crate::minimize::newton::{Options, minimize};
+use crate::minimize::system::{Problem, System};
+use crate::step::body::{self, Configuration, State, StepOptions};
+use crate::step::dynamics::Dynamics;
 use glam::{DMat3, DQuat, DVec3};
+use risorius_base::Rigid;
+use risorius_base::progress::silent;
 use risorius_linalg::ElementBlocks;
 use risorius_linalg::sparse::block_index;
-use risorius_mesh::Rigid;
-use risorius_mesh::progress::silent;
-use risorius_mesh::tets::TetMesh;
+use risorius_mesh::tet::tet_mesh::TetMesh;
 
 /// A multiplicative generator.
 pub struct Random(pub u64);

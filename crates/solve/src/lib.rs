@@ -6,58 +6,33 @@
 //! [`settle`], [`minimize`] (Newton) and
 //! [`minimize_quasi`] find minima in workspaces of their own.
 
-pub mod body;
 pub mod contact;
 pub mod diffuse;
-pub mod dynamics;
 pub mod energy;
-pub mod foldover;
-pub mod inversion;
-pub mod isotropic;
-pub mod newton;
-pub mod obstacle;
-pub mod quasi;
-pub mod springs;
-pub mod system;
-pub mod tissue;
-pub mod touch;
+pub mod minimize;
+pub mod step;
 pub mod untangle;
 
-mod brace;
-mod descent;
-#[cfg(test)]
-mod dynamics_tests;
 #[cfg(test)]
 mod fixtures;
-mod lanes;
-mod memory;
-#[cfg(test)]
-mod motion_tests;
-mod scatter;
-#[cfg(test)]
-mod state_tests;
-#[cfg(test)]
-mod statics_tests;
-#[cfg(test)]
-mod touch_tests;
 
-pub use body::{Around, Body, Configuration, State, StepOptions, StepReport};
-pub use contact::{Attachment, Contact, Contacts};
+pub use contact::detect::{Posed, Rule, Touch, TouchOptions};
+pub use contact::obstacle::{Obstacle, Solid};
+pub use contact::planes::{Attachment, Contact, Contacts};
 pub use diffuse::{Diffusion, Harmonic};
-pub use dynamics::Dynamics;
 pub use energy::Energy;
-pub use newton::{Options, Outcome, Report, minimize};
-pub use obstacle::{Obstacle, Solid};
-pub use quasi::{Preconditioner, minimize_quasi, settle};
+pub use energy::springs::{Spring, Springs};
+pub use energy::tissue::{Barrier, Tissue, TissueRest};
+pub use minimize::newton::{Options, Outcome, Report, minimize};
+pub use minimize::quasi::{Preconditioner, minimize_quasi, settle};
+pub use minimize::system::{Problem, System};
 pub use risorius_linalg::{NO_NODE, Stencil};
-pub use springs::{Spring, Springs};
-pub use system::{Problem, System};
-pub use tissue::{Barrier, Tissue, TissueRest};
-pub use touch::{Posed, Rule, Touch, TouchOptions};
+pub use step::body::{Around, Body, Configuration, State, StepOptions, StepReport};
+pub use step::dynamics::Dynamics;
 pub use untangle::{UntangleOptions, Untangled, untangle};
 
+use risorius_base::progress::Cancelled;
 use risorius_linalg::SparseError;
-use risorius_mesh::progress::Cancelled;
 
 /// What keeps a solve from starting or going on. Positions handed in stay at the last good state.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

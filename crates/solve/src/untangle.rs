@@ -11,17 +11,17 @@
 //! number of threads. Limits: the topology stays; tets without movable nodes cannot be helped.
 
 use crate::energy::Energy;
-use crate::foldover::{Foldover, Mode};
-use crate::newton::{Options, minimize};
-use crate::springs::{Spring, Springs};
-use crate::system::{Problem, System};
-use crate::tissue::TissueRest;
+use crate::energy::foldover::{Foldover, Mode};
+use crate::energy::springs::{Spring, Springs};
+use crate::energy::tissue::TissueRest;
+use crate::minimize::newton::{Options, minimize};
+use crate::minimize::system::{Problem, System};
 use crate::{SolveError, check_length};
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
+use risorius_base::progress::silent;
 use risorius_linalg::Stencil;
-use risorius_mesh::progress::silent;
-use risorius_mesh::tets::edge_matrix;
+use risorius_mesh::tet::tet_mesh::edge_matrix;
 
 /// How far to go.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -303,7 +303,7 @@ fn unfold(
 mod tests {
     use super::*;
     use crate::fixtures::{Random, bar};
-    use risorius_mesh::tets::TetMesh;
+    use risorius_mesh::tet::tet_mesh::TetMesh;
 
     fn inner_nodes(mesh: &TetMesh, size: f64) -> Vec<bool> {
         mesh.nodes.iter().map(|p| p.min_element() > 1e-9 && p.max_element() < size - 1e-9).collect()

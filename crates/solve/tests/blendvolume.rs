@@ -2,8 +2,8 @@
 
 use glam::DVec3;
 use rayon::prelude::*;
-use risorius_mesh::progress::silent;
-use risorius_mesh::tets::{TetMesh, edge_matrix};
+use risorius_base::progress::silent;
+use risorius_mesh::tet::tet_mesh::{TetMesh, edge_matrix};
 use risorius_solve::*;
 
 const CELLS: [usize; 3] = [16, 12, 3];

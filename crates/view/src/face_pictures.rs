@@ -10,10 +10,12 @@ use crate::{
     ScalarField, TetColors, ViewError, clip_piece, cut_tets, draw_model, sheet,
 };
 use glam::DVec3;
-use risorius_anatomy::{Attachment, PieceKind, landmarks};
+use risorius_anatomy::PieceKind;
 use risorius_flesh::{Bound, Face};
+use risorius_head::landmarks;
 use risorius_mesh::{Surface, TetMesh};
-use risorius_rig::names;
+use risorius_muscle::Attachment;
+use risorius_rig::classify::names;
 
 /// A picture of a face.
 pub type Picture = fn(&Face) -> Result<Canvas, ViewError>;

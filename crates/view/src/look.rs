@@ -1,6 +1,6 @@
 //! What does not change with the pose: surfaces, their colors, and the frame that the camera looks through.
 //!
-//! All coordinates are carried into face space, see [`risorius_rig::face`]: the constants of the camera, the lights and
+//! All coordinates are carried into face space, see [`risorius_rig::classify::surfaces`]: the constants of the camera, the lights and
 //! the cavities hold for every unit and every rig.
 
 use crate::exposure;
@@ -8,9 +8,9 @@ use crate::model::Finish;
 use glam::Vec3;
 use risorius_mesh::VertexNormals;
 use risorius_rig::Rig;
-use risorius_rig::face::{self, Frame, Source};
-use risorius_rig::kinds::Kind;
-use risorius_rig::pieces::{Corners, Eye, Piece, PieceLook};
+use risorius_rig::classify::kinds::Kind;
+use risorius_rig::classify::pieces::{Corners, Eye, Piece, PieceLook};
+use risorius_rig::classify::surfaces::{self, Frame, Source};
 
 /// What a surface is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +85,7 @@ pub struct FaceLook {
 impl FaceLook {
     /// Prepares `rig`: which triangles there are, what they are made of, and where its face is.
     pub fn prepare(rig: &Rig) -> Self {
-        let face::Surfaces { frame, rest, face, corners, sources, named, pieces, eyes } = face::surfaces(rig);
+        let surfaces::Surfaces { frame, rest, face, corners, sources, named, pieces, eyes } = surfaces::surfaces(rig);
         let face = reach_of(rig, &face, &frame);
         let (triangles, surfaces) = color(rig, &corners, &sources, &named, &pieces);
         let indices: Vec<[u32; 3]> = triangles.iter().map(|t| t.vertices).collect();

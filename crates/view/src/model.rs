@@ -17,7 +17,7 @@ use crate::look::{FaceLook, Surface as Coated, Triangle};
 use crate::overlay::ScalarField;
 use glam::{DMat3, Vec3};
 use risorius_mesh::{Surface, VertexNormals};
-use risorius_rig::face::Frame;
+use risorius_rig::classify::surfaces::Frame;
 use std::collections::HashMap;
 
 /// Linear-light red, green and blue, 0 to 1.

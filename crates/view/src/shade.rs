@@ -11,8 +11,8 @@ use crate::raster::Corner;
 use crate::visibility::Openness;
 use glam::{DVec3, Vec3};
 use rayon::prelude::*;
-use risorius_rig::kinds::Kind;
-use risorius_rig::pieces::Eye;
+use risorius_rig::classify::kinds::Kind;
+use risorius_rig::classify::pieces::Eye;
 
 /// Lashes in a full circle around an eye.
 const LASHES_AROUND: f32 = 110.0;

@@ -2,7 +2,7 @@
 
 mod solids;
 
-use risorius_rig::{Axis, Space};
+use risorius_base::{Axis, Space};
 use risorius_view::{
     Background, Canvas, Colormap, DrawOptions, FaceLook, Framing, Marker, ScalarField, ViewError, draw,
 };

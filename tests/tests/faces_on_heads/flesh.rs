@@ -3,13 +3,13 @@
 use glam::DVec3;
 use rayon::prelude::*;
 use risorius_anatomy::outer::OuterSkin;
+use risorius_base::progress::silent;
 use risorius_flesh::Face;
 use risorius_flesh::rest::RestVolumes;
-use risorius_io::clip_csv::ClipOptions;
-use risorius_io::face::{self, to_bytes};
+use risorius_io::formats::clip_csv::ClipOptions;
+use risorius_io::native::face::{self, to_bytes};
 use risorius_io::open::open_clip;
-use risorius_mesh::progress::silent;
-use risorius_mesh::tets::edge_matrix;
+use risorius_mesh::tet::tet_mesh::edge_matrix;
 use risorius_mesh::{Surface, TetTree};
 use risorius_rig::Evaluator;
 use risorius_tests::anatomy::open;

@@ -2,14 +2,14 @@
 
 use crate::depth::Lips;
 use glam::{DVec3, Vec3};
-use risorius_anatomy::landmarks;
+use risorius_base::progress::silent;
 use risorius_flesh::Face;
-use risorius_flesh::skin::meters_from_file;
-use risorius_io::clip_csv::ClipOptions;
+use risorius_head::landmarks;
+use risorius_io::formats::clip_csv::ClipOptions;
 use risorius_io::open::{open_clip, open_head};
-use risorius_mesh::progress::silent;
-use risorius_perform::scene::{Collider, Form, ToldIn};
-use risorius_perform::{ContactMode, EnrichOptions, FrameReport, HeadPath, Performance, Scene, enrich};
+use risorius_perform::enrich;
+use risorius_perform::scene::model::{Collider, Form, ToldIn};
+use risorius_perform::{ContactMode, EnrichOptions, FrameReport, HeadPath, Performance, Scene};
 use risorius_rig::{Evaluator, HeadMotion};
 use risorius_tests::data;
 use risorius_tests::flesh::{faces, is_full, slider};
@@ -292,7 +292,7 @@ fn a_ball_dents_the_cheek() {
         let (mut deepest, mut dent, mut left): (f64, f64, f64) = (0.0, 0.0, 0.0);
         let mut sink = |i: usize, vertices: &[[f32; 3]], report: &FrameReport| {
             let center = path.at(times[i]).translation;
-            let meters = meters_from_file(&face.rig.space);
+            let meters = face.rig.space.si_from_file();
             let depth = |&v: &u32| 0.02 - center.distance(meters * Vec3::from(vertices[v as usize]).as_dvec3());
             deepest = fleshy.iter().map(depth).fold(deepest, f64::max);
             (dent, left) = (dent.max(report.max_mm), report.max_mm);

@@ -1,17 +1,17 @@
 //! Tissue between skin and bone: bones that the warp brought too close to the skin, or through it, are pushed in.
 //!
 //! How thick the tissue has to be over a vertex is the forensic mean less one and a half deviations
-//! ([`crate::depths`]), and where there is no data half of what it is in the built-in head; never more than it is
+//! ([`risorius_head::depths`]), and where there is no data half of what it is in the built-in head; never more than it is
 //! there, never less than the thinnest. Pushes go away from the closest skin, are spread over the bone so that dents
 //! are shallow and wide, and are repeated until no vertex is too close. Only bone within 25 mm of the skin is looked
 //! at.
 
-use crate::bones::Bones;
-use crate::depths::depth_at;
 use crate::note::Note;
 use crate::outer::{OuterPoint, OuterSkin};
 use glam::DVec3;
 use rayon::prelude::*;
+use risorius_head::bones::Bones;
+use risorius_head::depths::depth_at;
 use risorius_mesh::{Bvh, Surface};
 
 /// Bone deeper than this needs no look (meters).

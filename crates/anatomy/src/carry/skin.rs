@@ -8,14 +8,14 @@
 use super::anchors::Anchor;
 use crate::error::AnatomyError;
 use crate::find::Landmarks;
-use crate::head::Head;
-use crate::landmarks::index;
 use crate::outer::OuterSkin;
 use crate::warp::{Similarity, Warp};
 use glam::{DVec3, IVec3};
 use rayon::prelude::*;
-use risorius_mesh::Progress;
-use risorius_mesh::progress::tick;
+use risorius_base::Progress;
+use risorius_base::progress::tick;
+use risorius_head::landmarks::index;
+use risorius_head::person::Head;
 use std::collections::BTreeMap;
 
 /// How far apart points of the built-in skin are taken in the face and elsewhere (meters).

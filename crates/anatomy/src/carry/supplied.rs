@@ -1,10 +1,10 @@
 //! Bones that the user brings: checked against the head, then used as they are.
 
-use crate::bones::Bones;
 use crate::error::AnatomyError;
 use crate::note::Note;
 use crate::outer::OuterSkin;
 use glam::DVec3;
+use risorius_head::bones::Bones;
 use risorius_mesh::Surface;
 
 /// Surfaces in meters, +Y up, +Z front, in the place where they belong.

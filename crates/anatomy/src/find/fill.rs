@@ -3,15 +3,15 @@
 use super::front::Front;
 use super::{Found, HalfFace, SkinPoint};
 use crate::error::AnatomyError;
-use crate::head::Head;
-use crate::landmarks::{self, N_LANDMARKS, NAMES};
-use crate::meters;
 use crate::note::Note;
 use crate::outer::OuterSkin;
 use crate::pieces::{Pieces, pieces};
 use crate::warp::{Similarity, Warp};
 use glam::DVec3;
+use risorius_head::landmarks::{self, N_LANDMARKS, NAMES};
+use risorius_head::person::Head;
 use risorius_rig::Rig;
+use risorius_rig::meters;
 
 /// Landmarks this sure decide where the built-in head's go.
 pub const ANCHOR: f64 = 0.45;
@@ -157,7 +157,7 @@ fn best_placement(source: &OuterSkin, target: &OuterSkin) -> Option<(Similarity,
             let scaled = |p: DVec3| p * scale;
             let x = (b_lo.x + b_hi.x) / 2.0 - scaled((a_lo + a_hi) / 2.0).x;
             let shift = DVec3::new(x, b_hi.y - scaled(a_hi).y - down, b_hi.z - scaled(a_hi).z);
-            let rigid = risorius_mesh::Rigid { translation: shift, ..risorius_mesh::Rigid::IDENTITY };
+            let rigid = risorius_base::Rigid { translation: shift, ..risorius_base::Rigid::IDENTITY };
             let placed = settle(source, target, Similarity { rigid, scale });
             if placed.1.is_finite() && best.is_none_or(|b| placed.1 < b.1) {
                 best = Some(placed);

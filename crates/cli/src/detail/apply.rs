@@ -10,16 +10,16 @@ use crate::rig_args::{mapping_to_json, mapping_to_text};
 use crate::session::{Failure, Report, Session};
 use crate::takes::{CACHES, FRAMES, expect_room, write_vertices};
 use clap::Args;
-use glam::{DQuat, DVec3, Vec3};
+use glam::{DVec3, Vec3};
+use risorius_base::Rigid;
+use risorius_base::Space;
+use risorius_base::progress::tick;
 use risorius_detail::Detail;
 use risorius_detail::attach::Attached;
-use risorius_flesh::skin::meters_from_file;
-use risorius_io::detail_file::{DetailFile, Rest};
-use risorius_io::markers_csv::{self, MarkerContent};
+use risorius_io::formats::markers_csv::{self, MarkerContent};
+use risorius_io::native::detail::{DetailFile, Rest};
 use risorius_io::open::{OpenOptions, open_rig, read_file};
-use risorius_mesh::Rigid;
-use risorius_mesh::progress::tick;
-use risorius_rig::{Evaluator, HeadMotion, Rig, Space};
+use risorius_rig::{Evaluator, HeadMotion, Rig};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -224,12 +224,11 @@ fn frame_at(times_secs: &[f64], time: f64) -> Result<usize, Failure> {
 
 /// Motions in the space of a file, as those of a head in meters.
 fn head_of(motions: &[Rigid], times_secs: &[f64], space: &Space) -> HeadMotion {
-    let meters_from_file = meters_from_file(space);
-    let axes = DQuat::from_mat3(&space.si_axes_from_file());
+    let motions: Vec<Rigid> = motions.iter().map(|motion| space.motion_to_si(motion)).collect();
     HeadMotion {
         times_secs: times_secs.to_vec(),
-        positions_m: motions.iter().map(|m| (meters_from_file * m.translation).to_array()).collect(),
-        rotations_xyzw: motions.iter().map(|m| (axes * m.rotation * axes.inverse()).to_array()).collect(),
+        positions_m: motions.iter().map(|m| m.translation.to_array()).collect(),
+        rotations_xyzw: motions.iter().map(|m| m.rotation.to_array()).collect(),
     }
 }
 

@@ -6,10 +6,10 @@ use crate::files::{expect_ending, in_file};
 use crate::session::{Failure, Report, Session};
 use clap::Args;
 use risorius_detail::edit::Join;
-use risorius_io::detail_file;
+use risorius_io::formats::picture;
+use risorius_io::native::detail;
 use risorius_io::open::read_file;
-use risorius_io::picture;
-use risorius_rig::pins::unknown;
+use risorius_rig::lookup::unknown;
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -52,7 +52,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> {
     let start = Instant::now();
     expect_ending(&arguments.output, &["detail"], "a detail")?;
-    let mut content = detail_file::open(&arguments.detail).map_err(in_file(&arguments.detail))?;
+    let mut content = detail::open(&arguments.detail).map_err(in_file(&arguments.detail))?;
     let Some(pose) = content.detail.pose(&arguments.pose) else {
         let known = content.detail.poses.iter().map(String::as_str);
         return Err(Failure::could_not(unknown("pose", &arguments.pose, known)));
@@ -84,7 +84,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
         }
         _ => return Err(Failure::wrong_call("give --mesh, or --image and --height")),
     };
-    detail_file::write(&content, &arguments.output)?;
+    detail::write(&content, &arguments.output)?;
     let (n, seconds) = (content.detail.mesh.n_vertices(), start.elapsed().as_secs_f64());
     let output = arguments.output.display();
     let json = json!({

@@ -7,9 +7,9 @@ use glam::Vec3;
 use risorius_detail::Detail;
 use risorius_detail::frames::Fans;
 use risorius_detail::maps::{Atlas, Shown};
-use risorius_io::detail_file::Rest;
+use risorius_io::formats::picture;
+use risorius_io::native::detail::Rest;
 use risorius_io::output::write_whole;
-use risorius_io::picture;
 use serde_json::json;
 use std::path::PathBuf;
 

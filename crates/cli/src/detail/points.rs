@@ -1,9 +1,9 @@
 //! Points of a face by name, as users write them: `{"Chin": {"vertex": 12}, "Nose": {"near": [0, 1, 2]}}`.
 
 use crate::session::Failure;
+use risorius_attenuate::pins::{PinSet, PinSpec};
 use risorius_io::open::read_file;
 use risorius_rig::Rig;
-use risorius_rig::pins::{PinSet, PinSpec};
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 
 use crate::files::in_file;
 use crate::session::{Failure, Session};
-use risorius_io::detail_file::Rest;
+use risorius_io::native::detail::Rest;
 use risorius_io::take_in::{RigTake, open_pose_of, open_take_of};
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! The texture coordinates of the skin, for pictures that are painted or written.
 
 use crate::session::Failure;
-use risorius_rig::pins::unknown;
+use risorius_rig::lookup::unknown;
 use risorius_rig::{Part, Rig};
 
 /// Triangles of one part and the texture coordinates of their corners.

@@ -8,14 +8,14 @@ use crate::session::{Failure, Report, Session};
 use clap::Args;
 use glam::Vec3;
 use risorius_anatomy::find::{FoundLandmark, Given, find};
-use risorius_anatomy::head::Identity;
 use risorius_anatomy::pieces::pieces;
-use risorius_io::detail_file::{self, DetailFile, Rest};
+use risorius_attenuate::pins::PinSpec;
+use risorius_base::progress::tick;
+use risorius_head::person::Identity;
+use risorius_io::native::detail::{self, DetailFile, Rest};
 use risorius_io::open::{OpenOptions, open_rig, read_file};
 use risorius_mesh::Bvh;
-use risorius_mesh::progress::tick;
 use risorius_rig::Rig;
-use risorius_rig::pins::PinSpec;
 use risorius_rig::refine::MAX_STEPS;
 use serde::Deserialize;
 use serde_json::json;
@@ -76,7 +76,7 @@ const NEAR_M: f64 = 0.005;
 pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> {
     let start = Instant::now();
     expect_ending(&arguments.output, &["detail"], "a detail")?;
-    let source = detail_file::open(&arguments.detail).map_err(in_file(&arguments.detail))?;
+    let source = detail::open(&arguments.detail).map_err(in_file(&arguments.detail))?;
     let target = arguments.about.open(&arguments.to, session)?.rig;
     let steps = arguments.subdivide as usize;
     expect_reasonable(&target, steps)?;
@@ -111,7 +111,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
         .collect();
     let (n_covered, n_vertices) = (moved.n_covered, fine.n_vertices());
     let mean_mm = moved.mean_distance * mm_per_unit;
-    detail_file::write(&DetailFile { rest: target, detail: moved.detail }, &arguments.output)?;
+    detail::write(&DetailFile { rest: target, detail: moved.detail }, &arguments.output)?;
     let seconds = start.elapsed().as_secs_f64();
     let json = json!({
         "output": arguments.output.display().to_string(), "vertices": n_vertices, "covered": n_covered,
@@ -142,7 +142,7 @@ fn given_pairs(path: &Path, source: &Rig, target: &Rig) -> Result<Vec<Pair>, Fai
 
 /// Landmarks that are sure on both faces, each given as a rig to find them on and a rig whose vertices are wanted.
 fn landmark_pairs(source: (&Rig, &Rig), target: (&Rig, &Rig)) -> Result<Vec<Pair>, Failure> {
-    let head = risorius_anatomy::head::build(&Identity::default());
+    let head = risorius_head::person::build(&Identity::default());
     let found = |(shaped, fine): (&Rig, &Rig)| -> Result<Vec<Option<(FoundLandmark, u32)>>, Failure> {
         let landmarks = find(shaped, &pieces(shaped), &head, &Given::default())?.all;
         let tree = Bvh::build(&fine.neutral, &fine.triangles());

@@ -4,7 +4,7 @@ use crate::files::in_file;
 use crate::session::{Failure, Session};
 use risorius_detail::player::Stage;
 use risorius_detail::{Base, Player};
-use risorius_io::detail_file::{self, DetailFile, Rest};
+use risorius_io::native::detail::{self, DetailFile, Rest};
 use risorius_rig::Rig;
 use std::path::Path;
 
@@ -26,7 +26,7 @@ pub struct Worn {
 impl Worn {
     /// Opens a detail for animations (or for markers, which say no more than handles do). `finer_than`: what the user wants left out, in millimeters.
     pub fn open(path: &Path, finer_than: Option<f64>, by_markers: bool, session: &Session) -> Result<Self, Failure> {
-        let content = detail_file::open(path).map_err(in_file(path))?;
+        let content = detail::open(path).map_err(in_file(path))?;
         let detail = &content.detail;
         let usual = match detail.base {
             Base::Shell if !by_markers && detail.poses.len() > 1 => {

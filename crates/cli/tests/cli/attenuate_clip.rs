@@ -2,9 +2,9 @@
 
 use crate::desk::Desk;
 use crate::rigs;
-use risorius_io::clip_csv::ClipOptions;
+use risorius_base::progress::silent;
+use risorius_io::formats::clip_csv::ClipOptions;
 use risorius_io::open::open_clip;
-use risorius_mesh::progress::silent;
 use risorius_rig::Clip;
 
 /// Two seconds at 20 frames a second: the jaw swings between shut and open.

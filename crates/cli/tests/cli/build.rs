@@ -2,17 +2,17 @@
 
 use crate::desk::Desk;
 use crate::rigs;
-use risorius_anatomy::head::{self, Head, Identity};
 use risorius_flesh::{BuildOptions, Surroundings};
-use risorius_io::face::{self, ShapeCache};
-use risorius_io::gltf::{GlbOptions, write_glb};
-use risorius_io::ply;
+use risorius_head::person::{Head, Identity};
+use risorius_io::formats::gltf::{GlbOptions, write_glb};
+use risorius_io::formats::ply;
+use risorius_io::native::face::{self, ShapeCache};
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
 fn built_in() -> &'static Head {
     static HEAD: OnceLock<Head> = OnceLock::new();
-    HEAD.get_or_init(|| head::build(&Identity::default()))
+    HEAD.get_or_init(|| risorius_head::build(&Identity::default()))
 }
 
 /// A desk with the built-in head as head.glb. Shapes cost the time: only `names` are kept.
@@ -164,7 +164,7 @@ fn a_stopped_build_goes_on_where_it_stopped() {
     let n_kept = || std::fs::read_dir(cache.folder()).map_or(0, Iterator::count);
     let stop = |_: &str, _: f32| if n_kept() >= 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
     let go = |_: &str, _: f32| ControlFlow::Continue(());
-    let build = |progress: &risorius_mesh::Progress, store: &dyn risorius_flesh::ShapeStore| {
+    let build = |progress: &risorius_base::Progress, store: &dyn risorius_flesh::ShapeStore| {
         risorius_flesh::build(&rig, built_in(), &options, &Surroundings { progress, store, peak_mb: &|| 0.0 })
     };
     assert!(build(&stop, &cache).unwrap_err().is_cancelled());

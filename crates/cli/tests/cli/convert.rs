@@ -2,8 +2,8 @@
 
 use crate::desk::Desk;
 use crate::rigs::{self, SLIDERS};
+use risorius_base::progress::silent;
 use risorius_io::open::{OpenOptions, open_rig};
-use risorius_mesh::progress::silent;
 use risorius_rig::Rig;
 
 fn open(desk: &Desk, name: &str) -> Rig {

@@ -2,8 +2,8 @@
 
 use crate::build::few_shapes;
 use crate::desk::Desk;
-use risorius_io::npz::NpzWriter;
-use risorius_io::picture;
+use risorius_io::formats::npz::NpzWriter;
+use risorius_io::formats::picture;
 use risorius_io::take_out::{TakeHeader, TakeWriter};
 use serde_json::Value;
 use std::sync::OnceLock;

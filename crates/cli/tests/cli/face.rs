@@ -2,7 +2,7 @@
 
 use crate::desk::Desk;
 use crate::sample;
-use risorius_io::face;
+use risorius_io::native::face;
 use serde_json::json;
 
 fn desk() -> Desk {

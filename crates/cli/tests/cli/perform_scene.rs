@@ -3,13 +3,13 @@
 use crate::desk::Desk;
 use glam::{DQuat, DVec3, Vec3};
 use risorius_anatomy::Regions;
+use risorius_base::Rigid;
 use risorius_flesh::Face;
 use risorius_io::open::open_take;
-use risorius_mesh::Rigid;
 use risorius_perform::SkinOut;
-use risorius_perform::acting::{Acting, Moment};
 use risorius_perform::curve::Curve;
-use risorius_perform::scene::{AIR, Force, Scene, ToldIn};
+use risorius_perform::scene::forces::{Acting, Moment};
+use risorius_perform::scene::model::{AIR, Force, Scene, ToldIn};
 use std::collections::BTreeSet;
 
 const CALL: [&str; 4] = ["perform", "head.face", "--clip", "still.csv"];
@@ -18,7 +18,7 @@ const CALL: [&str; 4] = ["perform", "head.face", "--clip", "still.csv"];
 fn desk() -> (Desk, Face) {
     let desk = crate::perform::desk();
     desk.write("still.csv", "time,jawOpen\n0,0\n0.02,0\n");
-    let face = risorius_io::face::open(&desk.path("head.face")).unwrap();
+    let face = risorius_io::native::face::open(&desk.path("head.face")).unwrap();
     (desk, face)
 }
 

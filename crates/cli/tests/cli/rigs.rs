@@ -1,10 +1,11 @@
 //! Small rigs made in code, and their poses computed here without the program's evaluation.
 
 use crate::desk::Desk;
-use risorius_io::gltf::{GlbOptions, write_glb};
+use risorius_base::Space;
+use risorius_io::formats::gltf::{GlbOptions, write_glb};
 use risorius_mesh::Polygons;
-use risorius_rig::roles::RoleTable;
-use risorius_rig::{Deltas, RawPart, RawRig, RawShape, Rig, Space, assemble};
+use risorius_rig::classify::roles::RoleTable;
+use risorius_rig::{Deltas, RawPart, RawRig, RawShape, Rig, assemble};
 
 /// Vertices along a side of the face.
 pub const SIDE: usize = 9;

@@ -2,12 +2,12 @@
 
 use crate::{apart, examples, handles, points, pressed, sheet};
 use glam::{DQuat, DVec3, Vec3};
+use risorius_base::Rigid;
+use risorius_base::progress::silent;
 use risorius_detail::attach::Attached;
 use risorius_detail::edit::Join;
 use risorius_detail::markers::Settled;
 use risorius_detail::{Detail, LearnOptions, Mesh, ShellOptions, learn};
-use risorius_mesh::Rigid;
-use risorius_mesh::progress::silent;
 
 const N: u32 = 40;
 const POSES: [[f32; 2]; 3] = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]];

@@ -2,10 +2,10 @@
 
 use crate::{apart, examples, handles, points, pressed, sheet};
 use glam::{DQuat, DVec3};
+use risorius_base::Rigid;
+use risorius_base::progress::silent;
 use risorius_detail::player::Stage;
 use risorius_detail::{Detail, Examples, Fit, LearnOptions, Mesh, Model, Player, learn};
-use risorius_mesh::Rigid;
-use risorius_mesh::progress::silent;
 
 const N: u32 = 48;
 

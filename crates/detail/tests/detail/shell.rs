@@ -2,10 +2,10 @@
 
 use crate::{apart, handles, points, sheet};
 use glam::DVec3;
+use risorius_base::progress::silent;
 use risorius_detail::laplacian::Triangles;
 use risorius_detail::{DetailError, FeatureGraph, Mesh, Shell, ShellOptions};
 use risorius_linalg::{Cholesky, Matrix};
-use risorius_mesh::progress::silent;
 
 fn shell(mesh: &Mesh, handles: &[u32]) -> (Shell, f64) {
     let spacing = FeatureGraph::make(mesh, handles).spacing(mesh);

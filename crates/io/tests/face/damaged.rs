@@ -1,7 +1,7 @@
 //! Damaged faces are refused, with the name of the array and what to do.
 
 use super::{put_together, read, sample, taken_apart};
-use risorius_io::face;
+use risorius_io::native::face;
 use serde_json::Value;
 
 /// Changes the header and the arrays of a good file.

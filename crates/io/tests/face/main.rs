@@ -7,7 +7,7 @@ mod sample;
 mod waiting;
 
 use risorius_io::IoError;
-use risorius_io::face::{self, FaceFile};
+use risorius_io::native::face::{self, FaceFile};
 use std::sync::Arc;
 
 fn read(bytes: &[u8]) -> Result<FaceFile, IoError> {

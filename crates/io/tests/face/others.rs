@@ -1,7 +1,7 @@
 //! Other software reads the file: the reference implementation, and Python with no more than its standard library.
 
 use super::{sample, taken_apart};
-use risorius_io::face;
+use risorius_io::native::face;
 use std::process::Command;
 
 #[test]

@@ -1,11 +1,11 @@
 //! Saved and opened is the same; the same face has the same bytes; flesh is not copied.
 
 use super::{read, sample};
+use risorius_base::Array;
+use risorius_base::progress::silent;
 use risorius_flesh::Face;
-use risorius_io::face;
+use risorius_io::native::face;
 use risorius_io::open::{OpenOptions, open_rig};
-use risorius_mesh::Array;
-use risorius_mesh::progress::silent;
 
 /// Everything but flesh, whose arrays print only their length.
 fn printed(face: &Face) -> [String; 3] {

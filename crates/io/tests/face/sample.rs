@@ -4,14 +4,18 @@ use glam::{DQuat, DVec3};
 use risorius_anatomy::carry::Anatomy;
 use risorius_anatomy::eyes::Eye;
 use risorius_anatomy::find::FoundLandmark;
-use risorius_anatomy::landmarks::NAMES;
 use risorius_anatomy::warp::{Field, Similarity, Warp};
-use risorius_anatomy::{Attachment, Bones, JawJoint, Muscle, Note, PieceKind, Pieces, SplineSolid};
+use risorius_anatomy::{Note, PieceKind, Pieces};
+use risorius_base::Rigid;
+use risorius_base::Space;
 use risorius_flesh::face::{PairReport, QualityReport, ShapeReport};
 use risorius_flesh::{BuildReport, Face, Flesh, MaterialShape, Materials, SkinEmbedding, VolumeShape};
-use risorius_mesh::{Polygons, Rigid, Surface};
-use risorius_rig::roles::RoleTable;
-use risorius_rig::{Deltas, FaceGroup, Image, Material, RawPart, RawRig, RawShape, Rig, Space, assemble};
+use risorius_head::landmarks::NAMES;
+use risorius_head::{Bones, JawJoint};
+use risorius_mesh::{Polygons, Surface};
+use risorius_muscle::{Attachment, Muscle, SplineSolid};
+use risorius_rig::classify::roles::RoleTable;
+use risorius_rig::{Deltas, FaceGroup, Image, Material, RawPart, RawRig, RawShape, Rig, assemble};
 
 /// Names of the sample's shapes; the last two are an in-between and a combination.
 pub const SHAPES: [&str; 4] = ["jawOpen", "smile_L", "jawOpen33", "smile_L__jawOpen33"];

@@ -2,7 +2,7 @@
 
 use super::sample;
 use risorius_flesh::ShapeStore;
-use risorius_io::face::ShapeCache;
+use risorius_io::native::face::ShapeCache;
 
 #[test]
 fn shapes_come_back_and_damaged_ones_do_not() {

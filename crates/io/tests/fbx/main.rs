@@ -3,10 +3,10 @@
 mod binary;
 
 use binary::TEXT;
+use risorius_base::progress::silent;
 use risorius_io::IoError;
-use risorius_io::fbx::{self, FbxContent};
-use risorius_mesh::progress::silent;
-use risorius_rig::roles::RoleTable;
+use risorius_io::formats::fbx::{self, FbxContent};
+use risorius_rig::classify::roles::RoleTable;
 use risorius_rig::{Role, assemble};
 
 fn read(text: &str) -> Result<FbxContent, IoError> {

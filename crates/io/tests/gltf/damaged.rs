@@ -2,8 +2,8 @@
 
 use super::read::{CORNERS, read_json, triangle};
 use super::{alone, read_alone};
-use risorius_io::gltf;
-use risorius_mesh::progress::silent;
+use risorius_base::progress::silent;
+use risorius_io::formats::gltf;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 

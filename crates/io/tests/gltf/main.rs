@@ -8,9 +8,9 @@ mod take_in;
 mod validator;
 mod write;
 
+use risorius_base::progress::silent;
 use risorius_io::IoError;
-use risorius_io::gltf::{self, GltfContent};
-use risorius_mesh::progress::silent;
+use risorius_io::formats::gltf::{self, GltfContent};
 use std::path::PathBuf;
 
 /// No files beside the one that is read.

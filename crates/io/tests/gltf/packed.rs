@@ -1,7 +1,7 @@
 //! Quantized and compressed data: every component type, mode and filter gives back what went in.
 
 use super::read::{CORNERS, read_json, triangle};
-use risorius_io::gltf::GltfContent;
+use risorius_io::formats::gltf::GltfContent;
 use serde_json::{Value, json};
 
 /// A triangle whose bufferViews are `views` (bytes, stride, compression) and whose other parts are `extra`.

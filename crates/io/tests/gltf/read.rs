@@ -2,10 +2,10 @@
 
 use super::{alone, data, read_alone};
 use glam::{DQuat, DVec3};
+use risorius_base::progress::silent;
 use risorius_io::IoError;
-use risorius_io::gltf::{self, GltfContent};
-use risorius_mesh::progress::silent;
-use risorius_rig::roles::RoleTable;
+use risorius_io::formats::gltf::{self, GltfContent};
+use risorius_rig::classify::roles::RoleTable;
 use risorius_rig::{RawPart, assemble};
 use serde_json::{Value, json};
 

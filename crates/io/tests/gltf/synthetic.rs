@@ -1,8 +1,9 @@
 //! A small rig with everything that can go wrong between corners and vertices.
 
+use risorius_base::Space;
 use risorius_mesh::Polygons;
-use risorius_rig::roles::RoleTable;
-use risorius_rig::{Deltas, FaceGroup, Image, Material, RawPart, RawRig, RawShape, Rig, Space, assemble};
+use risorius_rig::classify::roles::RoleTable;
+use risorius_rig::{Deltas, FaceGroup, Image, Material, RawPart, RawRig, RawShape, Rig, assemble};
 
 /// A picture of 2 x 2 pixels.
 const PNG: [u8; 73] = [

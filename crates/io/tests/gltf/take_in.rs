@@ -2,11 +2,12 @@
 
 use super::synthetic::rig;
 use glam::{DQuat, DVec3};
-use risorius_io::gltf::{GlbOptions, TakeOptions, WeightTrack, write_glb, write_take_glb};
+use risorius_base::progress::silent;
+use risorius_base::{Axis, Space};
+use risorius_io::formats::gltf::{GlbOptions, TakeOptions, WeightTrack, write_glb, write_take_glb};
 use risorius_io::open::{OpenOptions, open_rig};
 use risorius_io::take_in::{RigTake, open_take_of};
-use risorius_mesh::progress::silent;
-use risorius_rig::{Axis, HeadMotion, Rig, Space, Take};
+use risorius_rig::{HeadMotion, Rig, Take};
 
 fn take_of(rig: &Rig) -> Take {
     let frame = |f: usize| rig.neutral.iter().map(move |p| [p[0] - 0.1, p[1] + 0.25 * f as f32, p[2] * 1.5]);

@@ -3,8 +3,8 @@
 use super::synthetic::{deltas, rig};
 use super::{data, read_alone, validator};
 use risorius_io::IoError;
-use risorius_io::gltf::{GlbOptions, TakeOptions, WeightTrack, write_glb, write_take_glb};
-use risorius_rig::roles::RoleTable;
+use risorius_io::formats::gltf::{GlbOptions, TakeOptions, WeightTrack, write_glb, write_take_glb};
+use risorius_rig::classify::roles::RoleTable;
 use risorius_rig::{HeadMotion, Part, Rig, Take, assemble};
 
 fn bits<const N: usize>(values: &[[f32; N]]) -> Vec<u32> {

@@ -5,9 +5,10 @@
 
 use super::{CheckOptions, Kind, List, Places, Severity};
 use crate::model::{Part, Rig};
-use risorius_mesh::components::components;
-use risorius_mesh::progress::tick;
-use risorius_mesh::{Cancelled, Edges, IntersectOptions, Progress, self_intersections};
+use risorius_base::progress::tick;
+use risorius_base::{Cancelled, Progress};
+use risorius_mesh::surface::components::components;
+use risorius_mesh::{Edges, IntersectOptions, self_intersections};
 
 const SELF_INTERSECTION: Kind = Kind {
     severity: Severity::Warning,

@@ -3,8 +3,8 @@
 use super::surface::{Extent, HUGE};
 use super::twins::twins;
 use super::{Kind, List, Place, Places, Severity};
+use crate::classify::names::{self, Key, Side};
 use crate::model::{Driver, Rig, Role};
-use crate::names::{self, Key, Side};
 use glam::Vec3;
 use std::collections::{HashMap, HashSet};
 

@@ -4,9 +4,9 @@ use super::{Kind, List, Places, Severity};
 use crate::model::Rig;
 use glam::Vec3;
 use risorius_mesh::Polygons;
-use risorius_mesh::components::unreferenced;
-use risorius_mesh::defects::{degenerate_faces, duplicate_vertices, repeated_faces};
-use risorius_mesh::topology::{BoundaryLoop, Edges, boundary_loops};
+use risorius_mesh::surface::components::unreferenced;
+use risorius_mesh::surface::defects::{degenerate_faces, duplicate_vertices, repeated_faces};
+use risorius_mesh::surface::topology::{BoundaryLoop, Edges, boundary_loops};
 
 const NO_VERTICES: Kind = Kind {
     severity: Severity::Error,
@@ -167,7 +167,8 @@ impl Extent {
         let mut extent = Self { middle, radius, size: 0.0 };
         let near: Vec<[f32; 3]> =
             rig.neutral.iter().filter(|p| Vec3::from(**p).is_finite() && !extent.is_far(**p)).copied().collect();
-        extent.size = risorius_mesh::bvh::bounds(&near).map_or(0.0, |b| f64::from((b.max - b.min).max_element()));
+        extent.size =
+            risorius_mesh::query::bvh::bounds(&near).map_or(0.0, |b| f64::from((b.max - b.min).max_element()));
         extent
     }
 

@@ -1,7 +1,8 @@
 //! Rigs made of balls and boxes, for tests that know what the picture must show.
 
+use risorius_base::Space;
 use risorius_mesh::Polygons;
-use risorius_rig::{Deltas, RawPart, RawRig, RawShape, Rig, Space, assemble};
+use risorius_rig::{Deltas, RawPart, RawRig, RawShape, Rig, assemble};
 
 /// A ball of quads and triangles around `center`.
 pub fn ball(center: [f32; 3], radius: f32, rings: u32) -> (Vec<[f32; 3]>, Polygons) {

@@ -1,0 +1,349 @@
+//! Attenuation with limits, and of rigs with in-betweens and combinations: Gauss-Newton on the true evaluation.
+//!
+//! With `c(w)` the shape strengths at slider values `w` (see [`risorius_rig::coefficients`]) and the letters of
+//! [`crate::selection`], the objective is
+//!
+//! ```text
+//! (c - c1)^T (G - S^T r S) (c - c1)  +  a sum_pins r (S c - t)^2  +  ridge |w - w1|^2
+//! ```
+//!
+//! over sliders within their ranges and limited coordinates within theirs. It lives in the space of shapes, so no
+//! vertex is touched. A linear rig is one convex quadratic program. For other rigs each step linearizes `c` and solves
+//! such a program, damped as far as it takes for the objective (with a penalty on violated limits) to fall. At a kink
+//! of `c` a slider is linearized towards the side that it moves to, and stays if it would come back from both. A start
+//! at which the linearized limits contradict one another says nothing about other starts, so a few are tried.
+
+use crate::gram::factor_with_ridge;
+use crate::selection::{Selection, weighted_square};
+use risorius_linalg::dense::dot;
+use risorius_linalg::qp::{Constraint, QpError, QuadraticProgram, kkt_residual};
+use risorius_linalg::{Cholesky, Matrix, solve_bounded};
+use risorius_rig::coefficients::Slope;
+
+/// Gauss-Newton steps at most; in-betweens and combinations settle in five to ten.
+const MAX_STEPS: usize = 100;
+
+/// A step of the sliders below this is an end.
+const SMALL_STEP: f64 = 1e-9;
+
+/// What to solve, besides the selection.
+#[derive(Debug, Clone)]
+pub struct Problem<'a> {
+    /// Weight of pins against the rest.
+    pub alpha: f64,
+    /// How far each pin is faded in, 0 to 1.
+    pub fades: &'a [f64],
+    /// Where pins are held, as displacements from the neutral.
+    pub targets: &'a [f64],
+    /// Slider values asked for.
+    pub w1: &'a [f64],
+    /// Range of each slider, when they are to be kept.
+    pub bounds: Option<&'a [[f64; 2]]>,
+}
+
+/// New slider values and how they were found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Solution {
+    /// New slider values.
+    pub w2: Vec<f64>,
+    /// Gauss-Newton steps taken.
+    pub steps: usize,
+    /// Largest relative violation of the KKT conditions of the last quadratic program.
+    pub kkt_residual: f64,
+    /// About the condition number of its matrix.
+    pub condition: f64,
+    /// Whether the last step was small enough to call it an end.
+    pub settled: bool,
+}
+
+/// The Hessian of a linear rig's problem over its free sliders, factored once for all slider events.
+#[derive(Debug)]
+pub struct LinearSystem {
+    hessian: Matrix,
+    factor: Cholesky,
+}
+
+impl LinearSystem {
+    /// Factors the system of `selection` for one `alpha` and the pins' fades.
+    pub fn prepare(selection: &Selection, alpha: f64, fades: &[f64]) -> Self {
+        Self::factor(selection.system(alpha, fades).principal(selection.free()), selection.gram().ridge())
+    }
+
+    fn factor(mut hessian: Matrix, ridge: f64) -> Self {
+        let factor = factor_with_ridge(hessian.clone(), ridge);
+        (0..hessian.n_rows()).for_each(|i| hessian[(i, i)] += ridge);
+        Self { hessian, factor }
+    }
+}
+
+/// Solves the problem of a linear rig, whose system was prepared for the same `alpha` and fades.
+pub fn solve_linear(selection: &Selection, problem: &Problem, system: &LinearSystem) -> Result<Solution, QpError> {
+    let model = Model::new(selection, problem);
+    let slopes = selection.gram().activation().slopes(problem.w1, &vec![false; problem.w1.len()]);
+    let step = model.program(system, problem.w1, &slopes, &[])?;
+    let mut w2 = problem.w1.to_vec();
+    selection.free().iter().zip(&step.change).for_each(|(&f, d)| w2[f] += d);
+    model.clamp(&mut w2);
+    let condition = system.factor.condition_estimate();
+    Ok(Solution { w2, steps: 1, kkt_residual: step.residual, condition, settled: true })
+}
+
+/// Solves the problem of any rig.
+pub fn solve_bent(selection: &Selection, problem: &Problem) -> Result<Solution, QpError> {
+    let model = Model::new(selection, problem);
+    let system = selection.system(problem.alpha, problem.fades);
+    let mut failure = None;
+    for fraction in [0.0, 0.25, 0.5] {
+        // Towards the middle of the ranges, where combinations have slopes.
+        let middle = |i: usize| problem.bounds.map_or(0.5, |b| 0.5 * (b[i][0] + b[i][1]));
+        let start: Vec<f64> = problem.w1.iter().enumerate().map(|(i, &w)| w + fraction * (middle(i) - w)).collect();
+        match model.descend_both_ways(&system, &start) {
+            Ok(solution) => match model.worst_limit(&solution.w2) {
+                None => return Ok(solution),
+                Some(row) => {
+                    failure.get_or_insert(QpError::Infeasible { constraint: Constraint::Row(row), with: Vec::new() });
+                }
+            },
+            Err(error @ QpError::Infeasible { .. }) => {
+                failure.get_or_insert(error);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(failure.unwrap_or(QpError::NoConvergence(0)))
+}
+
+/// How much steps are held back, as a multiple of the mean curvature: none while they succeed, more after each that
+/// raised the objective. With ever more of it a step becomes the shortest one that meets the linearized limits.
+#[derive(Default)]
+struct Damping {
+    amount: f64,
+}
+
+impl Damping {
+    fn relax(&mut self) {
+        self.amount = if self.amount > 1e-4 { self.amount / 8.0 } else { 0.0 };
+    }
+
+    fn tighten(&mut self) {
+        self.amount = (8.0 * self.amount).max(1e-3);
+    }
+}
+
+struct Model<'a> {
+    selection: &'a Selection<'a>,
+    problem: &'a Problem<'a>,
+    penalty: f64,
+    c1: Vec<f64>,
+}
+
+/// The solution of one program: the change of the free sliders, and how well it meets the KKT conditions.
+struct Step {
+    change: Vec<f64>,
+    residual: f64,
+}
+
+impl<'a> Model<'a> {
+    fn new(selection: &'a Selection<'a>, problem: &'a Problem<'a>) -> Self {
+        let gram = selection.gram();
+        // Steep against the energy of a typical shape: limits win over everything that leaving them could gain.
+        let penalty = 1e4 * gram.mean_energy().sqrt().max(f64::MIN_POSITIVE) * (1.0 + problem.alpha);
+        Self { selection, problem, penalty, c1: gram.activation().coefficients(problem.w1) }
+    }
+
+    fn clamp(&self, w: &mut [f64]) {
+        if let Some(bounds) = self.problem.bounds {
+            self.selection.free().iter().for_each(|&f| w[f] = w[f].max(bounds[f][0]).min(bounds[f][1]));
+        }
+    }
+
+    /// Gauss-Newton from `start`; where that is a kink of some slider, the better of leaving it upwards and downwards.
+    fn descend_both_ways(&self, system: &Matrix, start: &[f64]) -> Result<Solution, QpError> {
+        let activation = self.selection.gram().activation();
+        let up = self.descend(system, start, false);
+        if !self.selection.free().iter().any(|&f| activation.is_kink(f, start[f])) {
+            return up;
+        }
+        match (up, self.descend(system, start, true)) {
+            (Ok(up), Ok(down)) => Ok(if self.merit(&down.w2) < self.merit(&up.w2) { down } else { up }),
+            (up, down) => up.or(down),
+        }
+    }
+
+    /// Gauss-Newton from `start`, looking below kinks first if `falling`.
+    fn descend(&self, system: &Matrix, start: &[f64], falling: bool) -> Result<Solution, QpError> {
+        let free = self.selection.free();
+        let mut w = self.problem.w1.to_vec();
+        free.iter().for_each(|&f| w[f] = start[f]);
+        self.clamp(&mut w);
+        let mut merit = self.merit(&w);
+        let mut solution = Solution { w2: Vec::new(), steps: 0, kkt_residual: 0.0, condition: 1.0, settled: false };
+        let mut damping = Damping::default();
+        while solution.steps < MAX_STEPS && !solution.settled {
+            let (step, condition) = self.step(system, &w, falling, damping.amount)?;
+            solution.steps += 1;
+            (solution.kkt_residual, solution.condition) = (step.residual, condition);
+            let mut trial = w.clone();
+            free.iter().zip(&step.change).for_each(|(&f, d)| trial[f] += d);
+            let value = self.merit(&trial);
+            let largest = step.change.iter().fold(0.0f64, |m, d| m.max(d.abs()));
+            if value <= merit {
+                // Rounding decides about what is left.
+                solution.settled = largest < SMALL_STEP || merit - value <= 1e-14 * merit.abs();
+                (w, merit) = (trial, value);
+                damping.relax();
+            } else {
+                solution.settled = largest < SMALL_STEP;
+                damping.tighten();
+            }
+        }
+        self.clamp(&mut w);
+        solution.w2 = w;
+        Ok(solution)
+    }
+
+    /// The objective plus a penalty for coordinates outside their limits.
+    fn merit(&self, w: &[f64]) -> f64 {
+        let Problem { alpha, fades, targets, w1, .. } = self.problem;
+        let (gram, rows) = (self.selection.gram(), self.selection.rows());
+        let c = gram.activation().coefficients(w);
+        let change: Vec<f64> = c.iter().zip(&self.c1).map(|(a, b)| a - b).collect();
+        let zeros = vec![0.0; rows.len()];
+        let others = dot(&change, &gram.matrix().times(&change)) - weighted_square(&rows.times(&change), &zeros, fades);
+        let pins = alpha * weighted_square(&rows.times(&c), targets, fades);
+        let ridge = gram.ridge() * w.iter().zip(w1.iter()).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+        others + pins + ridge + self.penalty * self.violations(&c).iter().sum::<f64>()
+    }
+
+    /// How far each limited coordinate is outside its limits at shape strengths `c`.
+    fn violations(&self, c: &[f64]) -> Vec<f64> {
+        let moved = self.selection.limit_rows().times(c);
+        let limits = &self.selection.set().limits;
+        moved.iter().zip(limits).map(|(x, l)| (l.range[0] - x).max(x - l.range[1]).max(0.0)).collect()
+    }
+
+    /// The limit that `w` violates most, if it does so visibly.
+    fn worst_limit(&self, w: &[f64]) -> Option<usize> {
+        let gram = self.selection.gram();
+        let violations = self.violations(&gram.activation().coefficients(w));
+        let worst = (0..violations.len()).max_by(|&a, &b| violations[a].total_cmp(&violations[b]))?;
+        (violations[worst] > 1e-6 * gram.mean_energy().sqrt()).then_some(worst)
+    }
+
+    /// The best change of the free sliders for `c` linearized at `w`, each slider at a kink towards the side it moves
+    /// to; `falling` says which side is tried first.
+    fn step(&self, system: &Matrix, w: &[f64], falling: bool, damping: f64) -> Result<(Step, f64), QpError> {
+        let activation = self.selection.gram().activation();
+        let free = self.selection.free();
+        let at_kink: Vec<usize> = (0..free.len()).filter(|&i| activation.is_kink(free[i], w[free[i]])).collect();
+        let mut falling = vec![falling; w.len()];
+        let (mut turned, mut kept): (Vec<usize>, Vec<usize>) = Default::default();
+        loop {
+            let slopes = activation.slopes(w, &falling);
+            let mut hessian = project(system, &slopes, w.len()).principal(free);
+            let mean = (0..free.len()).map(|i| hessian[(i, i)]).sum::<f64>() / free.len().max(1) as f64;
+            (0..free.len()).for_each(|i| hessian[(i, i)] += damping * mean);
+            let system = LinearSystem::factor(hessian, self.selection.gram().ridge());
+            let step = self.program(&system, w, &slopes, &kept)?;
+            let wrong = |i: &&usize| {
+                let side = if falling[free[**i]] { step.change[**i] } else { -step.change[**i] };
+                side > SMALL_STEP && !kept.contains(*i)
+            };
+            let turning: Vec<usize> = at_kink.iter().filter(wrong).copied().collect();
+            if turning.is_empty() {
+                return Ok((step, system.factor.condition_estimate()));
+            }
+            for i in turning {
+                // From above it wants down: look below. If from below it wants up again, the kink is its place.
+                if turned.contains(&i) {
+                    kept.push(i);
+                } else {
+                    turned.push(i);
+                    falling[free[i]] = !falling[free[i]];
+                }
+            }
+        }
+    }
+
+    /// Solves the program of the linearization given by `slopes`; free sliders in `kept` do not move.
+    fn program(&self, system: &LinearSystem, w: &[f64], slopes: &[Slope], kept: &[usize]) -> Result<Step, QpError> {
+        let free = self.selection.free();
+        let c = self.selection.gram().activation().coefficients(w);
+        let gradient = self.gradient(w, &c, slopes);
+        let rows = self.limit_program_rows(&c, slopes, w.len());
+        let range = |i: usize, side: usize| match self.problem.bounds {
+            _ if kept.contains(&i) => 0.0,
+            Some(bounds) => bounds[free[i]][side] - w[free[i]],
+            None => [f64::NEG_INFINITY, f64::INFINITY][side],
+        };
+        let lower: Vec<f64> = (0..free.len()).map(|i| range(i, 0)).collect();
+        let upper: Vec<f64> = (0..free.len()).map(|i| range(i, 1)).collect();
+        let program = QuadraticProgram {
+            hessian: &system.factor,
+            gradient: &gradient,
+            lower: &lower,
+            upper: &upper,
+            rows: &rows,
+        };
+        let has_bounds = self.problem.bounds.is_some();
+        let solution = if rows.is_empty() && has_bounds {
+            solve_bounded(&system.hessian, &gradient, &lower, &upper)?
+        } else {
+            program.solve()?
+        };
+        let residual = kkt_residual(&program, &system.hessian, &solution);
+        Ok(Step { change: solution.x, residual })
+    }
+
+    /// Half the derivative of the objective by the free sliders.
+    fn gradient(&self, w: &[f64], c: &[f64], slopes: &[Slope]) -> Vec<f64> {
+        let Problem { alpha, fades, targets, w1, .. } = self.problem;
+        let (gram, rows) = (self.selection.gram(), self.selection.rows());
+        let change: Vec<f64> = c.iter().zip(&self.c1).map(|(a, b)| a - b).collect();
+        let (moved, changed) = (rows.times(c), rows.times(&change));
+        let pull: Vec<f64> =
+            (0..rows.len()).map(|i| fades[i] * (alpha * (moved[i] - targets[i]) - changed[i])).collect();
+        let mut by_shape = gram.matrix().times(&change);
+        by_shape.iter_mut().zip(rows.transposed_times(&pull, c.len())).for_each(|(g, p)| *g += p);
+        let by_slider = through_transposed(slopes, &by_shape, w.len());
+        self.selection.free().iter().map(|&f| by_slider[f] + gram.ridge() * (w[f] - w1[f])).collect()
+    }
+
+    /// The limits as rows over the free sliders' changes.
+    fn limit_program_rows(&self, c: &[f64], slopes: &[Slope], n_sliders: usize) -> Vec<(Vec<f64>, f64, f64)> {
+        let (rows, limits) = (self.selection.limit_rows(), &self.selection.set().limits);
+        let now = rows.times(c);
+        (0..limits.len())
+            .map(|i| {
+                let mut by_shape = vec![0.0; c.len()];
+                rows.row(i).iter().for_each(|&(s, x)| by_shape[s as usize] = x.into());
+                let by_slider = through_transposed(slopes, &by_shape, n_sliders);
+                let row = self.selection.free().iter().map(|&f| by_slider[f]).collect();
+                (row, limits[i].range[0] - now[i], limits[i].range[1] - now[i])
+            })
+            .collect()
+    }
+}
+
+/// `C^T y` for the derivative `C` of shape strengths.
+fn through_transposed(slopes: &[Slope], y: &[f64], n_sliders: usize) -> Vec<f64> {
+    let mut out = vec![0.0; n_sliders];
+    slopes.iter().for_each(|s| out[s.slider] += s.value * y[s.shape]);
+    out
+}
+
+/// `C^T A C` for symmetric `A`.
+fn project(a: &Matrix, slopes: &[Slope], n_sliders: usize) -> Matrix {
+    let mut half = Matrix::zeros(a.n_rows(), n_sliders);
+    for s in slopes {
+        let column = half.column_mut(s.slider);
+        column.iter_mut().zip(a.column(s.shape)).for_each(|(h, x)| *h += s.value * x);
+    }
+    let mut out = Matrix::zeros(n_sliders, n_sliders);
+    for j in 0..n_sliders {
+        let from = half.column(j);
+        let to = out.column_mut(j);
+        slopes.iter().for_each(|s| to[s.slider] += s.value * from[s.shape]);
+    }
+    out
+}

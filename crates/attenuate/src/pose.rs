@@ -1,0 +1,352 @@
+//! Selected motion attenuation of a pose [Lewis05, section 4]: pins hold what the animator has placed while sliders go
+//! on moving.
+//!
+//! This module joins the pieces: where pins are held (targets), which solver fits (the prepared linear one of
+//! [`crate::selection`], or [`crate::constrained`] for limits and for rigs that are not linear), and what to tell the
+//! animator about the result.
+//! In: slider values now (`w1`) and when the pins were set (`w0`). Out: new slider values and a report.
+
+use crate::constrained::{LinearSystem, Problem, Solution, solve_bent, solve_linear};
+use crate::gram::GramError;
+use crate::selection::{Attenuator, MAX_ALPHA, Selection};
+use risorius_linalg::QpError;
+use risorius_linalg::qp::Constraint;
+use risorius_rig::model::Rig;
+use serde::Serialize;
+
+/// How to attenuate.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AttenuateOptions {
+    /// Weight of pins against the rest, 0 or more (infinity: as hard as can be); the paper's default, untagged over
+    /// tagged coordinates, when left out.
+    pub alpha: Option<f64>,
+    /// Keep sliders within their ranges.
+    pub bounds: bool,
+}
+
+/// Largest and root-mean-square length over some coordinates, in the file's unit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Motion {
+    /// Largest.
+    pub max: f64,
+    /// Root mean square.
+    pub rms: f64,
+}
+
+/// New slider values and what they do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attenuated {
+    /// New slider values.
+    pub weights: Vec<f32>,
+    /// The `a` that was used.
+    pub alpha: f64,
+    /// How far pinned coordinates would be from where they are held, without attenuation.
+    pub pinned_before: Motion,
+    /// The same with the new slider values.
+    pub pinned_after: Motion,
+    /// How far all other coordinates are from where the sliders asked for would put them.
+    pub others_deviation: Motion,
+    /// Sliders that stopped at the end of their range.
+    pub at_bound: Vec<usize>,
+    /// Steps of the solver; 1 for a linear rig.
+    pub steps: usize,
+    /// With limits: largest relative violation of the KKT conditions.
+    pub kkt_residual: Option<f64>,
+    /// About the condition number of the system that was solved.
+    pub condition: f64,
+    /// What the animator should know.
+    pub warnings: Vec<String>,
+}
+
+/// Why a pose was not attenuated.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum AttenuateError {
+    /// A slider value is not a number.
+    #[error("slider '{slider}' is {value}; give a finite number")]
+    BadWeight {
+        /// Name of the slider.
+        slider: String,
+        /// The value.
+        value: f64,
+    },
+    /// Weights of another rig.
+    #[error("{given} slider values for a rig of {expected} sliders")]
+    WrongCount {
+        /// Values given.
+        given: usize,
+        /// Sliders of the rig.
+        expected: usize,
+    },
+    /// `a` is negative or not a number.
+    #[error("alpha is {0}; give 0 or more")]
+    BadAlpha(f64),
+    /// A slider's range is empty.
+    #[error("slider '{slider}' has the range {low} to {high}; the least must not be above the largest")]
+    EmptyRange {
+        /// Name of the slider.
+        slider: String,
+        /// Least value.
+        low: f64,
+        /// Largest value.
+        high: f64,
+    },
+    /// The limits contradict one another.
+    #[error("no slider values meet every limit: {0}")]
+    Infeasible(String),
+    /// The solver gave up.
+    #[error("the solver did not converge ({0}); are shapes nearly equal? see `inspect`")]
+    NoConvergence(String),
+    /// Inner products could not be made.
+    #[error(transparent)]
+    Gram(#[from] GramError),
+}
+
+/// A pose solver for one selection and set of options: prepared once, run at every slider event.
+#[derive(Debug)]
+pub struct PoseAttenuation<'a> {
+    rig: &'a Rig,
+    selection: &'a Selection<'a>,
+    alpha: f64,
+    bounds: Option<Vec<[f64; 2]>>,
+    solver: Solver<'a>,
+    warnings: Vec<String>,
+}
+
+/// The way that fits the rig and the options.
+#[derive(Debug)]
+enum Solver<'a> {
+    /// A linear rig without limits: a product.
+    Plain(Attenuator<'a>),
+    /// A linear rig with limits: a quadratic program on a prepared factor.
+    Limited(LinearSystem),
+    /// In-betweens or combinations: Gauss-Newton.
+    Bent,
+}
+
+impl<'a> PoseAttenuation<'a> {
+    /// Prepares for one selection.
+    pub fn prepare(
+        rig: &'a Rig,
+        selection: &'a Selection<'a>,
+        options: &AttenuateOptions,
+    ) -> Result<Self, AttenuateError> {
+        let alpha = options.alpha.unwrap_or_else(|| selection.default_alpha());
+        if alpha.is_nan() || alpha < 0.0 {
+            return Err(AttenuateError::BadAlpha(alpha));
+        }
+        let alpha = alpha.min(MAX_ALPHA);
+        let bounds = options.bounds.then(|| rig.sliders.iter().map(|s| s.range.map(f64::from)).collect::<Vec<_>>());
+        let all_on = vec![1.0; selection.set().pins.len()];
+        let solver = if !selection.gram().is_linear() {
+            Solver::Bent
+        } else if bounds.is_none() && selection.set().limits.is_empty() {
+            Solver::Plain(selection.attenuator(alpha, &all_on))
+        } else {
+            Solver::Limited(LinearSystem::prepare(selection, alpha, &all_on))
+        };
+        Ok(Self { rig, selection, alpha, bounds, solver, warnings: warnings(rig, selection) })
+    }
+
+    /// The `a` in use.
+    pub fn alpha(&self) -> f64 {
+        self.alpha
+    }
+
+    /// What the animator should know of the rig and the selection.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// New slider values for `w1`, pins held as in `w0`: what a slider event needs, without a report.
+    pub fn weights(&self, w1: &[f32], w0: &[f32]) -> Result<Vec<f32>, AttenuateError> {
+        let (w1, w0) = (finite_weights(self.rig, w1)?, finite_weights(self.rig, w0)?);
+        let targets = self.selection.targets(&w0, &w1);
+        let solution = self.solve_frame(&w1, &targets, &vec![1.0; targets.len()])?;
+        Ok(solution.w2.iter().map(|&w| w as f32).collect())
+    }
+
+    /// New slider values for `w1`, pins held as in `w0`, and what they do.
+    pub fn solve(&self, w1: &[f32], w0: &[f32]) -> Result<Attenuated, AttenuateError> {
+        let (w1, w0) = (finite_weights(self.rig, w1)?, finite_weights(self.rig, w0)?);
+        let targets = self.selection.targets(&w0, &w1);
+        let solution = self.solve_frame(&w1, &targets, &vec![1.0; targets.len()])?;
+        Ok(self.report(&w1, &solution, &targets))
+    }
+
+    /// As [`Self::weights`] in f64, with given targets and pins faded in so far.
+    pub fn solve_frame(&self, w1: &[f64], targets: &[f64], fades: &[f64]) -> Result<Solution, AttenuateError> {
+        let all_on = fades.iter().all(|&r| r == 1.0);
+        let problem = Problem { alpha: self.alpha, fades, targets, w1, bounds: self.bounds.as_deref() };
+        let solved = match &self.solver {
+            Solver::Plain(attenuator) if all_on => return Ok(plain(attenuator, w1, targets)),
+            Solver::Plain(_) => {
+                return Ok(plain(&self.selection.attenuator(self.alpha, fades), w1, targets));
+            }
+            Solver::Limited(system) if all_on => solve_linear(self.selection, &problem, system),
+            Solver::Limited(_) => {
+                let system = LinearSystem::prepare(self.selection, self.alpha, fades);
+                solve_linear(self.selection, &problem, &system)
+            }
+            Solver::Bent => solve_bent(self.selection, &problem),
+        };
+        solved.map_err(|e| self.explain(e))
+    }
+
+    fn explain(&self, error: QpError) -> AttenuateError {
+        let slider = |i: usize| &self.rig.sliders[self.selection.free()[i]];
+        match error {
+            QpError::EmptyRange { constraint: Constraint::Bound(i), .. } => {
+                let s = slider(i);
+                AttenuateError::EmptyRange { slider: s.name.clone(), low: s.range[0].into(), high: s.range[1].into() }
+            }
+            QpError::EmptyRange { constraint: Constraint::Row(i), .. } => self.cannot_stay(&[i]),
+            QpError::Infeasible { constraint, with } => {
+                let limit = |c: &Constraint| match c {
+                    Constraint::Row(i) => Some(*i),
+                    Constraint::Bound(_) => None,
+                };
+                self.cannot_stay(&with.iter().chain([&constraint]).filter_map(limit).collect::<Vec<_>>())
+            }
+            QpError::NoConvergence(_) => AttenuateError::NoConvergence(error.to_string()),
+        }
+    }
+
+    /// Names the `within` limits that cannot be met together.
+    fn cannot_stay(&self, limits: &[usize]) -> AttenuateError {
+        let said = limits.iter().take(4).map(|&i| {
+            let limit = &self.selection.set().limits[i];
+            let ([low, high], axis) = (limit.range, ['x', 'y', 'z'][limit.axis]);
+            format!("{} within {low} to {high} along {axis}", self.rig.vertex_name(limit.vertex))
+        });
+        let found = if self.selection.gram().is_linear() { "can keep" } else { "were found that keep" };
+        let list = said.collect::<Vec<_>>().join(" and ");
+        AttenuateError::Infeasible(format!(
+            "no slider values {found} {list}; widen these limits or the sliders' ranges"
+        ))
+    }
+
+    fn report(&self, w1: &[f64], solution: &Solution, targets: &[f64]) -> Attenuated {
+        let weights: Vec<f32> = solution.w2.iter().map(|&w| w as f32).collect();
+        // Of what the user gets, not of what it was rounded from.
+        let w2: Vec<f64> = weights.iter().map(|&w| w.into()).collect();
+        let activation = self.selection.gram().activation();
+        let (c1, c2) = (activation.coefficients(w1), activation.coefficients(&w2));
+        let off = |c: &[f64]| {
+            let moved = self.selection.rows().times(c);
+            Motion::of(moved.iter().zip(targets).map(|(m, t)| m - t))
+        };
+        let at_bound = (0..weights.len())
+            .filter(|&i| self.bounds.is_some() && self.rig.sliders[i].range.contains(&weights[i]) && w1[i] != w2[i])
+            .collect();
+        let mut warnings = self.warnings.clone();
+        if solution.condition > 1e14 {
+            warnings.push(format!(
+                "the system is badly conditioned (about {:.0e}); lower alpha if sliders take large values",
+                solution.condition
+            ));
+        }
+        if !solution.settled {
+            warnings.push(format!("the solver stopped after {} steps before it settled", solution.steps));
+        }
+        Attenuated {
+            alpha: self.alpha,
+            pinned_before: off(&c1),
+            pinned_after: off(&c2),
+            others_deviation: self.others_deviation(&c1, &c2),
+            at_bound,
+            steps: solution.steps,
+            kkt_residual: (!matches!(self.solver, Solver::Plain(_))).then_some(solution.kkt_residual),
+            condition: solution.condition,
+            warnings,
+            weights,
+        }
+    }
+
+    fn others_deviation(&self, c1: &[f64], c2: &[f64]) -> Motion {
+        let mut moved = vec![[0.0f64; 3]; self.rig.n_vertices()];
+        for (shape, (a, b)) in self.rig.shapes.iter().zip(c1.iter().zip(c2)) {
+            if a != b {
+                for (&v, offset) in shape.deltas.vertices.iter().zip(&shape.deltas.offsets) {
+                    (0..3).for_each(|k| moved[v as usize][k] += (b - a) * f64::from(offset[k]));
+                }
+            }
+        }
+        let flat = moved.as_flattened();
+        let pinned: Vec<usize> = self.selection.set().pins.iter().map(|p| 3 * p.vertex as usize + p.axis).collect();
+        Motion::of(flat.iter().enumerate().filter(|(i, _)| pinned.binary_search(i).is_err()).map(|(_, x)| *x))
+    }
+}
+
+/// The plain solution in the form of the others.
+fn plain(attenuator: &Attenuator, w1: &[f64], targets: &[f64]) -> Solution {
+    let condition = attenuator.condition_estimate();
+    Solution { w2: attenuator.solve(w1, targets), steps: 1, kkt_residual: 0.0, condition, settled: true }
+}
+
+/// Sliders that attenuation cannot treat as the animator may expect.
+fn warnings(rig: &Rig, selection: &Selection) -> Vec<String> {
+    let gram = selection.gram();
+    let names = |sliders: &[usize]| {
+        let shown: Vec<&str> = sliders.iter().take(8).map(|&s| rig.sliders[s].name.as_str()).collect();
+        let more = sliders.len().saturating_sub(8);
+        shown.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
+    };
+    let full = |s: usize| rig.sliders[s].shape;
+    let energy = |s: usize| gram.matrix()[(full(s), full(s))];
+    let all = 0..rig.sliders.len();
+    let empty: Vec<usize> = all.clone().filter(|&s| energy(s) == 0.0).collect();
+    let pivots = gram.factor().diagonal();
+    // What is left of a shape after all earlier ones are taken out of it.
+    let own = |s: usize| pivots[full(s)].powi(2);
+    let repeats = |s: usize| energy(s) > 0.0 && own(s) < 1e-8 * energy(s) + 10.0 * gram.ridge();
+    let dependent: Vec<usize> = all.clone().filter(|&s| repeats(s)).collect();
+    let mut pinned_energy = vec![0.0; gram.deltas().len()];
+    for i in 0..selection.rows().len() {
+        selection.rows().row(i).iter().for_each(|&(s, x)| pinned_energy[s as usize] += f64::from(x).powi(2));
+    }
+    let only_pinned: Vec<usize> =
+        all.filter(|&s| energy(s) > 0.0 && pinned_energy[full(s)] > 0.999 * energy(s)).collect();
+    let said = [
+        (empty, "sliders without any motion are left alone"),
+        (dependent, "sliders that repeat what earlier ones do; the change is shared among all of them"),
+        (only_pinned, "sliders that move pinned points only are held back"),
+    ];
+    said.into_iter()
+        .filter(|(list, _)| !list.is_empty())
+        .map(|(list, text)| format!("{text}: {}", names(&list)))
+        .collect()
+}
+
+impl Motion {
+    /// Over several sets of coordinates of known sizes.
+    pub(crate) fn over(sets: impl Iterator<Item = (Motion, usize)>) -> Self {
+        let (mut max, mut sum, mut count) = (0.0f64, 0.0, 0usize);
+        for (motion, n) in sets {
+            max = max.max(motion.max);
+            sum += motion.rms.powi(2) * n as f64;
+            count += n;
+        }
+        Self { max, rms: if count > 0 { (sum / count as f64).sqrt() } else { 0.0 } }
+    }
+
+    pub(crate) fn of(lengths: impl Iterator<Item = f64>) -> Self {
+        let (mut max, mut sum, mut count) = (0.0f64, 0.0, 0usize);
+        for x in lengths {
+            max = max.max(x.abs());
+            sum += x * x;
+            count += 1;
+        }
+        Self { max, rms: if count > 0 { (sum / count as f64).sqrt() } else { 0.0 } }
+    }
+}
+
+/// `weights` as f64, if they fit the rig and are numbers.
+pub fn finite_weights(rig: &Rig, weights: &[f32]) -> Result<Vec<f64>, AttenuateError> {
+    if weights.len() != rig.sliders.len() {
+        return Err(AttenuateError::WrongCount { given: weights.len(), expected: rig.sliders.len() });
+    }
+    match weights.iter().position(|w| !w.is_finite()) {
+        Some(i) => Err(AttenuateError::BadWeight { slider: rig.sliders[i].name.clone(), value: weights[i].into() }),
+        None => Ok(weights.iter().map(|&w| w.into()).collect()),
+    }
+}

@@ -1,0 +1,72 @@
+//! The flesh in a `.face` file: arrays as they lie in memory, so that opening a file maps them and copies nothing.
+//!
+//! What differs between shapes is one array for all, with where each shape begins: a rig of 900 shapes makes a dozen
+//! arrays instead of thousands, and the three of a group are a sparse matrix by rows as other software has it.
+
+use crate::IoError;
+use crate::native::container::{Archive, Writer};
+use risorius_flesh::{Flesh, MaterialShape, Materials, SkinEmbedding, VolumeShape};
+use serde::Serialize;
+
+/// What the numbers of `flesh.bounds` mean, in their order.
+pub const BOUND_NAMES: [&str; 7] = ["skin", "cranium", "mandible", "eye", "border", "joint", "inside"];
+
+#[derive(Serialize)]
+struct FleshText {
+    bounds: [&'static str; 7],
+}
+
+/// Adds flesh to a file.
+pub fn save<'a>(flesh: &'a Flesh, file: &mut Writer<'a>) -> Result<(), IoError> {
+    file.json("flesh", &FleshText { bounds: BOUND_NAMES })?;
+    file.array("flesh.nodes", &flesh.nodes);
+    file.array("flesh.tets", &flesh.tets);
+    file.array("flesh.bounds", &flesh.bounds);
+    file.array("flesh.embedding.vertices", &flesh.embedding.vertices);
+    file.array("flesh.embedding.tets", &flesh.embedding.tets);
+    file.array("flesh.embedding.weights", &flesh.embedding.weights);
+    file.first("flesh.volumes.first", flesh.volumes.iter().map(|v| v.nodes.len()));
+    file.lists("flesh.volumes.nodes", flesh.volumes.iter().map(|v| &*v.nodes));
+    file.lists("flesh.volumes.offsets", flesh.volumes.iter().map(|v| &*v.offsets));
+    let materials = &flesh.materials;
+    file.array("flesh.materials.mu", &materials.mu);
+    file.array("flesh.materials.lambda", &materials.lambda);
+    file.first("flesh.materials.shapes.first", materials.shapes.iter().map(|s| s.tets.len()));
+    file.lists("flesh.materials.shapes.tets", materials.shapes.iter().map(|s| &*s.tets));
+    file.lists("flesh.materials.shapes.mu", materials.shapes.iter().map(|s| &*s.mu));
+    file.lists("flesh.materials.shapes.lambda", materials.shapes.iter().map(|s| &*s.lambda));
+    Ok(())
+}
+
+/// Reads the flesh of a file as windows into it. What refers to what is not checked here.
+pub fn load(file: &Archive, n_shapes: usize) -> Result<Flesh, IoError> {
+    let first = file.first("flesh.volumes.first", n_shapes, "shapes of the rig")?;
+    let nodes = file.lists("flesh.volumes.nodes", &first)?;
+    let offsets = file.lists("flesh.volumes.offsets", &first)?;
+    let volumes = nodes.into_iter().zip(offsets).map(|(nodes, offsets)| VolumeShape { nodes, offsets }).collect();
+    Ok(Flesh {
+        nodes: file.array("flesh.nodes")?,
+        tets: file.array("flesh.tets")?,
+        bounds: file.array("flesh.bounds")?,
+        embedding: SkinEmbedding {
+            vertices: file.array("flesh.embedding.vertices")?,
+            tets: file.array("flesh.embedding.tets")?,
+            weights: file.array("flesh.embedding.weights")?,
+        },
+        volumes,
+        materials: load_materials(file, n_shapes)?,
+    })
+}
+
+fn load_materials(file: &Archive, n_shapes: usize) -> Result<Materials, IoError> {
+    let first = file.first("flesh.materials.shapes.first", n_shapes, "shapes of the rig")?;
+    let tets = file.lists("flesh.materials.shapes.tets", &first)?;
+    let mu = file.lists("flesh.materials.shapes.mu", &first)?;
+    let lambda = file.lists("flesh.materials.shapes.lambda", &first)?;
+    let shape = |(tets, (mu, lambda))| MaterialShape { tets, mu, lambda };
+    Ok(Materials {
+        mu: file.array("flesh.materials.mu")?,
+        lambda: file.array("flesh.materials.lambda")?,
+        shapes: tets.into_iter().zip(mu.into_iter().zip(lambda)).map(shape).collect(),
+    })
+}

@@ -1,0 +1,372 @@
+//! Scenes as JSON: colliders, wind and forces ([`risorius_perform::Scene`]), in meters, seconds and newtons, +Y up, +Z front.
+//!
+//! ```json
+//! {
+//!   "colliders": [
+//!     {"sphere": {"radius": 0.03}, "space": "head", "keys": [
+//!       {"time": 0.0, "position": [0.11, -0.03, 0.06]},
+//!       {"time": 0.2, "position": [0.08, -0.03, 0.06]}]},
+//!     {"capsule": {"ends": [[0, 0, 0], [0, 0.1, 0]], "radius": 0.01}, "keys": [{"position": [0, 0, 0.2]}]},
+//!     {"mesh": {"file": "hand.obj", "unit": "cm"}, "keys": [{"position": [0, 0, 0], "rotation": [0, 0, 0, 1]}]}
+//!   ],
+//!   "wind": [{"time": 0, "velocity": [0, 0, -20]}],
+//!   "forces": [{"region": "cheeks", "space": "head", "keys": [{"newtons": [0, 0, 0.5]}]}]
+//! }
+//! ```
+//!
+//! A `space` that is left out is `world`; a `time` is 0, a `position` the origin, a `rotation` (x, y, z, w) none. Every problem is told, with the
+//! entry that it is in.
+
+use crate::IoError;
+use crate::open::{OpenOptions, extension, open_rig};
+use crate::specs::weights::json_error;
+use glam::DVec3;
+use risorius_base::Axis;
+use risorius_base::Progress;
+use risorius_base::space::parse_unit;
+use risorius_mesh::{Edges, Polygons, Surface};
+use risorius_perform::HeadPath;
+use risorius_perform::curve::Curve;
+use risorius_perform::scene::model::{Collider, Force, Form, Scene, ToldIn};
+use risorius_rig::HeadMotion;
+use risorius_rig::meters;
+use risorius_solve::Solid;
+use serde::Deserialize;
+use std::path::Path;
+use std::sync::Arc;
+
+const FORMAT: &str = "scene JSON";
+
+/// A scene as it is written.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SceneSpec {
+    /// Things that push.
+    pub colliders: Vec<ColliderSpec>,
+    /// Velocity of the air.
+    pub wind: Vec<WindKey>,
+    /// Forces on regions.
+    pub forces: Vec<ForceSpec>,
+}
+
+/// One collider: exactly one of `sphere`, `capsule` and `mesh`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ColliderSpec {
+    /// A ball.
+    pub sphere: Option<SphereSpec>,
+    /// Points near a segment.
+    pub capsule: Option<CapsuleSpec>,
+    /// A closed mesh of a file.
+    pub mesh: Option<MeshSpec>,
+    /// `head` or `world`.
+    pub space: SpaceSpec,
+    /// Where it goes.
+    pub keys: Vec<PlaceKey>,
+}
+
+/// A ball around its own origin.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SphereSpec {
+    /// Meters.
+    pub radius: f64,
+}
+
+/// All points within a radius of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CapsuleSpec {
+    /// Of the segment.
+    pub ends: [[f64; 3]; 2],
+    /// Meters.
+    pub radius: f64,
+}
+
+/// A mesh of any file that a surface is read from.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MeshSpec {
+    /// Relative to the scene's own folder.
+    pub file: String,
+    /// m, cm, mm ...; left out: meters, or what an FBX states.
+    pub unit: Option<String>,
+}
+
+/// What positions and directions are told in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SpaceSpec {
+    /// The world, in which the head moves.
+    #[default]
+    World,
+    /// The head itself.
+    Head,
+}
+
+/// A rigid place at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PlaceKey {
+    /// Seconds.
+    pub time: f64,
+    /// Meters.
+    pub position: [f64; 3],
+    /// A quaternion, x y z w.
+    pub rotation: [f64; 4],
+}
+
+impl Default for PlaceKey {
+    fn default() -> Self {
+        Self { time: 0.0, position: [0.0; 3], rotation: [0.0, 0.0, 0.0, 1.0] }
+    }
+}
+
+/// The air at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WindKey {
+    /// Seconds.
+    #[serde(default)]
+    pub time: f64,
+    /// Meters per second, in the world.
+    pub velocity: [f64; 3],
+}
+
+/// A force on a region.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ForceSpec {
+    /// Name of the region.
+    pub region: String,
+    /// `head` or `world`.
+    #[serde(default)]
+    pub space: SpaceSpec,
+    /// What it is over time.
+    pub keys: Vec<ForceKey>,
+}
+
+/// A force at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ForceKey {
+    /// Seconds.
+    #[serde(default)]
+    pub time: f64,
+    /// Over the whole region.
+    pub newtons: [f64; 3],
+}
+
+/// Reads a scene as it is written.
+pub fn read(bytes: &[u8]) -> Result<SceneSpec, IoError> {
+    serde_json::from_slice(crate::formats::text::without_bom(bytes)).map_err(|e| json_error(FORMAT, &e))
+}
+
+impl SceneSpec {
+    /// The scene that is meant. `folder` is where its meshes are, `region` finds a region's vertices. What should be known is added to `notes`.
+    pub fn resolve(
+        &self,
+        folder: &Path,
+        region: &dyn Fn(&str) -> Result<Vec<u32>, String>,
+        notes: &mut Vec<String>,
+        progress: &Progress,
+    ) -> Result<Scene, IoError> {
+        let mut problems = Vec::new();
+        let mut scene = Scene::default();
+        for (i, spec) in self.colliders.iter().enumerate() {
+            let place = format!("colliders[{i}]");
+            match spec.resolve(folder, &place, notes, progress) {
+                Ok(collider) => scene.colliders.push(collider),
+                Err(problem) => problems.push(format!("{place}: {problem}")),
+            }
+        }
+        let wind: Vec<(f64, [f64; 3])> = self.wind.iter().map(|key| (key.time, key.velocity)).collect();
+        match curve(&wind) {
+            Ok(wind) => scene.wind = wind,
+            Err(problem) => problems.push(format!("wind: {problem}")),
+        }
+        for (i, spec) in self.forces.iter().enumerate() {
+            let keys: Vec<(f64, [f64; 3])> = spec.keys.iter().map(|key| (key.time, key.newtons)).collect();
+            match region(&spec.region).and_then(|vertices| Ok((vertices, some_keys(&keys)?))) {
+                Ok((vertices, newtons)) => {
+                    scene.forces.push(Force { vertices, newtons, told_in: spec.space.into() });
+                }
+                Err(problem) => problems.push(format!("forces[{i}]: {problem}")),
+            }
+        }
+        match problems.is_empty() {
+            true => Ok(scene),
+            false => Err(IoError::malformed(FORMAT, "entries", problems.join("; "))),
+        }
+    }
+}
+
+impl From<SpaceSpec> for ToldIn {
+    fn from(space: SpaceSpec) -> Self {
+        match space {
+            SpaceSpec::World => Self::World,
+            SpaceSpec::Head => Self::Head,
+        }
+    }
+}
+
+impl ColliderSpec {
+    fn resolve(
+        &self,
+        folder: &Path,
+        place: &str,
+        notes: &mut Vec<String>,
+        progress: &Progress,
+    ) -> Result<Collider, String> {
+        let form = match (&self.sphere, &self.capsule, &self.mesh) {
+            (Some(SphereSpec { radius }), None, None) => Form::Sphere { radius: positive("radius", *radius)? },
+            (None, Some(CapsuleSpec { ends, radius }), None) => {
+                if !ends.iter().flatten().all(|x| x.is_finite()) {
+                    return Err(format!("ends {ends:?} are not all numbers"));
+                }
+                Form::Capsule { ends: ends.map(DVec3::from), radius: positive("radius", *radius)? }
+            }
+            (None, None, Some(mesh)) => Form::Mesh(Arc::new(mesh.open(folder, place, notes, progress)?)),
+            _ => return Err("give exactly one of `sphere`, `capsule` and `mesh`".into()),
+        };
+        if self.keys.is_empty() {
+            return Err("`keys` is empty; give one for a thing that stands still".into());
+        }
+        let keys = HeadMotion {
+            times_secs: self.keys.iter().map(|key| key.time).collect(),
+            positions_m: self.keys.iter().map(|key| key.position).collect(),
+            rotations_xyzw: self.keys.iter().map(|key| key.rotation).collect(),
+        };
+        ascending(&keys.times_secs)?;
+        for (i, (p, q)) in keys.positions_m.iter().zip(&keys.rotations_xyzw).enumerate() {
+            let size = q.iter().map(|x| x * x).sum::<f64>().sqrt();
+            if !p.iter().all(|x| x.is_finite()) || !(0.5..2.0).contains(&size) {
+                return Err(format!(
+                    "keys[{i}]: `rotation` must be a unit quaternion x, y, z, w, and `position` finite"
+                ));
+            }
+        }
+        Ok(Collider { form, path: HeadPath::keyed(&keys), told_in: self.space.into() })
+    }
+}
+
+impl MeshSpec {
+    fn open(&self, folder: &Path, place: &str, notes: &mut Vec<String>, progress: &Progress) -> Result<Solid, String> {
+        let path = folder.join(&self.file);
+        let unit = self.unit.as_deref().map(parse_unit).transpose()?;
+        let axis = |index: usize| Some(Axis { index, negative: false });
+        let options = match extension(&path).as_str() {
+            "fbx" => OpenOptions { meters_per_unit: unit, ..OpenOptions::default() },
+            _ => OpenOptions {
+                meters_per_unit: unit.or(Some(1.0)),
+                up: axis(1),
+                front: axis(2),
+                ..OpenOptions::default()
+            },
+        };
+        let rig = open_rig(&path, &options, progress).map_err(|error| format!("{}: {error}", path.display()))?.rig;
+        let surface = Surface { positions: meters::neutral(&rig), triangles: rig.triangles() };
+        let shown = path.display();
+        if surface.triangles.is_empty() || !surface.positions.iter().all(|p| p.is_finite()) {
+            return Err(format!("{shown} has no faces, or vertices that are not finite"));
+        }
+        let n_open = Edges::of(&Polygons::from_triangles(&surface.triangles)).boundary().len();
+        if n_open > 0 {
+            notes
+                .push(format!("{place}: {shown} is open at {n_open} edges; close it, or skin may get behind it there"));
+        }
+        let corners = surface.triangles.iter().flatten().map(|&v| surface.positions[v as usize]);
+        let (low, high) =
+            corners.fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(low, high), p| (low.min(p), high.max(p)));
+        let size = (high - low).length();
+        if !(0.001..10.0).contains(&size) {
+            notes.push(format!("{place}: {shown} is {size:.3} m in size; is its `unit` right?"));
+        }
+        Ok(Solid::prepare(surface))
+    }
+}
+
+fn positive(what: &str, value: f64) -> Result<f64, String> {
+    if value > 0.0 && value.is_finite() { Ok(value) } else { Err(format!("`{what}` is {value}; it must be positive")) }
+}
+
+fn ascending(times: &[f64]) -> Result<(), String> {
+    if let Some(time) = times.iter().find(|t| !t.is_finite()) {
+        return Err(format!("a `time` is {time}; it must be a number of seconds"));
+    }
+    match times.windows(2).position(|pair| pair[0] >= pair[1]) {
+        Some(i) => Err(format!("keys[{}]: `time` {} does not come after {}", i + 1, times[i + 1], times[i])),
+        None => Ok(()),
+    }
+}
+
+fn curve(keys: &[(f64, [f64; 3])]) -> Result<Curve<DVec3>, String> {
+    let times: Vec<f64> = keys.iter().map(|key| key.0).collect();
+    ascending(&times)?;
+    if let Some(i) = keys.iter().position(|key| !key.1.iter().all(|x| x.is_finite())) {
+        return Err(format!("keys[{i}]: {:?} are not all numbers", keys[i].1));
+    }
+    let values: Vec<DVec3> = keys.iter().map(|key| key.1.into()).collect();
+    Ok(Curve::keyed(&times, &values))
+}
+
+fn some_keys(keys: &[(f64, [f64; 3])]) -> Result<Curve<DVec3>, String> {
+    if keys.is_empty() { Err("`keys` is empty; give at least one".into()) } else { curve(keys) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use risorius_base::progress::silent;
+
+    fn resolve(text: &str) -> Result<Scene, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let tetrahedron = "v 0 0 0\nv 10 0 0\nv 0 10 0\nv 0 0 10\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n";
+        std::fs::write(folder.path().join("t.obj"), tetrahedron).unwrap();
+        let region = |name: &str| if name == "lips" { Ok(vec![1, 2]) } else { Err(format!("there is no {name}")) };
+        let spec = read(text.as_bytes()).map_err(|e| e.to_string())?;
+        spec.resolve(folder.path(), &region, &mut Vec::new(), &silent).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn everything_a_scene_can_hold_is_read() {
+        let scene = resolve(
+            r#"{"colliders": [
+                {"sphere": {"radius": 0.03}, "space": "head", "keys": [{"time": 0, "position": [1, 2, 3]}, {"time": 2}]},
+                {"capsule": {"ends": [[0, 0, 0], [0, 1, 0]], "radius": 0.5}, "keys": [{"rotation": [0, 0, 1, 0]}]},
+                {"mesh": {"file": "t.obj", "unit": "cm"}, "keys": [{}]}],
+              "wind": [{"velocity": [0, 0, -5]}],
+              "forces": [{"region": "lips", "keys": [{"time": 0.5, "newtons": [1, 0, 0]}]}]}"#,
+        )
+        .unwrap();
+        assert_eq!(scene.colliders.iter().map(|c| c.told_in == ToldIn::Head).collect::<Vec<_>>(), [true, false, false]);
+        assert_eq!(scene.colliders[0].path.at(1.0).translation, DVec3::new(0.5, 1.0, 1.5));
+        let Form::Mesh(solid) = &scene.colliders[2].form else { panic!("no mesh") };
+        assert!((solid.surface().volume() - 1e-3 / 6.0).abs() < 1e-9, "10 cm: {}", solid.surface().volume());
+        assert_eq!(scene.wind.at(9.0), Some(DVec3::new(0.0, 0.0, -5.0)));
+        assert_eq!((&scene.forces[0].vertices[..], scene.forces[0].newtons.at(0.0)), (&[1, 2][..], Some(DVec3::X)));
+    }
+
+    #[test]
+    fn every_problem_is_told_with_its_place() {
+        for (text, words) in [
+            ("{\n  \"windy\": []}", "line 2"),
+            (r#"{"wind": [{"velocity": [1, 2]}]}"#, "line 1"),
+            (r#"{"colliders": [{"keys": [{}]}]}"#, "colliders[0]: give exactly one of `sphere`"),
+            (r#"{"colliders": [{"sphere": {"radius": -1}, "keys": [{}]}]}"#, "`radius` is -1"),
+            (r#"{"colliders": [{"sphere": {"radius": 1}}]}"#, "`keys` is empty"),
+            (r#"{"colliders": [{"sphere": {"radius": 1}, "keys": [{"time": 1}, {"time": 1}]}]}"#, "keys[1]: `time` 1"),
+            (r#"{"colliders": [{"sphere": {"radius": 1}, "keys": [{"rotation": [0, 0, 0, 0]}]}]}"#, "unit quaternion"),
+            (r#"{"colliders": [{"mesh": {"file": "no.obj"}, "keys": [{}]}]}"#, "no.obj"),
+            (r#"{"colliders": [{"mesh": {"file": "t.obj", "unit": "yd"}, "keys": [{}]}]}"#, "'yd' is not a unit"),
+            (r#"{"colliders": [{"sphere": {"radius": 1}, "space": "here", "keys": [{}]}]}"#, "`world` or `head`"),
+            (r#"{"forces": [{"region": "lip", "keys": [{"newtons": [1, 0, 0]}]}]}"#, "forces[0]: there is no lip"),
+            (r#"{"forces": [{"region": "lips", "keys": []}]}"#, "forces[0]: `keys` is empty"),
+        ] {
+            let problem = resolve(text).unwrap_err();
+            assert!(problem.contains(words), "no '{words}' in: {problem}");
+        }
+        let two = resolve(r#"{"colliders": [{"keys": [{}]}, {"sphere": {"radius": 0}, "keys": [{}]}]}"#).unwrap_err();
+        assert!(two.contains("colliders[0]") && two.contains("colliders[1]"), "{two}");
+    }
+}

@@ -1,0 +1,126 @@
+//! The inside of a surface that may be open, doubled or cross itself, minus other surfaces: a [`Domain`] for flesh.
+//!
+//! Inside is where the winding number of the skin is above one half and that of no hole is. Values are winding numbers,
+//! so only their sign means something. A point outside the box of a surface sees it within half of all directions,
+//! which makes less than one half. A ball is clear of the boundary when no triangle is near; but the zero set also
+//! spans the openings of the skin, far from any triangle. There the winding number is harmonic, and by Harnack's
+//! inequality it grows within a ball of radius r at most by (1 + q) / (1 - q)^2 from what it is at the center, where q
+//! is r over the distance to the nearest triangle (as long as it is between 0 and 1; where skins overlap it exceeds
+//! that, which does no harm). The same holds for what it lacks to 1.
+
+use crate::query::bvh::Aabb;
+use crate::tet::domain::{Domain, Hits};
+use crate::{Bvh, Surface, WindingNumbers};
+use glam::DVec3;
+
+/// Triangles farther than this many radii of a ball are not looked for.
+const FAR: f64 = 6.0;
+
+/// A skin and what is not flesh inside it, prepared for one pose.
+pub struct Solid<'a> {
+    skin: Shell,
+    holes: Vec<Shell>,
+    size: Box<dyn Fn(DVec3) -> f64 + Sync + 'a>,
+}
+
+/// One surface, ready to be asked for its inside and for distances.
+pub struct Shell {
+    winding: WindingNumbers,
+    /// Its triangles.
+    pub tree: Bvh,
+    bounds: Aabb,
+}
+
+impl<'a> Solid<'a> {
+    /// The inside of `skin` minus the inside of each of `holes`, with edges of `size`.
+    pub fn prepare(skin: &Surface, holes: &[&Surface], size: impl Fn(DVec3) -> f64 + Sync + 'a) -> Self {
+        let holes = holes.iter().map(|s| Shell::prepare(s)).collect();
+        Self { skin: Shell::prepare(skin), holes, size: Box::new(size) }
+    }
+
+    fn shells(&self) -> impl Iterator<Item = &Shell> + Clone {
+        [&self.skin].into_iter().chain(&self.holes)
+    }
+}
+
+impl Shell {
+    /// Prepares the queries.
+    pub fn prepare(surface: &Surface) -> Self {
+        let positions = surface.positions_f32();
+        let tree = Bvh::build(&positions, &surface.triangles);
+        let bounds = tree.nodes.first().map_or(Aabb::default(), |root| root.bounds);
+        Self { winding: WindingNumbers::prepare(&positions, &surface.triangles), tree, bounds }
+    }
+
+    /// The winding number, or 0 outside the box, minus one half.
+    pub fn value(&self, p: DVec3) -> f64 {
+        let near = self.bounds.distance_sq(p) == 0.0;
+        if near { self.winding.at_roughly(p) - 0.5 } else { -0.5 }
+    }
+
+    /// Distance to the surface, up to `max`.
+    pub fn distance(&self, p: DVec3, max: f64) -> f64 {
+        self.tree.closest_point(p, max).map_or(max, |c| c.distance_sq.sqrt())
+    }
+
+    /// Whether the whole ball is inside (`true`) or outside, if that is certain.
+    pub fn side_of_ball(&self, center: DVec3, radius: f64) -> Option<bool> {
+        if self.bounds.distance_sq(center) > radius * radius {
+            return Some(false);
+        }
+        let nearest = self.tree.closest_point(center, FAR * radius).map_or(FAR * radius, |c| c.distance_sq.sqrt());
+        let share = radius / nearest;
+        // Also where the ball has no radius and lies on a triangle.
+        if share.is_nan() || share >= 1.0 {
+            return None;
+        }
+        let sure = 0.5 * (1.0 - share).powi(2) / (1.0 + share);
+        let w = self.winding.at_roughly(center);
+        if w < sure { Some(false) } else { (w > 1.0 - sure).then_some(true) }
+    }
+}
+
+impl Domain for Solid<'_> {
+    fn value(&self, p: DVec3) -> f64 {
+        let inside = self.skin.value(p);
+        if inside <= 0.0 { inside } else { self.holes.iter().fold(inside, |least, hole| least.min(-hole.value(p))) }
+    }
+
+    fn size(&self, p: DVec3) -> f64 {
+        (self.size)(p)
+    }
+
+    fn side_of_ball(&self, center: DVec3, radius: f64) -> Option<bool> {
+        if !self.skin.side_of_ball(center, radius)? {
+            return Some(false);
+        }
+        let mut all_out = Some(true);
+        for hole in &self.holes {
+            match hole.side_of_ball(center, radius) {
+                Some(true) => return Some(false),
+                Some(false) => {}
+                None => all_out = None,
+            }
+        }
+        all_out
+    }
+
+    fn hits(&self, from: DVec3, to: DVec3) -> Hits {
+        hits_of(self.shells(), from, to)
+    }
+}
+
+/// Where the segment meets the triangles of `shells`.
+pub fn hits_of<'a>(shells: impl Iterator<Item = &'a Shell> + Clone, from: DVec3, to: DVec3) -> Hits {
+    let first = |a: DVec3, b: DVec3| {
+        let distances = shells.clone().filter_map(|s| s.tree.ray(a, b - a, 1.0)).map(|hit| hit.distance);
+        distances.fold(f64::INFINITY, f64::min)
+    };
+    let forward = first(from, to);
+    if forward.is_infinite() {
+        return Hits::Smooth;
+    }
+    // The first hits from both ends are the same: there is no other.
+    let backward = first(to, from);
+    if (forward + backward - 1.0).abs() < 1e-6 { Hits::Once(forward) } else { Hits::Unknown }
+}

@@ -1,0 +1,39 @@
+//! Facial muscles as B-spline solids: their shape, the direction of their fibers, and what they are attached to.
+
+pub mod spline;
+
+use glam::DVec3;
+
+/// What an end of a muscle holds on to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attachment {
+    /// Fixed to the skull.
+    Cranium,
+    /// Moves with the jaw.
+    Mandible,
+    /// Ends in skin or in another muscle.
+    Soft,
+}
+
+/// One muscle.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Muscle {
+    /// Anatomical name with side: `zygomaticus_major_left`.
+    pub name: String,
+    /// Where the fibers begin (u = 0).
+    pub origin: Attachment,
+    /// Where the fibers end (u = 1).
+    pub insertion: Attachment,
+    /// Body of the muscle. Fibers run along u, v across the breadth, w through the thickness from bone to skin. Right
+    /// muscles are left ones mirrored with v reversed, so that all have positive volume.
+    pub solid: SplineSolid,
+}
+
+/// A tensor-product B-spline volume, clamped and uniform.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SplineSolid {
+    /// Control points along u, v, w, each at least 2.
+    pub counts: [usize; 3],
+    /// Control points, w fastest, then v, then u.
+    pub control: Vec<DVec3>,
+}

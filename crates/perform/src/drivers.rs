@@ -1,0 +1,3 @@
+//! The methods that move a face.
+
+pub mod enrich;

@@ -1,0 +1,8 @@
+//! What the parts and shapes of a rig are, from names first and geometry where names are silent.
+
+pub mod kinds;
+pub mod names;
+pub mod pieces;
+pub mod roles;
+pub mod space;
+pub mod surfaces;

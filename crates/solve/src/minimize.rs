@@ -1,0 +1,12 @@
+//! Minima of sums of energies: quasi-Newton on a factor that stays, Newton's method where that fails.
+
+pub(crate) mod contact_aware;
+pub(crate) mod descent;
+mod memory;
+pub mod newton;
+pub mod quasi;
+mod scatter;
+pub mod system;
+
+#[cfg(test)]
+mod statics_tests;

@@ -1,0 +1,220 @@
+//! A factor that knows contacts.
+//!
+//! The Laplacian L knows nothing of the planes that points press against, and these are stiffer than flesh. With a row c
+//! of C for each pressing contact and its curvature k on the diagonal of K, the Woodbury identity solves with both:
+//!
+//! ```text
+//! (L + C^T K C)^-1 g = L^-1 (g - C^T S^-1 C L^-1 g),   S = K^-1 + C L^-1 C^T
+//! ```
+//!
+//! S needs columns of `L^-1` for the nodes that carry contacts. Half of such a column tells what a load there changes
+//! between the two ways of a solve ([`risorius_linalg::sweep`]), so that one solve serves for both `L^-1`. Both are kept as long
+//! as the factor, since contacts stay where they are from step to step. Where very many press, those that hang on the same node are taken as their weighted mean: less
+//! than the whole in every direction, which a preconditioner may be.
+
+use crate::contact::planes::Contacts;
+use glam::DVec3;
+use rayon::prelude::*;
+use risorius_linalg::{Cholesky, Column, Matrix, Sweep, SweepSpace};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Rows, at most, that stay one for each contact.
+const MOST: usize = 500;
+
+/// Numbers in kept columns, at most.
+const KEPT: usize = 16 << 20;
+
+/// A factored Laplacian with the columns of its inverse that were asked for.
+pub(crate) struct Laplacian {
+    pub(crate) sweep: Sweep,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    /// Nodes that columns have values at.
+    at: Vec<u32>,
+    columns: BTreeMap<u32, Arc<Column>>,
+}
+
+/// What a pressing contact adds to the second derivative: `stiffness` times the square of `row . x`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Brace {
+    pub(crate) row: Vec<(u32, DVec3)>,
+    pub(crate) stiffness: f64,
+}
+
+/// A Laplacian with pressing contacts.
+pub(crate) struct Braced {
+    base: Arc<Laplacian>,
+    /// Of the nodes that carry pressing contacts.
+    columns: Vec<Arc<Column>>,
+    /// What each contact hangs on, as places in `columns`.
+    rows: Vec<Vec<(usize, DVec3)>>,
+    factor: Cholesky,
+}
+
+impl Laplacian {
+    pub(crate) fn new(sweep: Sweep) -> Self {
+        Self { sweep, kept: Mutex::default() }
+    }
+
+    /// Columns of the inverse for some nodes. `at`: where contacts can be, ascending.
+    fn columns(&self, nodes: &[u32], at: &[u32]) -> Vec<Arc<Column>> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.at != at {
+            *kept = Kept { at: at.to_vec(), columns: BTreeMap::new() };
+        }
+        let n_kept: usize = kept.columns.values().map(|column| at.len() + column.half.n_values()).sum();
+        if n_kept + nodes.len() * at.len() > KEPT {
+            kept.columns.retain(|node, _| nodes.binary_search(node).is_ok());
+        }
+        let missing: Vec<u32> = nodes.iter().copied().filter(|node| !kept.columns.contains_key(node)).collect();
+        for (&node, column) in missing.iter().zip(self.sweep.columns(&missing, at)) {
+            kept.columns.insert(node, Arc::new(column));
+        }
+        nodes.iter().map(|node| kept.columns[node].clone()).collect()
+    }
+}
+
+impl Braced {
+    /// With the contacts that press at `x`; `None` if none do.
+    pub(crate) fn prepare(base: &Arc<Laplacian>, contacts: &Contacts, held: &[bool], x: &[DVec3]) -> Option<Self> {
+        let mut braces = contacts.braces(x, held);
+        if braces.len() > MOST {
+            braces = merged(braces);
+        }
+        if braces.is_empty() {
+            return None;
+        }
+        let mut nodes: Vec<u32> = braces.iter().flat_map(|brace| brace.row.iter().map(|(node, _)| *node)).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        let n = nodes.len();
+        let at = contacts.nodes();
+        let columns = base.columns(&nodes, at);
+        let places: Vec<usize> = nodes.iter().map(|node| at.binary_search(node).unwrap_or(0)).collect();
+        let between = |column: &Arc<Column>| places.iter().map(|&k| f64::from(column.at[k])).collect();
+        let inverse: Vec<Vec<f64>> = columns.iter().map(between).collect();
+        let local = |brace: &Brace| -> Vec<(usize, DVec3)> {
+            brace.row.iter().map(|(node, v)| (nodes.binary_search(node).unwrap_or(0), *v)).collect()
+        };
+        let rows: Vec<Vec<(usize, DVec3)>> = braces.iter().map(local).collect();
+        let mut s = Matrix::zeros(rows.len(), rows.len());
+        let mut of_s: Vec<&mut [f64]> = s.columns_mut().collect();
+        of_s.par_iter_mut().enumerate().for_each(|(j, column)| {
+            let mut solved = vec![DVec3::ZERO; n];
+            for &(node, v) in &rows[j] {
+                solved.iter_mut().zip(&inverse[node]).for_each(|(sum, g)| *sum += v * *g);
+            }
+            for (value, row) in column[j..].iter_mut().zip(&rows[j..]) {
+                *value = row.iter().map(|&(node, v)| v.dot(solved[node])).sum();
+            }
+            column[j] += 1.0 / braces[j].stiffness;
+        });
+        drop(of_s);
+        s.mirror_lower();
+        // Positive definite but for rounding; without it the Laplacian alone still leads there.
+        let factor = Cholesky::factor(s).ok()?;
+        Some(Self { base: base.clone(), columns, rows, factor })
+    }
+
+    /// The solve with `g`.
+    pub(crate) fn apply(&self, g: &[DVec3], solved: &mut [DVec3], space: &mut SweepSpace) {
+        self.base.sweep.halfway(g, space);
+        let of_nodes: Vec<DVec3> = self.columns.iter().map(|column| space.along(&column.half)).collect();
+        let along = |row: &Vec<(usize, DVec3)>| row.iter().map(|(node, v)| v.dot(of_nodes[*node])).sum();
+        let mut forces: Vec<f64> = self.rows.iter().map(along).collect();
+        self.factor.solve_in_place(&mut forces);
+        let mut loads = vec![DVec3::ZERO; self.columns.len()];
+        for (row, force) in self.rows.iter().zip(forces) {
+            row.iter().for_each(|(node, v)| loads[*node] -= *v * force);
+        }
+        self.columns.iter().zip(loads).for_each(|(column, load)| space.load(&column.half, load));
+        self.base.sweep.finish(space, solved);
+    }
+}
+
+/// One for each node that weighs most.
+fn merged(braces: Vec<Brace>) -> Vec<Brace> {
+    let mut by_node: BTreeMap<u32, (f64, BTreeMap<u32, DVec3>)> = BTreeMap::new();
+    for Brace { row, stiffness } in braces {
+        let heaviest = row.iter().max_by(|a, b| a.1.length_squared().total_cmp(&b.1.length_squared()));
+        let Some(&(heaviest, _)) = heaviest else { continue };
+        let (total, sum) = by_node.entry(heaviest).or_default();
+        *total += stiffness;
+        row.into_iter().for_each(|(node, v)| *sum.entry(node).or_default() += v * stiffness);
+    }
+    let mean = |(stiffness, sum): (f64, BTreeMap<u32, DVec3>)| Brace {
+        row: sum.into_iter().map(|(node, v)| (node, v / stiffness)).collect(),
+        stiffness,
+    };
+    by_node.into_values().map(mean).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contact::planes::{Attachment, Carriers, Contact};
+    use crate::fixtures::Random;
+    use crate::minimize::quasi::Preconditioner;
+    use crate::{Energy, Problem, Spring, Springs, Stencil, System};
+
+    /// `(L + C^T K C) p = g` is `p + L^-1 C^T K C p = L^-1 g`; for each contact a row of its own, and merged.
+    #[test]
+    fn the_braced_factor_solves_with_contacts() {
+        let mut random = Random(3);
+        let tets: Vec<Stencil> = (0..40u32).map(|i| [i, i + 1, i + 2, i + 3]).collect();
+        let mut springs: Vec<Spring> =
+            (0..43).map(|i| Spring::at_node(i, DVec3::ZERO, 1.0 + f64::from(i % 5))).collect();
+        let along = |&nodes: &Stencil| Spring { nodes, weights: [0.6, -0.2, 0.9, -1.1], stiffness: 9.0, ..springs[0] };
+        springs.extend(tets.iter().map(along).collect::<Vec<_>>());
+        let springs = Springs::prepare(&springs).unwrap();
+        let attachments: Vec<Attachment> =
+            (0..40).map(|t| Attachment { tet: t, weights: [0.1, 0.2, 0.3, 0.4] }).collect();
+        let carriers = Carriers::prepare(&attachments, &tets);
+        let held: Vec<bool> = (0..43).map(|i| i == 7).collect();
+        let contact = |i: u32| Contact {
+            points: [i, (i + 20) % 40, (i + 21) % 40, (i + 22) % 40],
+            coefficients: [1.0, -0.5, -0.25, -0.25],
+            normal: random.vector().normalize(),
+            room: -0.1,
+            stiffness: 30.0,
+            wall: 0.4,
+        };
+        let contacts: Vec<Contact> = (0..40).map(contact).collect();
+        let x: Vec<DVec3> = (0..43).map(|_| random.vector()).collect();
+        let g: Vec<DVec3> = (0..43).map(|i| if held[i] { DVec3::ZERO } else { random.vector() }).collect();
+        let contacts = Contacts::prepare(&carriers, &attachments, &contacts, &x);
+        let system = System::prepare(&held, &[springs.stencils(), carriers.stencils()]).unwrap();
+        let energies: [&dyn Energy; 2] = [&springs, &contacts];
+        let problem = Problem { system: &system, energies: &energies, loads: &[] };
+        let plain = Preconditioner::laplacian(&problem).unwrap();
+        let braced = plain.braced(&contacts, &held, &x).unwrap();
+        let braces = contacts.braces(&x, &held);
+        assert_eq!(braces.len(), 40);
+        let p = braced.solve(&g);
+        let mut pushed = vec![DVec3::ZERO; 43];
+        for Brace { row, stiffness } in &braces {
+            let along: f64 = row.iter().map(|(node, v)| v.dot(p[*node as usize])).sum();
+            row.iter().for_each(|(node, v)| pushed[*node as usize] += *v * (along * stiffness));
+        }
+        let (left, right) = (plain.solve(&pushed), plain.solve(&g));
+        let scale = right.iter().map(|v| v.length()).fold(0.0, f64::max);
+        for node in 0..43 {
+            assert!((p[node] + left[node] - right[node]).length() < 1e-4 * scale, "node {node}");
+        }
+        // Less than the whole along any direction, and all of it where rows are the same.
+        let curvature = |braces: &[Brace], d: &[DVec3]| -> f64 {
+            let along = |b: &Brace| b.row.iter().map(|(node, v)| v.dot(d[*node as usize])).sum::<f64>();
+            braces.iter().map(|b| b.stiffness * along(b).powi(2)).sum()
+        };
+        let means = merged(braces.clone());
+        assert!(means.len() < braces.len());
+        assert!(curvature(&means, &p) <= curvature(&braces, &p) && curvature(&means, &p) > 0.0);
+        let twice = [&braces[..1], &braces[..1]].concat();
+        let once = merged(twice.clone());
+        assert!(once.len() == 1 && (curvature(&once, &p) / curvature(&twice, &p) - 1.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,123 @@
+//! What Newton and quasi-Newton share: the current state, the line search, the report.
+
+use crate::SolveError;
+use crate::minimize::memory::Measure;
+use crate::minimize::newton::{Options, Outcome, Report};
+use crate::minimize::system::{Evaluation, Problem};
+use glam::DVec3;
+use std::time::{Duration, Instant};
+
+/// A state that only ever improves.
+pub(crate) struct Descent<'a> {
+    problem: &'a Problem<'a>,
+    pub(crate) x: Vec<DVec3>,
+    pub(crate) now: Evaluation,
+    trial_x: Vec<DVec3>,
+    pub(crate) trial: Evaluation,
+    pub(crate) report: Report,
+}
+
+/// How a line search ended.
+pub(crate) enum Step {
+    /// Taken: the fraction of the direction, and the longest motion of a node in meters.
+    Taken(f64, f64),
+    /// No step is possible, for this reason.
+    Stuck(Outcome),
+}
+
+impl<'a> Descent<'a> {
+    pub(crate) fn start(problem: &'a Problem<'a>, x: &[DVec3]) -> Result<Self, SolveError> {
+        problem.check(x)?;
+        let mut now = problem.new_evaluation();
+        problem.evaluate(x, &mut now);
+        let finite = problem.energy(x, &now).0.is_finite() && now.longest.is_finite();
+        if !finite || !x.iter().all(|p| p.is_finite()) {
+            return Err(SolveError::BadStart);
+        }
+        let trial = now.clone();
+        Ok(Self { problem, x: x.to_vec(), now, trial_x: x.to_vec(), trial, report: Report::default() })
+    }
+
+    /// The largest force at a free node, newtons.
+    pub(crate) fn residual(&self) -> f64 {
+        self.now.longest
+    }
+
+    /// What a direction is like at this state.
+    pub(crate) fn measure(&self, d: &[DVec3]) -> Measure {
+        Measure { slope: dot(&self.now.gradient, d), length: longest(d) }
+    }
+
+    /// Backtracks along `d` from the full step, or from nine tenths of the way to the first flat tet.
+    pub(crate) fn search(&mut self, d: &[DVec3], measure: Measure, options: &Options) -> Step {
+        let begin = Instant::now();
+        let step = self.search_untimed(d, measure, options);
+        self.report.times.line_search += begin.elapsed();
+        step
+    }
+
+    fn search_untimed(&mut self, d: &[DVec3], measure: Measure, options: &Options) -> Step {
+        let Measure { slope, length } = measure;
+        if !slope.is_finite() || slope >= 0.0 || !length.is_finite() {
+            return Step::Stuck(Outcome::Stalled);
+        }
+        let largest = || self.problem.largest_step(&self.x, &self.now, d, length);
+        let limit = if options.allow_inversion { f64::INFINITY } else { largest() };
+        let mut alpha = if limit > 1.0 / 0.9 { 1.0 } else { 0.9 * limit };
+        // Smaller steps could end in a flat tet by rounding.
+        if alpha < 1.0 && alpha * length < options.step_tolerance.max(1e-9 * length) {
+            return Step::Stuck(Outcome::Collapsing);
+        }
+        // Differences below the rounding of the sums cannot be told from zero.
+        let noise = 1e-15 * self.problem.energy(&self.x, &self.now).1;
+        for _ in 0..50 {
+            for (t, (p, d)) in self.trial_x.iter_mut().zip(self.x.iter().zip(d)) {
+                *t = *p + alpha * *d;
+            }
+            self.problem.evaluate(&self.trial_x, &mut self.trial);
+            self.report.evaluations += 1;
+            let change = self.problem.change(&self.now, &self.trial, d.iter().map(|d| alpha * *d));
+            let fine = change <= 1e-4 * alpha * slope + noise && self.trial.longest.is_finite();
+            if fine {
+                std::mem::swap(&mut self.x, &mut self.trial_x);
+                std::mem::swap(&mut self.now, &mut self.trial);
+                return Step::Taken(alpha, alpha * length);
+            }
+            // The minimum of the parabola through what is known, within the usual guards.
+            let parabola = -0.5 * slope * alpha * alpha / (change - slope * alpha);
+            alpha = if parabola.is_finite() { parabola.clamp(0.1 * alpha, 0.5 * alpha) } else { 0.5 * alpha };
+            if alpha * length < 1e-3 * options.step_tolerance {
+                break;
+            }
+        }
+        Step::Stuck(Outcome::Stalled)
+    }
+
+    /// Hands over the state and completes the report.
+    pub(crate) fn finish(mut self, outcome: Outcome, x: &mut [DVec3]) -> Report {
+        self.report.outcome = outcome;
+        self.report.energy = self.problem.energy(&self.x, &self.now).0;
+        self.report.residual = self.residual();
+        self.report.smallest_det = self.problem.smallest_det(&self.x);
+        x.copy_from_slice(&self.x);
+        self.report
+    }
+}
+
+/// The longest vector's length.
+pub(crate) fn longest(v: &[DVec3]) -> f64 {
+    v.iter().fold(0.0f64, |m, g| if g.is_finite() { m.max(g.length_squared()) } else { f64::INFINITY }).sqrt()
+}
+
+/// The inner product over all nodes.
+pub(crate) fn dot(a: &[DVec3], b: &[DVec3]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a.dot(*b)).sum()
+}
+
+/// Runs `f` and adds its time.
+pub(crate) fn timed<T>(total: &mut Duration, f: impl FnOnce() -> T) -> T {
+    let begin = Instant::now();
+    let result = f();
+    *total += begin.elapsed();
+    result
+}

@@ -1,0 +1,264 @@
+//! What is prepared once for a topology and a set of held nodes, and the sums over elements.
+//!
+//! A [`System`] orders the nodes, lays out the sparse matrices (three unknowns per node, and one), and lists for every
+//! node the elements that push it. It is immutable; solves on several threads share it. A [`Problem`] puts energies
+//! with the same stencils on it: other rest shapes, materials, targets or stiffnesses need no other system.
+//!
+//! Sums are grouped by the data (elements in blocks, nodes with their blocks in ascending order), so results are the same to the bit for any number of threads.
+
+use crate::energy::Energy;
+use crate::minimize::descent::longest;
+use crate::minimize::scatter::{BLOCK, Scatter};
+use crate::{SolveError, check_length};
+use glam::DVec3;
+use rayon::prelude::*;
+use risorius_linalg::{BlockMatrix, ElementBlocks, Gather, NodeGraph, Pattern, SparseCholesky, SparseError, Stencil};
+use std::sync::Arc;
+
+/// Nodes that one task takes.
+const NODES: usize = 512;
+
+/// Order, symbolic factors and gather lists of a topology.
+#[derive(Debug)]
+pub struct System {
+    held: Vec<bool>,
+    stencils: Vec<Vec<Stencil>>,
+    scatters: Vec<Scatter>,
+    pub(crate) vector: Layout<3>,
+    pub(crate) scalar: Layout<1>,
+}
+
+/// Pattern of a matrix and, for each energy, where its elements go.
+#[derive(Debug)]
+pub(crate) struct Layout<const B: usize> {
+    pub(crate) pattern: Arc<Pattern<B>>,
+    gathers: Vec<Gather<B>>,
+}
+
+impl<const B: usize> Layout<B> {
+    fn prepare(graph: &NodeGraph, stencils: &[Vec<Stencil>]) -> Result<Self, SparseError> {
+        let pattern = Arc::new(Pattern::prepare(graph)?);
+        let gathers = stencils.iter().map(|list| Gather::prepare(&pattern, list)).collect();
+        Ok(Self { pattern, gathers })
+    }
+}
+
+impl System {
+    /// For energies with these stencils, in this order; nodes that are held keep the positions given to a solve, as do
+    /// nodes that no element names.
+    pub fn prepare(held: &[bool], stencils: &[&[Stencil]]) -> Result<Self, SolveError> {
+        let mut alone = vec![true; held.len()];
+        for &node in stencils.iter().copied().flatten().flatten() {
+            if let Some(flag) = alone.get_mut(node as usize) {
+                *flag = false;
+            }
+        }
+        let held: Vec<bool> = held.iter().zip(&alone).map(|(&held, &alone)| held || alone).collect();
+        let graph = NodeGraph::prepare(&held, stencils)?;
+        let stencils: Vec<Vec<Stencil>> = stencils.iter().map(|list| list.to_vec()).collect();
+        Ok(Self {
+            scatters: stencils.iter().map(|list| Scatter::prepare(&held, list)).collect(),
+            vector: Layout::prepare(&graph, &stencils)?,
+            scalar: Layout::prepare(&graph, &stencils)?,
+            stencils,
+            held,
+        })
+    }
+
+    /// Number of nodes, held ones included.
+    pub fn n_nodes(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Which nodes are held.
+    pub fn held(&self) -> &[bool] {
+        &self.held
+    }
+}
+
+/// Energies on a system.
+#[derive(Clone, Copy)]
+pub struct Problem<'a> {
+    /// Prepared with the stencils of these energies.
+    pub system: &'a System,
+    /// The energies, in the system's order.
+    pub energies: &'a [&'a dyn Energy],
+    /// A constant force at each node, newtons; empty for none.
+    pub loads: &'a [DVec3],
+}
+
+/// Energies of all elements and the forces at all nodes at one state.
+#[derive(Clone)]
+pub(crate) struct Evaluation {
+    values: Vec<Vec<f64>>,
+    /// Forces that each energy's blocks of elements add up to.
+    sums: Vec<Vec<DVec3>>,
+    /// For each energy and block, how far nodes can move without a flat element.
+    reach: Vec<Vec<f64>>,
+    /// Derivative at each node, loads included; zero at held nodes.
+    pub(crate) gradient: Vec<DVec3>,
+    /// Its longest vector; infinite if one is not finite.
+    pub(crate) longest: f64,
+}
+
+impl Problem<'_> {
+    /// Fails if the energies are not those that the system was prepared for.
+    pub(crate) fn check(&self, x: &[DVec3]) -> Result<(), SolveError> {
+        check_length("positions", x.len(), self.system.n_nodes())?;
+        if !self.loads.is_empty() {
+            check_length("loads", self.loads.len(), x.len())?;
+        }
+        self.check_energies()
+    }
+
+    fn check_energies(&self) -> Result<(), SolveError> {
+        check_length("energies", self.energies.len(), self.system.stencils.len())?;
+        for (energy, stencils) in self.energies.iter().zip(&self.system.stencils) {
+            check_length("elements of an energy", energy.stencils().len(), stencils.len())?;
+            let same = energy.stencils().iter().zip(stencils).filter(|(a, b)| a == b).count();
+            check_length("elements with the stencil that the system was prepared with", same, stencils.len())?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn new_evaluation(&self) -> Evaluation {
+        let counts = self.system.stencils.iter().map(Vec::len);
+        Evaluation {
+            values: counts.clone().map(|n| vec![0.0; n]).collect(),
+            sums: self.system.scatters.iter().map(|scatter| vec![DVec3::ZERO; scatter.n_sums()]).collect(),
+            reach: counts.map(|n| vec![f64::INFINITY; n.div_ceil(BLOCK)]).collect(),
+            gradient: vec![DVec3::ZERO; self.system.n_nodes()],
+            longest: 0.0,
+        }
+    }
+
+    /// Values and gradient at `x`, into an evaluation of this problem.
+    pub(crate) fn evaluate(&self, x: &[DVec3], out: &mut Evaluation) {
+        for (k, (energy, scatter)) in self.energies.iter().zip(&self.system.scatters).enumerate() {
+            if energy.is_zero() {
+                continue;
+            }
+            let blocks = scatter.blocks(&mut out.sums[k]).into_par_iter();
+            let results = out.values[k].par_chunks_mut(BLOCK).zip(&mut out.reach[k]);
+            blocks.zip(results).for_each(|((elements, sums), (values, reach))| {
+                let mut forces = [[DVec3::ZERO; 4]; BLOCK];
+                let forces = &mut forces[..values.len()];
+                *reach = energy.gradients_and_reach(x, elements.clone(), values, forces);
+                scatter.add(elements, forces, sums);
+            });
+        }
+        let sums = &out.sums;
+        let blocks = out.gradient.par_chunks_mut(NODES).enumerate().map(|(k, gradient)| {
+            for (g, node) in gradient.iter_mut().zip(k * NODES..) {
+                *g = if self.system.held[node] { DVec3::ZERO } else { self.gradient_at(node, sums) };
+            }
+            longest(gradient)
+        });
+        out.longest = blocks.reduce(|| 0.0, f64::max);
+    }
+
+    fn gradient_at(&self, node: usize, sums: &[Vec<DVec3>]) -> DVec3 {
+        let load = self.loads.get(node).copied().unwrap_or(DVec3::ZERO);
+        let parts = self.system.scatters.iter().zip(sums).zip(self.energies).filter(|(_, energy)| !energy.is_zero());
+        parts.fold(-load, |sum, ((scatter, sums), _)| sum + scatter.at(node, sums))
+    }
+
+    /// Sum over elements, and of absolute values: the scale of its rounding.
+    pub(crate) fn energy(&self, x: &[DVec3], at: &Evaluation) -> (f64, f64) {
+        let work: f64 = self.loads.iter().zip(x).map(|(f, p)| f.dot(*p)).sum();
+        let sums = at.values.iter().map(|v| (sum_pairs(v, v, |e, _| e), sum_pairs(v, v, |e, _| e.abs())));
+        sums.fold((-work, work.abs()), |(s, a), (t, b)| (s + t, a + b))
+    }
+
+    /// Energy of `new` minus that of `old`, summed over the differences of elements: small steps keep their digits.
+    pub(crate) fn change(&self, old: &Evaluation, new: &Evaluation, motion: impl Iterator<Item = DVec3>) -> f64 {
+        let work: f64 = self.loads.iter().zip(motion).map(|(f, d)| f.dot(d)).sum();
+        let changes = old.values.iter().zip(&new.values).map(|(a, b)| sum_pairs(a, b, |a, b| b - a));
+        changes.sum::<f64>() - work
+    }
+
+    /// The matrix of second derivatives.
+    pub(crate) fn assemble(&self, x: &[DVec3], exact: bool, matrix: &mut BlockMatrix<3>) {
+        assemble(self, &self.system.vector, matrix, |energy, elements, blocks| {
+            energy.hessians(x, elements, exact, blocks);
+        });
+    }
+
+    /// The matrix of second derivatives at `x`, factored; regularized if it must be.
+    pub fn stiffness_factor(&self, x: &[DVec3]) -> Result<SparseCholesky<3>, SolveError> {
+        self.check(x)?;
+        let pattern = &self.system.vector.pattern;
+        let mut matrix = BlockMatrix::zeros(pattern);
+        self.assemble(x, false, &mut matrix);
+        let tiny = matrix.largest_diagonal(pattern) * 1e-10;
+        matrix.add_to_diagonal(pattern, tiny);
+        Ok(SparseCholesky::new(pattern, &matrix)?)
+    }
+
+    /// The Laplacian that stands for the energies, factored: nine times smaller than the stiffness.
+    pub fn laplacian_factor(&self) -> Result<SparseCholesky<1>, SolveError> {
+        self.check_energies()?;
+        let pattern = &self.system.scalar.pattern;
+        let mut matrix = BlockMatrix::zeros(pattern);
+        assemble(self, &self.system.scalar, &mut matrix, |energy, elements, blocks| {
+            energy.laplacians(elements, blocks)
+        });
+        let tiny = matrix.largest_diagonal(pattern) * 1e-10;
+        matrix.add_to_diagonal(pattern, tiny);
+        Ok(SparseCholesky::new(pattern, &matrix)?)
+    }
+
+    /// The largest step along `d` from `x`, where the evaluation `at` was made, before a tet that is upright becomes
+    /// flat. No node moves farther than `length`.
+    pub(crate) fn largest_step(&self, x: &[DVec3], at: &Evaluation, d: &[DVec3], length: f64) -> f64 {
+        let near = |(energy, reach): (&&dyn Energy, &Vec<f64>)| {
+            let n = energy.stencils().len();
+            let blocks = reach.par_iter().with_min_len(8).enumerate().filter(|(_, reach)| **reach <= length);
+            blocks
+                .map(|(k, _)| energy.largest_step(x, d, k * BLOCK..((k + 1) * BLOCK).min(n)))
+                .reduce(|| f64::INFINITY, f64::min)
+        };
+        self.energies.iter().zip(&at.reach).map(near).fold(f64::INFINITY, f64::min)
+    }
+
+    /// The smallest determinant of a deformation gradient.
+    pub fn smallest_det(&self, x: &[DVec3]) -> f64 {
+        self.least(|energy, elements| energy.smallest_det(x, elements))
+    }
+
+    fn least(&self, f: impl Fn(&dyn Energy, std::ops::Range<usize>) -> f64 + Sync) -> f64 {
+        let of = |energy: &&dyn Energy| {
+            let n = energy.stencils().len();
+            let chunks = (0..n.div_ceil(BLOCK)).into_par_iter();
+            chunks.map(|k| f(*energy, k * BLOCK..((k + 1) * BLOCK).min(n))).reduce(|| f64::INFINITY, f64::min)
+        };
+        self.energies.iter().map(of).fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// The sum of `f` over two lists of one length, in a fixed order that wide registers can keep.
+fn sum_pairs(a: &[f64], b: &[f64], f: impl Fn(f64, f64) -> f64) -> f64 {
+    let mut sums = [0.0; 8];
+    let ((heads, tail), (others, last)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    for (a, b) in heads.iter().zip(others) {
+        (0..8).for_each(|k| sums[k] += f(a[k], b[k]));
+    }
+    sums.iter().sum::<f64>() + tail.iter().zip(last).map(|(a, b)| f(*a, *b)).sum::<f64>()
+}
+
+fn assemble<const B: usize>(
+    problem: &Problem,
+    layout: &Layout<B>,
+    matrix: &mut BlockMatrix<B>,
+    fill: impl Fn(&dyn Energy, std::ops::Range<usize>, &mut [ElementBlocks<B>]) + Sync,
+) {
+    matrix.clear();
+    let mut blocks: Vec<ElementBlocks<B>> = Vec::new();
+    for (energy, gather) in problem.energies.iter().zip(&layout.gathers) {
+        blocks.resize(energy.stencils().len(), [[[0.0; B]; B]; 10]);
+        blocks.par_chunks_mut(BLOCK).enumerate().for_each(|(k, chunk)| {
+            fill(*energy, k * BLOCK..k * BLOCK + chunk.len(), chunk);
+        });
+        matrix.add(&layout.pattern, gather, &blocks);
+    }
+}

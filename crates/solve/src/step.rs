@@ -1,0 +1,11 @@
+//! Steps in time: a body whose rest shape and material change, and what it is made of.
+
+pub mod body;
+pub mod dynamics;
+
+#[cfg(test)]
+mod dynamics_tests;
+#[cfg(test)]
+mod motion_tests;
+#[cfg(test)]
+mod state_tests;
