@@ -22,8 +22,9 @@ pub fn median_secs<T>(repeats: usize, mut f: impl FnMut() -> T) -> f64 {
     times[times.len() / 2]
 }
 
-/// Bytes per second at which a buffer of `n_bytes` is summed on rayon's threads: the limit for work that has to read as
-/// much. Median of several passes, so a buffer that fits the cache is read from the cache, as the work itself would.
+/// Bytes per second at which a buffer of `n_bytes` is summed on rayon's threads: the limit for work that has
+/// to read as much. Median of several passes, so a buffer that fits the cache is read from the cache, as the
+/// work itself would.
 pub fn read_bandwidth(n_bytes: usize) -> f64 {
     const CHUNK: usize = 1 << 14;
     let buffer: Vec<f32> = vec![1.0; (n_bytes / 4).max(CHUNK)];

@@ -71,7 +71,8 @@ pub fn ict_head(data: &Path) -> Head {
     let rig = open(data, "ict_facekit/ict_expressions.glb");
     let found = pieces(&rig);
     let (marks, _) = find_direct(&rig, &found);
-    let mut landmarks: Vec<DVec3> = marks.iter().map(|m| m.as_ref().map_or(DVec3::NAN, |m| m.position)).collect();
+    let mut landmarks: Vec<DVec3> =
+        marks.iter().map(|m| m.as_ref().map_or(DVec3::NAN, |m| m.position)).collect();
     for (i, v) in ict_landmarks(data, &rig).into_iter().enumerate() {
         landmarks[i] = found.positions[v as usize];
     }
@@ -139,13 +140,19 @@ pub fn skin_and_bones(rig: &Rig, surfaces: &[(&Surface, [f32; 3])], yaws: &[f32]
             vertices: first..all.neutral.len(),
             rig_vertex: (first as u32..all.neutral.len() as u32).collect(),
             faces: Polygons::from_triangles(&surface.triangles),
-            groups: vec![FaceGroup { name: String::new(), first_face: 0, material: Some(all.materials.len() - 1) }],
+            groups: vec![FaceGroup {
+                name: String::new(),
+                first_face: 0,
+                material: Some(all.materials.len() - 1),
+            }],
             ..Part::default()
         });
     }
     // Bones are lit as if there were no skin around them.
     let mut bare = all.clone();
-    bare.parts[..rig.parts.len()].iter_mut().for_each(|p| (p.faces, p.groups) = (Polygons::default(), Vec::new()));
+    bare.parts[..rig.parts.len()]
+        .iter_mut()
+        .for_each(|p| (p.faces, p.groups) = (Polygons::default(), Vec::new()));
     let (look, bare) = (FaceLook::prepare(&all), FaceLook::prepare(&bare));
     let mut without_skin = all.neutral.clone();
     without_skin[..rig.n_vertices()].fill([f32::NAN; 3]);
@@ -153,7 +160,8 @@ pub fn skin_and_bones(rig: &Rig, surfaces: &[(&Surface, [f32; 3])], yaws: &[f32]
     with_skin[rig.n_vertices()..].fill([f32::NAN; 3]);
     let mut pictures = Vec::new();
     for &yaw in yaws {
-        let options = DrawOptions { yaw_degrees: yaw, width: 600, height: 600, zoom: 0.75, ..DrawOptions::default() };
+        let options =
+            DrawOptions { yaw_degrees: yaw, width: 600, height: 600, zoom: 0.75, ..DrawOptions::default() };
         pictures.push(draw(&look, &with_skin, &options).unwrap());
         pictures.push(draw(&bare, &without_skin, &options).unwrap());
     }

@@ -43,8 +43,12 @@ pub fn slider(rig: &Rig, name: &str) -> Option<usize> {
 }
 
 /// Faces of 3,000 nodes, each built when first asked for.
-static FACES: [LazyLock<Option<Face>>; 4] =
-    [LazyLock::new(|| face(0)), LazyLock::new(|| face(1)), LazyLock::new(|| face(2)), LazyLock::new(|| face(3))];
+static FACES: [LazyLock<Option<Face>>; 4] = [
+    LazyLock::new(|| face(0)),
+    LazyLock::new(|| face(1)),
+    LazyLock::new(|| face(2)),
+    LazyLock::new(|| face(3)),
+];
 
 fn face(i: usize) -> Option<Face> {
     let (name, path) = HEADS[i];
@@ -61,8 +65,8 @@ pub fn faces() -> impl Iterator<Item = (&'static str, &'static Face)> {
     (0..HEADS.len()).filter_map(|i| Some((HEADS[i].0, FACES[i].as_ref()?)))
 }
 
-/// Pairs of skin vertices closer than 3 mm, more than 15 mm apart along edges, that `jawOpen` takes more than 5 mm
-/// apart.
+/// Pairs of skin vertices closer than 3 mm, more than 15 mm apart along edges, that `jawOpen` takes more than
+/// 5 mm apart.
 pub fn lip_pairs(rig: &Rig, pieces: &Pieces) -> Vec<[u32; 2]> {
     let Some(jaw) = slider(rig, "jawOpen") else { return Vec::new() };
     let mut weights = vec![0.0; rig.sliders.len()];
@@ -70,7 +74,10 @@ pub fn lip_pairs(rig: &Rig, pieces: &Pieces) -> Vec<[u32; 2]> {
     let open = Evaluator::prepare(rig).positions(&weights);
     let scale = 1000.0 * rig.space.meters_per_unit;
     let apart = |[a, b]: [u32; 2]| {
-        scale * glam::Vec3::from(open[a as usize]).as_dvec3().distance(glam::Vec3::from(open[b as usize]).as_dvec3())
+        scale
+            * glam::Vec3::from(open[a as usize])
+                .as_dvec3()
+                .distance(glam::Vec3::from(open[b as usize]).as_dvec3())
     };
     let edges = edges(pieces);
     let at = |v: u32| pieces.positions[v as usize];

@@ -1,4 +1,5 @@
-//! Heads whose wrinkles are known: skin fine enough to wrinkle, over a real performance, with the pores of a scanned face.
+//! Heads whose wrinkles are known: skin fine enough to wrinkle, over a real performance, with the pores of a
+//! scanned face.
 
 use glam::{DVec3, Vec3};
 use risorius_anatomy::find::{Given, find};
@@ -68,7 +69,8 @@ impl WrinkledHead {
     pub fn open(name: &'static str, file: &str, size: usize) -> Option<Self> {
         let data = crate::data(name)?;
         let rig: Rig = open_rig(&data.join(file), &OpenOptions::default(), &silent).unwrap().rig;
-        let refined = Refined::front_of(&Mesh { positions: rig.neutral.clone(), triangles: rig.triangles() }, size);
+        let refined =
+            Refined::front_of(&Mesh { positions: rig.neutral.clone(), triangles: rig.triangles() }, size);
         Some(Self {
             name,
             mesh: refined.mesh.clone(),
@@ -94,11 +96,13 @@ impl WrinkledHead {
         let scan = Rest::new(scan, 1);
         let chosen = handles::choose(&scan.mesh(), &vec![1.0; scan.fine.n_vertices()], 60).unwrap();
         let nothing = Examples::default();
-        let mut detail = learn(scan.mesh(), &chosen, None, &nothing, &LearnOptions::default(), &silent).unwrap();
+        let mut detail =
+            learn(scan.mesh(), &chosen, None, &nothing, &LearnOptions::default(), &silent).unwrap();
         let image = std::fs::read(folder.join("Infinite-Level_02_Disp_NoSmoothUV-4096.jpg")).unwrap();
         let image = picture::read(&image).unwrap();
         let part = &scan.fine.parts[0];
-        let values = image.at_vertices(scan.fine.n_vertices(), &part.rig_triangles(), &part.triangle_uvs().unwrap());
+        let values =
+            image.at_vertices(scan.fine.n_vertices(), &part.rig_triangles(), &part.triangle_uvs().unwrap());
         let height = (RELIEF_MM / scan.mm_per_unit()) as f32;
         let heights: Vec<Option<f32>> = values.into_iter().map(|v| v.map(|v| (v - 0.5) * height)).collect();
         detail.paint(0, &heights, Join::Add).unwrap();
@@ -106,13 +110,16 @@ impl WrinkledHead {
         let (on_scan, on_mesh) = (nearest(&scan.mesh()), nearest(&self.mesh));
         let pairs: Vec<[u32; 2]> = SCANNED
             .iter()
-            .map(|(name, place)| [on_scan(*place), on_mesh(landmarks.iter().find(|l| l.0 == *name).unwrap().1)])
+            .map(|(name, place)| {
+                [on_scan(*place), on_mesh(landmarks.iter().find(|l| l.0 == *name).unwrap().1)]
+            })
             .collect();
         let moved = detail.transferred(self.mesh.clone(), &pairs, &ShellOptions::default(), &silent).unwrap();
         let rest = moved.detail.rest_handles();
         let with = moved.detail.by_definition(&rest);
         let normals = self.normals.compute(&self.mesh.positions);
-        let height = |v: usize| (with[v].as_vec3() - Vec3::from(self.mesh.positions[v])).dot(Vec3::from(normals[v]));
+        let height =
+            |v: usize| (with[v].as_vec3() - Vec3::from(self.mesh.positions[v])).dot(Vec3::from(normals[v]));
         self.relief = (0..with.len()).map(height).collect();
         self.mesh.positions = self.with_pores(self.mesh.positions.clone());
     }
@@ -148,15 +155,18 @@ impl WrinkledHead {
     /// Poses with wrinkles 5 mm long.
     pub fn wrinkled(&self, weights: &[Vec<f32>]) -> Vec<Vec<[f32; 3]>> {
         let wrinkles = Wrinkles::prepare(&self.refined.mesh, (5.0 / self.mm_per_unit()) as f32);
-        let one = |w: &Vec<f32>| self.with_pores(wrinkles.on(&self.refined.fine(&self.evaluator.positions(w))));
+        let one =
+            |w: &Vec<f32>| self.with_pores(wrinkles.on(&self.refined.fine(&self.evaluator.positions(w))));
         weights.iter().map(one).collect()
     }
 
     /// Handles that are dense where poses move.
     pub fn handles(&self, poses: &[Vec<[f32; 3]>], count: usize) -> Vec<u32> {
-        let moved = |v: usize, p: &Vec<[f32; 3]>| Vec3::from(self.mesh.positions[v]).distance(Vec3::from(p[v]));
+        let moved =
+            |v: usize, p: &Vec<[f32; 3]>| Vec3::from(self.mesh.positions[v]).distance(Vec3::from(p[v]));
         let most = |v: usize| poses.iter().map(|p| moved(v, p)).fold(0.0, f32::max);
-        handles::choose(&self.mesh, &(0..self.mesh.n_vertices()).map(most).collect::<Vec<_>>(), count).unwrap()
+        handles::choose(&self.mesh, &(0..self.mesh.n_vertices()).map(most).collect::<Vec<_>>(), count)
+            .unwrap()
     }
 
     /// Learns.
@@ -167,14 +177,16 @@ impl WrinkledHead {
 
     /// Root of the mean square of the distance, mm.
     pub fn off(&self, made: &[DVec3], truth: &[[f32; 3]]) -> f64 {
-        let sum: f64 = made.iter().zip(truth).map(|(a, b)| a.distance_squared(Vec3::from(*b).as_dvec3())).sum();
+        let sum: f64 =
+            made.iter().zip(truth).map(|(a, b)| a.distance_squared(Vec3::from(*b).as_dvec3())).sum();
         (sum / made.len() as f64).sqrt() * self.mm_per_unit()
     }
 }
 
 /// Landmarks of a rig, at its vertices.
 pub fn landmarks(rig: &Rig) -> Vec<(&'static str, [f32; 3])> {
-    let found = find(rig, &pieces(rig), &risorius_head::build(&Identity::default()), &Given::default()).unwrap();
+    let found =
+        find(rig, &pieces(rig), &risorius_head::build(&Identity::default()), &Given::default()).unwrap();
     found.all.iter().map(|l| (l.name, rig.neutral[l.vertex as usize])).collect()
 }
 

@@ -273,7 +273,8 @@ fn a_cube_is_refused_with_advice() {
 fn given_landmarks_and_bones_are_checked() {
     let Some(data) = data("given_landmarks_and_bones_are_checked") else { return };
     let rig = open(&data, MAKEHUMAN);
-    let text = br#"{"mouth_lft": 3, "nose_tip": -1, "mouth_left": 99999999, "glabella": [1, 2], "nasion": "here"}"#;
+    let text =
+        br#"{"mouth_lft": 3, "nose_tip": -1, "mouth_left": 99999999, "glabella": [1, 2], "nasion": "here"}"#;
     let Err(IoError::Problems { problems, .. }) = landmarks::read(text, &rig) else { panic!("no error") };
     problems.iter().for_each(|p| println!("{p}"));
     assert_eq!(problems.len(), 5);
@@ -302,7 +303,8 @@ fn given_landmarks_and_bones_are_checked() {
         let options = CarryOptions { supplied, ..CarryOptions::default() };
         carry(&rig, found.clone(), &marks, &HEAD, &options, &silent)
     };
-    let middle = carried.bones.cranium.positions.iter().sum::<DVec3>() / carried.bones.cranium.positions.len() as f64;
+    let middle =
+        carried.bones.cranium.positions.iter().sum::<DVec3>() / carried.bones.cranium.positions.len() as f64;
     assert_eq!(with(1.0, middle).unwrap().bones.cranium, carried.bones.cranium);
     for (scale, about, text) in [
         (1.25, middle, "outside of the skin"),

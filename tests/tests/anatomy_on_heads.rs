@@ -31,7 +31,8 @@ fn heads_come_apart() {
     for path in HEADS {
         let found = pieces(&open(&data, path));
         let n = |kind| found.vertices(kind).len();
-        let counts = [PieceKind::EyeLeft, PieceKind::EyeRight, PieceKind::TeethUpper, PieceKind::TeethLower].map(n);
+        let counts =
+            [PieceKind::EyeLeft, PieceKind::EyeRight, PieceKind::TeethUpper, PieceKind::TeethLower].map(n);
         println!("{}: skin {} eyes and teeth {counts:?}", short(path), n(PieceKind::Skin));
         assert!(counts.iter().all(|&n| n >= 60), "{path}: {counts:?}");
         assert_eq!(counts[0], counts[1], "{path}");
@@ -52,9 +53,15 @@ fn errors(rig: &Rig, truth: &[u32]) -> Vec<(f64, f64, usize)> {
         .map(|(_, group)| {
             let off: Vec<f64> = group
                 .clone()
-                .filter_map(|i| Some(1000.0 * marks[i].as_ref()?.position.distance(found.positions[truth[i] as usize])))
+                .filter_map(|i| {
+                    Some(1000.0 * marks[i].as_ref()?.position.distance(found.positions[truth[i] as usize]))
+                })
                 .collect();
-            (off.iter().sum::<f64>() / off.len().max(1) as f64, off.iter().copied().fold(0.0, f64::max), off.len())
+            (
+                off.iter().sum::<f64>() / off.len().max(1) as f64,
+                off.iter().copied().fold(0.0, f64::max),
+                off.len(),
+            )
         })
         .collect()
 }
@@ -88,8 +95,13 @@ fn landmarks_of_the_ict_head_and_of_other_people() {
     let mut worst = [0.0f64; 5];
     for person in 0..6 {
         let one = other_person(&rig, &people, person);
-        for (((name, group), (mean, max, n)), worst) in GROUPS.iter().zip(errors(&one, &truth)).zip(&mut worst) {
-            println!("person {person}: {name:9} {n:2} of {:2} found, mean {mean:.1} mm, max {max:.1} mm", group.len());
+        for (((name, group), (mean, max, n)), worst) in
+            GROUPS.iter().zip(errors(&one, &truth)).zip(&mut worst)
+        {
+            println!(
+                "person {person}: {name:9} {n:2} of {:2} found, mean {mean:.1} mm, max {max:.1} mm",
+                group.len()
+            );
             if n > group.len() / 2 && ["nose", "eyes", "mouth"].contains(name) {
                 let (mean_bound, max_bound) = if person == 0 { (2.0, 4.0) } else { (4.0, 10.0) };
                 assert!(mean < mean_bound && max < max_bound, "person {person}, {name}: {mean:.1}, {max:.1}");
@@ -112,8 +124,11 @@ fn pictures(rig: &Rig, anatomy: &Anatomy, name: &str) {
     }
     let look = FaceLook::prepare(rig);
     let hue = |c: f64| [(255.0 * (1.0 - c)) as u8, (80.0 + 120.0 * c) as u8, (255.0 * c) as u8, 255];
-    let markers: Vec<Marker> =
-        anatomy.landmarks.iter().map(|m| Marker { vertex: m.vertex, color: hue(m.confidence), radius: 4.0 }).collect();
+    let markers: Vec<Marker> = anatomy
+        .landmarks
+        .iter()
+        .map(|m| Marker { vertex: m.vertex, color: hue(m.confidence), radius: 4.0 })
+        .collect();
     let mut marked = Vec::new();
     for yaw in [0.0, 50.0, 90.0] {
         let options = DrawOptions {
@@ -154,8 +169,9 @@ fn the_built_in_head_goes_into_the_ict_head_near_its_bones() {
     let anatomy = anatomy_of(&rig, &built_in());
     let truth = ict_landmarks(&data, &rig);
     for (name, group) in GROUPS {
-        let off =
-            |i: usize| 1000.0 * anatomy.landmarks[i].position.distance(anatomy.pieces.positions[truth[i] as usize]);
+        let off = |i: usize| {
+            1000.0 * anatomy.landmarks[i].position.distance(anatomy.pieces.positions[truth[i] as usize])
+        };
         let off: Vec<f64> = group.map(off).collect();
         let mean = off.iter().sum::<f64>() / off.len() as f64;
         println!("{name:9} mean {mean:.1} mm, max {:.1} mm", off.iter().copied().fold(0.0, f64::max));
@@ -268,7 +284,8 @@ fn blinking_shows_the_lids() {
     }
 }
 
-/// The built-in head into its relatives, whose bones are known: with landmarks known and with landmarks found.
+/// The built-in head into its relatives, whose bones are known: with landmarks known and with landmarks
+/// found.
 #[test]
 fn bones_follow_the_relatives_of_the_built_in_head() {
     let head = built_in();
@@ -281,15 +298,18 @@ fn bones_follow_the_relatives_of_the_built_in_head() {
             let marks = find(&other.rig, &found, &head, &given).unwrap();
             let mark_off = marks.all.iter().zip(&other.landmarks).map(|(a, b)| a.position.distance(*b));
             let mark_off = 1000.0 * mark_off.sum::<f64>() / marks.all.len() as f64;
-            let anatomy = carry(&other.rig, found.clone(), &marks, &head, &CarryOptions::default(), &silent).unwrap();
+            let anatomy =
+                carry(&other.rig, found.clone(), &marks, &head, &CarryOptions::default(), &silent).unwrap();
             let off = |a: &Surface, b: &Surface| {
                 let sum: f64 = a.positions.iter().zip(&b.positions).map(|(p, q)| p.distance(*q)).sum();
                 1000.0 * sum / a.positions.len() as f64
             };
             let skull = off(&anatomy.bones.cranium, &other.bones.cranium);
             let jaw = off(&anatomy.bones.mandible, &other.bones.mandible);
-            let before =
-                [off(&head.bones.cranium, &other.bones.cranium), off(&head.bones.mandible, &other.bones.mandible)];
+            let before = [
+                off(&head.bones.cranium, &other.bones.cranium),
+                off(&head.bones.mandible, &other.bones.mandible),
+            ];
             println!(
                 "person {seed}, landmarks {what} ({mark_off:.1} mm off): skull {skull:.1} mm, jaw {jaw:.1} mm off; before {before:.1?}"
             );

@@ -1,5 +1,5 @@
-//! Attenuation on real heads of three makes: exact against a dense reference, and the stories of the paper's figures 3
-//! to 5 [Lewis05] as facts.
+//! Attenuation on real heads of three makes: exact against a dense reference, and the stories of the paper's
+//! figures 3 to 5 [Lewis05] as facts.
 
 use risorius_attenuate::gram::RigGram;
 use risorius_attenuate::pins::{PinSet, PinSpec};
@@ -91,9 +91,12 @@ fn exact_on_three_heads() {
     for (name, rig) in heads("exact_on_three_heads") {
         let ridge = RigGram::prepare(&rig, &silent).unwrap().ridge();
         let w0 = weights(&rig, &[("browInnerUp", 0.4)]);
-        let w1 =
-            weights(&rig, &[("browInnerUp", 0.4), ("jawOpen", 0.7), ("mouthSmileLeft", 1.0), ("noseSneerRight", 0.8)]);
-        let few = PinSet::of_vertices(&[most_moved(&rig, "mouthSmileLeft"), most_moved(&rig, "eyeBlinkRight")]);
+        let w1 = weights(
+            &rig,
+            &[("browInnerUp", 0.4), ("jawOpen", 0.7), ("mouthSmileLeft", 1.0), ("noseSneerRight", 0.8)],
+        );
+        let few =
+            PinSet::of_vertices(&[most_moved(&rig, "mouthSmileLeft"), most_moved(&rig, "eyeBlinkRight")]);
         let many = PinSet::of_vertices(
             &region_vertices(&rig, &format!("shape:{}", shape(&rig, "eyeBlinkLeft").name)).unwrap(),
         );
@@ -102,7 +105,8 @@ fn exact_on_three_heads() {
                 let options = AttenuateOptions { alpha: Some(alpha), ..AttenuateOptions::default() };
                 let ours = attenuate(&rig, &set, &w1, &w0, &options).weights;
                 let reference = dense_reference(&rig, &set, &w1, &w0, alpha, ridge);
-                let worst = ours.iter().zip(&reference).map(|(a, b)| (f64::from(*a) - b).abs()).fold(0.0, f64::max);
+                let worst =
+                    ours.iter().zip(&reference).map(|(a, b)| (f64::from(*a) - b).abs()).fold(0.0, f64::max);
                 assert!(worst < 2e-6, "{name}, {} pins, alpha {alpha}: off by {worst:e}", set.pins.len());
             }
         }
@@ -119,13 +123,16 @@ fn evaluation_is_the_definition_on_three_heads() {
     }
 }
 
-/// Figures 2 and 3: the brow is placed and pinned, then other sliders move; the brow stays, the mouth still moves.
+/// Figures 2 and 3: the brow is placed and pinned, then other sliders move; the brow stays, the mouth still
+/// moves.
 #[test]
 fn a_placed_brow_stays_while_the_face_goes_on() {
     for (name, rig) in heads("a_placed_brow_stays_while_the_face_goes_on") {
         let w0 = weights(&rig, &[("browDownLeft", 0.4), ("browDownRight", 0.4)]);
-        let mut w1 =
-            weights(&rig, &[("browDownLeft", 0.4), ("browDownRight", 0.4), ("noseSneer", 0.0), ("mouthSmile", 0.0)]);
+        let mut w1 = weights(
+            &rig,
+            &[("browDownLeft", 0.4), ("browDownRight", 0.4), ("noseSneer", 0.0), ("mouthSmile", 0.0)],
+        );
         let more = weights(
             &rig,
             &[
@@ -163,13 +170,18 @@ fn pins_per_axis_leave_the_other_axes_free() {
         let corners = [most_moved(&rig, "mouthSmileLeft"), most_moved(&rig, "mouthSmileRight")];
         let specs: Vec<PinSpec> = corners
             .iter()
-            .map(|&v| PinSpec { near: Some(rig.neutral[v as usize]), axes: Some("y".into()), ..PinSpec::default() })
+            .map(|&v| PinSpec {
+                near: Some(rig.neutral[v as usize]),
+                axes: Some("y".into()),
+                ..PinSpec::default()
+            })
             .collect();
         let set = PinSet::resolve(&rig, &specs).unwrap();
         assert_eq!(set.pins.len(), 2);
         let w1 = weights(&rig, &[("mouthSmileLeft", 0.7), ("mouthSmileRight", 0.7)]);
         let result = attenuate(&rig, &set, &w1, &vec![0.0; w1.len()], &AttenuateOptions::default());
-        let (asked, got) = (positions_by_definition(&rig, &w1), positions_by_definition(&rig, &result.weights));
+        let (asked, got) =
+            (positions_by_definition(&rig, &w1), positions_by_definition(&rig, &result.weights));
         let v = set.pins[0].vertex as usize;
         let moved = |p: &[[f32; 3]], axis: usize| (p[v][axis] - rig.neutral[v][axis]).abs();
         println!(
@@ -189,18 +201,30 @@ fn pins_per_axis_leave_the_other_axes_free() {
 fn alpha_trades_pins_against_the_rest() {
     for (name, rig) in heads("alpha_trades_pins_against_the_rest") {
         let lid = region_vertices(&rig, &format!("shape:{}", shape(&rig, "cheekSquintLeft").name)).unwrap();
-        let set = PinSet::of_vertices(&lid.iter().copied().step_by((lid.len() / 6).max(1)).take(6).collect::<Vec<_>>());
+        let set = PinSet::of_vertices(
+            &lid.iter().copied().step_by((lid.len() / 6).max(1)).take(6).collect::<Vec<_>>(),
+        );
         let w1 = weights(
             &rig,
-            &[("eyeSquintLeft", 0.7), ("noseSneerLeft", 0.7), ("noseSneerRight", 0.7), ("mouthSmileLeft", 0.5)],
+            &[
+                ("eyeSquintLeft", 0.7),
+                ("noseSneerLeft", 0.7),
+                ("noseSneerRight", 0.7),
+                ("mouthSmileLeft", 0.5),
+            ],
         );
         let zero = vec![0.0; w1.len()];
-        let at = |alpha| attenuate(&rig, &set, &w1, &zero, &AttenuateOptions { alpha, ..AttenuateOptions::default() });
+        let at = |alpha| {
+            attenuate(&rig, &set, &w1, &zero, &AttenuateOptions { alpha, ..AttenuateOptions::default() })
+        };
         let (low, default, high) = (at(Some(25.0)), at(None), at(Some(1e6)));
         assert!(default.alpha > 25.0 && default.alpha < 1e6, "{name}: {}", default.alpha);
         let held = [&low, &default, &high].map(|r| r.pinned_after.rms);
         let others = [&low, &default, &high].map(|r| r.others_deviation.rms);
-        println!("{name}: pinned rms {held:?}, others' deviation {others:?}, default alpha {:.0}", default.alpha);
+        println!(
+            "{name}: pinned rms {held:?}, others' deviation {others:?}, default alpha {:.0}",
+            default.alpha
+        );
         assert!(held[0] >= held[1] && held[1] >= held[2], "{name}: {held:?}");
         assert!(others[0] <= others[1] && others[1] <= others[2], "{name}: {others:?}");
     }

@@ -1,5 +1,5 @@
-//! Wrinkles on real heads: known ones, made by a generator over a real performance, learned from some frames and tried on others;
-//! carried to other heads; the same for any number of threads.
+//! Wrinkles on real heads: known ones, made by a generator over a real performance, learned from some frames
+//! and tried on others; carried to other heads; the same for any number of threads.
 
 use glam::Vec3;
 use risorius_base::progress::silent;
@@ -15,8 +15,9 @@ use risorius_view::{DrawOptions, FaceLook, Series, draw, lines, sheet};
 const ICT: &str = "ict_facekit/ict_expressions.glb";
 const ROM: &str = "performances/livelink_rom.csv";
 
-/// [Bickel08, fig. 4]: the error on frames that were not learned, for four models and bases of several sizes. A hundred frames of a range of motion
-/// are learned, a hundred of another performance are tried. With RISORIUS_FIGURES the figure is drawn to that folder.
+/// [Bickel08, fig. 4]: the error on frames that were not learned, for four models and bases of several sizes.
+/// A hundred frames of a range of motion are learned, a hundred of another performance are tried. With
+/// RISORIUS_FIGURES the figure is drawn to that folder.
 #[test]
 fn strain_learns_wrinkles_better_than_blending() {
     let Some(mut head) = WrinkledHead::open("figure 4", ICT, 15_000) else { return };
@@ -58,12 +59,15 @@ fn strain_learns_wrinkles_better_than_blending() {
     assert!(wpsd.windows(2).all(|w| w[1][1] < 1.05 * w[0][1]), "more poses are worse: {wpsd:?}");
 }
 
-/// Examples come back, frames between them are better with detail than without, and the player plays what is defined.
+/// Examples come back, frames between them are better with detail than without, and the player plays what is
+/// defined.
 #[test]
 fn heads_of_different_make_wrinkle_as_learned() {
-    for (name, file) in
-        [("MakeHuman", "makehuman_male/makehuman_head_male.glb"), ("facecap", "facecap/facecap.glb"), ("ICT", ICT)]
-    {
+    for (name, file) in [
+        ("MakeHuman", "makehuman_male/makehuman_head_male.glb"),
+        ("facecap", "facecap/facecap.glb"),
+        ("ICT", ICT),
+    ] {
         let Some(head) = WrinkledHead::open(name, file, 20_000) else { return };
         let poses = head.wrinkled(&head.weights(ROM, (0..24).map(|k| 160 * k)));
         let chosen = head.handles(&poses, 90);
@@ -83,7 +87,10 @@ fn heads_of_different_make_wrinkle_as_learned() {
             player.in_mesh_order(&stage.positions, &mut positions);
             let packed = head.off(&made, &positions);
             assert!(packed < 0.01, "{name}: packing is {packed} mm off");
-            sums = [sums[0] + head.off(&made, &truth), sums[1] + head.off(&bare.by_definition(&handles), &truth)];
+            sums = [
+                sums[0] + head.off(&made, &truth),
+                sums[1] + head.off(&bare.by_definition(&handles), &truth),
+            ];
             // To the bit on any number of threads.
             let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
             let mut other = Stage::default();
@@ -96,12 +103,14 @@ fn heads_of_different_make_wrinkle_as_learned() {
     }
 }
 
-/// [Bickel08, fig. 5]: both brows were learned together. One raised alone wrinkles alone with WPSD; PSD knows only the whole face.
+/// [Bickel08, fig. 5]: both brows were learned together. One raised alone wrinkles alone with WPSD; PSD knows
+/// only the whole face.
 #[test]
 fn one_brow_wrinkles_alone() {
     let Some(head) = WrinkledHead::open("one brow", ICT, 15_000) else { return };
     let both = ["browInnerUp_L", "browInnerUp_R", "browOuterUp_L", "browOuterUp_R"];
-    let learned = [head.sliders(&both), head.sliders(&["mouthSmile_L", "mouthSmile_R"]), head.sliders(&["jawOpen"])];
+    let learned =
+        [head.sliders(&both), head.sliders(&["mouthSmile_L", "mouthSmile_R"]), head.sliders(&["jawOpen"])];
     let tried = head.sliders(&["browInnerUp_L", "browOuterUp_L"]);
     let mut examples = examples(head.wrinkled(&learned));
     examples.plain = head.plain(&learned);
@@ -118,7 +127,8 @@ fn one_brow_wrinkles_alone() {
     assert!(errors[0] < 0.4 * nothing && errors[0] < 0.6 * errors[1], "{errors:?}, {nothing} without");
 }
 
-/// From the ICT head to two others by landmarks: wrinkles come where they were, as high as they were, and nowhere else.
+/// From the ICT head to two others by landmarks: wrinkles come where they were, as high as they were, and
+/// nowhere else.
 #[test]
 fn wrinkles_go_to_other_heads() {
     let figures = std::env::var_os("RISORIUS_FIGURES");
@@ -133,7 +143,8 @@ fn wrinkles_go_to_other_heads() {
     let detail = head.learn(&examples, &chosen, Model::Wpsd, Fit::All);
     let on_source = nearest(&head.mesh);
     // Brows, nose, eyes, mouth and chin: what trackers see, without the jaw line.
-    let source: Vec<_> = landmarks(&head.rig).into_iter().skip(17).take(43).chain([landmarks(&head.rig)[8]]).collect();
+    let source: Vec<_> =
+        landmarks(&head.rig).into_iter().skip(17).take(43).chain([landmarks(&head.rig)[8]]).collect();
     let mut drawn = Vec::new();
     for (name, file, steps) in
         [("MakeHuman", "makehuman_male/makehuman_head_male.glb", 2), ("facecap", "facecap/facecap.glb", 3)]
@@ -144,7 +155,8 @@ fn wrinkles_go_to_other_heads() {
         let mesh: Mesh = rest.mesh();
         let on_target = nearest(&mesh);
         let target = |name: &str| found.iter().find(|l| l.0 == name).unwrap().1;
-        let pairs: Vec<[u32; 2]> = source.iter().map(|(n, p)| [on_source(*p), on_target(target(n))]).collect();
+        let pairs: Vec<[u32; 2]> =
+            source.iter().map(|(n, p)| [on_source(*p), on_target(target(n))]).collect();
         let moved = detail.transferred(mesh, &pairs, &ShellOptions::default(), &silent).unwrap();
         let mm = rest.mm_per_unit();
         let apart = moved.mean_distance * mm;
@@ -176,7 +188,8 @@ fn wrinkles_go_to_other_heads() {
             drawn.push((one(&positions), format!("{name}, brows up")));
             drawn.push((one(&smile[1]), format!("{name}, smile")));
         }
-        let moved = positions.iter().zip(&plain).map(|(a, b)| f64::from(Vec3::from(*a).distance(Vec3::from(*b))));
+        let moved =
+            positions.iter().zip(&plain).map(|(a, b)| f64::from(Vec3::from(*a).distance(Vec3::from(*b))));
         let brows: Vec<f64> = moved.map(|d| d * mm).collect();
         let most = brows.iter().copied().fold(0.0, f64::max);
         assert!((0.1..2.5).contains(&most), "{name}: brows wrinkle by {most} mm");
@@ -186,11 +199,15 @@ fn wrinkles_go_to_other_heads() {
         let height = |v: usize| Vec3::from(rest.fine.neutral[v]).dot(up) - Vec3::from(eye).dot(up);
         let below: f64 = (0..brows.len()).filter(|&v| height(v) < 0.0).map(|v| brows[v] * brows[v]).sum();
         let all: f64 = brows.iter().map(|d| d * d).sum();
-        println!("{name}: {apart:.2} mm apart, brows wrinkle by {most:.2} mm, {:.2} of it below the eyes", below / all);
+        println!(
+            "{name}: {apart:.2} mm apart, brows wrinkle by {most:.2} mm, {:.2} of it below the eyes",
+            below / all
+        );
         assert!(below < 0.3 * all, "{name}: {below} of {all} is below the eyes");
     }
     if let Some(folder) = figures {
         let picture = sheet(&drawn, 4, "Wrinkles of the ICT head on two others").unwrap();
-        std::fs::write(std::path::Path::new(&folder).join("detail_transfer.png"), picture.encode_png()).unwrap();
+        std::fs::write(std::path::Path::new(&folder).join("detail_transfer.png"), picture.encode_png())
+            .unwrap();
     }
 }

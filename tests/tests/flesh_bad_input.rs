@@ -13,9 +13,12 @@ const NODES: usize = 1000;
 /// facecap with a handful of its shapes.
 fn small_rig(data: &std::path::Path) -> Rig {
     let mut rig = open(data, HEADS[0].1);
-    let names = ["jawOpen", "mouthSmileLeft", "mouthSmileRight", "eyeBlinkLeft", "eyeBlinkRight", "browInnerUp"];
+    let names =
+        ["jawOpen", "mouthSmileLeft", "mouthSmileRight", "eyeBlinkLeft", "eyeBlinkRight", "browInnerUp"];
     let keep = names.map(|n| rig.sliders[slider(&rig, n).unwrap()].shape);
-    (0..rig.shapes.len()).filter(|s| !keep.contains(s)).for_each(|s| rig.shapes[s].deltas = Deltas::default());
+    (0..rig.shapes.len())
+        .filter(|s| !keep.contains(s))
+        .for_each(|s| rig.shapes[s].deltas = Deltas::default());
     rig
 }
 

@@ -9,7 +9,9 @@ use risorius_view::{Background, DrawOptions, FaceLook, ScalarField, draw};
 #[test]
 fn heads_fill_their_pictures_on_any_thread_count() {
     let Some(data) = data("heads_fill_their_pictures_on_any_thread_count") else { return };
-    for path in ["ict_facekit/ict_expressions.glb", "makehuman_male/makehuman_head_male.glb", "facecap/facecap.glb"] {
+    for path in
+        ["ict_facekit/ict_expressions.glb", "makehuman_male/makehuman_head_male.glb", "facecap/facecap.glb"]
+    {
         let rig = open_rig(&data.join(path), &OpenOptions::default(), &silent).unwrap().rig;
         let mut weights = vec![0.0; rig.sliders.len()];
         weights[0] = 1.0;

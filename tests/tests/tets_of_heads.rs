@@ -72,7 +72,8 @@ fn the_flesh_of_the_ict_head() {
     let (rig, pose) = open_posed(&data.join("ict_facekit/ict_expressions.glb"), "jawOpen");
     let (skin, eyeballs) = (surface(&rig, &pose, 0..14062), surface(&rig, &pose, 21451..24591));
     // Lips and lids: where the outer skin meets the sockets of mouth and eyes.
-    let at_border = |t: &&[u32; 3]| t.iter().any(|&v| v < 9409) && t.iter().any(|v| (11248..14062).contains(v));
+    let at_border =
+        |t: &&[u32; 3]| t.iter().any(|&v| v < 9409) && t.iter().any(|v| (11248..14062).contains(v));
     let part = &rig.parts[0];
     let fine: Vec<DVec3> = part
         .faces
@@ -89,9 +90,9 @@ fn the_flesh_of_the_ict_head() {
 
     // Between the lips is air.
     let lips: Vec<DVec3> = fine.iter().copied().filter(|p| p.x.abs() < 0.004 && p.y < 0.0).collect();
-    let (low, high) = lips
-        .iter()
-        .fold((lips[0], lips[0]), |(l, h), &p| (if p.y < l.y { p } else { l }, if p.y > h.y { p } else { h }));
+    let (low, high) = lips.iter().fold((lips[0], lips[0]), |(l, h), &p| {
+        (if p.y < l.y { p } else { l }, if p.y > h.y { p } else { h })
+    });
     assert!(high.y - low.y > 0.02, "the mouth is open");
     let located = TetTree::prepare(&meshed.mesh);
     for i in 2..9 {
@@ -103,7 +104,11 @@ fn the_flesh_of_the_ict_head() {
     let mut off = embedded.distances.clone();
     off.sort_by(f64::total_cmp);
     let (middle, most) = (off[off.len() / 2], off[off.len() * 99 / 100]);
-    println!("lips and lids are off by {:.2} mm in the middle, {:.2} mm at most of 99 %", 1e3 * middle, 1e3 * most);
+    println!(
+        "lips and lids are off by {:.2} mm in the middle, {:.2} mm at most of 99 %",
+        1e3 * middle,
+        1e3 * most
+    );
     assert!(middle < 0.001 && most < 0.004);
 }
 

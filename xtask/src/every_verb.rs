@@ -1,8 +1,10 @@
-//! `cargo xtask every-verb PROGRAM FOLDER`: runs every verb of a built program on four heads and lists what came out.
+//! `cargo xtask every-verb PROGRAM FOLDER`: runs every verb of a built program on four heads and lists what
+//! came out.
 //!
-//! For refactorings that must not change results: build the program before and after, run this on both, and compare the
-//! two `listing.txt` with `diff`. A line of a listing is a file or a `--json` report with its hash. Times and memory are
-//! left out of reports, because they differ from run to run; everything else counts. Needs `RISORIUS_DATA`.
+//! For refactorings that must not change results: build the program before and after, run this on both, and
+//! compare the two `listing.txt` with `diff`. A line of a listing is a file or a `--json` report with its
+//! hash. Times and memory are left out of reports, because they differ from run to run; everything else
+//! counts. Needs `RISORIUS_DATA`.
 
 use serde_json::Value;
 use std::hash::{DefaultHasher, Hasher};
@@ -65,14 +67,20 @@ const CALLS: [(&str, &str); 28] = [
         "perform_world",
         "perform head.face --clip clip.csv --head DATA/head_motion/02_03_head.csv --space world -o take.npz",
     ),
-    ("perform_naive", "perform head.face --clip clip.csv --naive --contact off -o naive.mdd --report naive.json"),
+    (
+        "perform_naive",
+        "perform head.face --clip clip.csv --naive --contact off -o naive.mdd --report naive.json",
+    ),
     ("plot", "plot ours.json naive.json -o figure.png"),
     ("learn", "detail learn --rest HEAD --examples examples --count 40 -o face.detail"),
     ("apply", "detail apply face.detail --take take.glb -o wrinkled.npz"),
     ("apply_maps", "detail apply face.detail --rig HEAD --clip clip.csv --fps 12 --maps maps --map-size 256"),
     ("edit", "detail edit face.detail --pose jaw --mesh pose.obj -o edited.detail"),
     ("perform_detail", "perform head.face --clip clip.csv --detail face.detail -o detailed.npz"),
-    ("render", "render HEAD --weights jawOpen=0.6 --view front --view three-quarter --color motion -o face.png"),
+    (
+        "render",
+        "render HEAD --weights jawOpen=0.6 --view front --view three-quarter --color motion -o face.png",
+    ),
     ("render_take", "render head.face --clip clip.csv --take take.glb --difference --with-head -o takes.png"),
 ];
 
@@ -85,7 +93,9 @@ const BETWEEN: [(&str, &str); 3] = [
 
 /// Runs everything, and writes `listing.txt` to `folder`.
 pub fn run(program: &Path, folder: &Path) -> Result<(), String> {
-    let data = std::env::var_os("RISORIUS_DATA").map(PathBuf::from).ok_or("RISORIUS_DATA must name the real heads")?;
+    let data = std::env::var_os("RISORIUS_DATA")
+        .map(PathBuf::from)
+        .ok_or("RISORIUS_DATA must name the real heads")?;
     let absolute = |path: &Path| std::path::absolute(path).map_err(|e| e.to_string());
     let (program, folder, data) = (absolute(program)?, absolute(folder)?, absolute(&data)?);
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
@@ -102,13 +112,15 @@ pub fn run(program: &Path, folder: &Path) -> Result<(), String> {
         for (label, call) in CALLS {
             if label == "learn" {
                 for (pose, example) in [("pose.obj", "jaw.obj"), ("smile.obj", "smile.obj")] {
-                    std::fs::copy(home.join(pose), home.join("examples").join(example)).map_err(|e| e.to_string())?;
+                    std::fs::copy(home.join(pose), home.join("examples").join(example))
+                        .map_err(|e| e.to_string())?;
                 }
             }
             listing.call(&home, &format!("{name}_{label}"), call, rig)?;
         }
     }
-    std::fs::write(folder.join("markers.csv"), listing.beginning("markers/Jaw.csv")?).map_err(|e| e.to_string())?;
+    std::fs::write(folder.join("markers.csv"), listing.beginning("markers/Jaw.csv")?)
+        .map_err(|e| e.to_string())?;
     std::fs::write(folder.join("points.json"), POINTS).map_err(|e| e.to_string())?;
     for (label, call) in BETWEEN {
         listing.call(&folder, label, call, "")?;
@@ -134,7 +146,8 @@ impl Listing {
         Ok(text.lines().take(FRAMES + 1).map(|line| format!("{line}\n")).collect())
     }
 
-    /// Runs a call in `home` and keeps its report as `LABEL.report.json`; a call that fails is listed with its message.
+    /// Runs a call in `home` and keeps its report as `LABEL.report.json`; a call that fails is listed with
+    /// its message.
     fn call(&mut self, home: &Path, label: &str, call: &str, rig: &str) -> Result<(), String> {
         eprintln!("xtask: {label}");
         let data = self.data.display().to_string();

@@ -1,8 +1,8 @@
 //! The project's chores: `cargo xtask test [--full]`, `tidy`, `bench [NAME]`, `pictures`,
 //! `every-verb PROGRAM FOLDER`.
 //!
-//! `test` is what a newcomer and the continuous integration run: format, clippy with warnings as errors, every test,
-//! tidy. It installs what it needs and the machine lacks.
+//! `test` is what a newcomer and the continuous integration run: format, clippy with warnings as errors,
+//! every test, tidy. It installs what it needs and the machine lacks.
 
 mod every_verb;
 mod pictures;

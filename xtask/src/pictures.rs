@@ -1,4 +1,5 @@
-//! `cargo xtask pictures`: draws the pictures under `docs/pictures` anew, from the demo and from the ICT head.
+//! `cargo xtask pictures`: draws the pictures under `docs/pictures` anew, from the demo and from the ICT
+//! head.
 
 use crate::{root, status};
 use std::path::{Path, PathBuf};
@@ -18,7 +19,9 @@ const SNEER: &str = "eyeSquint_L=0.7,noseSneer_L=0.7,noseSneer_R=0.7,mouthSmile_
 
 /// Draws everything.
 pub fn draw() -> Result<(), String> {
-    let data = std::env::var_os("RISORIUS_DATA").map(PathBuf::from).ok_or("RISORIUS_DATA must name the real heads")?;
+    let data = std::env::var_os("RISORIUS_DATA")
+        .map(PathBuf::from)
+        .ok_or("RISORIUS_DATA must name the real heads")?;
     let ict = data.join("ict_facekit/ict_expressions.glb");
     let folder = root().join("docs/pictures");
     let scratch = root().join("target/pictures");
@@ -35,7 +38,8 @@ pub fn draw() -> Result<(), String> {
     for (drawn, kept) in [("cutaway.png", "flesh_cutaway.png"), ("muscles.png", "muscles.png")] {
         std::fs::copy(scratch.join(drawn), folder.join(kept)).map_err(|e| e.to_string())?;
     }
-    let brow = ["--from", PLACED, "--weights", GOING_ON, "--bounds", "--picture", &picture("attenuation_brow.png")];
+    let brow =
+        ["--from", PLACED, "--weights", GOING_ON, "--bounds", "--picture", &picture("attenuation_brow.png")];
     risorius(&[&["attenuate", &head, "--pins", BROW][..], &brow].concat())?;
     let corners = ["--weights", SMILE, "--bounds", "--picture", &picture("attenuation_corners.png")];
     risorius(&[&["attenuate", &head, "--pins", CORNERS][..], &corners].concat())?;

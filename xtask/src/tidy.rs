@@ -1,5 +1,5 @@
-//! Facts about the tree that reviews overlook: what ARCHITECTURE.md names, what is cited, who depends on whom, marks of
-//! unfinished work, paths of somebody's machine, files that grew too long.
+//! Facts about the tree that reviews overlook: what ARCHITECTURE.md names, what is cited, who depends on
+//! whom, marks of unfinished work, paths of somebody's machine, files that grew too long.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -59,7 +59,8 @@ pub fn check(root: &Path) -> Result<(), String> {
 
 fn tracked_files(root: &Path) -> Result<Vec<String>, String> {
     let listing = ["ls-files", "--cached", "--others", "--exclude-standard"];
-    let output = Command::new("git").args(listing).current_dir(root).output().map_err(|e| format!("git: {e}"))?;
+    let output =
+        Command::new("git").args(listing).current_dir(root).output().map_err(|e| format!("git: {e}"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     Ok(text.lines().filter(|l| root.join(l).is_file()).map(String::from).collect())
 }

@@ -1,5 +1,6 @@
-//! Attenuation at the size of the largest rig that the paper names, 946 shapes: inner products, a new selection, a new
-//! alpha, a slider event, with and without limits; beside LAPACK (through numpy) on the same system in the same run.
+//! Attenuation at the size of the largest rig that the paper names, 946 shapes: inner products, a new
+//! selection, a new alpha, a slider event, with and without limits; beside LAPACK (through numpy) on the same
+//! system in the same run.
 
 use risorius_attenuate::gram::RigGram;
 use risorius_attenuate::pins::PinSet;
@@ -121,7 +122,8 @@ fn compare_with_lapack(rig: &Rig) {
     let answer = python(NUMPY, &arguments);
     // A file that stays behind does no harm.
     let _ = std::fs::remove_file(&file);
-    let times: Vec<f64> = answer.iter().flat_map(|a| a.split_whitespace()).filter_map(|x| x.parse().ok()).collect();
+    let times: Vec<f64> =
+        answer.iter().flat_map(|a| a.split_whitespace()).filter_map(|x| x.parse().ok()).collect();
     if let [inner, factor, solve, difference] = times[..] {
         println!("\nLAPACK on the system of '946 local shapes x 26.7k', same run:");
         println!("  dense inner products {inner:.1}, factor {factor:.2}, back-substitution {solve:.3}");

@@ -1,5 +1,6 @@
-//! Detail at the paper's size: 530k vertices, 89 handles, six poses. Learning time and memory; time of a frame by stages on one and two threads,
-//! beside the paper's, and beside the time that reading as many bytes takes in the same run.
+//! Detail at the paper's size: 530k vertices, 89 handles, six poses. Learning time and memory; time of a
+//! frame by stages on one and two threads, beside the paper's, and beside the time that reading as many bytes
+//! takes in the same run.
 
 use glam::{DVec3, Vec3};
 use risorius_benches::{head, median_secs, on_threads, read_bandwidth};
@@ -62,7 +63,9 @@ fn main() {
         detail.poses.len(),
         peak_mb()
     );
-    println!("making the basis at this size: CHOLMOD 18 s and 2.8 GB, libigl 110 s, on this class of machine");
+    println!(
+        "making the basis at this size: CHOLMOD 18 s and 2.8 GB, libigl 110 s, on this class of machine"
+    );
     let start = Instant::now();
     let Ok(player) = Player::prepare(&detail).map_err(|error| println!("{error}")) else { return };
     let bytes = player.n_bytes();
@@ -87,9 +90,14 @@ fn main() {
     }
     let mut positions = Vec::new();
     player.in_mesh_order(&stage.positions, &mut positions);
-    let worst = positions.iter().zip(&exact).map(|(a, b)| Vec3::from(*a).as_dvec3().distance(*b)).fold(0.0, f64::max);
-    let wrinkle =
-        detail.displacements.iter().flat_map(|of| of.iter()).map(|d| Vec3::from(*d).length()).fold(0.0, f32::max);
+    let worst =
+        positions.iter().zip(&exact).map(|(a, b)| Vec3::from(*a).as_dvec3().distance(*b)).fold(0.0, f64::max);
+    let wrinkle = detail
+        .displacements
+        .iter()
+        .flat_map(|of| of.iter())
+        .map(|d| Vec3::from(*d).length())
+        .fold(0.0, f32::max);
     println!(
         "packing is {:.4} mm off at most; the largest fine displacement is {:.2} mm",
         10.0 * worst,
@@ -134,7 +142,8 @@ fn main() {
 
 /// The front of the head's skin, this fine, and wrinkled poses of it.
 fn wrinkled(rig: &Rig, size: usize) -> (Mesh, Examples) {
-    let refined = Refined::front_of(&Mesh { positions: rig.neutral.clone(), triangles: rig.triangles() }, size);
+    let refined =
+        Refined::front_of(&Mesh { positions: rig.neutral.clone(), triangles: rig.triangles() }, size);
     let wrinkles = Wrinkles::prepare(&refined.mesh, 0.35);
     let evaluator = Evaluator::prepare(rig);
     let pose = |names: &&[&str]| {
@@ -155,5 +164,6 @@ fn wrinkled(rig: &Rig, size: usize) -> (Mesh, Examples) {
 fn peak_mb() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM"));
-    line.and_then(|line| line.split_whitespace().nth(1)?.parse::<f64>().ok()).map_or(f64::NAN, |kb| kb / 1024.0)
+    line.and_then(|line| line.split_whitespace().nth(1)?.parse::<f64>().ok())
+        .map_or(f64::NAN, |kb| kb / 1024.0)
 }

@@ -1,5 +1,6 @@
-//! Evaluation against the memory limit: time, bytes moved, GB/s, and the fraction of the read bandwidth measured in the
-//! same run on a buffer of the same size, on one thread and on all; beside numpy's dense product where it is at hand.
+//! Evaluation against the memory limit: time, bytes moved, GB/s, and the fraction of the read bandwidth
+//! measured in the same run on a buffer of the same size, on one thread and on all; beside numpy's dense
+//! product where it is at hand.
 
 use risorius_benches::{head, median_secs, on_threads, python, read_bandwidth};
 use risorius_rig::synthetic::random_rig;

@@ -1,5 +1,6 @@
-//! Building faces: tets, single blendvolumes, whole builds by stages with the process's peak memory, beside the aims and
-//! beside what others report for work of this kind. One run each: a build is too long for medians.
+//! Building faces: tets, single blendvolumes, whole builds by stages with the process's peak memory, beside
+//! the aims and beside what others report for work of this kind. One run each: a build is too long for
+//! medians.
 //!
 //! Takes the number of nodes as its argument; the default of `risorius build` without one.
 
@@ -28,7 +29,10 @@ fn main() {
     if let Some(nodes) = std::env::args().nth(1).and_then(|n| n.parse().ok()) {
         options.volume.nodes = nodes;
     }
-    println!("Building faces of about {} nodes; peaks are of the process up to then.\n", options.volume.nodes);
+    println!(
+        "Building faces of about {} nodes; peaks are of the process up to then.\n",
+        options.volume.nodes
+    );
     let built_in = risorius_head::build(&Identity::default());
     let cases: [(&str, Option<Rig>, Aim); 4] = [
         ("facecap", open_head("facecap/facecap_plain.glb"), MINUTE),
@@ -41,7 +45,9 @@ fn main() {
             measure(name, &rig, &built_in, &options, aim);
         }
     }
-    println!("For scale, on other machines: fTetWild 30 s for 23k tets; MKL Pardiso 104 ms per Newton iteration.");
+    println!(
+        "For scale, on other machines: fTetWild 30 s for 23k tets; MKL Pardiso 104 ms per Newton iteration."
+    );
 }
 
 fn measure(name: &str, rig: &Rig, head: &Head, options: &BuildOptions, aim: Aim) {
@@ -67,7 +73,10 @@ fn measure(name: &str, rig: &Rig, head: &Head, options: &BuildOptions, aim: Aim)
     }
     let peak = face.report.stages.iter().map(|s| s.peak_mb).fold(0.0, f64::max);
     let verdict = if seconds <= aim.0 && peak <= aim.1 { "within the aim" } else { "beyond the aim" };
-    println!("  whole build: {seconds:.1} s, peak {peak:.0} MB; {verdict} of {:.0} s and {:.0} MB\n", aim.0, aim.1);
+    println!(
+        "  whole build: {seconds:.1} s, peak {peak:.0} MB; {verdict} of {:.0} s and {:.0} MB\n",
+        aim.0, aim.1
+    );
 }
 
 /// Figures of the mesh, of each stage, and of what had to be repaired.
@@ -101,11 +110,18 @@ fn tell(face: &Face) {
 }
 
 /// Builds again from kept shapes up to the pairs, with only `shape` to be solved: its seconds and figures.
-fn alone(rig: &Rig, head: &Head, options: &BuildOptions, kept: &Kept, shape: &str) -> Option<(f64, ShapeReport)> {
+fn alone(
+    rig: &Rig,
+    head: &Head,
+    options: &BuildOptions,
+    kept: &Kept,
+    shape: &str,
+) -> Option<(f64, ShapeReport)> {
     let wanted = names::arkit_index(shape);
     let (key, found) = {
         let shapes = lock(&kept.shapes);
-        let (key, found) = shapes.iter().find(|(_, (_, report))| names::arkit_index(&report.name) == wanted)?;
+        let (key, found) =
+            shapes.iter().find(|(_, (_, report))| names::arkit_index(&report.name) == wanted)?;
         (*key, found.1.clone())
     };
     let store = Without { kept, key, started: Mutex::new(None), seconds: Mutex::new(None) };
@@ -113,7 +129,8 @@ fn alone(rig: &Rig, head: &Head, options: &BuildOptions, kept: &Kept, shape: &st
         if stage == "pairs" { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     // It stops before it is done, so there is no face to look at.
-    let _ = build(rig, head, options, &Surroundings { progress: &until_pairs, store: &store, peak_mb: &|| 0.0 });
+    let _ =
+        build(rig, head, options, &Surroundings { progress: &until_pairs, store: &store, peak_mb: &|| 0.0 });
     let seconds = *lock(&store.seconds);
     Some((seconds?, found))
 }

@@ -1,8 +1,9 @@
-//! Performing: one step of [Kozlov17, alg. 1] on the ICT head while it talks and turns, mean and worst, by stages, beside
-//! the paper's time; and how far the fast solves end from full Newton to a tight tolerance.
+//! Performing: one step of [Kozlov17, alg. 1] on the ICT head while it talks and turns, mean and worst, by
+//! stages, beside the paper's time; and how far the fast solves end from full Newton to a tight tolerance.
 //!
-//! Takes numbers of nodes as arguments, 9000 without, or faces of the ICT head that `build` made (one of 100,000 nodes takes 24 minutes); several give a table of how time and memory grow, and how far from
-//! the time that it takes to read what an iteration has to read.
+//! Takes numbers of nodes as arguments, 9000 without, or faces of the ICT head that `build` made (one of
+//! 100,000 nodes takes 24 minutes); several give a table of how time and memory grow, and how far from the
+//! time that it takes to read what an iteration has to read.
 
 use risorius_base::progress::silent;
 use risorius_benches::{data_file, head as open_rig, read_bandwidth};
@@ -69,7 +70,9 @@ fn main() {
 
 fn face(rig: &Rig, case: &str) -> Option<Face> {
     let Ok(nodes) = case.parse() else {
-        return risorius_io::native::face::open(case.as_ref()).map_err(|error| println!("{case}: {error}")).ok();
+        return risorius_io::native::face::open(case.as_ref())
+            .map_err(|error| println!("{case}: {error}"))
+            .ok();
     };
     let mut options = BuildOptions::default();
     options.volume.nodes = nodes;
@@ -107,8 +110,9 @@ struct Row {
     moved: f64,
 }
 
-/// What an iteration of the solves moves: for each tet its rest shape and material, nodes, places and energies; for each
-/// node eight pairs of steps and solved changes twice, and some fourteen vectors more; the factor, there and back.
+/// What an iteration of the solves moves: for each tet its rest shape and material, nodes, places and
+/// energies; for each node eight pairs of steps and solved changes twice, and some fourteen vectors more; the
+/// factor, there and back.
 fn moved_bytes(face: &Face) -> f64 {
     let flesh = &face.flesh;
     let graph = NodeGraph::prepare(&flesh.kinematic_nodes(), &[&flesh.tets]);
@@ -197,7 +201,8 @@ fn compare(face: &Face, performance: &Performance) {
     let (fast, _) = play(face, performance, &usual);
     let (exact, reports) = play(face, performance, &tight);
     let mm = 1000.0 * face.rig.space.meters_per_unit;
-    let apart = |a: &[f32; 3], b: &[f32; 3]| (0..3).map(|k| f64::from(a[k] - b[k]).powi(2)).sum::<f64>().sqrt();
+    let apart =
+        |a: &[f32; 3], b: &[f32; 3]| (0..3).map(|k| f64::from(a[k] - b[k]).powi(2)).sum::<f64>().sqrt();
     let pairs = fast.iter().flatten().zip(exact.iter().flatten());
     let worst = pairs.map(|(a, b)| mm * apart(a, b)).fold(0.0, f64::max);
     let moved = reports.iter().map(|r| r.max_mm).fold(0.0, f64::max);

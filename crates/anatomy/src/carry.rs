@@ -2,13 +2,13 @@
 //!
 //! 1. a similarity from the landmarks, each weighing by the square of its confidence;
 //! 2. a smooth warp through landmarks, eyeballs and teeth, softer where they are less sure ([`crate::warp`]);
-//! 3. the warp is refined: points of the built-in outer skin are pulled to the closest outer skin of the rig that looks
-//!    the same way, in rounds (`skin`), so that what lies beneath follows the actual surface;
+//! 3. the warp is refined: points of the built-in outer skin are pulled to the closest outer skin of the rig
+//!    that looks the same way, in rounds (`skin`), so that what lies beneath follows the actual surface;
 //! 4. bones that come closer to the skin than tissue allows are pushed in along smooth fields (`depth`);
 //! 5. jaw and eyes get their rigid motion in every shape ([`crate::jaw_motion`]).
 //!
-//! Bones that the user supplies are taken as they are. Everything is in meters, +Y up, +Z front. In the manner of
-//! [Ichim16, section 3.2], with a fixed template instead of a statistical one.
+//! Bones that the user supplies are taken as they are. Everything is in meters, +Y up, +Z front. In the
+//! manner of [Ichim16, section 3.2], with a fixed template instead of a statistical one.
 
 mod anchors;
 mod depth;
@@ -40,10 +40,11 @@ use risorius_rig::Rig;
 pub struct CarryOptions {
     /// Bones that the user brings, used as they are.
     pub supplied: Supplied,
-    /// Rounds of pulling the built-in skin to the rig's; 0 stops at the landmarks. Six settle on every head tried.
+    /// Rounds of pulling the built-in skin to the rig's; 0 stops at the landmarks. Six settle on every head
+    /// tried.
     pub rounds: usize,
-    /// Skin over bone is nowhere thinner than this, in meters; 0.002 is what forensic tables have at the thinnest
-    /// places.
+    /// Skin over bone is nowhere thinner than this, in meters; 0.002 is what forensic tables have at the
+    /// thinnest places.
     pub thinnest: f64,
 }
 
@@ -58,7 +59,8 @@ impl Default for CarryOptions {
 pub struct Anatomy {
     /// Skull, jaw and joint.
     pub bones: Bones,
-    /// Upper and lower teeth: the rig's own, the supplied ones, or the built-in head's; empty when there are none.
+    /// Upper and lower teeth: the rig's own, the supplied ones, or the built-in head's; empty when there are
+    /// none.
     pub teeth: [Surface; 2],
     /// The facial muscles.
     pub muscles: Vec<Muscle>,
@@ -130,7 +132,8 @@ pub fn carry(
 
 fn check(head: &Head, landmarks: &Landmarks) -> Result<(), AnatomyError> {
     let fail = |what: String| Err(AnatomyError::Head { what });
-    if [head.landmarks.len(), landmarks.all.len(), landmarks.on_head.len()].iter().any(|n| *n != N_LANDMARKS) {
+    if [head.landmarks.len(), landmarks.all.len(), landmarks.on_head.len()].iter().any(|n| *n != N_LANDMARKS)
+    {
         return fail(format!(
             "{} landmarks, and the rig {}; both need {N_LANDMARKS}",
             head.landmarks.len(),
@@ -146,9 +149,12 @@ fn check(head: &Head, landmarks: &Landmarks) -> Result<(), AnatomyError> {
 /// Tells of bone whose triangles turned over on the way.
 fn tell_folds(warp: &Warp, before: &Bones, after: &Bones, notes: &mut Vec<Note>) {
     let turn = warp.similarity.rigid.rotation;
-    for (name, a, b) in [("skull", &before.cranium, &after.cranium), ("jaw", &before.mandible, &after.mandible)] {
+    for (name, a, b) in
+        [("skull", &before.cranium, &after.cranium), ("jaw", &before.mandible, &after.mandible)]
+    {
         let normal = |[p, q, r]: [DVec3; 3]| (q - p).cross(r - p);
-        let folded = a.corners().zip(b.corners()).filter(|(p, q)| (turn * normal(*p)).dot(normal(*q)) < 0.0).count();
+        let folded =
+            a.corners().zip(b.corners()).filter(|(p, q)| (turn * normal(*p)).dot(normal(*q)) < 0.0).count();
         // A few slivers turn in any warp.
         if folded > a.triangles.len() / 200 {
             let what = format!("{folded} of {} triangles of the {name} turned over", a.triangles.len());
@@ -158,7 +164,8 @@ fn tell_folds(warp: &Warp, before: &Bones, after: &Bones, notes: &mut Vec<Note>)
 }
 
 fn warped_bones(warp: &Warp, bones: &Bones) -> Bones {
-    let surface = |s: &Surface| Surface { positions: warp.apply_all(&s.positions), triangles: s.triangles.clone() };
+    let surface =
+        |s: &Surface| Surface { positions: warp.apply_all(&s.positions), triangles: s.triangles.clone() };
     let joint = &bones.joint;
     let condyles = joint.condyles.map(|c| warp.apply(c));
     let center = joint.center();

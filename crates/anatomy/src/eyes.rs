@@ -17,7 +17,8 @@ pub struct Eye {
 /// The left and right eyeball of a rig, where it has them.
 pub fn fit_eyes(pieces: &Pieces) -> [Option<Eye>; 2] {
     [PieceKind::EyeLeft, PieceKind::EyeRight].map(|kind| {
-        let points: Vec<DVec3> = pieces.vertices(kind).iter().map(|&v| pieces.positions[v as usize]).collect();
+        let points: Vec<DVec3> =
+            pieces.vertices(kind).iter().map(|&v| pieces.positions[v as usize]).collect();
         fit_eye(&points)
     })
 }
@@ -59,7 +60,8 @@ fn fit_sphere(points: &[DVec3], weights: &[f64]) -> Option<Eye> {
     if !center.is_finite() || !radius.is_finite() || radius <= 0.0 {
         return None;
     }
-    let squares: f64 = points.iter().zip(weights).map(|(p, w)| w * (p.distance(center) - radius).powi(2)).sum();
+    let squares: f64 =
+        points.iter().zip(weights).map(|(p, w)| w * (p.distance(center) - radius).powi(2)).sum();
     Some(Eye { center, radius, residual: (squares / total).sqrt() })
 }
 

@@ -1,9 +1,9 @@
 //! Landmarks on the skin of any rig: from what its shapes move, and from its geometry.
 //!
-//! `frame` finds eyes, mouth and middle plane; `mouth` the slit of the lips; `profile` the middle line; `lids`,
-//! `nose`, `brows`, `ears` the rest that can be seen; what cannot be found is mirrored from the other side or comes
-//! from the built-in head, warped by what was found. A head that is tilted is set upright first. Every landmark says
-//! where it is from and how sure it is.
+//! `frame` finds eyes, mouth and middle plane; `mouth` the slit of the lips; `profile` the middle line;
+//! `lids`, `nose`, `brows`, `ears` the rest that can be seen; what cannot be found is mirrored from the other
+//! side or comes from the built-in head, warped by what was found. A head that is tilted is set upright
+//! first. Every landmark says where it is from and how sure it is.
 
 mod brows;
 mod ears;
@@ -67,7 +67,8 @@ impl Found {
             return;
         }
         let triangle = front.pieces.skin[p.triangle as usize];
-        let heaviest = (0..3).fold(0, |best, k| if p.barycentric[k] > p.barycentric[best] { k } else { best });
+        let heaviest =
+            (0..3).fold(0, |best, k| if p.barycentric[k] > p.barycentric[best] { k } else { best });
         *slot = Some(FoundLandmark {
             name: NAMES[index],
             position: p.point,
@@ -89,8 +90,8 @@ impl Found {
 pub struct Landmarks {
     /// One for each of [`NAMES`]. On half a face, those of the other side are mirror images in the air.
     pub all: Vec<FoundLandmark>,
-    /// The same points on the head that anatomy comes from; for those seen in the rig, where the same look at it sees
-    /// them.
+    /// The same points on the head that anatomy comes from; for those seen in the rig, where the same look at
+    /// it sees them.
     pub on_head: Vec<DVec3>,
     /// Only half of a face is there.
     pub half: Option<HalfFace>,
@@ -155,8 +156,9 @@ pub fn find(rig: &Rig, pieces: &Pieces, head: &Head, given: &Given) -> Result<La
 /// How far the finder may be from the head's own landmarks for its answer to count (meters).
 const BIAS: f64 = 0.015;
 
-/// Where the landmarks of `found` lie on `head`: for those that were seen in the rig, where the same look at the head
-/// sees them, so that what the finder gets wrong it gets wrong on both and the pairs are true; else the head's own.
+/// Where the landmarks of `found` lie on `head`: for those that were seen in the rig, where the same look at
+/// the head sees them, so that what the finder gets wrong it gets wrong on both and the pairs are true; else
+/// the head's own.
 fn same_on_head(head: &Head, found: &Found) -> Vec<DVec3> {
     let seen = direct(&head.rig, &pieces::pieces(&head.rig)).found;
     let same = |i: usize| {
@@ -187,8 +189,7 @@ fn direct(rig: &Rig, pieces: &Pieces) -> Direct {
     let front = turned.as_ref().map(Front::new);
     let frame = turned.as_ref().zip(front.as_ref()).and_then(|(t, f)| frame::frame(rig, t, f));
     let (Some(front), Some(frame)) = (front, frame) else {
-        let what =
-            "neither eyes nor a mouth are found: no eyeballs, and no shapes that blink, smile, pucker or open the jaw";
+        let what = "neither eyes nor a mouth are found: no eyeballs, and no shapes that blink, smile, pucker or open the jaw";
         notes.push(Note::new(what, "name shapes as ARKit does, or give landmarks in a landmark file"));
         return Direct { found, notes, half: None };
     };
@@ -218,7 +219,8 @@ fn tell(frame: &Frame, no_slit: bool, notes: &mut Vec<Note>) {
         let what = format!("only the {side} half of the face is there");
         notes.push(Note::new(what, "anatomy is carried whole, its other side by mirror images; mirror the skin in the modeling tool for a whole face"));
     } else if frame.symmetry < 0.6 {
-        let what = format!("the face is not symmetric: {:.0} % of it mirrors onto itself", 100.0 * frame.symmetry);
+        let what =
+            format!("the face is not symmetric: {:.0} % of it mirrors onto itself", 100.0 * frame.symmetry);
         notes.push(Note::new(what, "check the landmarks, and give those that are off in a landmark file"));
     }
     if frame.swapped {
@@ -229,8 +231,7 @@ fn tell(frame: &Frame, no_slit: bool, notes: &mut Vec<Note>) {
         ));
     }
     if no_slit {
-        let what =
-            "no opening between the lips was found: no shape parts them (jawOpen, mouthFunnel, mouthLowerDown ...)";
+        let what = "no opening between the lips was found: no shape parts them (jawOpen, mouthFunnel, mouthLowerDown ...)";
         let advice = "name such a shape as ARKit does, or give mouth_left, mouth_right, lip_upper_middle_inner and lip_lower_middle_inner in a landmark file";
         notes.push(Note::new(what, advice));
     }
@@ -245,7 +246,8 @@ fn tell(frame: &Frame, no_slit: bool, notes: &mut Vec<Note>) {
     }
 }
 
-/// The pieces turned so that the middle plane of the face is upright; `None` without anything that looks like a face.
+/// The pieces turned so that the middle plane of the face is upright; `None` without anything that looks like
+/// a face.
 fn upright_pieces(rig: &Rig, pieces: &Pieces) -> Option<Pieces> {
     let front = Front::new(pieces);
     let frame = frame::frame(rig, pieces, &front)?;
@@ -267,7 +269,8 @@ mod tests {
     use crate::pieces::PieceKind;
     use risorius_head::skin;
 
-    /// The built-in head has no shapes here: eyeballs, profile and ears are found on it near its own landmarks.
+    /// The built-in head has no shapes here: eyeballs, profile and ears are found on it near its own
+    /// landmarks.
     #[test]
     fn a_head_without_shapes_is_seen_by_its_geometry() {
         let neutral = skin::neutral();
@@ -279,7 +282,9 @@ mod tests {
         let (marks, notes) = find_direct(&rig, &pieces);
         assert!(notes.iter().any(|n| n.what.contains("no opening between the lips")));
         let truth = |i: usize| neutral.parts[0].positions[neutral.landmarks[i] as usize];
-        for name in ["eye_left_outer", "eye_right_outer", "nose_tip", "subnasale", "pogonion", "lid_upper_left_inner"] {
+        for name in
+            ["eye_left_outer", "eye_right_outer", "nose_tip", "subnasale", "pogonion", "lid_upper_left_inner"]
+        {
             let i = landmarks::index(name).unwrap();
             let off = marks[i].as_ref().unwrap_or_else(|| panic!("{name}")).position.distance(truth(i));
             assert!(off < 0.008, "{name} is {:.1} mm off", 1000.0 * off);

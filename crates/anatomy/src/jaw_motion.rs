@@ -1,10 +1,12 @@
-//! What a rig's shapes do to its rigid parts: one motion of the jaw and of each eye per shape, at full strength.
+//! What a rig's shapes do to its rigid parts: one motion of the jaw and of each eye per shape, at full
+//! strength.
 //!
-//! Lower teeth, or a lower jaw that the rig brings along, tell the jaw's motion exactly: the closest rigid motion of
-//! their vertices (Procrustes). Without them it is read off the skin of the chin: angle and slides of the jaw joint
-//! that the chin follows in least squares (Gauss-Newton over three numbers). The chin is soft, so only shapes named
-//! after the jaw are believed, and others whose chin moves far and nearly as the joint would. The jaw does not close
-//! beyond closed. Shapes that do not move the jaw give exactly the identity.
+//! Lower teeth, or a lower jaw that the rig brings along, tell the jaw's motion exactly: the closest rigid
+//! motion of their vertices (Procrustes). Without them it is read off the skin of the chin: angle and slides
+//! of the jaw joint that the chin follows in least squares (Gauss-Newton over three numbers). The chin is
+//! soft, so only shapes named after the jaw are believed, and others whose chin moves far and nearly as the
+//! joint would. The jaw does not close beyond closed. Shapes that do not move the jaw give exactly the
+//! identity.
 
 use crate::find::FoundLandmark;
 use crate::motions;
@@ -35,7 +37,13 @@ pub struct Motions {
 }
 
 /// The jaw's motion in each shape.
-pub fn jaw(rig: &Rig, pieces: &Pieces, marks: &[FoundLandmark], joint: &JawJoint, notes: &mut Vec<Note>) -> Motions {
+pub fn jaw(
+    rig: &Rig,
+    pieces: &Pieces,
+    marks: &[FoundLandmark],
+    joint: &JawJoint,
+    notes: &mut Vec<Note>,
+) -> Motions {
     let mut rigid = pieces.vertices(PieceKind::TeethLower);
     rigid.extend(pieces.vertices(PieceKind::Mandible));
     if rigid.len() >= 4 && (0..rig.shapes.len()).any(|s| moves(rig, s, &rigid)) {
@@ -47,7 +55,8 @@ pub fn jaw(rig: &Rig, pieces: &Pieces, marks: &[FoundLandmark], joint: &JawJoint
         return found;
     }
     let what = if rigid.is_empty() { "the rig has no lower teeth" } else { "no shape moves the lower teeth" };
-    let advice = "the jaw follows the chin's skin, which is less exact; add lower teeth that move with the jaw";
+    let advice =
+        "the jaw follows the chin's skin, which is less exact; add lower teeth that move with the jaw";
     notes.push(Note::new(what, advice));
     let found = by_chin(rig, pieces, marks, joint);
     if found.motions.iter().all(|m| *m == Rigid::IDENTITY) {
@@ -98,9 +107,11 @@ fn miss(motion: &Rigid, from: &[DVec3], to: &[DVec3]) -> f64 {
 
 fn by_chin(rig: &Rig, pieces: &Pieces, marks: &[FoundLandmark], joint: &JawJoint) -> Motions {
     let named = |name: &str| marks.iter().find(|m| m.name == name).map(|m| m.position);
-    let middle: Vec<DVec3> = ["pogonion", "gnathion", "chin_middle"].iter().filter_map(|n| named(n)).collect();
+    let middle: Vec<DVec3> =
+        ["pogonion", "gnathion", "chin_middle"].iter().filter_map(|n| named(n)).collect();
     let near = |p: DVec3| middle.iter().any(|m| m.distance(p) < CHIN);
-    let in_chin = |v: &u32| pieces.kinds[*v as usize] == PieceKind::Skin && near(pieces.positions[*v as usize]);
+    let in_chin =
+        |v: &u32| pieces.kinds[*v as usize] == PieceKind::Skin && near(pieces.positions[*v as usize]);
     let mut chin: Vec<u32> = pieces.skin.iter().flatten().copied().filter(in_chin).collect();
     chin.sort_unstable();
     chin.dedup();
@@ -246,7 +257,11 @@ mod tests {
         let aside = Rigid { translation: DVec3::new(0.002, -0.001, 0.0), ..Rigid::IDENTITY };
         for (name, motion) in [("mouthShrugLower", up), ("mouthSmileLeft", aside)] {
             let (rig, pieces) = moved(&chin(), PieceKind::Skin, name, &motion);
-            assert_eq!(jaw(&rig, &pieces, &marks(), &joint(), &mut Vec::new()).motions[0], Rigid::IDENTITY, "{name}");
+            assert_eq!(
+                jaw(&rig, &pieces, &marks(), &joint(), &mut Vec::new()).motions[0],
+                Rigid::IDENTITY,
+                "{name}"
+            );
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Anatomy of any face: what its surfaces are, where its landmarks are, and the built-in head's bones and muscles
-//! carried into it.
+//! Anatomy of any face: what its surfaces are, where its landmarks are, and the built-in head's bones and
+//! muscles carried into it.
 //!
-//! [`mod@pieces`] -> [`find`] (landmarks) -> [`carry`] (bones and muscles) -> [`jaw_motion`]. Everything here is in meters, +Y
-//! up, +Z the way the face looks, +X the character's left.
+//! [`mod@pieces`] -> [`find`] (landmarks) -> [`carry`] (bones and muscles) -> [`jaw_motion`]. Everything here
+//! is in meters, +Y up, +Z the way the face looks, +X the character's left.
 
 pub mod carry;
 pub mod error;

@@ -1,8 +1,9 @@
 //! The shapes that landmarks are found by, under whatever names a rig has them.
 //!
-//! Each is asked for by its ARKit name. Spellings are read by [`risorius_rig::classify::names`]; where a rig has no such shape,
-//! other usual names are tried (`mouthOpen` for `jawOpen`, `blink` for both eyes), a shape without sides serves each
-//! side, and two halves serve for a whole. In-betweens and combinations are not looked at.
+//! Each is asked for by its ARKit name. Spellings are read by [`risorius_rig::classify::names`]; where a rig
+//! has no such shape, other usual names are tried (`mouthOpen` for `jawOpen`, `blink` for both eyes), a shape
+//! without sides serves each side, and two halves serve for a whole. In-betweens and combinations are not
+//! looked at.
 
 use glam::DVec3;
 use risorius_rig::classify::names::{self, Key, Side};
@@ -28,14 +29,20 @@ const SYNONYMS: [(&str, &[&str]); 8] = [
             "open",
         ],
     ),
-    ("eyeblink", &["blink", "eyeclose", "eyesclosed", "eyeclosed", "closeeye", "eyesclose", "eyesblink", "lidclose"]),
+    (
+        "eyeblink",
+        &["blink", "eyeclose", "eyesclosed", "eyeclosed", "closeeye", "eyesclose", "eyesblink", "lidclose"],
+    ),
     (
         "mouthsmile",
         &["smile", "lipcornerpuller", "happy", "mouthsmileopen", "cornerpull", "mouthcornerup", "smileopen"],
     ),
     ("mouthstretch", &["lipstretch", "lipstretcher", "stretch", "wide", "mouthwide"]),
     ("mouthdimple", &["dimple", "dimpler"]),
-    ("browinnerup", &["innerbrowraiser", "browraisein", "browinnerraise", "browsinnerup", "browup", "browsup"]),
+    (
+        "browinnerup",
+        &["innerbrowraiser", "browraisein", "browinnerraise", "browsinnerup", "browup", "browsup"],
+    ),
     ("browouterup", &["outerbrowraiser", "browraiseout", "browouterraise", "browsup", "browup", "browraise"]),
     ("browdown", &["browlowerer", "browlower", "browsdown", "frown"]),
 ];
@@ -78,7 +85,8 @@ fn sliders(rig: &Rig) -> Vec<(Key, usize)> {
 pub fn motion(rig: &Rig, arkit: &str) -> Option<Motion> {
     let wanted = names::key(arkit);
     let sliders = sliders(rig);
-    let exact = rig.shapes.iter().position(|s| s.name == arkit).filter(|&i| sliders.iter().any(|(_, s)| *s == i));
+    let exact =
+        rig.shapes.iter().position(|s| s.name == arkit).filter(|&i| sliders.iter().any(|(_, s)| *s == i));
     let found = exact.map(|i| Motion::of(rig, i)).or_else(|| by_key(rig, &sliders, &wanted)).or_else(|| {
         let others = SYNONYMS.iter().find(|(base, _)| *base == wanted.base)?.1;
         others.iter().find_map(|o| by_key(rig, &sliders, &Key { base: (*o).into(), side: wanted.side }))
@@ -89,7 +97,10 @@ pub fn motion(rig: &Rig, arkit: &str) -> Option<Motion> {
 /// A shape of that base and side, of that base without a side, or the sum of its two halves.
 fn by_key(rig: &Rig, sliders: &[(Key, usize)], wanted: &Key) -> Option<Motion> {
     let of = |side: Option<Side>| {
-        sliders.iter().find(|(k, _)| k.base == wanted.base && k.side == side).map(|&(_, i)| Motion::of(rig, i))
+        sliders
+            .iter()
+            .find(|(k, _)| k.base == wanted.base && k.side == side)
+            .map(|&(_, i)| Motion::of(rig, i))
     };
     of(wanted.side).or_else(|| match wanted.side {
         Some(_) => of(None),

@@ -1,8 +1,9 @@
-//! The part of a skin that can be seen from outside: without mouth bag, eye sockets, nostrils and the inner sides of
-//! lips.
+//! The part of a skin that can be seen from outside: without mouth bag, eye sockets, nostrils and the inner
+//! sides of lips.
 //!
-//! A vertex is outer if most of five rays, along its normal and tilted from it, leave the head without meeting skin.
-//! What faces are matched by and measured from is this part only: the lining of the mouth lies far inside of the flesh.
+//! A vertex is outer if most of five rays, along its normal and tilted from it, leave the head without
+//! meeting skin. What faces are matched by and measured from is this part only: the lining of the mouth lies
+//! far inside of the flesh.
 
 use crate::find::flat;
 use glam::DVec3;
@@ -57,7 +58,8 @@ impl OuterSkin {
             .map(|v| used[v] && is_open(&whole, positions[v], normals[v]))
             .collect();
         let outer = |t: &&[u32; 3]| t.iter().filter(|&&v| open[v as usize]).count() >= 2;
-        let triangles: Vec<[u32; 3]> = largest(positions.len(), triangles.iter().filter(outer).copied().collect());
+        let triangles: Vec<[u32; 3]> =
+            largest(positions.len(), triangles.iter().filter(outer).copied().collect());
         let mut border = vec![false; positions.len()];
         let edges = Edges::of(&Polygons::from_triangles(&triangles));
         for e in edges.boundary() {
@@ -85,16 +87,17 @@ impl OuterSkin {
         let found = self.tree.closest_point(p, reach)?;
         let corners = self.triangles[found.triangle as usize];
         let weighted = || corners.iter().zip(found.barycentric);
-        let normal = weighted().map(|(&v, w)| self.normals[v as usize] * w).sum::<DVec3>().normalize_or_zero();
+        let normal =
+            weighted().map(|(&v, w)| self.normals[v as usize] * w).sum::<DVec3>().normalize_or_zero();
         let on_border = weighted().filter(|(_, w)| *w > 1e-6).all(|(&v, _)| self.border[v as usize]);
         Some(OuterPoint { point: found.point, normal, corners, barycentric: found.barycentric, on_border })
     }
 
-    /// How deep `p` lies under the skin; negative outside. `None` where no skin is within `reach`, and at open
-    /// borders, behind which skin is missing.
+    /// How deep `p` lies under the skin; negative outside. `None` where no skin is within `reach`, and at
+    /// open borders, behind which skin is missing.
     ///
-    /// Beside openings (nostrils, lips, lids) the closest skin may look any way, so that "outside" has to be confirmed
-    /// by rays.
+    /// Beside openings (nostrils, lips, lids) the closest skin may look any way, so that "outside" has to be
+    /// confirmed by rays.
     pub fn depth(&self, p: DVec3, reach: f64) -> Option<(f64, OuterPoint)> {
         let c = self.closest(p, reach).filter(|c| !c.on_border)?;
         let distance = c.point.distance(p);
@@ -113,7 +116,8 @@ impl OuterSkin {
             [-0.71, 0.7, -0.5],
             [0.01, 0.6, 1.0],
         ];
-        let leaves = |d: &[f64; 3]| self.tree.ray(p, DVec3::from(*d), f64::INFINITY).is_some_and(|h| h.from_behind);
+        let leaves =
+            |d: &[f64; 3]| self.tree.ray(p, DVec3::from(*d), f64::INFINITY).is_some_and(|h| h.from_behind);
         2 * AWAY.iter().filter(|d| leaves(d)).count() > AWAY.len()
     }
 }
@@ -148,7 +152,8 @@ fn is_open(skin: &Bvh, p: DVec3, normal: DVec3) -> bool {
     let (u, v) = normal.any_orthonormal_pair();
     let tilted = [DVec3::ZERO, u, -u, v, -v].map(|t| (normal + 0.7 * t).normalize());
     let start = p + normal * 0.0004;
-    // Mouth bags may be open to the throat: a ray that meets skin from behind, however far, was inside all the time.
+    // Mouth bags may be open to the throat: a ray that meets skin from behind, however far, was inside all
+    // the time.
     let leaves = |d: &DVec3| skin.ray(start, *d, INSIDE).is_none_or(|h| h.distance > FAR && !h.from_behind);
     tilted.iter().filter(|d| leaves(d)).count() >= 3
 }

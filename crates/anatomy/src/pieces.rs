@@ -1,10 +1,11 @@
 //! Which vertices of a rig are skin, eyes, teeth, gums, tongue, lashes, bones, and the rest.
 //!
 //! Names of parts, groups, materials and regions come first, then connected pieces and their geometry (see
-//! [`risorius_rig::classify::surfaces`]). The skin is the connected piece that holds most of what shapes move, with the mouth bag and
-//! the eye sockets that hang on it. Teeth and gums are parted into upper and lower by what opens the jaw: the upper
-//! ones stay. What is neither (lashes, brow hair, tear film) is carried by the nearest skin vertex.
-//! Limits: teeth that are modeled into the skin are skin; several separate skins are one only if they touch.
+//! [`risorius_rig::classify::surfaces`]). The skin is the connected piece that holds most of what shapes
+//! move, with the mouth bag and the eye sockets that hang on it. Teeth and gums are parted into upper and
+//! lower by what opens the jaw: the upper ones stay. What is neither (lashes, brow hair, tear film) is
+//! carried by the nearest skin vertex. Limits: teeth that are modeled into the skin are skin; several
+//! separate skins are one only if they touch.
 
 use crate::motions::{Motion, motion};
 use crate::note::Note;
@@ -168,14 +169,16 @@ fn bone_kinds(rig: &Rig, surfaces: &Surfaces, main: Option<usize>) -> Vec<Option
 /// The middle of the head from left to right: between the eyes, or of the skin that shapes move.
 fn middle(positions: &[DVec3], surfaces: &Surfaces) -> f64 {
     let xs = |list: &[u32]| {
-        let mut xs: Vec<f64> = list.iter().map(|&v| positions[v as usize].x).filter(|x| x.is_finite()).collect();
+        let mut xs: Vec<f64> =
+            list.iter().map(|&v| positions[v as usize].x).filter(|x| x.is_finite()).collect();
         xs.sort_unstable_by(f64::total_cmp);
         (xs.first().copied().unwrap_or(0.0) + xs.last().copied().unwrap_or(0.0)) / 2.0
     };
     xs(&surfaces.face)
 }
 
-/// By where it lies: some files name sides as the viewer sees them. A name decides only for what lies in the middle.
+/// By where it lies: some files name sides as the viewer sees them. A name decides only for what lies in the
+/// middle.
 fn eye_side(rig: &Rig, surfaces: &Surfaces, i: usize, positions: &[DVec3], middle_x: f64) -> PieceKind {
     let piece = &surfaces.pieces[i].0;
     let n = piece.vertices.len().max(1) as f64;
@@ -213,14 +216,15 @@ fn part_jaws(rig: &Rig, surfaces: &Surfaces, jaw: Option<&Motion>, found: &mut P
             });
             if lower {
                 let kind = &mut found.kinds[v as usize];
-                *kind = if *kind == PieceKind::TeethUpper { PieceKind::TeethLower } else { PieceKind::GumsLower };
+                *kind =
+                    if *kind == PieceKind::TeethUpper { PieceKind::TeethLower } else { PieceKind::GumsLower };
             }
         }
     }
 }
 
-/// Whether the names around triangle `t` or a region that holds `vertices` speak of the lower jaw (true) or the upper
-/// one.
+/// Whether the names around triangle `t` or a region that holds `vertices` speak of the lower jaw (true) or
+/// the upper one.
 fn named_jaw(rig: &Rig, surfaces: &Surfaces, t: u32, vertices: &[u32]) -> Option<bool> {
     let source = &surfaces.sources[t as usize];
     let part = &rig.parts[source.part];
@@ -240,7 +244,8 @@ fn find_tongue(rig: &Rig, surfaces: &Surfaces, found: &mut Pieces) {
     let Some(out) = motion(rig, "tongueOut") else { return };
     let is_gum = |k: PieceKind| matches!(k, PieceKind::GumsUpper | PieceKind::GumsLower);
     for (piece, _) in &surfaces.pieces {
-        let gums: Vec<u32> = piece.vertices.iter().copied().filter(|&v| is_gum(found.kinds[v as usize])).collect();
+        let gums: Vec<u32> =
+            piece.vertices.iter().copied().filter(|&v| is_gum(found.kinds[v as usize])).collect();
         let most = gums.iter().map(|&v| out.moved[v as usize].length()).fold(0.0, f64::max);
         let moving = gums.iter().filter(|&&v| out.moved[v as usize].length() > 0.1 * most).count();
         if most > 0.005 && 2 * moving > gums.len() {
@@ -264,11 +269,14 @@ fn face_outwards(found: &mut Pieces) {
     }
     if inward > outward {
         found.skin.iter_mut().for_each(|t| t.swap(1, 2));
-        let what =
-            format!("the skin is inside out: {inward} of {} faces seen from the front look away", inward + outward);
-        found
-            .notes
-            .push(Note::new(what, "it is turned over here; recalculate the normals outwards in the modeling tool"));
+        let what = format!(
+            "the skin is inside out: {inward} of {} faces seen from the front look away",
+            inward + outward
+        );
+        found.notes.push(Note::new(
+            what,
+            "it is turned over here; recalculate the normals outwards in the modeling tool",
+        ));
     }
 }
 

@@ -1,9 +1,11 @@
-//! Regions of a face by name, on every rig: what the rig itself names, and lips, lids, cheeks ... of the built-in head.
+//! Regions of a face by name, on every rig: what the rig itself names, and lips, lids, cheeks ... of the
+//! built-in head.
 //!
-//! A name is looked up as a region of the rig, as a part, as `shape:NAME` (what a shape moves), and then among the regions of the built-in
-//! head, which are carried into the rig by the warp that carries bones: a skin vertex belongs where the closest place of the warped skin
-//! does that looks the same way. Closed lips lie on each other, so which way skin looks tells them apart. Skin
-//! farther than [`REACH`] from the warped skin, as shoulders are, belongs to none.
+//! A name is looked up as a region of the rig, as a part, as `shape:NAME` (what a shape moves), and then
+//! among the regions of the built-in head, which are carried into the rig by the warp that carries bones: a
+//! skin vertex belongs where the closest place of the warped skin does that looks the same way. Closed lips
+//! lie on each other, so which way skin looks tells them apart. Skin farther than [`REACH`] from the warped
+//! skin, as shoulders are, belongs to none.
 
 use crate::carry::Anatomy;
 use crate::pieces::Pieces;

@@ -1,13 +1,16 @@
-//! Smooth maps of space from pairs of points: a similarity, and a biharmonic field of displacements on top of it.
+//! Smooth maps of space from pairs of points: a similarity, and a biharmonic field of displacements on top of
+//! it.
 //!
-//! The field is `u(x) = c - sum_i w_i |x - x_i|` with `sum_i w_i = 0`, the smoothest one in three dimensions that meets
-//! its points: `|x|` is the fundamental solution of the bi-Laplacian. Far from all points it is bounded, so that what
-//! lies outside of the points (the back of a skull) is neither sheared nor thrown off. Each point may be met softly:
-//! with `s_i` on the diagonal, `(K + diag s) w + c = d`, `K_ij = -|x_i - x_j|`; a softness of some millimeters lets a
-//! point be missed by about a tenth of its disagreement with neighbors at a centimeter.
+//! The field is `u(x) = c - sum_i w_i |x - x_i|` with `sum_i w_i = 0`, the smoothest one in three dimensions
+//! that meets its points: `|x|` is the fundamental solution of the bi-Laplacian. Far from all points it is
+//! bounded, so that what lies outside of the points (the back of a skull) is neither sheared nor thrown off.
+//! Each point may be met softly: with `s_i` on the diagonal, `(K + diag s) w + c = d`, `K_ij = -|x_i - x_j|`;
+//! a softness of some millimeters lets a point be missed by about a tenth of its disagreement with neighbors
+//! at a centimeter.
 //!
-//! `K` is positive on sequences of sum 0. One Householder reflection that takes the ones to the first axis leaves a
-//! positive definite system for the rest, solved by Cholesky. In: n pairs. Cost n^3 / 3 to fit, n per point to apply.
+//! `K` is positive on sequences of sum 0. One Householder reflection that takes the ones to the first axis
+//! leaves a positive definite system for the rest, solved by Cholesky. In: n pairs. Cost n^3 / 3 to fit, n
+//! per point to apply.
 
 use glam::DVec3;
 use rayon::prelude::*;
@@ -36,8 +39,8 @@ pub struct Field {
 }
 
 impl Warp {
-    /// The warp that takes `from[i]` near `to[i]`, missing it the more the larger `softness[i]` (meters). Points of
-    /// `from` that lie together need a softness above 0.
+    /// The warp that takes `from[i]` near `to[i]`, missing it the more the larger `softness[i]` (meters).
+    /// Points of `from` that lie together need a softness above 0.
     pub fn fit(similarity: Similarity, from: &[DVec3], to: &[DVec3], softness: &[f64]) -> Self {
         let centers: Vec<DVec3> = from.iter().map(|&p| similarity.apply(p)).collect();
         let wanted: Vec<DVec3> = centers.iter().zip(to).map(|(p, q)| *q - *p).collect();
@@ -107,7 +110,8 @@ fn solve(centers: &[DVec3], wanted: &[DVec3], softness: &[f64]) -> Option<(Vec<D
         factor.solve_in_place(&mut d[1..]);
         d[0] = 0.0;
         reflect(&mut d);
-        let left: f64 = (0..n).map(|i| wanted[i][axis] - (0..n).map(|j| kernel(i, j) * d[j]).sum::<f64>()).sum();
+        let left: f64 =
+            (0..n).map(|i| wanted[i][axis] - (0..n).map(|j| kernel(i, j) * d[j]).sum::<f64>()).sum();
         constant[axis] = left / n as f64;
         weights.iter_mut().zip(&d).for_each(|(w, x)| w[axis] = *x);
     }

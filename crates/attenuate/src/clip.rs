@@ -1,13 +1,14 @@
 //! Attenuation of a whole clip: pins that are switched on and off in time, without a jump.
 //!
-//! Each frame is the pose problem of [`crate::pose`]. A pin with time ranges is fully on inside them and fades
-//! over `fade_secs` before and after; it holds the coordinate where the clip has it at the start of the range (or where
-//! the given base pose has it). While pins fade with `r` between 0 and 1, the change of weights is the mean over all
-//! thresholds `q` from 0 to 1 of the change with just the pins of `r >= q`: a handful of plain solves, continuous in
-//! `r`. (Scaling `a` by `r` instead would switch almost at once, because pins hold well long before `a` has its full
-//! size.) Smooth input gives smooth output; frames do not depend on one another and run in parallel. Where limits
-//! switch on and off the result has kinks, which `smooth_secs` rounds off by a Gaussian over the change of weights;
-//! limits are then restored frame by frame.
+//! Each frame is the pose problem of [`crate::pose`]. A pin with time ranges is fully on inside them and
+//! fades over `fade_secs` before and after; it holds the coordinate where the clip has it at the start of the
+//! range (or where the given base pose has it). While pins fade with `r` between 0 and 1, the change of
+//! weights is the mean over all thresholds `q` from 0 to 1 of the change with just the pins of `r >= q`: a
+//! handful of plain solves, continuous in `r`. (Scaling `a` by `r` instead would switch almost at once,
+//! because pins hold well long before `a` has its full size.) Smooth input gives smooth output; frames do not
+//! depend on one another and run in parallel. Where limits switch on and off the result has kinks, which
+//! `smooth_secs` rounds off by a Gaussian over the change of weights; limits are then restored frame by
+//! frame.
 
 use crate::gram::GramError;
 use crate::pose::{AttenuateError, AttenuateOptions, Motion, PoseAttenuation, finite_weights};
@@ -24,11 +25,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct ClipOptions {
     /// As for a pose.
     pub pose: AttenuateOptions,
-    /// Pose in which all pins were set. Left out: the neutral for pins without times, the clip at the start of its
-    /// range for pins with times.
+    /// Pose in which all pins were set. Left out: the neutral for pins without times, the clip at the start
+    /// of its range for pins with times.
     pub from: Option<Vec<f32>>,
-    /// Time over which a pin fades in before and out after its range, in seconds; 0 switches hard. 0.2 s is about the
-    /// length of a quick facial movement.
+    /// Time over which a pin fades in before and out after its range, in seconds; 0 switches hard. 0.2 s is
+    /// about the length of a quick facial movement.
     pub fade_secs: f64,
     /// Width (standard deviation) of the smoothing of the change of weights, in seconds; 0 for none.
     pub smooth_secs: f64,
@@ -49,7 +50,8 @@ pub struct ClipAttenuated {
     pub alpha: f64,
     /// What happened on each frame.
     pub frames: Vec<FrameReport>,
-    /// How far pinned coordinates would be from where they are held, over all frames on which they are fully on.
+    /// How far pinned coordinates would be from where they are held, over all frames on which they are fully
+    /// on.
     pub pinned_before: Motion,
     /// The same with the new weights.
     pub pinned_after: Motion,
@@ -83,7 +85,10 @@ pub fn attenuate_clip(
 ) -> Result<ClipAttenuated, AttenuateError> {
     let n_sliders = rig.sliders.len();
     if weights.len() != times_secs.len() * n_sliders {
-        return Err(AttenuateError::WrongCount { given: weights.len(), expected: times_secs.len() * n_sliders });
+        return Err(AttenuateError::WrongCount {
+            given: weights.len(),
+            expected: times_secs.len() * n_sliders,
+        });
     }
     let frames: Vec<Vec<f64>> = (0..times_secs.len())
         .map(|f| finite_weights(rig, &weights[f * n_sliders..(f + 1) * n_sliders]))
@@ -105,7 +110,8 @@ pub fn attenuate_clip(
     let mut warnings = pose.warnings().to_vec();
     let unsettled: Vec<usize> = (0..solved.len()).filter(|&f| !solved[f].1).collect();
     if let Some(first) = unsettled.first() {
-        warnings.push(format!("the solver did not settle on {} frames, first on frame {first}", unsettled.len()));
+        warnings
+            .push(format!("the solver did not settle on {} frames, first on frame {first}", unsettled.len()));
     }
     let mut new: Vec<Vec<f64>> = solved.into_iter().map(|s| s.0).collect();
     if options.smooth_secs > 0.0 {
@@ -116,7 +122,9 @@ pub fn attenuate_clip(
     let now = |f: usize| schedule.at(times_secs[f], selection, &frames[f]);
     let reports: Vec<FrameReport> = (0..frames.len())
         .into_par_iter()
-        .map(|f| report(rig, selection, options, &now(f), &frames[f], &weights[f * n_sliders..(f + 1) * n_sliders]))
+        .map(|f| {
+            report(rig, selection, options, &now(f), &frames[f], &weights[f * n_sliders..(f + 1) * n_sliders])
+        })
         .collect();
     Ok(ClipAttenuated {
         weights,
@@ -128,7 +136,14 @@ pub fn attenuate_clip(
     })
 }
 
-fn report(rig: &Rig, selection: &Selection, options: &ClipOptions, now: &Now, w1: &[f64], w2: &[f32]) -> FrameReport {
+fn report(
+    rig: &Rig,
+    selection: &Selection,
+    options: &ClipOptions,
+    now: &Now,
+    w1: &[f64],
+    w2: &[f32],
+) -> FrameReport {
     let w2: Vec<f64> = w2.iter().map(|&w| w.into()).collect();
     let gram = selection.gram();
     let held: Vec<usize> = (0..now.fades.len()).filter(|&i| now.fades[i] == 1.0).collect();
@@ -229,7 +244,8 @@ impl Schedule {
         options: &ClipOptions,
     ) -> Result<Self, AttenuateError> {
         let from = options.from.as_deref().map(|w| finite_weights(rig, w)).transpose()?;
-        let mut bases = vec![from.clone().unwrap_or_else(|| vec![0.0; selection.gram().activation().n_sliders()])];
+        let mut bases =
+            vec![from.clone().unwrap_or_else(|| vec![0.0; selection.gram().activation().n_sliders()])];
         let mut base_of_frame = std::collections::BTreeMap::new();
         let ranges = selection
             .set()
@@ -239,7 +255,8 @@ impl Schedule {
                 pin.times
                     .iter()
                     .map(|&range| {
-                        let start = times.partition_point(|&t| t < range[0]).min(times.len().saturating_sub(1));
+                        let start =
+                            times.partition_point(|&t| t < range[0]).min(times.len().saturating_sub(1));
                         let base = match &from {
                             Some(_) => 0,
                             None => *base_of_frame.entry(start).or_insert_with(|| {
@@ -302,8 +319,8 @@ fn smooth_change(times: &[f64], w1: &[Vec<f64>], w2: &[Vec<f64>], smooth_secs: f
     (0..times.len())
         .into_par_iter()
         .map(|f| {
-            let near =
-                times.partition_point(|&t| t < times[f] - reach)..times.partition_point(|&t| t <= times[f] + reach);
+            let near = times.partition_point(|&t| t < times[f] - reach)
+                ..times.partition_point(|&t| t <= times[f] + reach);
             let mut sum = vec![0.0; w1[f].len()];
             let mut total = 0.0;
             for g in near {

@@ -1,17 +1,19 @@
-//! Attenuation with limits, and of rigs with in-betweens and combinations: Gauss-Newton on the true evaluation.
+//! Attenuation with limits, and of rigs with in-betweens and combinations: Gauss-Newton on the true
+//! evaluation.
 //!
-//! With `c(w)` the shape strengths at slider values `w` (see [`risorius_rig::coefficients`]) and the letters of
-//! [`crate::selection`], the objective is
+//! With `c(w)` the shape strengths at slider values `w` (see [`risorius_rig::coefficients`]) and the letters
+//! of [`crate::selection`], the objective is
 //!
 //! ```text
 //! (c - c1)^T (G - S^T r S) (c - c1)  +  a sum_pins r (S c - t)^2  +  ridge |w - w1|^2
 //! ```
 //!
-//! over sliders within their ranges and limited coordinates within theirs. It lives in the space of shapes, so no
-//! vertex is touched. A linear rig is one convex quadratic program. For other rigs each step linearizes `c` and solves
-//! such a program, damped as far as it takes for the objective (with a penalty on violated limits) to fall. At a kink
-//! of `c` a slider is linearized towards the side that it moves to, and stays if it would come back from both. A start
-//! at which the linearized limits contradict one another says nothing about other starts, so a few are tried.
+//! over sliders within their ranges and limited coordinates within theirs. It lives in the space of shapes,
+//! so no vertex is touched. A linear rig is one convex quadratic program. For other rigs each step linearizes
+//! `c` and solves such a program, damped as far as it takes for the objective (with a penalty on violated
+//! limits) to fall. At a kink of `c` a slider is linearized towards the side that it moves to, and stays if
+//! it would come back from both. A start at which the linearized limits contradict one another says nothing
+//! about other starts, so a few are tried.
 
 use crate::gram::factor_with_ridge;
 use crate::selection::{Selection, weighted_square};
@@ -77,7 +79,11 @@ impl LinearSystem {
 }
 
 /// Solves the problem of a linear rig, whose system was prepared for the same `alpha` and fades.
-pub fn solve_linear(selection: &Selection, problem: &Problem, system: &LinearSystem) -> Result<Solution, QpError> {
+pub fn solve_linear(
+    selection: &Selection,
+    problem: &Problem,
+    system: &LinearSystem,
+) -> Result<Solution, QpError> {
     let model = Model::new(selection, problem);
     let slopes = selection.gram().activation().slopes(problem.w1, &vec![false; problem.w1.len()]);
     let step = model.program(system, problem.w1, &slopes, &[])?;
@@ -96,12 +102,16 @@ pub fn solve_bent(selection: &Selection, problem: &Problem) -> Result<Solution, 
     for fraction in [0.0, 0.25, 0.5] {
         // Towards the middle of the ranges, where combinations have slopes.
         let middle = |i: usize| problem.bounds.map_or(0.5, |b| 0.5 * (b[i][0] + b[i][1]));
-        let start: Vec<f64> = problem.w1.iter().enumerate().map(|(i, &w)| w + fraction * (middle(i) - w)).collect();
+        let start: Vec<f64> =
+            problem.w1.iter().enumerate().map(|(i, &w)| w + fraction * (middle(i) - w)).collect();
         match model.descend_both_ways(&system, &start) {
             Ok(solution) => match model.worst_limit(&solution.w2) {
                 None => return Ok(solution),
                 Some(row) => {
-                    failure.get_or_insert(QpError::Infeasible { constraint: Constraint::Row(row), with: Vec::new() });
+                    failure.get_or_insert(QpError::Infeasible {
+                        constraint: Constraint::Row(row),
+                        with: Vec::new(),
+                    });
                 }
             },
             Err(error @ QpError::Infeasible { .. }) => {
@@ -113,8 +123,9 @@ pub fn solve_bent(selection: &Selection, problem: &Problem) -> Result<Solution, 
     Err(failure.unwrap_or(QpError::NoConvergence(0)))
 }
 
-/// How much steps are held back, as a multiple of the mean curvature: none while they succeed, more after each that
-/// raised the objective. With ever more of it a step becomes the shortest one that meets the linearized limits.
+/// How much steps are held back, as a multiple of the mean curvature: none while they succeed, more after
+/// each that raised the objective. With ever more of it a step becomes the shortest one that meets the
+/// linearized limits.
 #[derive(Default)]
 struct Damping {
     amount: f64,
@@ -146,7 +157,8 @@ struct Step {
 impl<'a> Model<'a> {
     fn new(selection: &'a Selection<'a>, problem: &'a Problem<'a>) -> Self {
         let gram = selection.gram();
-        // Steep against the energy of a typical shape: limits win over everything that leaving them could gain.
+        // Steep against the energy of a typical shape: limits win over everything that leaving them could
+        // gain.
         let penalty = 1e4 * gram.mean_energy().sqrt().max(f64::MIN_POSITIVE) * (1.0 + problem.alpha);
         Self { selection, problem, penalty, c1: gram.activation().coefficients(problem.w1) }
     }
@@ -157,7 +169,8 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Gauss-Newton from `start`; where that is a kink of some slider, the better of leaving it upwards and downwards.
+    /// Gauss-Newton from `start`; where that is a kink of some slider, the better of leaving it upwards and
+    /// downwards.
     fn descend_both_ways(&self, system: &Matrix, start: &[f64]) -> Result<Solution, QpError> {
         let activation = self.selection.gram().activation();
         let up = self.descend(system, start, false);
@@ -177,7 +190,8 @@ impl<'a> Model<'a> {
         free.iter().for_each(|&f| w[f] = start[f]);
         self.clamp(&mut w);
         let mut merit = self.merit(&w);
-        let mut solution = Solution { w2: Vec::new(), steps: 0, kkt_residual: 0.0, condition: 1.0, settled: false };
+        let mut solution =
+            Solution { w2: Vec::new(), steps: 0, kkt_residual: 0.0, condition: 1.0, settled: false };
         let mut damping = Damping::default();
         while solution.steps < MAX_STEPS && !solution.settled {
             let (step, condition) = self.step(system, &w, falling, damping.amount)?;
@@ -209,7 +223,8 @@ impl<'a> Model<'a> {
         let c = gram.activation().coefficients(w);
         let change: Vec<f64> = c.iter().zip(&self.c1).map(|(a, b)| a - b).collect();
         let zeros = vec![0.0; rows.len()];
-        let others = dot(&change, &gram.matrix().times(&change)) - weighted_square(&rows.times(&change), &zeros, fades);
+        let others = dot(&change, &gram.matrix().times(&change))
+            - weighted_square(&rows.times(&change), &zeros, fades);
         let pins = alpha * weighted_square(&rows.times(&c), targets, fades);
         let ridge = gram.ridge() * w.iter().zip(w1.iter()).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
         others + pins + ridge + self.penalty * self.violations(&c).iter().sum::<f64>()
@@ -230,12 +245,13 @@ impl<'a> Model<'a> {
         (violations[worst] > 1e-6 * gram.mean_energy().sqrt()).then_some(worst)
     }
 
-    /// The best change of the free sliders for `c` linearized at `w`, each slider at a kink towards the side it moves
-    /// to; `falling` says which side is tried first.
+    /// The best change of the free sliders for `c` linearized at `w`, each slider at a kink towards the side
+    /// it moves to; `falling` says which side is tried first.
     fn step(&self, system: &Matrix, w: &[f64], falling: bool, damping: f64) -> Result<(Step, f64), QpError> {
         let activation = self.selection.gram().activation();
         let free = self.selection.free();
-        let at_kink: Vec<usize> = (0..free.len()).filter(|&i| activation.is_kink(free[i], w[free[i]])).collect();
+        let at_kink: Vec<usize> =
+            (0..free.len()).filter(|&i| activation.is_kink(free[i], w[free[i]])).collect();
         let mut falling = vec![falling; w.len()];
         let (mut turned, mut kept): (Vec<usize>, Vec<usize>) = Default::default();
         loop {
@@ -254,7 +270,8 @@ impl<'a> Model<'a> {
                 return Ok((step, system.factor.condition_estimate()));
             }
             for i in turning {
-                // From above it wants down: look below. If from below it wants up again, the kink is its place.
+                // From above it wants down: look below. If from below it wants up again, the kink is its
+                // place.
                 if turned.contains(&i) {
                     kept.push(i);
                 } else {
@@ -266,7 +283,13 @@ impl<'a> Model<'a> {
     }
 
     /// Solves the program of the linearization given by `slopes`; free sliders in `kept` do not move.
-    fn program(&self, system: &LinearSystem, w: &[f64], slopes: &[Slope], kept: &[usize]) -> Result<Step, QpError> {
+    fn program(
+        &self,
+        system: &LinearSystem,
+        w: &[f64],
+        slopes: &[Slope],
+        kept: &[usize],
+    ) -> Result<Step, QpError> {
         let free = self.selection.free();
         let c = self.selection.gram().activation().coefficients(w);
         let gradient = self.gradient(w, &c, slopes);

@@ -1,9 +1,10 @@
 //! Inner products of shapes: `G = D^T D`, computed once per rig [Lewis05, section 4].
 //!
-//! Shapes are local, so most pairs never meet. Vertices are taken in blocks of neighbors in space; in each block only
-//! the shapes that move something there form a small dense panel, whose product is added to the pairs concerned. Dense
-//! rigs cost what a dense product costs, sparse ones far less. Sums run in f64 in an order fixed by the rig, not by the
-//! number of threads. In: n shapes. Out: an n x n symmetric matrix, 8 n^2 bytes.
+//! Shapes are local, so most pairs never meet. Vertices are taken in blocks of neighbors in space; in each
+//! block only the shapes that move something there form a small dense panel, whose product is added to the
+//! pairs concerned. Dense rigs cost what a dense product costs, sparse ones far less. Sums run in f64 in an
+//! order fixed by the rig, not by the number of threads. In: n shapes. Out: an n x n symmetric matrix, 8 n^2
+//! bytes.
 
 use rayon::prelude::*;
 use risorius_base::progress::tick;
@@ -19,8 +20,8 @@ const BLOCK: usize = 256;
 /// Most shapes of a rig whose Gram matrix is made (0.5 GB).
 pub const MAX_SHAPES: usize = 8192;
 
-/// The ridge on the change of weights, relative to the mean energy of a shape: far below what can be seen, far above
-/// rounding, so that sliders that matter to nobody do not move.
+/// The ridge on the change of weights, relative to the mean energy of a shape: far below what can be seen,
+/// far above rounding, so that sliders that matter to nobody do not move.
 const RIDGE: f64 = 1e-10;
 
 /// What attenuation needs to know of a rig, prepared once.
@@ -145,9 +146,9 @@ pub(crate) fn check_finite(rig: &Rig) -> Result<(), GramError> {
     Ok(())
 }
 
-/// Factor of a positive semi-definite matrix plus a ridge, which grows in the rare case that rounding asks for it. It
-/// ends: displacements are finite f32 and `a` is bounded, so the matrix is finite, and a large enough ridge outgrows
-/// it.
+/// Factor of a positive semi-definite matrix plus a ridge, which grows in the rare case that rounding asks
+/// for it. It ends: displacements are finite f32 and `a` is bounded, so the matrix is finite, and a large
+/// enough ridge outgrows it.
 pub(crate) fn factor_with_ridge(a: Matrix, ridge: f64) -> Cholesky {
     let mut ridge = ridge;
     loop {
@@ -161,7 +162,11 @@ pub(crate) fn factor_with_ridge(a: Matrix, ridge: f64) -> Cholesky {
 }
 
 /// `D^T D` of displacement fields over the vertices at `positions`.
-pub(crate) fn gram_of(deltas: &[Deltas], positions: &[[f32; 3]], progress: &Progress) -> Result<Matrix, Cancelled> {
+pub(crate) fn gram_of(
+    deltas: &[Deltas],
+    positions: &[[f32; 3]],
+    progress: &Progress,
+) -> Result<Matrix, Cancelled> {
     let n = deltas.len();
     let blocks = Blocks::of(deltas, positions);
     let n_blocks = blocks.first.len() - 1;

@@ -6,10 +6,11 @@
 //! disturbs(i, j) = sqrt( sum_v |d_i|^2 |d_j|^2 / sum_v |d_i|^4 )
 //! ```
 //!
-//! is how far j moves what i moves, counted where i moves most, in units of i's own motion: 0 never meets it, 1 moves
-//! it as far as i does. Rows are the disturbed, columns the disturbers. Lengths count, not directions: movements at
-//! right angles disturb each other as well [Lewis05, section 3]. The signed `cosine` of the two displacement fields,
-//! the paper's orthogonality, is given beside it. Sliders are ordered by how much they do to all others.
+//! is how far j moves what i moves, counted where i moves most, in units of i's own motion: 0 never meets it,
+//! 1 moves it as far as i does. Rows are the disturbed, columns the disturbers. Lengths count, not
+//! directions: movements at right angles disturb each other as well [Lewis05, section 3]. The signed `cosine`
+//! of the two displacement fields, the paper's orthogonality, is given beside it. Sliders are ordered by how
+//! much they do to all others.
 
 use crate::gram::{GramError, check_finite, gram_of};
 use risorius_base::Progress;
@@ -60,8 +61,9 @@ impl Interference {
                 cosine[(i, j)] = ratio(inner[(i, j)], (inner[(i, i)] * inner[(j, j)]).sqrt());
             }
         }
-        let effect: Vec<f64> =
-            (0..n).map(|j| (0..n).filter(|&i| i != j).map(|i| disturbs[(i, j)].powi(2)).sum::<f64>().sqrt()).collect();
+        let effect: Vec<f64> = (0..n)
+            .map(|j| (0..n).filter(|&i| i != j).map(|i| disturbs[(i, j)].powi(2)).sum::<f64>().sqrt())
+            .collect();
         let mut order: Vec<usize> = (0..n).collect();
         order.sort_by(|&a, &b| effect[b].total_cmp(&effect[a]).then(a.cmp(&b)));
         Ok(Self { disturbs, cosine, effect, order })

@@ -1,8 +1,9 @@
-//! Selected motion attenuation [Lewis05]: pinned points stay while sliders move, and which slider disturbs which.
+//! Selected motion attenuation [Lewis05]: pinned points stay while sliders move, and which slider disturbs
+//! which.
 //!
-//! Reading order: [`pins`] (what is held), [`gram`] (inner products, once per rig), [`selection`] (one set of pins on a
-//! linear rig) and [`constrained`] (limits, in-betweens, combinations); [`pose`] and [`clip`] are what callers use;
-//! [`interference`] measures the rig.
+//! Reading order: [`pins`] (what is held), [`gram`] (inner products, once per rig), [`selection`] (one set of
+//! pins on a linear rig) and [`constrained`] (limits, in-betweens, combinations); [`pose`] and [`clip`] are
+//! what callers use; [`interference`] measures the rig.
 
 pub mod clip;
 pub mod constrained;

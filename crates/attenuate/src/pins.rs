@@ -1,9 +1,9 @@
 //! Pins: which coordinates an animator holds, by what rule, and when.
 //!
-//! A [`PinSpec`] is what a person writes (one entry of a pins file); [`PinSet::resolve`] turns specs into coordinates
-//! of a rig. A pin holds a coordinate where it was in the base pose; with `only`, it holds it where the named sliders
-//! alone would put it ("this vertex moves by these sliders only", [Lewis05, section 6]); with `within`, it is no pin
-//! but a limit that the coordinate may not leave.
+//! A [`PinSpec`] is what a person writes (one entry of a pins file); [`PinSet::resolve`] turns specs into
+//! coordinates of a rig. A pin holds a coordinate where it was in the base pose; with `only`, it holds it
+//! where the named sliders alone would put it ("this vertex moves by these sliders only", [Lewis05, section
+//! 6]); with `within`, it is no pin but a limit that the coordinate may not leave.
 
 use risorius_rig::classify::names::find;
 use risorius_rig::lookup::{region_vertices, unknown};
@@ -19,9 +19,11 @@ pub struct PinSpec {
     pub vertex: Option<u32>,
     /// Several vertices.
     pub vertices: Option<Vec<u32>>,
-    /// The part that `vertex` or `vertices` counts in, or that `near` searches; may be left out when there is one part.
+    /// The part that `vertex` or `vertices` counts in, or that `near` searches; may be left out when there is
+    /// one part.
     pub part: Option<String>,
-    /// A named region, a part, or `shape:NAME` for what a shape moves by at least a tenth of its largest motion.
+    /// A named region, a part, or `shape:NAME` for what a shape moves by at least a tenth of its largest
+    /// motion.
     pub region: Option<String>,
     /// The vertex nearest to this point of the neutral, in the file's unit.
     pub near: Option<[f32; 3]>,
@@ -116,22 +118,29 @@ fn add_spec(
     let vertices = find_vertices(rig, spec)?;
     if let Some(within) = &spec.within {
         if spec.only.is_some() || spec.times.is_some() || spec.axes.is_some() {
-            return Err("`within` names its own axes and always holds; leave out `axes`, `times` and `only`".into());
+            return Err(
+                "`within` names its own axes and always holds; leave out `axes`, `times` and `only`".into()
+            );
         }
         for (axes, &range) in within {
             if range[0].is_nan() || range[1].is_nan() || range[0] > range[1] {
-                return Err(format!("`within` goes from {} to {}; the least comes first", range[0], range[1]));
+                return Err(format!(
+                    "`within` goes from {} to {}; the least comes first",
+                    range[0], range[1]
+                ));
             }
             for axis in parse_axes(axes)? {
                 for &vertex in &vertices {
-                    let limit = limits.entry((vertex, axis)).or_insert(CoordinateLimit { vertex, axis, range });
+                    let limit =
+                        limits.entry((vertex, axis)).or_insert(CoordinateLimit { vertex, axis, range });
                     limit.range = [limit.range[0].max(range[0]), limit.range[1].min(range[1])];
                 }
             }
         }
         return Ok(());
     }
-    let only = spec.only.iter().flatten().map(|name| find_slider(rig, name)).collect::<Result<Vec<_>, _>>()?;
+    let only =
+        spec.only.iter().flatten().map(|name| find_slider(rig, name)).collect::<Result<Vec<_>, _>>()?;
     let times = spec.times.clone().unwrap_or_default();
     if let Some(t) = times.iter().find(|t| t[0] > t[1] || t.iter().any(|x| !x.is_finite())) {
         return Err(format!("the time range {} to {} does not run forward", t[0], t[1]));
@@ -203,7 +212,10 @@ fn find_vertices(rig: &Rig, spec: &PinSpec) -> Result<Vec<u32>, String> {
         (None, [single]) => single,
         (None, parts) => {
             let names: Vec<&str> = parts.iter().map(|p| p.name.as_str()).collect();
-            return Err(format!("the rig has several parts; say which `part` the vertex is in: {}", names.join(", ")));
+            return Err(format!(
+                "the rig has several parts; say which `part` the vertex is in: {}",
+                names.join(", ")
+            ));
         }
     };
     let wanted = spec.vertex.as_slice().iter().chain(spec.vertices.iter().flatten());
@@ -299,11 +311,14 @@ mod tests {
         let set = PinSet::resolve(&rig, &[within(-1.0, 1.0), within(-2.0, 0.5)]).unwrap();
         assert_eq!(set.limits[0].range, [-1.0, 0.5]);
         let both = Some([("xy".to_string(), [0.0, 1.0])].into());
-        let set =
-            PinSet::resolve(&rig, &[PinSpec { vertex: Some(1), part: Some("skin".into()), within: both, ..spec() }]);
+        let set = PinSet::resolve(
+            &rig,
+            &[PinSpec { vertex: Some(1), part: Some("skin".into()), within: both, ..spec() }],
+        );
         assert_eq!(set.unwrap().limits.iter().map(|l| l.axis).collect::<Vec<_>>(), [0, 1]);
         let timed = |t| PinSpec { region: Some("lips".into()), times: t, ..spec() };
-        let set = PinSet::resolve(&rig, &[timed(Some(vec![[0.0, 1.0]])), timed(Some(vec![[2.0, 3.0]]))]).unwrap();
+        let set =
+            PinSet::resolve(&rig, &[timed(Some(vec![[0.0, 1.0]])), timed(Some(vec![[2.0, 3.0]]))]).unwrap();
         assert_eq!(set.pins[0].times, [[0.0, 1.0], [2.0, 3.0]]);
         let set = PinSet::resolve(&rig, &[timed(Some(vec![[0.0, 1.0]])), timed(None)]).unwrap();
         assert!(set.pins[0].times.is_empty());

@@ -1,10 +1,10 @@
-//! Selected motion attenuation of a pose [Lewis05, section 4]: pins hold what the animator has placed while sliders go
-//! on moving.
+//! Selected motion attenuation of a pose [Lewis05, section 4]: pins hold what the animator has placed while
+//! sliders go on moving.
 //!
 //! This module joins the pieces: where pins are held (targets), which solver fits (the prepared linear one of
-//! [`crate::selection`], or [`crate::constrained`] for limits and for rigs that are not linear), and what to tell the
-//! animator about the result.
-//! In: slider values now (`w1`) and when the pins were set (`w0`). Out: new slider values and a report.
+//! [`crate::selection`], or [`crate::constrained`] for limits and for rigs that are not linear), and what to
+//! tell the animator about the result. In: slider values now (`w1`) and when the pins were set (`w0`). Out:
+//! new slider values and a report.
 
 use crate::constrained::{LinearSystem, Problem, Solution, solve_bent, solve_linear};
 use crate::gram::GramError;
@@ -17,8 +17,8 @@ use serde::Serialize;
 /// How to attenuate.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AttenuateOptions {
-    /// Weight of pins against the rest, 0 or more (infinity: as hard as can be); the paper's default, untagged over
-    /// tagged coordinates, when left out.
+    /// Weight of pins against the rest, 0 or more (infinity: as hard as can be); the paper's default,
+    /// untagged over tagged coordinates, when left out.
     pub alpha: Option<f64>,
     /// Keep sliders within their ranges.
     pub bounds: bool,
@@ -135,7 +135,8 @@ impl<'a> PoseAttenuation<'a> {
             return Err(AttenuateError::BadAlpha(alpha));
         }
         let alpha = alpha.min(MAX_ALPHA);
-        let bounds = options.bounds.then(|| rig.sliders.iter().map(|s| s.range.map(f64::from)).collect::<Vec<_>>());
+        let bounds =
+            options.bounds.then(|| rig.sliders.iter().map(|s| s.range.map(f64::from)).collect::<Vec<_>>());
         let all_on = vec![1.0; selection.set().pins.len()];
         let solver = if !selection.gram().is_linear() {
             Solver::Bent
@@ -174,7 +175,12 @@ impl<'a> PoseAttenuation<'a> {
     }
 
     /// As [`Self::weights`] in f64, with given targets and pins faded in so far.
-    pub fn solve_frame(&self, w1: &[f64], targets: &[f64], fades: &[f64]) -> Result<Solution, AttenuateError> {
+    pub fn solve_frame(
+        &self,
+        w1: &[f64],
+        targets: &[f64],
+        fades: &[f64],
+    ) -> Result<Solution, AttenuateError> {
         let all_on = fades.iter().all(|&r| r == 1.0);
         let problem = Problem { alpha: self.alpha, fades, targets, w1, bounds: self.bounds.as_deref() };
         let solved = match &self.solver {
@@ -197,7 +203,11 @@ impl<'a> PoseAttenuation<'a> {
         match error {
             QpError::EmptyRange { constraint: Constraint::Bound(i), .. } => {
                 let s = slider(i);
-                AttenuateError::EmptyRange { slider: s.name.clone(), low: s.range[0].into(), high: s.range[1].into() }
+                AttenuateError::EmptyRange {
+                    slider: s.name.clone(),
+                    low: s.range[0].into(),
+                    high: s.range[1].into(),
+                }
             }
             QpError::EmptyRange { constraint: Constraint::Row(i), .. } => self.cannot_stay(&[i]),
             QpError::Infeasible { constraint, with } => {
@@ -236,7 +246,9 @@ impl<'a> PoseAttenuation<'a> {
             Motion::of(moved.iter().zip(targets).map(|(m, t)| m - t))
         };
         let at_bound = (0..weights.len())
-            .filter(|&i| self.bounds.is_some() && self.rig.sliders[i].range.contains(&weights[i]) && w1[i] != w2[i])
+            .filter(|&i| {
+                self.bounds.is_some() && self.rig.sliders[i].range.contains(&weights[i]) && w1[i] != w2[i]
+            })
             .collect();
         let mut warnings = self.warnings.clone();
         if solution.condition > 1e14 {
@@ -272,7 +284,8 @@ impl<'a> PoseAttenuation<'a> {
             }
         }
         let flat = moved.as_flattened();
-        let pinned: Vec<usize> = self.selection.set().pins.iter().map(|p| 3 * p.vertex as usize + p.axis).collect();
+        let pinned: Vec<usize> =
+            self.selection.set().pins.iter().map(|p| 3 * p.vertex as usize + p.axis).collect();
         Motion::of(flat.iter().enumerate().filter(|(i, _)| pinned.binary_search(i).is_err()).map(|(_, x)| *x))
     }
 }
@@ -346,7 +359,9 @@ pub fn finite_weights(rig: &Rig, weights: &[f32]) -> Result<Vec<f64>, AttenuateE
         return Err(AttenuateError::WrongCount { given: weights.len(), expected: rig.sliders.len() });
     }
     match weights.iter().position(|w| !w.is_finite()) {
-        Some(i) => Err(AttenuateError::BadWeight { slider: rig.sliders[i].name.clone(), value: weights[i].into() }),
+        Some(i) => {
+            Err(AttenuateError::BadWeight { slider: rig.sliders[i].name.clone(), value: weights[i].into() })
+        }
         None => Ok(weights.iter().map(|&w| w.into()).collect()),
     }
 }

@@ -15,10 +15,11 @@
 //! (G + S^T diag(r (a - 1)) S) e = -S^T diag(r a) (S w1 - t)                      equal to eq. 3 for r = 1, t = S w0
 //! ```
 //!
-//! Departure from the paper: solved for `e`, so that sliders that matter to nobody keep their values, and, when there
-//! are fewer pins than sliders, by the Woodbury identity on the factor of `G` that the rig keeps: with `Z = G^-1 S^T`,
-//! `K = S Z` and `R = diag(r)^1/2`, `e = -a Z R (I + (a - 1) R K R)^-1 R (S w1 - t)`. A new selection costs `s` solves
-//! instead of a factorization, a new `a` an s x s factor, an event an s x m product. Many pins use the direct system.
+//! Departure from the paper: solved for `e`, so that sliders that matter to nobody keep their values, and,
+//! when there are fewer pins than sliders, by the Woodbury identity on the factor of `G` that the rig keeps:
+//! with `Z = G^-1 S^T`, `K = S Z` and `R = diag(r)^1/2`, `e = -a Z R (I + (a - 1) R K R)^-1 R (S w1 - t)`. A
+//! new selection costs `s` solves instead of a factorization, a new `a` an s x s factor, an event an s x m
+//! product. Many pins use the direct system.
 
 use crate::gram::{RigGram, add_at, factor_with_ridge};
 use crate::pins::PinSet;
@@ -44,7 +45,8 @@ impl Rows {
     /// The rows of the given coordinates (vertex, axis), ascending.
     pub fn gather(gram: &RigGram, coordinates: &[(u32, usize)]) -> Self {
         // By shape first, since a shape's vertices ascend as the coordinates do.
-        let by_shape: Vec<Vec<(u32, f32)>> = gram.deltas().par_iter().map(|d| entries_of(d, coordinates)).collect();
+        let by_shape: Vec<Vec<(u32, f32)>> =
+            gram.deltas().par_iter().map(|d| entries_of(d, coordinates)).collect();
         let mut first = vec![0usize; coordinates.len() + 1];
         by_shape.iter().flatten().for_each(|&(row, _)| first[row as usize + 1] += 1);
         for row in 0..coordinates.len() {
@@ -78,7 +80,9 @@ impl Rows {
 
     /// `S c`: how far each coordinate moves at shape strengths `c`.
     pub fn times(&self, c: &[f64]) -> Vec<f64> {
-        (0..self.len()).map(|i| self.row(i).iter().map(|&(s, x)| f64::from(x) * c[s as usize]).sum()).collect()
+        (0..self.len())
+            .map(|i| self.row(i).iter().map(|&(s, x)| f64::from(x) * c[s as usize]).sum())
+            .collect()
     }
 
     /// `S^T y`.
@@ -117,7 +121,9 @@ impl Rows {
         let mut panel = Matrix::zeros(rows.len(), active.len());
         for (local, i) in rows.enumerate() {
             let scale = weights[i].max(0.0).sqrt();
-            self.row(i).iter().for_each(|&(s, x)| panel[(local, column_of[s as usize])] = scale * f64::from(x));
+            self.row(i)
+                .iter()
+                .for_each(|&(s, x)| panel[(local, column_of[s as usize])] = scale * f64::from(x));
         }
         (active, panel)
     }
@@ -170,7 +176,8 @@ impl<'a> Selection<'a> {
         locked.iter().for_each(|&s| is_free[s] = false);
         let free: Vec<usize> = (0..is_free.len()).filter(|&s| is_free[s]).collect();
         // Solving for s columns costs s m^2, factoring m^3 / 3: beyond a quarter the direct way wins.
-        let low_rank = (gram.is_linear() && 4 * rows.len() <= free.len()).then(|| low_rank(gram, &rows, &free));
+        let low_rank =
+            (gram.is_linear() && 4 * rows.len() <= free.len()).then(|| low_rank(gram, &rows, &free));
         Self { gram, set, rows, limit_rows, free, low_rank, pinned_gram: OnceLock::new() }
     }
 
@@ -205,7 +212,8 @@ impl<'a> Selection<'a> {
         (self.gram.n_coordinates() - self.rows.len()) as f64 / pinned as f64
     }
 
-    /// Where pins are held: as in the base pose `w0`, except that the sliders a pin allows may move it as in `w1`.
+    /// Where pins are held: as in the base pose `w0`, except that the sliders a pin allows may move it as in
+    /// `w1`.
     pub fn targets(&self, w0: &[f64], w1: &[f64]) -> Vec<f64> {
         let mut held = self.held_at(w0);
         let mut seen: Vec<(&[usize], Vec<f64>)> = Vec::new();
@@ -307,12 +315,16 @@ impl Attenuator<'_> {
     /// About the condition number of the system that is solved.
     pub fn condition_estimate(&self) -> f64 {
         // The low-rank way inverts two matrices one after the other.
-        let first =
-            if self.selection.low_rank.is_some() { self.selection.gram.factor().condition_estimate() } else { 1.0 };
+        let first = if self.selection.low_rank.is_some() {
+            self.selection.gram.factor().condition_estimate()
+        } else {
+            1.0
+        };
         first * self.factor.condition_estimate()
     }
 
-    /// New slider values for the values `w1` asked for, with pins held at `targets` (see [`Selection::held_at`]).
+    /// New slider values for the values `w1` asked for, with pins held at `targets` (see
+    /// [`Selection::held_at`]).
     pub fn solve(&self, w1: &[f64], targets: &[f64]) -> Vec<f64> {
         let Selection { gram, rows, free, low_rank, .. } = self.selection;
         let moved = rows.times(w1);

@@ -1,5 +1,5 @@
-//! What attenuation promises, on rigs made by rule: the paper's limits, exactness against a dense reference, limits of
-//! sliders and vertices, rigs that are not linear, clips.
+//! What attenuation promises, on rigs made by rule: the paper's limits, exactness against a dense reference,
+//! limits of sliders and vertices, rigs that are not linear, clips.
 
 use risorius_attenuate::clip::{ClipOptions, attenuate_clip};
 use risorius_attenuate::gram::RigGram;
@@ -12,7 +12,12 @@ use risorius_rig::evaluate::positions_by_definition;
 use risorius_rig::synthetic::{Random, random_rig};
 use risorius_rig::{Deltas, Driver, Rig, Role, Rule, Shape, Slider};
 
-fn attenuate(rig: &Rig, set: &PinSet, w1: &[f32], options: &AttenuateOptions) -> Result<Attenuated, AttenuateError> {
+fn attenuate(
+    rig: &Rig,
+    set: &PinSet,
+    w1: &[f32],
+    options: &AttenuateOptions,
+) -> Result<Attenuated, AttenuateError> {
     attenuate_locked(rig, set, &[], w1, options)
 }
 
@@ -146,7 +151,8 @@ fn a_shape_on_pinned_points_only_is_held_back() {
     let mut rig = random_rig(900, 6, 0.3, 8);
     rig.shapes[4].deltas = Deltas { vertices: vec![450], offsets: vec![[0.1, 0.2, 0.3]] };
     let result =
-        attenuate(&rig, &PinSet::of_vertices(&[450]), &[0.0, 0.0, 0.0, 0.0, 1.0, 0.0], &with_alpha(1e6)).unwrap();
+        attenuate(&rig, &PinSet::of_vertices(&[450]), &[0.0, 0.0, 0.0, 0.0, 1.0, 0.0], &with_alpha(1e6))
+            .unwrap();
     assert!(result.weights[4].abs() < 0.05, "{:?}", result.weights);
     assert!(result.warnings.iter().any(|w| w.contains("shape0004")));
 }
@@ -246,16 +252,19 @@ fn bent_rigs_are_solved_on_their_true_evaluation() {
     // A search over a fine grid of the true objective finds nothing better.
     let target = positions_by_definition(&rig, &w1);
     let pinned: Vec<usize> = set.pins.iter().map(|p| 3 * p.vertex as usize + p.axis).collect();
-    let objective =
-        |w: [f32; 3]| {
-            let x = positions_by_definition(&rig, &w);
-            let rows = x.as_flattened().iter().zip(target.as_flattened()).zip(rig.neutral.as_flattened());
-            rows.enumerate()
-                .map(|(i, ((x, asked), rest))| {
-                    if pinned.contains(&i) { alpha * f64::from(x - rest).powi(2) } else { f64::from(x - asked).powi(2) }
-                })
-                .sum::<f64>()
-        };
+    let objective = |w: [f32; 3]| {
+        let x = positions_by_definition(&rig, &w);
+        let rows = x.as_flattened().iter().zip(target.as_flattened()).zip(rig.neutral.as_flattened());
+        rows.enumerate()
+            .map(|(i, ((x, asked), rest))| {
+                if pinned.contains(&i) {
+                    alpha * f64::from(x - rest).powi(2)
+                } else {
+                    f64::from(x - asked).powi(2)
+                }
+            })
+            .sum::<f64>()
+    };
     let ours = objective([result.weights[0], result.weights[1], result.weights[2]]);
     let mut best = f64::INFINITY;
     for i in 0..=20 {
@@ -283,7 +292,10 @@ fn one_vertex_rig(shapes: &[(&str, f32, Role)], n_sliders: usize) -> Rig {
 
 #[test]
 fn a_slider_on_an_inbetween_can_leave_it_either_way() {
-    let rig = one_vertex_rig(&[("a", 0.2, Role::Slider(0)), ("a50", 1.0, Role::Inbetween { slider: 0, at: 0.5 })], 1);
+    let rig = one_vertex_rig(
+        &[("a", 0.2, Role::Slider(0)), ("a50", 1.0, Role::Inbetween { slider: 0, at: 0.5 })],
+        1,
+    );
     let options = AttenuateOptions { bounds: true, ..with_alpha(1e6) };
     // Exactly on the in-between and just beside it the answer is the same: back to where the pin is met.
     for start in [0.5f32, 0.49, 0.51] {
@@ -299,15 +311,17 @@ fn limits_that_only_a_combination_can_meet_are_found() {
         drivers: vec![Driver { slider: 0, at: None }, Driver { slider: 1, at: None }],
         rule: Rule::Multiply,
     };
-    let rig = one_vertex_rig(&[("a", 0.0, Role::Slider(0)), ("b", 0.0, Role::Slider(1)), ("both", 1.0, both)], 2);
+    let rig =
+        one_vertex_rig(&[("a", 0.0, Role::Slider(0)), ("b", 0.0, Role::Slider(1)), ("both", 1.0, both)], 2);
     let limit = |low, high| PinSet {
         pins: Vec::new(),
         limits: vec![CoordinateLimit { vertex: 0, axis: 1, range: [low, high] }],
     };
     let options = AttenuateOptions { bounds: true, ..AttenuateOptions::default() };
     for start in [[0.0f32, 0.0], [0.3, 0.3], [1.0, 0.0]] {
-        let w =
-            attenuate(&rig, &limit(0.2, 0.9), &start, &options).unwrap_or_else(|e| panic!("{start:?}: {e}")).weights;
+        let w = attenuate(&rig, &limit(0.2, 0.9), &start, &options)
+            .unwrap_or_else(|e| panic!("{start:?}: {e}"))
+            .weights;
         assert!((0.2 - 1e-4..=0.9 + 1e-4).contains(&(w[0] * w[1])), "{start:?}: {w:?}");
     }
     let error = attenuate(&rig, &limit(1.5, 2.0), &[0.0, 0.0], &options).unwrap_err().to_string();
@@ -319,8 +333,11 @@ fn only_lets_the_named_sliders_through() {
     let rig = random_rig(900, 20, 0.3, 12);
     let vertex = 450u32;
     let mover = rig.shapes.iter().position(|s| s.deltas.vertices.contains(&vertex)).unwrap();
-    let spec =
-        PinSpec { vertex: Some(vertex), only: Some(vec![rig.sliders[mover].name.clone()]), ..PinSpec::default() };
+    let spec = PinSpec {
+        vertex: Some(vertex),
+        only: Some(vec![rig.sliders[mover].name.clone()]),
+        ..PinSpec::default()
+    };
     let set = PinSet::resolve(&rig, &[spec]).unwrap();
     let w1 = some_weights(20, 5);
     let result = attenuate(&rig, &set, &w1, &with_alpha(1e9)).unwrap();
@@ -334,7 +351,8 @@ fn only_lets_the_named_sliders_through() {
 #[test]
 fn vertices_stay_within_their_limits() {
     let rig = random_rig(900, 20, 0.3, 12);
-    let limit = |range| PinSet { pins: Vec::new(), limits: vec![CoordinateLimit { vertex: 450, axis: 2, range }] };
+    let limit =
+        |range| PinSet { pins: Vec::new(), limits: vec![CoordinateLimit { vertex: 450, axis: 2, range }] };
     let w1 = some_weights(20, 6);
     let moved = |w: &[f32]| positions_by_definition(&rig, w)[450][2] - rig.neutral[450][2];
     assert!(moved(&w1).abs() > 0.002, "the case must need the limit: {}", moved(&w1));
@@ -351,8 +369,9 @@ fn limits_hold_on_bent_rigs() {
     let rig = bent_rig();
     let vertex = rig.shapes[0].deltas.vertices[rig.shapes[0].deltas.vertices.len() / 2];
     let w1 = [0.9f32, 0.9, 0.9];
-    let moved =
-        |w: &[f32]| f64::from(positions_by_definition(&rig, w)[vertex as usize][0] - rig.neutral[vertex as usize][0]);
+    let moved = |w: &[f32]| {
+        f64::from(positions_by_definition(&rig, w)[vertex as usize][0] - rig.neutral[vertex as usize][0])
+    };
     let half = 0.5 * moved(&w1);
     let range = [half.min(0.0), half.max(0.0)];
     let set = PinSet { pins: Vec::new(), limits: vec![CoordinateLimit { vertex, axis: 0, range }] };
@@ -372,8 +391,14 @@ fn bad_input_is_named() {
     let bad = attenuate(&rig, &set, &[0.0, f32::NAN, 0.0], &AttenuateOptions::default()).unwrap_err();
     assert!(bad.to_string().contains("shape0001"));
     assert!(matches!(attenuate(&rig, &set, &[0.0; 3], &with_alpha(-1.0)), Err(AttenuateError::BadAlpha(_))));
-    assert!(matches!(attenuate(&rig, &set, &[0.0; 3], &with_alpha(f64::NAN)), Err(AttenuateError::BadAlpha(_))));
-    assert!(matches!(attenuate(&rig, &set, &[0.0; 2], &with_alpha(1.0)), Err(AttenuateError::WrongCount { .. })));
+    assert!(matches!(
+        attenuate(&rig, &set, &[0.0; 3], &with_alpha(f64::NAN)),
+        Err(AttenuateError::BadAlpha(_))
+    ));
+    assert!(matches!(
+        attenuate(&rig, &set, &[0.0; 2], &with_alpha(1.0)),
+        Err(AttenuateError::WrongCount { .. })
+    ));
     let no_shapes = random_rig(100, 0, 0.5, 1);
     for bounds in [false, true] {
         let options = AttenuateOptions { bounds, ..AttenuateOptions::default() };
@@ -382,7 +407,10 @@ fn bad_input_is_named() {
     let mut reversed = rig;
     reversed.sliders[1] = Slider { range: [1.0, 0.0], ..reversed.sliders[1].clone() };
     let options = AttenuateOptions { bounds: true, ..AttenuateOptions::default() };
-    assert!(matches!(attenuate(&reversed, &set, &[0.0; 3], &options), Err(AttenuateError::EmptyRange { .. })));
+    assert!(matches!(
+        attenuate(&reversed, &set, &[0.0; 3], &options),
+        Err(AttenuateError::EmptyRange { .. })
+    ));
 }
 
 /// A clip in which every slider swings on its own period.
@@ -390,7 +418,9 @@ fn swinging(n_frames: usize, n_sliders: usize) -> (Vec<f64>, Vec<f32>) {
     let times: Vec<f64> = (0..n_frames).map(|f| f as f64 / 60.0).collect();
     let weights = times
         .iter()
-        .flat_map(|t| (0..n_sliders).map(move |s| (0.5 - 0.5 * ((1.0 + 0.37 * s as f64) * t * 2.0).cos()) as f32))
+        .flat_map(|t| {
+            (0..n_sliders).map(move |s| (0.5 - 0.5 * ((1.0 + 0.37 * s as f64) * t * 2.0).cos()) as f32)
+        })
         .collect();
     (times, weights)
 }
@@ -408,7 +438,8 @@ fn clips_hold_pins_in_their_ranges_without_jumps() {
     let rig = random_rig(900, 15, 0.3, 12);
     let gram = RigGram::prepare(&rig, &silent).unwrap();
     let (times, weights) = swinging(240, 15);
-    let spec = PinSpec { vertices: Some(vec![450, 451]), times: Some(vec![[1.0, 2.0]]), ..PinSpec::default() };
+    let spec =
+        PinSpec { vertices: Some(vec![450, 451]), times: Some(vec![[1.0, 2.0]]), ..PinSpec::default() };
     let selection = Selection::prepare(&gram, PinSet::resolve(&rig, &[spec]).unwrap(), &[]);
     for bounds in [false, true] {
         let pose = AttenuateOptions { bounds, ..with_alpha(1e7) };
@@ -430,7 +461,8 @@ fn clips_hold_pins_in_their_ranges_without_jumps() {
         assert!(rough < allowed * given, "bounds {bounds}: {rough} {given}");
         // Frames are independent of the number of threads.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-        let single = pool.install(|| attenuate_clip(&rig, &selection, &times, &weights, &options, &silent)).unwrap();
+        let single =
+            pool.install(|| attenuate_clip(&rig, &selection, &times, &weights, &options, &silent)).unwrap();
         assert_eq!(single, result);
     }
     let hard = ClipOptions { pose: with_alpha(1e7), fade_secs: 0.0, ..ClipOptions::default() };
@@ -480,11 +512,13 @@ fn each_of_two_close_ranges_holds_its_own_pose() {
     let gram = RigGram::prepare(&rig, &silent).unwrap();
     let (times, weights) = swinging(150, 15);
     let vertex = rig.shapes[0].deltas.vertices[rig.shapes[0].deltas.vertices.len() / 2];
-    let spec = PinSpec { vertex: Some(vertex), times: Some(vec![[0.5, 1.0], [1.1, 2.0]]), ..PinSpec::default() };
+    let spec =
+        PinSpec { vertex: Some(vertex), times: Some(vec![[0.5, 1.0], [1.1, 2.0]]), ..PinSpec::default() };
     let selection = Selection::prepare(&gram, PinSet::resolve(&rig, &[spec]).unwrap(), &[]);
     let options = ClipOptions { pose: with_alpha(1e9), fade_secs: 0.3, ..ClipOptions::default() };
     let result = attenuate_clip(&rig, &selection, &times, &weights, &options, &silent).unwrap();
-    let place = |w: &[f32], f: usize| positions_by_definition(&rig, &w[15 * f..15 * (f + 1)])[vertex as usize];
+    let place =
+        |w: &[f32], f: usize| positions_by_definition(&rig, &w[15 * f..15 * (f + 1)])[vertex as usize];
     for (start, end) in [(30, 60), (66, 120)] {
         let base = place(&weights, start);
         for f in [start, end] {

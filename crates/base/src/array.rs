@@ -21,8 +21,8 @@ enum Store<T> {
 }
 
 impl<T: AnyBitPattern + NoUninit> Array<T> {
-    /// A window into `bytes`, or a copy where the bytes are not aligned for `T`. `None` when the range is outside or not
-    /// a whole number of values.
+    /// A window into `bytes`, or a copy where the bytes are not aligned for `T`. `None` when the range is
+    /// outside or not a whole number of values.
     pub fn window(bytes: &SharedBytes, range: std::ops::Range<usize>) -> Option<Self> {
         let slice = (**bytes).as_ref().get(range.clone())?;
         if !slice.len().is_multiple_of(size_of::<T>()) {

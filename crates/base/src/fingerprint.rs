@@ -1,7 +1,8 @@
-//! Fingerprints of data: FNV-1a over 128 bits, to see what changed or was damaged; no protection against malice.
+//! Fingerprints of data: FNV-1a over 128 bits, to see what changed or was damaged; no protection against
+//! malice.
 //!
-//! A fingerprint takes bytes one after another, `h = (h xor byte) * prime mod 2^128`, so a list of lists needs its lengths
-//! told along where they vary.
+//! A fingerprint takes bytes one after another, `h = (h xor byte) * prime mod 2^128`, so a list of lists
+//! needs its lengths told along where they vary.
 
 use std::fmt;
 
@@ -18,8 +19,9 @@ impl Default for Fingerprint {
 impl Fingerprint {
     /// With these bytes after those so far.
     pub fn bytes(self, bytes: &[u8]) -> Self {
-        let step =
-            |hash: u128, byte: &u8| (hash ^ u128::from(*byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+        let step = |hash: u128, byte: &u8| {
+            (hash ^ u128::from(*byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
+        };
         Self(bytes.iter().fold(self.0, step))
     }
 

@@ -1,7 +1,7 @@
 //! Rigid motions, and blending that stays rigid.
 //!
-//! Blending adds rotation vectors (logarithms) and moves of a given pivot, so that one motion at weight 1 is itself and
-//! any blend is rigid.
+//! Blending adds rotation vectors (logarithms) and moves of a given pivot, so that one motion at weight 1 is
+//! itself and any blend is rigid.
 
 use glam::{DQuat, DVec3};
 

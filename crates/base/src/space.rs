@@ -1,8 +1,8 @@
 //! Unit and axes of an artist's file, and the one way between them and SI: meters, +Y up, +Z front, +X the
 //! character's left.
 //!
-//! The way is a rotation by quarter turns and a scale; the origin stays. Points, displacements and rigid motions go
-//! through it in both directions.
+//! The way is a rotation by quarter turns and a scale; the origin stays. Points, displacements and rigid
+//! motions go through it in both directions.
 
 use crate::Rigid;
 use glam::{DMat3, DQuat, DVec3, Vec3};
@@ -48,7 +48,9 @@ pub fn parse_unit(text: &str) -> Result<f64, String> {
         [("m", 1.0), ("dm", 0.1), ("cm", 0.01), ("mm", 0.001), ("in", 0.0254), ("ft", 0.3048)];
     let known = UNITS.iter().find(|u| u.0 == text).map(|u| u.1);
     let meters = known.or_else(|| text.parse().ok()).filter(|m: &f64| m.is_finite() && *m > 0.0);
-    meters.ok_or_else(|| format!("'{text}' is not a unit; give m, dm, cm, mm, in, ft or a positive number of meters"))
+    meters.ok_or_else(|| {
+        format!("'{text}' is not a unit; give m, dm, cm, mm, in, ft or a positive number of meters")
+    })
 }
 
 impl std::fmt::Display for Axis {
@@ -71,7 +73,11 @@ pub struct Space {
 impl Default for Space {
     /// Meters, +Y up, +Z front.
     fn default() -> Self {
-        Self { meters_per_unit: 1.0, up: Axis { index: 1, negative: false }, front: Axis { index: 2, negative: false } }
+        Self {
+            meters_per_unit: 1.0,
+            up: Axis { index: 1, negative: false },
+            front: Axis { index: 2, negative: false },
+        }
     }
 }
 

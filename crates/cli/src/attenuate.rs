@@ -131,7 +131,8 @@ fn run_pose(
         None => None,
     };
     if let Some(path) = &arguments.output {
-        let named: Vec<(String, f32)> = slider_names(rig).into_iter().zip(result.weights.iter().copied()).collect();
+        let named: Vec<(String, f32)> =
+            slider_names(rig).into_iter().zip(result.weights.iter().copied()).collect();
         write_whole(path, &weights::write(&named))?;
     }
     if let Some((path, png)) = picture {
@@ -190,7 +191,8 @@ fn pose_text(rig: &Rig, set: &PinSet, w1: &[f32], result: &Attenuated) -> String
         motion_text(rig, result.pinned_after),
         motion_text(rig, result.others_deviation)
     );
-    let mut changed: Vec<usize> = (0..w1.len()).filter(|&s| (result.weights[s] - w1[s]).abs() > 5e-4).collect();
+    let mut changed: Vec<usize> =
+        (0..w1.len()).filter(|&s| (result.weights[s] - w1[s]).abs() > 5e-4).collect();
     changed.sort_by(|&a, &b| (result.weights[b] - w1[b]).abs().total_cmp(&(result.weights[a] - w1[a]).abs()));
     for &s in changed.iter().take(12) {
         text += &format!("  {} {:.3} -> {:.3}\n", rig.sliders[s].name, w1[s], result.weights[s]);
@@ -202,8 +204,14 @@ fn pose_text(rig: &Rig, set: &PinSet, w1: &[f32], result: &Attenuated) -> String
     text
 }
 
-/// The pose asked for and the attenuated one, and how far each has moved since the pins were set, pins marked.
-fn pose_picture(rig: &Rig, set: &PinSet, [w0, w1]: [&[f32]; 2], result: &Attenuated) -> Result<Vec<u8>, Failure> {
+/// The pose asked for and the attenuated one, and how far each has moved since the pins were set, pins
+/// marked.
+fn pose_picture(
+    rig: &Rig,
+    set: &PinSet,
+    [w0, w1]: [&[f32]; 2],
+    result: &Attenuated,
+) -> Result<Vec<u8>, Failure> {
     let look = FaceLook::prepare(rig);
     let evaluator = Evaluator::prepare(rig);
     let base = evaluator.positions(w0);
@@ -219,12 +227,14 @@ fn pose_picture(rig: &Rig, set: &PinSet, [w0, w1]: [&[f32]; 2], result: &Attenua
     };
     let mut cells = Vec::new();
     for (positions, values, name) in [(&asked, far, "without pins"), (&held, near, "with pins")] {
-        let plain = DrawOptions { width: 560, height: 560, markers: markers.clone(), ..DrawOptions::default() };
+        let plain =
+            DrawOptions { width: 560, height: 560, markers: markers.clone(), ..DrawOptions::default() };
         let color = DrawOptions { field: Some(colored(values)), ..plain.clone() };
         cells.push((draw(&look, positions, &plain)?, name.to_string()));
         cells.push((draw(&look, positions, &color)?, format!("{name}: motion")));
     }
-    Ok(sheet(&cells, 2, &format!("{} pinned points, alpha {}", markers.len(), alpha_text(result.alpha)))?.encode_png())
+    Ok(sheet(&cells, 2, &format!("{} pinned points, alpha {}", markers.len(), alpha_text(result.alpha)))?
+        .encode_png())
 }
 
 fn run_clip(
@@ -246,7 +256,8 @@ fn run_clip(
         smooth_secs: arguments.smooth,
     };
     let start = Instant::now();
-    let result = attenuate_clip(rig, selection, &clip.times_secs, &weights_in, &options, &session.progress())?;
+    let result =
+        attenuate_clip(rig, selection, &clip.times_secs, &weights_in, &options, &session.progress())?;
     let seconds = start.elapsed().as_secs_f64();
     let picture = match &arguments.picture {
         Some(path) => Some((path, clip_picture(rig, clip, &result.frames)?)),
@@ -258,7 +269,8 @@ fn run_clip(
     if let Some((path, png)) = picture {
         write_whole(path, &png)?;
     }
-    let others = (result.frames.iter().map(|f| f.others_rms.powi(2)).sum::<f64>() / clip.n_frames() as f64).sqrt();
+    let others =
+        (result.frames.iter().map(|f| f.others_rms.powi(2)).sum::<f64>() / clip.n_frames() as f64).sqrt();
     let n_held = result.frames.iter().filter(|f| f.n_held > 0).count();
     let at_bound = result.frames.iter().map(|f| f.n_at_bound).max().unwrap_or(0);
     let warnings: Vec<String> = no_pins_warning(set).into_iter().chain(result.warnings).collect();
@@ -288,7 +300,8 @@ fn run_clip(
 /// Distance of pins over time, without and with attenuation.
 fn clip_picture(rig: &Rig, clip: &Clip, frames: &[FrameReport]) -> Result<Vec<u8>, Failure> {
     // Lines are broken where no pin is on.
-    let shown = |f: &FrameReport, m: Motion| if f.n_held > 0 { rig.space.millimeters(m.rms) } else { f64::NAN };
+    let shown =
+        |f: &FrameReport, m: Motion| if f.n_held > 0 { rig.space.millimeters(m.rms) } else { f64::NAN };
     let line = |name: &str, of: &dyn Fn(&FrameReport) -> Motion| Series {
         name: name.into(),
         points: clip.times_secs.iter().zip(frames).map(|(&t, f)| [t, shown(f, of(f))]).collect(),
@@ -302,7 +315,13 @@ fn first_weights(rig: &Rig, weights: &[f32]) -> Value {
 }
 
 /// Writes weights per frame as a clip, or evaluated as a take.
-fn write_clip(rig: &Rig, clip: &Clip, weights: &[f32], output: &Path, session: &Session) -> Result<(), Failure> {
+fn write_clip(
+    rig: &Rig,
+    clip: &Clip,
+    weights: &[f32],
+    output: &Path,
+    session: &Session,
+) -> Result<(), Failure> {
     let new = Clip { names: slider_names(rig), values: weights.to_vec(), ..clip.clone() };
     match extension(output).as_str() {
         "csv" => Ok(write_whole(output, &clip_csv::write_csv(&new))?),

@@ -1,7 +1,7 @@
 //! `build`: a rig gets bones, muscles and flesh, and becomes a `.face` file.
 //!
-//! Finished shapes wait in `HEAD.face.partial/` beside the output until the file is whole, so that a build that was
-//! stopped goes on where it was.
+//! Finished shapes wait in `HEAD.face.partial/` beside the output until the file is whole, so that a build
+//! that was stopped goes on where it was.
 
 use crate::files::{expect_ending, in_file};
 use crate::paint;
@@ -34,7 +34,8 @@ const WORST_SHAPES: usize = 8;
 pub struct Arguments {
     #[command(flatten)]
     rig: RigArgs,
-    /// Skull without the jaw, a closed surface in the rig's own unit and axes; the built-in one is fitted when left out.
+    /// Skull without the jaw, a closed surface in the rig's own unit and axes; the built-in one is fitted
+    /// when left out.
     #[arg(long, value_name = "FILE")]
     skull: Option<PathBuf>,
     /// Lower jaw, likewise.
@@ -46,15 +47,17 @@ pub struct Arguments {
     /// Lower teeth, likewise.
     #[arg(long, value_name = "FILE")]
     teeth_lower: Option<PathBuf>,
-    /// Landmarks that you know better, as JSON: {"nose_tip": 1234, "mouth_left": [0.1, 2.3, 4.5]}, vertex or position.
+    /// Landmarks that you know better, as JSON: {"nose_tip": 1234, "mouth_left": [0.1, 2.3, 4.5]}, vertex or
+    /// position.
     #[arg(long, value_name = "JSON")]
     landmarks: Option<PathBuf>,
     /// Nodes of the flesh, 500 to 200000: more follow the skin closer and take longer.
     #[arg(long, value_name = "N", default_value_t = 9000, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(500..=200_000))]
     nodes: u32,
-    /// Painted stiffness of the neutral, or of a shape: vertex colors (.glb, .ply) or a mask over the UVs (.png), black
-    /// 3000 Pa to white 20000 Pa, transparent for not painted. Several times for several shapes.
+    /// Painted stiffness of the neutral, or of a shape: vertex colors (.glb, .ply) or a mask over the UVs
+    /// (.png), black 3000 Pa to white 20000 Pa, transparent for not painted. Several times for several
+    /// shapes.
     #[arg(long, value_name = "[SHAPE=]FILE")]
     paint: Vec<String>,
     /// Folder for pictures of landmarks, bones, muscles, and the flesh cut open.
@@ -133,7 +136,8 @@ pub fn build(
 fn stopped(error: &BuildError, cache: &ShapeCache) -> Failure {
     if error.is_cancelled() && cache.folder().is_dir() {
         let kept = cache.folder().display();
-        let advice = format!("finished shapes are kept in {kept}: the same call again goes on where this one stopped");
+        let advice =
+            format!("finished shapes are kept in {kept}: the same call again goes on where this one stopped");
         return Failure::could_not(format!("{error}; {advice}"));
     }
     Failure::could_not(error.to_string())
@@ -201,8 +205,10 @@ pub fn summary(built: &Face) -> String {
         "  skin: {:.3} mm from the flesh in the mean, {:.3} mm at most\n",
         report.embedding_mm[0], report.embedding_mm[1]
     );
-    text +=
-        &format!("  closed lips and lids: {} pairs of vertices, {} fused\n", report.n_slit_pairs, report.n_fused_pairs);
+    text += &format!(
+        "  closed lips and lids: {} pairs of vertices, {} fused\n",
+        report.n_slit_pairs, report.n_fused_pairs
+    );
     text += &unsure_landmarks(built);
     text += &worst_shapes(report);
     text += &pairs(report);
@@ -225,7 +231,8 @@ fn stages(report: &BuildReport) -> String {
 fn unsure_landmarks(built: &Face) -> String {
     let all = &built.anatomy.landmarks;
     let unsure: Vec<_> = all.iter().filter(|l| l.confidence < UNSURE).collect();
-    let mut text = format!("  landmarks: {} of {} with a confidence below {UNSURE}\n", unsure.len(), all.len());
+    let mut text =
+        format!("  landmarks: {} of {} with a confidence below {UNSURE}\n", unsure.len(), all.len());
     for row in unsure.chunks(4) {
         let names: Vec<String> = row.iter().map(|l| format!("{} {:.2}", l.name, l.confidence)).collect();
         text += &format!("    {}\n", names.join(", "));
@@ -262,7 +269,8 @@ fn next_steps(built: &Face, output: &str, without_pictures: bool) -> String {
         text += "  the same call with --pictures DIR      to see landmarks, bones, muscles and flesh\n";
     }
     if built.anatomy.landmarks.iter().any(|l| l.confidence < UNSURE) {
-        text += "  --landmarks FILE.json                  to put right landmarks that are off in the pictures\n";
+        text +=
+            "  --landmarks FILE.json                  to put right landmarks that are off in the pictures\n";
     }
     if built.report.embedding_mm[1] > 2.0 {
         text += "  --nodes N                              with more nodes, for flesh closer to the skin\n";

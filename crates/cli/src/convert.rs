@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 pub struct Arguments {
     /// A rig, clip, head motion or take.
     input: PathBuf,
-    /// .glb, .gltf, .obj, .ply or a folder (with a / at its end) for rigs; .csv or .json for clips; .csv for head motion;
-    /// .mdd, .pc2 or .npz for takes.
+    /// .glb, .gltf, .obj, .ply or a folder (with a / at its end) for rigs; .csv or .json for clips; .csv for
+    /// head motion; .mdd, .pc2 or .npz for takes.
     output: PathBuf,
     #[command(flatten)]
     about: AboutRig,
@@ -64,7 +64,8 @@ impl Names {
 
 /// Runs the verb.
 pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> {
-    let is_to_clip = matches!(extension(&arguments.output).as_str(), "csv" | "json") && !arguments.output.is_dir();
+    let is_to_clip =
+        matches!(extension(&arguments.output).as_str(), "csv" | "json") && !arguments.output.is_dir();
     match extension(&arguments.input).as_str() {
         "bvh" => {
             expect_ending(&arguments.output, &["csv"], "head motion")?;
@@ -86,7 +87,8 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
 fn convert_clip(arguments: &Arguments, session: &Session) -> Result<Report, Failure> {
     let to = expect_ending(&arguments.output, &["csv", "json"], "a clip")?;
     let input = &arguments.input;
-    let mut content = open_clip(input, &arguments.clip_args.options(), &session.progress()).map_err(in_file(input))?;
+    let mut content =
+        open_clip(input, &arguments.clip_args.options(), &session.progress()).map_err(in_file(input))?;
     if let Some(fps) = arguments.clip_args.fps {
         content.clip = content.clip.resample(fps)?;
     }
@@ -96,7 +98,11 @@ fn convert_clip(arguments: &Arguments, session: &Session) -> Result<Report, Fail
         _ => clip_json::write(&content.clip),
     };
     write_whole(&arguments.output, &bytes)?;
-    Ok(report(&arguments.output, json!({ "frames": content.clip.n_frames(), "renamed": renamed }), content.notes))
+    Ok(report(
+        &arguments.output,
+        json!({ "frames": content.clip.n_frames(), "renamed": renamed }),
+        content.notes,
+    ))
 }
 
 fn convert_take(arguments: &Arguments) -> Result<Report, Failure> {
@@ -108,7 +114,9 @@ fn convert_take(arguments: &Arguments) -> Result<Report, Failure> {
             notes.push("PC2 counts frames and knows no seconds: 30 fps are taken, or give --fps".to_string())
         }
         (false, Some(_)) => {
-            return Err(Failure::wrong_call("--fps tells the rate of .pc2 takes; others have their own times"));
+            return Err(Failure::wrong_call(
+                "--fps tells the rate of .pc2 takes; others have their own times",
+            ));
         }
         _ => {}
     }
@@ -125,8 +133,13 @@ fn convert_take(arguments: &Arguments) -> Result<Report, Failure> {
     Ok(report(&arguments.output, json!({ "frames": take.n_frames() }), notes))
 }
 
-/// The sidecar to write with the output, if there is something to say; never over the one that the input reads.
-fn new_sidecar(arguments: &Arguments, rig: &Rig, renamed: bool) -> Result<Option<(PathBuf, Vec<u8>)>, Failure> {
+/// The sidecar to write with the output, if there is something to say; never over the one that the input
+/// reads.
+fn new_sidecar(
+    arguments: &Arguments,
+    rig: &Rig,
+    renamed: bool,
+) -> Result<Option<(PathBuf, Vec<u8>)>, Failure> {
     let output = &arguments.output;
     let is_surface = !is_folder(output) && !is_gltf(output);
     // A surface has no shapes that roles could be about.
@@ -141,8 +154,10 @@ fn new_sidecar(arguments: &Arguments, rig: &Rig, renamed: bool) -> Result<Option
     let path = sidecar_path(output);
     let is_inputs = path == sidecar_path(&arguments.input) && path.exists();
     if is_inputs && (renamed || arguments.about.replaces_sidecar()) {
-        let message =
-            format!("{}: this is the input's sidecar and would change; give the output another name", path.display());
+        let message = format!(
+            "{}: this is the input's sidecar and would change; give the output another name",
+            path.display()
+        );
         return Err(Failure::could_not(message));
     }
     Ok((!is_inputs).then_some((path, bytes)))
@@ -168,7 +183,9 @@ fn check_rig_output(output: &Path) -> Result<(), Failure> {
     }
     let ending = extension(output);
     if ending.is_empty() {
-        return Err(Failure::wrong_call(format!("'{shown}' has no ending; a new folder of OBJs is '{shown}/'")));
+        return Err(Failure::wrong_call(format!(
+            "'{shown}' has no ending; a new folder of OBJs is '{shown}/'"
+        )));
     }
     if CACHES.contains(&ending.as_str()) {
         let advice = format!("`risorius pose RIG --clip C -o {shown}` makes them");
@@ -215,7 +232,10 @@ fn convert_rig(arguments: &Arguments, session: &Session) -> Result<Report, Failu
         write_whole(output, &write_glb(rig, &options)?)?;
     } else {
         if !rig.shapes.is_empty() {
-            notes.push(format!("the {} shapes stay behind: write a .glb or a folder to keep them", rig.shapes.len()));
+            notes.push(format!(
+                "the {} shapes stay behind: write a .glb or a folder to keep them",
+                rig.shapes.len()
+            ));
         }
         write_surface(rig, &rig.neutral, output)?;
     }
@@ -223,7 +243,10 @@ fn convert_rig(arguments: &Arguments, session: &Session) -> Result<Report, Failu
         write_whole(&path, &bytes)?;
         notes.push(format!("what the format cannot hold is in {}", path.display()));
     } else if let Some(old) = Some(sidecar_path(output)).filter(|p| p.is_file()) {
-        notes.push(format!("{} was there before and is read with the new rig; remove it if not meant", old.display()));
+        notes.push(format!(
+            "{} was there before and is read with the new rig; remove it if not meant",
+            old.display()
+        ));
     }
     let figures = json!({
         "vertices": rig.n_vertices(), "shapes": rig.shapes.len(), "parts": rig.parts.len(), "renamed": renamed,
@@ -231,7 +254,8 @@ fn convert_rig(arguments: &Arguments, session: &Session) -> Result<Report, Failu
     Ok(report(output, figures, notes))
 }
 
-/// Spells names as asked and says which changed, old to new. A name that would meet another is kept and noted.
+/// Spells names as asked and says which changed, old to new. A name that would meet another is kept and
+/// noted.
 fn rename(names: Vec<&mut String>, to: Option<Names>, notes: &mut Vec<String>) -> Vec<(String, String)> {
     let Some(to) = to else { return Vec::new() };
     let mut taken: HashSet<String> = names.iter().map(|n| n.to_string()).collect();
@@ -247,7 +271,8 @@ fn rename(names: Vec<&mut String>, to: Option<Names>, notes: &mut Vec<String>) -
     changed
 }
 
-/// A name in another spelling, also inside the names of combinations (`a__b`, `a+b`) and in-betweens (`a50`, `a@0.5`).
+/// A name in another spelling, also inside the names of combinations (`a__b`, `a+b`) and in-betweens (`a50`,
+/// `a@0.5`).
 fn spell_whole(name: &str, spelling: Spelling) -> Option<String> {
     if let Some(new) = spell(name, spelling) {
         return Some(new);

@@ -30,11 +30,19 @@ const POSES: [(&str, &[(&str, f32)]); 8] = [
     ("jaw open", &[("jawOpen", 0.8)]),
     (
         "smile",
-        &[("mouthSmileLeft", 1.0), ("mouthSmileRight", 1.0), ("cheekSquintLeft", 0.6), ("cheekSquintRight", 0.6)],
+        &[
+            ("mouthSmileLeft", 1.0),
+            ("mouthSmileRight", 1.0),
+            ("cheekSquintLeft", 0.6),
+            ("cheekSquintRight", 0.6),
+        ],
     ),
     ("blink", &[("eyeBlinkLeft", 1.0), ("eyeBlinkRight", 1.0)]),
     ("pucker", &[("mouthPucker", 1.0)]),
-    ("frown", &[("mouthFrownLeft", 1.0), ("mouthFrownRight", 1.0), ("browDownLeft", 1.0), ("browDownRight", 1.0)]),
+    (
+        "frown",
+        &[("mouthFrownLeft", 1.0), ("mouthFrownRight", 1.0), ("browDownLeft", 1.0), ("browDownRight", 1.0)],
+    ),
     ("surprise", &[("browInnerUp", 1.0), ("eyeWideLeft", 1.0), ("eyeWideRight", 1.0), ("jawOpen", 0.4)]),
     ("puffed cheeks", &[("cheekPuff", 1.0)]),
 ];
@@ -167,11 +175,16 @@ impl BrowStory {
         let look = FaceLook::prepare(rig);
         let evaluator = Evaluator::prepare(rig);
         let base = evaluator.positions(&self.w0);
-        let options =
-            DrawOptions { width: 620, height: 680, markers: pin_markers(&self.set), ..DrawOptions::default() };
+        let options = DrawOptions {
+            width: 620,
+            height: 680,
+            markers: pin_markers(&self.set),
+            ..DrawOptions::default()
+        };
         let mut cells = vec![(draw(&look, &base, &options)?, "the brow is placed and pinned".to_string())];
         let mut maps = Vec::new();
-        for (weights, name) in [(&self.w1, "more sliders, no pins"), (&self.result.weights, "more sliders, with pins")]
+        for (weights, name) in
+            [(&self.w1, "more sliders, no pins"), (&self.result.weights, "more sliders, with pins")]
         {
             let positions = evaluator.positions(weights);
             cells.push((draw(&look, &positions, &options)?, name.into()));

@@ -15,7 +15,11 @@ pub fn expect_ending(output: &Path, known: &[&str], what: &str) -> Result<String
     if known.contains(&found.as_str()) {
         return Ok(found);
     }
-    Err(Failure::wrong_call(format!("'{}': {what} goes to a file ending in .{}", output.display(), known.join(", ."))))
+    Err(Failure::wrong_call(format!(
+        "'{}': {what} goes to a file ending in .{}",
+        output.display(),
+        known.join(", .")
+    )))
 }
 
 /// Turns a reader's error into a failure that names the file; readers see bytes and know no names.

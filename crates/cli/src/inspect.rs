@@ -82,13 +82,15 @@ fn inspect_rig(arguments: &Arguments, session: &Session) -> Result<Report, Failu
     let start = Instant::now();
     let file = arguments.about.open(&arguments.file, session)?;
     let read_secs = start.elapsed().as_secs_f64();
-    let options = CheckOptions { self_intersections_of_shapes: arguments.all_shapes, ..CheckOptions::default() };
+    let options =
+        CheckOptions { self_intersections_of_shapes: arguments.all_shapes, ..CheckOptions::default() };
     let report = check_rig(&file.rig, &options, &session.progress())?;
     let mut json = rig_json(&arguments.file, &file, &report);
     let mut text = rig_text(&arguments.file, &file, &report);
     json["seconds"] = json!({ "read": read_secs, "check": start.elapsed().as_secs_f64() - read_secs });
     if let Some(clip) = &arguments.clip {
-        let content = open::open_clip(clip, &ClipOptions::default(), &session.progress()).map_err(in_file(clip))?;
+        let content =
+            open::open_clip(clip, &ClipOptions::default(), &session.progress()).map_err(in_file(clip))?;
         let clip = content.clip;
         let (_, map) = clip.bind(&file.rig)?;
         json["mapping"] = mapping_to_json(&map, &clip.names, &file.rig);

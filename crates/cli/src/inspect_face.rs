@@ -66,7 +66,8 @@ fn volume(flesh: &Flesh) -> Section {
     let quality = Quality::of(&mesh);
     let liters = 1000.0 * mesh.volumes().iter().sum::<f64>();
     let count = |number: usize| flesh.bounds.iter().filter(|&&b| usize::from(b) == number).count();
-    let bounds: Vec<(&str, usize)> = BOUND_NAMES.iter().enumerate().map(|(i, name)| (*name, count(i))).collect();
+    let bounds: Vec<(&str, usize)> =
+        BOUND_NAMES.iter().enumerate().map(|(i, name)| (*name, count(i))).collect();
     let moved: Vec<usize> = flesh.volumes.iter().map(|v| v.nodes.len()).collect();
     let mean_moved = moved.iter().sum::<usize>() as f64 / moved.len().max(1) as f64;
     let json = json!({
@@ -136,7 +137,8 @@ fn bones(face: &Face) -> Section {
     let mut text = String::new();
     for (name, surface) in surfaces {
         let edges = Edges::of(&Polygons::from_triangles(&surface.triangles));
-        let closed = !surface.triangles.is_empty() && edges.boundary().is_empty() && edges.non_manifold().is_empty();
+        let closed =
+            !surface.triangles.is_empty() && edges.boundary().is_empty() && edges.non_manifold().is_empty();
         let cm3 = surface.volume() * 1e6;
         json[name] = json!({
             "vertices": surface.positions.len(), "triangles": surface.triangles.len(), "closed": closed, "cm3": cm3,
@@ -154,15 +156,25 @@ fn bones(face: &Face) -> Section {
     json["eyes"] = anatomy
         .eyes
         .iter()
-        .map(|e| e.map(|e| json!({ "center": e.center.to_array(), "radius": e.radius, "residual": e.residual })))
+        .map(|e| {
+            e.map(|e| json!({ "center": e.center.to_array(), "radius": e.radius, "residual": e.residual }))
+        })
         .collect();
-    let eye = |side: usize| anatomy.eyes[side].map_or("none".into(), |e| format!("{:.1} mm", 1000.0 * e.radius));
-    text += &format!("  jaw joint: condyles {apart:.0} mm apart, track of {:.1} mm\n", 1000.0 * joint.track_length);
+    let eye =
+        |side: usize| anatomy.eyes[side].map_or("none".into(), |e| format!("{:.1} mm", 1000.0 * e.radius));
+    text += &format!(
+        "  jaw joint: condyles {apart:.0} mm apart, track of {:.1} mm\n",
+        1000.0 * joint.track_length
+    );
     text += &format!("  eyes: left {}, right {} (radius)\n", eye(0), eye(1));
     let kinds = PIECE_KINDS.map(|(kind, name)| (name, anatomy.pieces.vertices(kind).len()));
-    json["vertices_of_rig"] =
-        kinds.iter().map(|(name, n)| (name.to_string(), (*n).into())).collect::<serde_json::Map<_, _>>().into();
-    let listed: Vec<String> = kinds.iter().filter(|k| k.1 > 0).map(|(name, n)| format!("{name} {n}")).collect();
+    json["vertices_of_rig"] = kinds
+        .iter()
+        .map(|(name, n)| (name.to_string(), (*n).into()))
+        .collect::<serde_json::Map<_, _>>()
+        .into();
+    let listed: Vec<String> =
+        kinds.iter().filter(|k| k.1 > 0).map(|(name, n)| format!("{name} {n}")).collect();
     text += &format!("  vertices of the rig: {}\n", listed.join(", "));
     ("bones", json, text)
 }
@@ -190,8 +202,10 @@ fn landmarks(face: &Face) -> Section {
         })
     });
     let n_sure = all.iter().filter(|l| l.confidence >= 0.5).count();
-    let mut text =
-        format!("  landmarks: {}, {n_sure} of them with a confidence of at least 0.5; the least sure:\n", all.len());
+    let mut text = format!(
+        "  landmarks: {}, {n_sure} of them with a confidence of at least 0.5; the least sure:\n",
+        all.len()
+    );
     let mut worst: Vec<_> = all.iter().collect();
     worst.sort_by(|a, b| a.confidence.total_cmp(&b.confidence));
     text += &table(&worst, |l| format!("{:<24} {:.2}  {}", l.name, l.confidence, l.source));
@@ -215,7 +229,8 @@ fn jaw(face: &Face, names: &[&str]) -> Section {
         })
         .collect();
     moving.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let json = moving.iter().map(|(n, degrees, mm)| json!({ "shape": n, "degrees": degrees, "slide_mm": mm }));
+    let json =
+        moving.iter().map(|(n, degrees, mm)| json!({ "shape": n, "degrees": degrees, "slide_mm": mm }));
     let mut text = format!("  jaw: moved by {} of {} shapes\n", moving.len(), names.len());
     text += &table(&moving, |(n, degrees, mm)| format!("{n:<32} {degrees:5.1} degrees, slides {mm:.1} mm"));
     ("jaw", json.collect(), text)
@@ -246,9 +261,12 @@ fn pairs(report: &BuildReport) -> Section {
         text += &format!("    the worst: {a} with {b}, least volume {least:.2}\n");
     }
     text += &table(&pairs.unrepaired, |[a, b]| format!("drawn back: {a} with {b}"));
-    text +=
-        &format!("  closed lips and lids: {} pairs of vertices, {} fused\n", report.n_slit_pairs, report.n_fused_pairs);
-    let pose: Vec<String> = report.parting_pose.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    text += &format!(
+        "  closed lips and lids: {} pairs of vertices, {} fused\n",
+        report.n_slit_pairs, report.n_fused_pairs
+    );
+    let pose: Vec<String> =
+        report.parting_pose.iter().map(|(name, value)| format!("{name}={value}")).collect();
     if !pose.is_empty() {
         text += &format!("    parted at {}\n", pose.join(", "));
     }

@@ -1,7 +1,8 @@
 //! The `risorius` command line: thin verbs over the library crates.
 //!
-//! Every verb prints a short report for people, or with `--json` one JSON object and nothing else on standard output.
-//! Progress goes to standard error when that is a terminal. Exit codes: 0 done, 1 could not, 2 wrong call.
+//! Every verb prints a short report for people, or with `--json` one JSON object and nothing else on standard
+//! output. Progress goes to standard error when that is a terminal. Exit codes: 0 done, 1 could not, 2 wrong
+//! call.
 
 mod attenuate;
 mod build;

@@ -1,4 +1,5 @@
-//! Stiffness that the user painted: vertex colors of a copy of the rig, or a mask over its texture coordinates.
+//! Stiffness that the user painted: vertex colors of a copy of the rig, or a mask over its texture
+//! coordinates.
 
 use crate::files::{extension, in_file};
 use crate::session::{Failure, Session};
@@ -14,11 +15,15 @@ const RANGE: [f32; 2] = [3000.0, 20_000.0];
 
 /// The paintings given as `[SHAPE=]FILE`.
 pub fn paintings(given: &[String], rig: &Rig, session: &Session) -> Result<Vec<SkinPainting>, Failure> {
-    let calls: Vec<(Option<usize>, &Path)> = given.iter().map(|text| parse(text, rig)).collect::<Result<_, _>>()?;
+    let calls: Vec<(Option<usize>, &Path)> =
+        given.iter().map(|text| parse(text, rig)).collect::<Result<_, _>>()?;
     for (i, (shape, _)) in calls.iter().enumerate() {
         if calls[..i].iter().any(|c| c.0 == *shape) {
             let what = shape.map_or("the neutral", |s| rig.shapes[s].name.as_str());
-            return Err(Failure::wrong_call(format!("--paint {}: {what} is painted twice; keep one", given[i])));
+            return Err(Failure::wrong_call(format!(
+                "--paint {}: {what} is painted twice; keep one",
+                given[i]
+            )));
         }
     }
     calls.into_iter().map(|(shape, path)| painting(shape, path, rig, session)).collect()
@@ -32,21 +37,30 @@ fn parse<'a>(text: &'a str, rig: &Rig) -> Result<(Option<usize>, &'a Path), Fail
         _ => (None, Path::new(text)),
     };
     if !["png", "glb", "gltf", "ply"].contains(&extension(path).as_str()) {
-        let message = format!("'{}': a painting is a .glb or .ply with vertex colors, or a .png", path.display());
+        let message =
+            format!("'{}': a painting is a .glb or .ply with vertex colors, or a .png", path.display());
         return Err(Failure::wrong_call(message));
     }
     let shape = name.map(|n| find_shape(rig, n).map_err(Failure::could_not)).transpose()?;
     Ok((shape, path))
 }
 
-fn painting(shape: Option<usize>, path: &Path, rig: &Rig, session: &Session) -> Result<SkinPainting, Failure> {
+fn painting(
+    shape: Option<usize>,
+    path: &Path,
+    rig: &Rig,
+    session: &Session,
+) -> Result<SkinPainting, Failure> {
     let values = match extension(path).as_str() {
         "png" => through_uvs(&mask::read(&read_file(path)?).map_err(in_file(path))?, rig, path)?,
         _ => from_colors(path, rig, session)?,
     };
     let mu: Vec<f32> = values.into_iter().map(|v| RANGE[0] + (RANGE[1] - RANGE[0]) * v).collect();
     if mu.iter().all(|m| m.is_nan()) {
-        return Err(Failure::could_not(format!("{}: nothing is painted, all is transparent", path.display())));
+        return Err(Failure::could_not(format!(
+            "{}: nothing is painted, all is transparent",
+            path.display()
+        )));
     }
     Ok(SkinPainting { shape, mu })
 }
@@ -75,7 +89,8 @@ impl Means {
 fn through_uvs(mask: &Mask, rig: &Rig, path: &Path) -> Result<Vec<f32>, Failure> {
     if rig.parts.iter().all(|p| p.corner_uvs.is_none()) {
         let advice = "export it with its UVs, or paint vertex colors (.glb, .ply)";
-        let message = format!("{}: the rig has no texture coordinates to lay a picture on; {advice}", path.display());
+        let message =
+            format!("{}: the rig has no texture coordinates to lay a picture on; {advice}", path.display());
         return Err(Failure::could_not(message));
     }
     let mut means = Means::new(rig.n_vertices());
@@ -90,7 +105,8 @@ fn through_uvs(mask: &Mask, rig: &Rig, path: &Path) -> Result<Vec<f32>, Failure>
     Ok(means.values())
 }
 
-/// A value per rig vertex from the vertex colors of a file with the same vertices as the rig, or as one part of it.
+/// A value per rig vertex from the vertex colors of a file with the same vertices as the rig, or as one part
+/// of it.
 fn from_colors(path: &Path, rig: &Rig, session: &Session) -> Result<Vec<f32>, Failure> {
     let painted = open_rig(path, &OpenOptions::default(), &session.progress()).map_err(in_file(path))?.rig;
     if painted.parts.iter().all(|p| p.colors.is_none()) {

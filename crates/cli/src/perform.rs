@@ -17,7 +17,8 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// What a head endures during a tenth of the time, as a multiple of gravity: running gives 1.5, centimeters for meters 13.
+/// What a head endures during a tenth of the time, as a multiple of gravity: running gives 1.5, centimeters
+/// for meters 13.
 const MAX_USUAL_G: f64 = 6.0;
 
 /// See [`crate`].
@@ -53,17 +54,20 @@ pub struct Arguments {
     /// Gravity, m/s^2; what counts is its change relative to the head.
     #[arg(long, default_value_t = 9.81, allow_negative_numbers = true)]
     gravity: f64,
-    /// Smooth the head's motion over this many seconds: captured markers jump. Frames of the head stay as they are.
+    /// Smooth the head's motion over this many seconds: captured markers jump. Frames of the head stay as
+    /// they are.
     #[arg(long, default_value_t = 0.01, value_name = "SECONDS", allow_negative_numbers = true)]
     smooth_head: f64,
-    /// Go on from the frames that an earlier run kept in OUTPUT.partial, as far as nothing that leads to them changed; and keep
-    /// them, so that this can be done again after an edit. The take is the same as without.
+    /// Go on from the frames that an earlier run kept in OUTPUT.partial, as far as nothing that leads to them
+    /// changed; and keep them, so that this can be done again after an edit. The take is the same as without.
     #[arg(long)]
     resume: bool,
-    /// What the written vertices are told in: the head, which a GLB also moves; or the world, in which vertices move with it.
+    /// What the written vertices are told in: the head, which a GLB also moves; or the world, in which
+    /// vertices move with it.
     #[arg(long, value_enum, default_value_t = OutputSpace::Head)]
     space: OutputSpace,
-    /// Put these learned wrinkles on the result (.detail), as `detail apply` does; they have to be of this rig.
+    /// Put these learned wrinkles on the result (.detail), as `detail apply` does; they have to be of this
+    /// rig.
     #[arg(long, value_name = "FILE")]
     detail: Option<PathBuf>,
     /// Output: .glb, .gltf, .mdd, .pc2 or .npz.
@@ -89,14 +93,15 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     let output = &arguments.output;
     expect_ending(output, &FRAMES, "a take")?;
     arguments.report.as_deref().map(|r| expect_ending(r, &["json"], "a report")).transpose()?;
-    let (face, fingerprint) =
-        risorius_io::native::face::open_with_fingerprint(&arguments.face).map_err(in_file(&arguments.face))?;
+    let (face, fingerprint) = risorius_io::native::face::open_with_fingerprint(&arguments.face)
+        .map_err(in_file(&arguments.face))?;
     let mut content = arguments.clip_args.open(&arguments.clip, session)?;
     let clip = &content.clip;
     let (weights, map) = clip.bind(&face.rig)?;
     let n_frames = clip.n_frames();
     let is_cache = CACHES.contains(&extension(output).as_str());
-    let mut worn = arguments.detail.as_deref().map(|path| Worn::open(path, None, false, session)).transpose()?;
+    let mut worn =
+        arguments.detail.as_deref().map(|path| Worn::open(path, None, false, session)).transpose()?;
     if let Some(worn) = &worn {
         expect_fits(&worn.content.rest, &face.rig, &arguments.face)?;
     }
@@ -126,7 +131,13 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     }
     let frames = keeper.finish(ended, arguments.resume, &mut content.notes, |done| {
         let times_secs = &content.clip.times_secs[..done.reports().len()];
-        write((&face.rig, worn.as_mut()), times_secs, done, (content.clip.head.as_ref(), arguments.space), output)
+        write(
+            (&face.rig, worn.as_mut()),
+            times_secs,
+            done,
+            (content.clip.head.as_ref(), arguments.space),
+            output,
+        )
     })?;
     match (head.is_some(), arguments.space) {
         (true, OutputSpace::Head) if is_cache => {
@@ -159,14 +170,17 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     Ok(Report { json, text: text + &mapping_to_text(&map, &content.clip.names, &face.rig) })
 }
 
-/// Positions in centimeters, taken as meters, throw the head about as no head is, and every step takes minutes.
+/// Positions in centimeters, taken as meters, throw the head about as no head is, and every step takes
+/// minutes.
 fn expect_a_living_head(head: &HeadMotion) -> Result<(), Failure> {
     let g = head.usual_acceleration() / 9.81;
     if g <= MAX_USUAL_G {
         return Ok(());
     }
     let advice = "are its positions in centimeters? then say --head-unit cm; if this is meant, --head-unit m";
-    Err(Failure::could_not(format!("the head is thrown about with {g:.0} g during a tenth of the time; {advice}")))
+    Err(Failure::could_not(format!(
+        "the head is thrown about with {g:.0} g during a tenth of the time; {advice}"
+    )))
 }
 
 impl Arguments {
@@ -281,7 +295,9 @@ fn summary(frames: &[FrameReport]) -> String {
     let contact = Contact::of(frames);
     if let (Some(frame), Some(vertex)) = (contact.frame, contact.vertex) {
         let (most, deepest) = (contact.most, contact.deepest_mm);
-        text += &format!("  up to {most} contacts, {deepest:.2} mm deep at most (frame {frame}, vertex {vertex})\n");
+        text += &format!(
+            "  up to {most} contacts, {deepest:.2} mm deep at most (frame {frame}, vertex {vertex})\n"
+        );
     }
     text
 }

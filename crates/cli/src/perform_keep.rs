@@ -1,8 +1,9 @@
-//! Frames of `perform` on their way to the output: kept in `TAKE.partial/` as they are done, with states to go on from.
+//! Frames of `perform` on their way to the output: kept in `TAKE.partial/` as they are done, with states to
+//! go on from.
 //!
-//! States are kept at every so many frames, so that an edit anywhere in a clip loses little, and one more at the frame
-//! that was last about a second ago, so that a run that is killed loses little. How many depends on their size: they may
-//! take the room that the frames take, or a little more in short takes.
+//! States are kept at every so many frames, so that an edit anywhere in a clip loses little, and one more at
+//! the frame that was last about a second ago, so that a run that is killed loses little. How many depends on
+//! their size: they may take the room that the frames take, or a little more in short takes.
 
 use crate::session::Failure;
 use risorius_io::IoError;
@@ -94,7 +95,9 @@ impl Keeper {
                     let before = if from < done { ", the last state before" } else { "" };
                     return (Some(checkpoint), Some(Resumed { from, why: format!("{cause}{before}") }));
                 }
-                Kept::Unusable => self.notes.push(unusable(&format!("the state after frame {frame}"), &folder)),
+                Kept::Unusable => {
+                    self.notes.push(unusable(&format!("the state after frame {frame}"), &folder))
+                }
                 Kept::Nothing | Kept::Whole(_) => (),
             }
         }
@@ -106,7 +109,8 @@ impl Keeper {
         (None, Some(Resumed { from: 0, why }))
     }
 
-    /// Reads frames while they are whole and their inputs the same; why the next one is not, `None` if all are.
+    /// Reads frames while they are whole and their inputs the same; why the next one is not, `None` if all
+    /// are.
     fn read_frames(&mut self) -> Option<String> {
         let folder = self.folder.path().display().to_string();
         for (frame, key) in self.keys.iter().enumerate() {
@@ -118,7 +122,9 @@ impl Keeper {
                     let what = key.changed_since(&kept.key).unwrap_or("what comes before");
                     return Some(format!("{what} changed at frame {frame}"));
                 }
-                Kept::Nothing if frame == 0 => return Some(format!("there was nothing to go on from in {folder}")),
+                Kept::Nothing if frame == 0 => {
+                    return Some(format!("there was nothing to go on from in {folder}"));
+                }
                 Kept::Nothing => return Some(format!("frame {frame} was not there yet")),
                 Kept::Unusable => {
                     self.notes.push(unusable(&format!("frame {frame}"), &folder));
@@ -187,8 +193,8 @@ impl Keeper {
         }
     }
 
-    /// Ends a run: `write` gets the frames that are done, whatever `ended` it. What was kept goes when all is done, unless it
-    /// `stays` for the next run. Gives the reports of all frames.
+    /// Ends a run: `write` gets the frames that are done, whatever `ended` it. What was kept goes when all is
+    /// done, unless it `stays` for the next run. Gives the reports of all frames.
     pub fn finish(
         mut self,
         ended: Result<(), PerformError>,
@@ -211,7 +217,9 @@ impl Keeper {
         if let Some(cause) = stopped {
             let done = match written {
                 Ok(()) => format!("the {n_done} frames before are in {output}"),
-                Err(failure) => format!("the {n_done} frames before are not in {output}: {}", failure.message),
+                Err(failure) => {
+                    format!("the {n_done} frames before are not in {output}: {}", failure.message)
+                }
             };
             return Err(Failure::could_not(format!("{cause}; {done}; {advice}")));
         }
@@ -254,7 +262,8 @@ mod tests {
         assert_eq!(frames_between(0, 0, 0), 1);
         // A minute of a face of 9000 nodes: as much as the frames, 900 MB.
         assert_eq!(frames_between(3000, 300_000, 2_500_000), 16);
-        // 200,000 nodes: not fewer than one in 32 frames, unless it is more than the disk should be asked for.
+        // 200,000 nodes: not fewer than one in 32 frames, unless it is more than the disk should be asked
+        // for.
         assert_eq!(frames_between(3000, 300_000, 55_000_000), 32);
         assert_eq!(frames_between(100_000, 30_000, 55_000_000), 1024);
     }

@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 /// What acts on the face.
 #[derive(Args, Debug, Clone)]
 pub struct SceneArgs {
-    /// Colliders, wind and forces, as JSON; meters, seconds, newtons, +Y up, +Z front. See docs/performing.md.
+    /// Colliders, wind and forces, as JSON; meters, seconds, newtons, +Y up, +Z front. See
+    /// docs/performing.md.
     #[arg(long, value_name = "FILE")]
     scene: Option<PathBuf>,
     /// Wind in the world, m/s: 0,0,-20 blows into the face.
@@ -107,7 +108,9 @@ fn parse_vector(text: &str) -> Result<DVec3, Failure> {
     let numbers: Option<Vec<f64>> = text.split(',').map(|x| x.trim().parse().ok()).collect();
     match numbers.as_deref() {
         Some(&[x, y, z]) if [x, y, z].iter().all(|x| x.is_finite()) => Ok(DVec3::new(x, y, z)),
-        _ => Err(Failure::wrong_call(format!("--wind '{text}' is not three numbers; give m/s along X,Y,Z: 0,0,-20"))),
+        _ => Err(Failure::wrong_call(format!(
+            "--wind '{text}' is not three numbers; give m/s along X,Y,Z: 0,0,-20"
+        ))),
     }
 }
 
@@ -115,12 +118,18 @@ fn parse_vector(text: &str) -> Result<DVec3, Failure> {
 fn parse_pair(text: &str) -> Result<[&str; 2], Failure> {
     let colon = |from: usize| text[from..].find(':').map(|at| from + at);
     let first = if text.starts_with("shape:") { colon("shape:".len()) } else { colon(0) };
-    let pair = first.map(|at| [&text[..at], &text[at + 1..]]).filter(|pair| pair.iter().all(|name| !name.is_empty()));
-    pair.ok_or_else(|| Failure::wrong_call(format!("--touch '{text}' is not two regions; give A:B, such as lips:nose")))
+    let pair = first
+        .map(|at| [&text[..at], &text[at + 1..]])
+        .filter(|pair| pair.iter().all(|name| !name.is_empty()));
+    pair.ok_or_else(|| {
+        Failure::wrong_call(format!("--touch '{text}' is not two regions; give A:B, such as lips:nose"))
+    })
 }
 
 /// Factors, each of a region or, without a name, of all.
-fn parse_factors<'a>((option, texts): (&str, &'a Vec<String>)) -> Result<Vec<(Option<&'a str>, f64)>, Failure> {
+fn parse_factors<'a>(
+    (option, texts): (&str, &'a Vec<String>),
+) -> Result<Vec<(Option<&'a str>, f64)>, Failure> {
     let one = |text: &'a str| {
         let (name, number) = match text.rsplit_once('=') {
             Some((name, number)) => (Some(name.trim()), number),
@@ -128,7 +137,8 @@ fn parse_factors<'a>((option, texts): (&str, &'a Vec<String>)) -> Result<Vec<(Op
         };
         let factor = number.trim().parse().ok().filter(|_| name != Some(""));
         let advice = "give a number, or regions with numbers such as lips=2,cheeks=0.5";
-        let factor = factor.ok_or_else(|| Failure::wrong_call(format!("{option} '{text}' is no factor; {advice}")))?;
+        let factor =
+            factor.ok_or_else(|| Failure::wrong_call(format!("{option} '{text}' is no factor; {advice}")))?;
         Ok((name, factor))
     };
     texts.iter().flat_map(|text| text.split(',')).map(one).collect()
@@ -146,7 +156,9 @@ mod tests {
         assert!(parse_factors(("--mass", &vec!["lips".into()])).unwrap_err().message.contains("'lips'"));
         assert_eq!(parse_pair("lips:nose").unwrap(), ["lips", "nose"]);
         assert_eq!(parse_pair("shape:jawOpen:shape:smile").unwrap(), ["shape:jawOpen", "shape:smile"]);
-        assert!(parse_pair("lips").is_err() && parse_pair("shape:jawOpen").is_err() && parse_pair(":a").is_err());
+        assert!(
+            parse_pair("lips").is_err() && parse_pair("shape:jawOpen").is_err() && parse_pair(":a").is_err()
+        );
         assert_eq!(parse_vector("0, -1,2").unwrap(), DVec3::new(0.0, -1.0, 2.0));
         assert!(parse_vector("1,2").is_err() && parse_vector("1,2,inf").is_err());
     }

@@ -51,7 +51,9 @@ impl Quantity {
         match self {
             Self::Mean => ["mean_mm", "mean displacement (mm)", "Skin moved by physics, mean over the skin"],
             Self::Max => ["max_mm", "largest displacement (mm)", "Skin moved by physics, where it is most"],
-            Self::Kinetic => ["kinetic", "kinetic energy (J)", "Kinetic energy of the flesh, relative to the head"],
+            Self::Kinetic => {
+                ["kinetic", "kinetic energy (J)", "Kinetic energy of the flesh, relative to the head"]
+            }
             Self::Elastic => ["elastic", "elastic energy (J)", "Elastic energy of the flesh"],
             Self::Residual => ["residual", "force (N)", "Largest force left at a node"],
             Self::Volume => ["smallest_det", "volume / rest volume", "Smallest element"],
@@ -87,9 +89,15 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     for one in &series {
         let n = one.points.len();
         let mean = one.points.iter().map(|p| p[1]).sum::<f64>() / n as f64;
-        let most = one.points.iter().fold([0.0, f64::NEG_INFINITY], |best, &p| if p[1] > best[1] { p } else { best });
-        text += &format!("  {}: {mean:.4} in the mean, {:.4} at most ({:.2} s)\n", one.name, most[1], most[0]);
-        runs.push(json!({ "name": one.name, "frames": n, "mean": mean, "max": most[1], "max_at_secs": most[0] }));
+        let most = one
+            .points
+            .iter()
+            .fold([0.0, f64::NEG_INFINITY], |best, &p| if p[1] > best[1] { p } else { best });
+        text +=
+            &format!("  {}: {mean:.4} in the mean, {:.4} at most ({:.2} s)\n", one.name, most[1], most[0]);
+        runs.push(
+            json!({ "name": one.name, "frames": n, "mean": mean, "max": most[1], "max_at_secs": most[0] }),
+        );
     }
     let json = json!({ "output": output, "width": width, "height": height, "value": key, "runs": runs });
     Ok(Report { json, text })
@@ -122,7 +130,10 @@ fn points(bytes: &[u8], key: &str) -> Result<Vec<[f64; 2]>, String> {
             return Err(format!("time {i} is {time} s and does not come after the one before"));
         }
         let value = frame.get(key).unwrap_or(&Value::Null);
-        points.push([time, value.as_f64().ok_or_else(|| format!("{key} of frame {i} is {value}, not a number"))?]);
+        points.push([
+            time,
+            value.as_f64().ok_or_else(|| format!("{key} of frame {i} is {value}, not a number"))?,
+        ]);
     }
     Ok(points)
 }

@@ -71,7 +71,11 @@ impl ClipArgs {
     }
 
     /// Reads a clip, with head motion from its own file if given, at the frame rate asked for.
-    pub fn open(&self, path: &Path, session: &Session) -> Result<risorius_io::formats::clip_csv::ClipContent, Failure> {
+    pub fn open(
+        &self,
+        path: &Path,
+        session: &Session,
+    ) -> Result<risorius_io::formats::clip_csv::ClipContent, Failure> {
         let mut content = open_clip(path, &self.options(), &session.progress()).map_err(in_file(path))?;
         if let Some(head) = &self.head {
             content.clip.head = Some(self.open_head(head, session)?);
@@ -86,7 +90,8 @@ impl ClipArgs {
     /// Reads head motion as it is in the file.
     pub fn open_head(&self, path: &Path, session: &Session) -> Result<HeadMotion, Failure> {
         let unit = self.head_unit.unwrap_or(1.0);
-        open_head(path, self.joint.as_deref(), unit, &self.options(), &session.progress()).map_err(in_file(path))
+        open_head(path, self.joint.as_deref(), unit, &self.options(), &session.progress())
+            .map_err(in_file(path))
     }
 }
 
@@ -103,7 +108,8 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     if let Some(path) = &arguments.what.clip {
         let mut content = arguments.what.clip_args.open(path, session)?;
         if content.clip.head.is_some() && CACHES.contains(&extension(output).as_str()) {
-            let note = "head motion is left out: a point cache holds the face as it is without it; .glb keeps it";
+            let note =
+                "head motion is left out: a point cache holds the face as it is without it; .glb keeps it";
             content.notes.push(note.into());
         }
         let clip = &content.clip;

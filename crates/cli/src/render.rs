@@ -24,7 +24,8 @@ use std::time::Instant;
 pub struct Arguments {
     #[command(flatten)]
     rig: RigArgs,
-    /// Slider values: a JSON file, inline JSON, or jawOpen=0.6,smile=1. Several times for several poses on a sheet.
+    /// Slider values: a JSON file, inline JSON, or jawOpen=0.6,smile=1. Several times for several poses on a
+    /// sheet.
     #[arg(long, short, value_name = "W")]
     weights: Vec<String>,
     /// One picture of every slider at 1, on a sheet.
@@ -35,10 +36,12 @@ pub struct Arguments {
     clip: Option<PathBuf>,
     #[command(flatten)]
     clip_args: ClipArgs,
-    /// Frames of a take (.glb, .gltf, .mdd, .pc2, .npz) of this rig. Several times, also with a clip, to compare.
+    /// Frames of a take (.glb, .gltf, .mdd, .pc2, .npz) of this rig. Several times, also with a clip, to
+    /// compare.
     #[arg(long, value_name = "FILE", conflicts_with = "weights")]
     take: Vec<PathBuf>,
-    /// Names of what is compared, separated by commas: the clip, then the takes; those of the files when left out.
+    /// Names of what is compared, separated by commas: the clip, then the takes; those of the files when left
+    /// out.
     #[arg(long, value_name = "LIST", requires = "over_time")]
     label: Option<String>,
     /// Color by the distance from the first that is compared.
@@ -50,10 +53,12 @@ pub struct Arguments {
     /// Which frames go on a sheet, separated by commas; 12 spread over the whole when left out, 6 to compare.
     #[arg(long, value_name = "LIST")]
     frames: Option<String>,
-    /// front, left, right, three-quarter, below, or YAW,PITCH in degrees. Several times for several views on a sheet.
+    /// front, left, right, three-quarter, below, or YAW,PITCH in degrees. Several times for several views on
+    /// a sheet.
     #[arg(long, value_name = "VIEW", allow_hyphen_values = true)]
     view: Vec<String>,
-    /// Colors: motion (distance from the neutral), shape:NAME, region:NAME, or a JSON list of numbers per file vertex.
+    /// Colors: motion (distance from the neutral), shape:NAME, region:NAME, or a JSON list of numbers per
+    /// file vertex.
     #[arg(long, value_name = "WHAT")]
     color: Option<String>,
     /// Draw the edges of the artist's polygons.
@@ -62,7 +67,8 @@ pub struct Arguments {
     /// Mark these pinned points: a JSON file, or the JSON itself.
     #[arg(long, value_name = "P")]
     pins: Option<String>,
-    /// Pixels of one picture: WIDTH or WIDTHxHEIGHT; 900, 560 side by side in a movie, 400 where there are many.
+    /// Pixels of one picture: WIDTH or WIDTHxHEIGHT; 900, 560 side by side in a movie, 400 where there are
+    /// many.
     #[arg(long, value_name = "SIZE")]
     size: Option<String>,
     /// Above 1 comes closer.
@@ -93,7 +99,8 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     let is_movie = expect_ending(&arguments.output, &["png", "mp4"], "a picture or a movie")? == "mp4";
     let over_time = arguments.clip.is_some() || !arguments.take.is_empty();
     if is_movie && (!over_time || arguments.frames.is_some()) {
-        let problem = if over_time { "shows all frames: leave out --frames" } else { "needs --clip or --take" };
+        let problem =
+            if over_time { "shows all frames: leave out --frames" } else { "needs --clip or --take" };
         return Err(Failure::wrong_call(format!("'{}': a movie {problem}", arguments.output.display())));
     }
     let views = if arguments.view.is_empty() {
@@ -101,7 +108,11 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     } else {
         arguments.view.iter().map(|v| parse_view(v)).collect::<Result<_, _>>()?
     };
-    let file = if arguments.shapes { arguments.rig.open_with_sliders(session) } else { arguments.rig.open(session) }?;
+    let file = if arguments.shapes {
+        arguments.rig.open_with_sliders(session)
+    } else {
+        arguments.rig.open(session)
+    }?;
     let rig = &file.rig;
     let (clip, labels) = (arguments.clip.as_deref(), arguments.label.as_deref());
     let strips = render_strips::open(rig, clip, &arguments.take, labels, &arguments.clip_args, session)?;
@@ -169,7 +180,8 @@ impl Show<'_> {
                 let row = (s / self.views.len(), s % self.views.len());
                 let time = format!("frame {frame}, {t:.2} s");
                 let label = if compares { format!("{}, {t:.2} s", self.strips[row.0].label) } else { time };
-                let label = if self.views.len() > 1 { format!("{label} {}", self.views[row.1].2) } else { label };
+                let label =
+                    if self.views.len() > 1 { format!("{label} {}", self.views[row.1].2) } else { label };
                 if compares { rows[s].push((drawn.0, label)) } else { cells.push((drawn.0, label)) }
             }
         }
@@ -200,14 +212,16 @@ impl Show<'_> {
                 tick(&self.session.progress(), "drawing", (BATCH * batch + i) as f32 / n_frames as f32)?;
                 self.movie_frame(&look, t, &options)
             };
-            let pictures: Vec<Canvas> = times.par_iter().enumerate().map(draw).collect::<Result<_, Failure>>()?;
+            let pictures: Vec<Canvas> =
+                times.par_iter().enumerate().map(draw).collect::<Result<_, Failure>>()?;
             pictures.iter().try_for_each(|p| movie.add(p))?;
         }
         movie.finish()?;
         file.finish()?;
         let output = self.arguments.output.display().to_string();
         let seconds = start.elapsed().as_secs_f64();
-        let mut text = format!("{output}: {n_frames} frames of {width} x {height} pixels, {fps:.3} a second\n");
+        let mut text =
+            format!("{output}: {n_frames} frames of {width} x {height} pixels, {fps:.3} a second\n");
         timeline.notes.iter().for_each(|n| text += &format!("  note: {n}\n"));
         let json = json!({
             "output": output, "width": width, "height": height, "frames": n_frames, "fps": fps,
@@ -243,7 +257,12 @@ impl Show<'_> {
     }
 
     /// Every performance in every view at a time, with its label.
-    fn at(&self, look: &FaceLook, t_secs: f64, options: &DrawOptions) -> Result<Vec<(Canvas, String)>, Failure> {
+    fn at(
+        &self,
+        look: &FaceLook,
+        t_secs: f64,
+        options: &DrawOptions,
+    ) -> Result<Vec<(Canvas, String)>, Failure> {
         let mut cells = Vec::new();
         let mut first: Option<Vec<[f32; 3]>> = None;
         for strip in &self.strips {
@@ -301,7 +320,8 @@ impl Show<'_> {
             sheet(&cells, self.arguments.columns.unwrap_or(usual).max(1), &self.rig.name)?
         };
         write_whole(&self.arguments.output, &canvas.encode_png())?;
-        let (output, width, height) = (self.arguments.output.display().to_string(), canvas.width, canvas.height);
+        let (output, width, height) =
+            (self.arguments.output.display().to_string(), canvas.width, canvas.height);
         let mut text = format!("{output}: {width} x {height} pixels\n");
         notes.iter().for_each(|n| text += &format!("  note: {n}\n"));
         let json = json!({
@@ -327,14 +347,16 @@ fn poses(arguments: &Arguments, rig: &Rig, evaluator: &Evaluator) -> Result<Vec<
     if arguments.weights.is_empty() {
         return Ok(vec![(rig.neutral.clone(), String::new())]);
     }
-    let label = |w: &str| if w.contains('=') && !Path::new(w).is_file() { w.to_string() } else { short_name(w) };
+    let label =
+        |w: &str| if w.contains('=') && !Path::new(w).is_file() { w.to_string() } else { short_name(w) };
     arguments.weights.iter().map(|w| Ok((evaluator.positions(&weights(rig, w)?), label(w)))).collect()
 }
 
 fn check_pictures(n: usize) -> Result<(), Failure> {
     if n > MAX_PICTURES {
-        let message =
-            format!("{n} pictures are too many for a sheet, which holds {MAX_PICTURES}; draw some by --weights");
+        let message = format!(
+            "{n} pictures are too many for a sheet, which holds {MAX_PICTURES}; draw some by --weights"
+        );
         return Err(Failure::could_not(message));
     }
     Ok(())
@@ -350,7 +372,9 @@ fn frame_list(list: Option<&str>, n_frames: usize, usual: usize) -> Result<Vec<u
     list.split(',')
         .map(|piece| match piece.trim().parse::<usize>() {
             Ok(f) if f < n_frames => Ok(f),
-            Ok(f) => Err(Failure::could_not(format!("frame {f} is out of range: there are {n_frames}, from 0"))),
+            Ok(f) => {
+                Err(Failure::could_not(format!("frame {f} is out of range: there are {n_frames}, from 0")))
+            }
             Err(_) => Err(Failure::wrong_call(format!("'{piece}' is not a frame number"))),
         })
         .collect()

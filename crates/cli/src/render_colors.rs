@@ -43,11 +43,17 @@ impl Colors {
             Self::Difference(most) => (most, first),
             Self::Skin | Self::Same(_) => return,
         };
-        *most = distances_mm(rig, positions, other).into_iter().filter(|d| d.is_finite()).fold(*most, f32::max);
+        *most =
+            distances_mm(rig, positions, other).into_iter().filter(|d| d.is_finite()).fold(*most, f32::max);
     }
 
     /// The values for `positions`, which are compared with `first`, or are the first themselves.
-    pub fn field(&self, rig: &Rig, positions: &[[f32; 3]], first: Option<&[[f32; 3]]>) -> Option<ScalarField> {
+    pub fn field(
+        &self,
+        rig: &Rig,
+        positions: &[[f32; 3]],
+        first: Option<&[[f32; 3]]>,
+    ) -> Option<ScalarField> {
         let scaled = |values: Vec<f32>, most: f32| ScalarField {
             values,
             range: [0.0, most],
@@ -84,8 +90,9 @@ fn field(rig: &Rig, what: &str) -> Result<ScalarField, Failure> {
         return Ok(ScalarField::spanning(values, name));
     }
     if !Path::new(what).exists() {
-        let message =
-            format!("'{what}' is not a color; give motion, shape:NAME, region:NAME or a JSON file of numbers");
+        let message = format!(
+            "'{what}' is not a color; give motion, shape:NAME, region:NAME or a JSON file of numbers"
+        );
         return Err(Failure::could_not(message));
     }
     let numbers: Vec<f32> = serde_json::from_slice(&read_file(Path::new(what))?)

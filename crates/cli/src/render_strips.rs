@@ -1,7 +1,8 @@
 //! What `render` shows over time: a clip on the rig, takes of it, and which pictures are made of them.
 //!
-//! A strip is one performance. Several strips are shown at the same times, and each blends between its own frames
-//! where it has none there; before its first and after its last frame it holds that one, which is noted.
+//! A strip is one performance. Several strips are shown at the same times, and each blends between its own
+//! frames where it has none there; before its first and after its last frame it holds that one, which is
+//! noted.
 
 use crate::files::in_file;
 use crate::pose::ClipArgs;
@@ -112,7 +113,8 @@ impl Strip {
         if part > 0.99 {
             return next;
         }
-        let blend = |(a, b): ([f32; 3], [f32; 3])| std::array::from_fn(|k| a[k] + part as f32 * (b[k] - a[k]));
+        let blend =
+            |(a, b): ([f32; 3], [f32; 3])| std::array::from_fn(|k| a[k] + part as f32 * (b[k] - a[k]));
         self.frame(evaluator, before).into_iter().zip(next).map(blend).collect()
     }
 
@@ -147,7 +149,9 @@ impl Timeline {
         let n_frames = ((last - first) * fps + 1e-3).floor() + 1.0;
         if n_frames > MAX_FRAMES as f64 {
             let length = format!("{n_frames:.0} frames ({:.0} s)", last - first);
-            return Err(Failure::could_not(format!("{length} are too many for a movie; are the times in seconds?")));
+            return Err(Failure::could_not(format!(
+                "{length} are too many for a movie; are the times in seconds?"
+            )));
         }
         let times_secs = (0..n_frames as usize).map(|i| first + i as f64 / fps).collect();
         Ok((Self { times_secs, notes: notes(strips) }, fps))
@@ -182,7 +186,11 @@ fn notes(strips: &[Strip]) -> Vec<String> {
             notes.push(format!("'{}' ends {:.2} s early and holds its last frame", strip.label, last - to));
         }
         if from - first > 0.5 * frame {
-            notes.push(format!("'{}' begins {:.2} s late and holds its first frame", strip.label, from - first));
+            notes.push(format!(
+                "'{}' begins {:.2} s late and holds its first frame",
+                strip.label,
+                from - first
+            ));
         }
     }
     notes

@@ -89,7 +89,9 @@ pub fn weights(rig: &Rig, given: &str) -> Result<Vec<f32>, Failure> {
             .unmatched_columns
             .iter()
             .map(|&c| match find_slider(rig, &columns[c]) {
-                Some(s) => format!("slider '{}' is given twice ('{}'); keep one", rig.sliders[s].name, columns[c]),
+                Some(s) => {
+                    format!("slider '{}' is given twice ('{}'); keep one", rig.sliders[s].name, columns[c])
+                }
                 None => no_slider(rig, &columns[c]),
             })
             .collect();
@@ -115,11 +117,15 @@ fn named_weights(given: &str) -> Result<Vec<(String, f32)>, Failure> {
         .split(',')
         .filter(|piece| !piece.trim().is_empty())
         .map(|piece| {
-            let (name, value) =
-                piece.split_once('=').ok_or_else(|| Failure::wrong_call(format!("'{piece}' is not NAME=VALUE")))?;
+            let (name, value) = piece
+                .split_once('=')
+                .ok_or_else(|| Failure::wrong_call(format!("'{piece}' is not NAME=VALUE")))?;
             match value.trim().parse::<f32>() {
                 Ok(v) if v.is_finite() => Ok((name.trim().to_string(), v)),
-                _ => Err(Failure::could_not(format!("slider '{}' is '{value}'; give a finite number", name.trim()))),
+                _ => Err(Failure::could_not(format!(
+                    "slider '{}' is '{value}'; give a finite number",
+                    name.trim()
+                ))),
             }
         })
         .collect()
@@ -132,7 +138,9 @@ fn weights_file(path: &Path) -> Result<Vec<(String, f32)>, Failure> {
         return Err(Failure::could_not(format!("{shown}: there is no such file; {advice}")));
     }
     if matches!(extension(path).as_str(), "csv" | "tsv" | "txt" | "glb" | "gltf" | "fbx") {
-        return Err(Failure::wrong_call(format!("{shown}: weights are JSON; a recording is given by --clip")));
+        return Err(Failure::wrong_call(format!(
+            "{shown}: weights are JSON; a recording is given by --clip"
+        )));
     }
     weights::read(&read_file(path)?).map_err(in_file(path))
 }
@@ -145,8 +153,9 @@ pub fn pins(rig: &Rig, given: &str) -> Result<PinSet, Failure> {
         let path = Path::new(given);
         read_pins(&read_file(path)?).map_err(in_file(path))?
     };
-    PinSet::resolve(rig, &specs)
-        .map_err(|problems| Failure::could_not(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")))
+    PinSet::resolve(rig, &specs).map_err(|problems| {
+        Failure::could_not(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    })
 }
 
 /// Numbers of the sliders named in a comma-separated list.

@@ -51,7 +51,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Listens for Ctrl-C: the first asks the work to stop, so that nothing half-made is left; the second ends at once.
+    /// Listens for Ctrl-C: the first asks the work to stop, so that nothing half-made is left; the second
+    /// ends at once.
     pub fn start() -> Self {
         let listening = ctrlc::set_handler(|| {
             if CANCELLED.swap(true, Ordering::SeqCst) {

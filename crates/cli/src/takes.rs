@@ -3,7 +3,9 @@
 use crate::files::{expect_ending, extension};
 use crate::session::{Failure, Session};
 use risorius_base::progress::tick;
-use risorius_io::formats::gltf::{GlbOptions, MAX_TAKE_FRAMES, TakeOptions, WeightTrack, write_glb, write_take_glb};
+use risorius_io::formats::gltf::{
+    GlbOptions, MAX_TAKE_FRAMES, TakeOptions, WeightTrack, write_glb, write_take_glb,
+};
 use risorius_io::formats::mdd::MddWriter;
 use risorius_io::formats::npz::NpzWriter;
 use risorius_io::formats::pc2::Pc2Writer;
@@ -36,9 +38,15 @@ impl Frames<'_> {
     }
 }
 
-/// Evaluates `frames` and writes them to `path` in the format of its ending. `bake` puts vertices of every frame into a
-/// GLB instead of the rig's shapes with a weight animation.
-pub fn write_frames(rig: &Rig, frames: &Frames, path: &Path, bake: bool, session: &Session) -> Result<(), Failure> {
+/// Evaluates `frames` and writes them to `path` in the format of its ending. `bake` puts vertices of every
+/// frame into a GLB instead of the rig's shapes with a weight animation.
+pub fn write_frames(
+    rig: &Rig,
+    frames: &Frames,
+    path: &Path,
+    bake: bool,
+    session: &Session,
+) -> Result<(), Failure> {
     let evaluator = Evaluator::prepare(rig);
     let extension = extension(path);
     match extension.as_str() {
@@ -49,15 +57,26 @@ pub fn write_frames(rig: &Rig, frames: &Frames, path: &Path, bake: bool, session
                 let (n_frames, most) = (frames.times_secs.len(), MAX_TAKE_FRAMES);
                 if n_frames > most {
                     let advice = "write .mdd, .pc2 or .npz, or leave out --bake";
-                    return Err(Failure::could_not(format!("{n_frames} frames, a GLB holds {most}; {advice}")));
+                    return Err(Failure::could_not(format!(
+                        "{n_frames} frames, a GLB holds {most}; {advice}"
+                    )));
                 }
                 let take = evaluate_take(&evaluator, frames, session)?;
-                write_take_glb(rig, &take, &TakeOptions { as_text, head: head.as_ref(), ..TakeOptions::default() })?
+                write_take_glb(
+                    rig,
+                    &take,
+                    &TakeOptions { as_text, head: head.as_ref(), ..TakeOptions::default() },
+                )?
             } else {
                 let track = weight_track(&evaluator, frames);
                 write_glb(
                     rig,
-                    &GlbOptions { as_text, animation: Some(&track), head: head.as_ref(), ..GlbOptions::default() },
+                    &GlbOptions {
+                        as_text,
+                        animation: Some(&track),
+                        head: head.as_ref(),
+                        ..GlbOptions::default()
+                    },
                 )?
             };
             Ok(write_whole(path, &bytes)?)
@@ -102,7 +121,13 @@ fn evaluate_take(evaluator: &Evaluator, frames: &Frames, session: &Session) -> R
     Ok(take)
 }
 
-fn stream(rig: &Rig, evaluator: &Evaluator, frames: &Frames, path: &Path, session: &Session) -> Result<(), Failure> {
+fn stream(
+    rig: &Rig,
+    evaluator: &Evaluator,
+    frames: &Frames,
+    path: &Path,
+    session: &Session,
+) -> Result<(), Failure> {
     let mut writer = take_writer(path, header_of(rig, path, frames.times_secs))?;
     let mut positions = vec![[0.0; 3]; evaluator.n_vertices()];
     for f in 0..frames.times_secs.len() {
@@ -113,7 +138,8 @@ fn stream(rig: &Rig, evaluator: &Evaluator, frames: &Frames, path: &Path, sessio
     Ok(writer.finish()?.finish()?)
 }
 
-/// Writes frames of a rig as they come, in the format of the ending: streamed to a point cache, or gathered for glTF, which can also move the head.
+/// Writes frames of a rig as they come, in the format of the ending: streamed to a point cache, or gathered
+/// for glTF, which can also move the head.
 pub fn write_vertices(
     rig: &Rig,
     times_secs: &[f64],
@@ -129,7 +155,8 @@ pub fn write_vertices(
                 take.positions.append(&mut vertices(frame)?);
             }
             let head = shifted_head(&Frames { times_secs, weights: &[], head });
-            let options = TakeOptions { as_text: ending == "gltf", head: head.as_ref(), ..TakeOptions::default() };
+            let options =
+                TakeOptions { as_text: ending == "gltf", head: head.as_ref(), ..TakeOptions::default() };
             Ok(write_whole(output, &write_take_glb(rig, &take, &options)?)?)
         }
         _ => {
@@ -154,7 +181,10 @@ pub fn expect_room(rig: &Rig, times_secs: &[f64], output: &Path) -> Result<(), F
     let n_bytes = n_frames.saturating_mul(12 * rig.n_vertices());
     if n_bytes > MAX_TAKE_BYTES || n_frames > MAX_TAKE_FRAMES {
         let advice = "write .mdd, .pc2 or .npz, or take a part of the clip, or fewer frames with --fps";
-        return Err(Failure::could_not(format!("{n_frames} frames are too many for {}; {advice}", output.display())));
+        return Err(Failure::could_not(format!(
+            "{n_frames} frames are too many for {}; {advice}",
+            output.display()
+        )));
     }
     Ok(())
 }

@@ -1,11 +1,13 @@
 //! Markers on a face that is not the actor's: where each sits, and how it moves there.
 //!
-//! Some markers are paired with vertices by name. The similarity that fits the pairs best carries all markers over; those without a pair sit at the nearest
-//! vertex. The motion of a marker relative to its reference, turned and scaled likewise, is the motion of its vertex. The shell through these vertices
-//! then moves the whole face, and with it whatever handles a detail was learned with.
+//! Some markers are paired with vertices by name. The similarity that fits the pairs best carries all markers
+//! over; those without a pair sit at the nearest vertex. The motion of a marker relative to its reference,
+//! turned and scaled likewise, is the motion of its vertex. The shell through these vertices then moves the
+//! whole face, and with it whatever handles a detail was learned with.
 //!
-//! Inside nose and mouth there are no markers, and a shell goes on bending along the skin as it did outside, right through it. Where flesh is thin, its far side,
-//! seen from the markers, follows its near side: some vertices there are handles too, which move as the shell through the markers does on the other side.
+//! Inside nose and mouth there are no markers, and a shell goes on bending along the skin as it did outside,
+//! right through it. Where flesh is thin, its far side, seen from the markers, follows its near side: some
+//! vertices there are handles too, which move as the shell through the markers does on the other side.
 
 use crate::frames::Fans;
 use crate::markers::Settled;
@@ -84,8 +86,9 @@ impl Attached {
     /// Where some vertices are in a frame of the markers.
     pub fn moved(&self, markers: &Settled, frame: usize, vertices: &[u32]) -> Vec<DVec3> {
         let reference = &markers.frames[markers.reference];
-        let turned =
-            |(p, from): (&DVec3, &DVec3)| self.similarity.rigid.rotation * (*p - *from) * self.similarity.scale;
+        let turned = |(p, from): (&DVec3, &DVec3)| {
+            self.similarity.rigid.rotation * (*p - *from) * self.similarity.scale
+        };
         let motion: Vec<DVec3> = markers.frames[frame].iter().zip(reference).map(turned).collect();
         let at = |&v: &u32| {
             let parts = self.shell.basis.iter().zip(&motion);
@@ -124,7 +127,8 @@ fn with_far_sides(
 
 /// Vertices on far sides of thin flesh, well spread, each with the vertex on the near side that it follows.
 fn followers(mesh: &Mesh, markers: &[u32], spacing: f64) -> Vec<[u32; 2]> {
-    let graph = EdgeGraph::prepare(mesh.n_vertices(), &mesh.triangles, |a, b| mesh.at(a).distance(mesh.at(b)));
+    let graph =
+        EdgeGraph::prepare(mesh.n_vertices(), &mesh.triangles, |a, b| mesh.at(a).distance(mesh.at(b)));
     let mut along = Nearest::nothing(mesh.n_vertices());
     along.add(&graph, markers.iter().zip(0..).map(|(&v, m)| (v, m)), f64::INFINITY);
     let x: Vec<Vec3A> = mesh.positions.iter().map(|&p| p.into()).collect();
@@ -134,7 +138,8 @@ fn followers(mesh: &Mesh, markers: &[u32], spacing: f64) -> Vec<[u32; 2]> {
         let inward = -Vec3::from(fans.normal(v as usize, &x)).as_dvec3();
         let hit = tree.ray(mesh.at(v) + inward * (1e-3 * spacing), inward, THIN * spacing)?;
         let corners = mesh.triangles[hit.triangle as usize];
-        let most = (0..3).fold(0, |best, k| if hit.barycentric[k] > hit.barycentric[best] { k } else { best });
+        let most =
+            (0..3).fold(0, |best, k| if hit.barycentric[k] > hit.barycentric[best] { k } else { best });
         let leader = corners[most];
         let farther = along.distance[v as usize] - along.distance[leader as usize];
         (hit.from_behind && farther.is_finite() && farther > THIN * spacing).then_some([v, leader])
@@ -143,7 +148,8 @@ fn followers(mesh: &Mesh, markers: &[u32], spacing: f64) -> Vec<[u32; 2]> {
     // The next is always the farthest from those there are.
     let Some(&first) = all.first() else { return all };
     let mut chosen = vec![first];
-    let mut far: Vec<f32> = all.iter().map(|[v, _]| x[*v as usize].distance_squared(x[first[0] as usize])).collect();
+    let mut far: Vec<f32> =
+        all.iter().map(|[v, _]| x[*v as usize].distance_squared(x[first[0] as usize])).collect();
     while chosen.len() < FOLLOWERS {
         let next = (0..all.len()).fold(0, |best, k| if far[k] > far[best] { k } else { best });
         if f64::from(far[next]) < (0.1 * spacing).powi(2) {

@@ -1,9 +1,10 @@
 //! Matrices whose rows are vertices, packed to be read once and fast.
 //!
-//! Vertices are taken 32 at a time, neighbors in space; such a block needs few columns (handles near it, strain gauges that act on it), and keeps only
-//! those. A column of a block is 32 numbers of 16 bits, times a scale of its own: an error of 1/65534 of its largest number. Products
-//! with vectors widen to single precision and add column by column, in a fixed order, so that any machine gives the same
-//! bits. There are no fused multiply-adds.
+//! Vertices are taken 32 at a time, neighbors in space; such a block needs few columns (handles near it,
+//! strain gauges that act on it), and keeps only those. A column of a block is 32 numbers of 16 bits, times a
+//! scale of its own: an error of 1/65534 of its largest number. Products with vectors widen to single
+//! precision and add column by column, in a fixed order, so that any machine gives the same bits. There are
+//! no fused multiply-adds.
 
 use rayon::prelude::*;
 

@@ -1,9 +1,10 @@
 //! Changes to what was learned, without learning anew what did not change [Bickel08, sec. 6].
 //!
-//! A pose of the model gets other displacements, or another shape and with it other strains. Where neither the displacement of a vertex nor a gauge
-//! that acts on it changes, its weights stay as they are, to the bit. Elsewhere the model is asked what it shows in each of its poses, the edited pose is
-//! replaced, and weights are found anew: a small system for each such vertex. That holds for models that fit more examples than
-//! they have poses too: between poses they show what they showed, as far as it comes from the poses.
+//! A pose of the model gets other displacements, or another shape and with it other strains. Where neither
+//! the displacement of a vertex nor a gauge that acts on it changes, its weights stay as they are, to the
+//! bit. Elsewhere the model is asked what it shows in each of its poses, the edited pose is replaced, and
+//! weights are found anew: a small system for each such vertex. That holds for models that fit more examples
+//! than they have poses too: between poses they show what they showed, as far as it comes from the poses.
 
 use crate::learn::combined;
 use crate::pose_space::{Solver, whole_distance};
@@ -11,7 +12,8 @@ use crate::{Detail, DetailError};
 use glam::{Vec3, Vec3A};
 use rayon::prelude::*;
 
-/// Strains that differ by less are the same, and displacements that differ by less than so many distances between handles.
+/// Strains that differ by less are the same, and displacements that differ by less than so many distances
+/// between handles.
 const SAME: f32 = 1e-5;
 
 /// How displacements that are painted join those that are there.
@@ -29,7 +31,8 @@ impl Detail {
         self.poses.iter().position(|p| p == name)
     }
 
-    /// Replaces what a pose shows. `plain`: the same pose without detail, for details that go on animations. Tells how many vertices changed.
+    /// Replaces what a pose shows. `plain`: the same pose without detail, for details that go on animations.
+    /// Tells how many vertices changed.
     pub fn replace_pose(
         &mut self,
         pose: usize,
@@ -69,8 +72,8 @@ impl Detail {
         Ok(self.set(pose, strains, displacements))
     }
 
-    /// Paints heights along the normals of a pose, in the mesh's unit; vertices with `None` are not painted. Pose 0, the rest, is painted as relief, which
-    /// every pose has. Tells how many vertices changed.
+    /// Paints heights along the normals of a pose, in the mesh's unit; vertices with `None` are not painted.
+    /// Pose 0, the rest, is painted as relief, which every pose has. Tells how many vertices changed.
     pub fn paint(&mut self, pose: usize, heights: &[Option<f32>], join: Join) -> Result<usize, DetailError> {
         if heights.len() != self.mesh.n_vertices() {
             let (found, wanted) = (heights.len(), self.mesh.n_vertices());
@@ -153,10 +156,14 @@ impl Detail {
         };
         let is_touched = |v: usize| {
             let gauges = || self.influence.of(v).any(|(gauge, _)| moved[gauge]);
-            displacements[v] != self.displacements[pose][v] || (any_moved && (!self.model.is_local() || gauges()))
+            displacements[v] != self.displacements[pose][v]
+                || (any_moved && (!self.model.is_local() || gauges()))
         };
-        let touched: Vec<u32> =
-            (0..self.mesh.n_vertices()).into_par_iter().filter(|&v| is_touched(v)).map(|v| v as u32).collect();
+        let touched: Vec<u32> = (0..self.mesh.n_vertices())
+            .into_par_iter()
+            .filter(|&v| is_touched(v))
+            .map(|v| v as u32)
+            .collect();
         let one = |&v: &u32| {
             let v = v as usize;
             let weights = &self.weights[v * n_poses..(v + 1) * n_poses];

@@ -81,7 +81,8 @@ impl Eight for [f32; WIDTH] {
     }
 }
 
-/// A register of eight numbers. Methods may only run in functions for processors with AVX, into which they are inlined.
+/// A register of eight numbers. Methods may only run in functions for processors with AVX, into which they
+/// are inlined.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 pub struct Register(std::arch::x86_64::__m256);
@@ -189,7 +190,13 @@ mod tests {
     fn all<V: Eight>(points: [Vec3A; WIDTH]) -> Vec<u32> {
         let [x, y, z] = V::apart(points);
         let back = V::together([x, y, z]).map(|p| p.to_array());
-        let sums = [x.plus(y), x.minus(z), y.times(z), x.times(x).plus(V::all(0.1)).inverse_root(), V::of(&z.list())];
+        let sums = [
+            x.plus(y),
+            x.minus(z),
+            y.times(z),
+            x.times(x).plus(V::all(0.1)).inverse_root(),
+            V::of(&z.list()),
+        ];
         let bits = sums.into_iter().flat_map(V::list).chain(back.into_iter().flatten()).map(f32::to_bits);
         bits.chain([u32::from(x.are_between(-1.0, 7.5)), u32::from(x.are_between(0.5, 7.5))]).collect()
     }
@@ -201,7 +208,8 @@ mod tests {
 
     #[test]
     fn registers_and_arrays_give_the_same_bits() {
-        let points = std::array::from_fn(|i| Vec3A::new(i as f32 * 0.9, 1.0 / (i as f32 + 0.3), -0.7 * i as f32));
+        let points =
+            std::array::from_fn(|i| Vec3A::new(i as f32 * 0.9, 1.0 / (i as f32 + 0.3), -0.7 * i as f32));
         let plain = all::<[f32; WIDTH]>(points);
         assert_eq!(&plain[plain.len() - 2..], [1, 0]);
         if std::arch::is_x86_feature_detected!("avx2") {

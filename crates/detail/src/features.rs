@@ -1,8 +1,9 @@
 //! Strain gauges on the skin: edges between handles [Bickel08, sec. 5.1].
 //!
-//! `f_i = (|p_1 - p_2| - l_i) / l_i` is the relative stretch of edge i; no rigid motion changes it. The graph is given, or made:
-//! every vertex belongs to the handle that is nearest along the surface, and handles whose regions touch are joined. That is
-//! Delaunay's graph on the surface, 3 edges a handle less what the border takes: the paper's 2.7.
+//! `f_i = (|p_1 - p_2| - l_i) / l_i` is the relative stretch of edge i; no rigid motion changes it. The graph
+//! is given, or made: every vertex belongs to the handle that is nearest along the surface, and handles whose
+//! regions touch are joined. That is Delaunay's graph on the surface, 3 edges a handle less what the border
+//! takes: the paper's 2.7.
 
 use crate::DetailError;
 use crate::Mesh;
@@ -31,27 +32,35 @@ impl FeatureGraph {
         let graph = Self::of(mesh, handles, edges.iter().copied().collect());
         if graph.edges.len() > MAX_GAUGES {
             let (what, value) = ("the number of strain gauges", graph.edges.len() as f64);
-            return Err(DetailError::Option { what, value, wanted: "65535 at most; three for each handle are usual" });
+            return Err(DetailError::Option {
+                what,
+                value,
+                wanted: "65535 at most; three for each handle are usual",
+            });
         }
         Ok(graph)
     }
 
     /// Joins handles whose regions touch.
     pub fn make(mesh: &Mesh, handles: &[u32]) -> Self {
-        let graph = EdgeGraph::prepare(mesh.n_vertices(), &mesh.triangles, |a, b| mesh.at(a).distance(mesh.at(b)));
+        let graph =
+            EdgeGraph::prepare(mesh.n_vertices(), &mesh.triangles, |a, b| mesh.at(a).distance(mesh.at(b)));
         let mut nearest = Nearest::nothing(mesh.n_vertices());
         nearest.add(&graph, handles.iter().zip(0..).map(|(&v, h)| (v, h)), f64::INFINITY);
         let mut edges = BTreeSet::new();
         for t in &mesh.triangles {
             let [a, b, c] = t.map(|v| nearest.place[v as usize]);
-            edges.extend([[a, b], [b, c], [c, a]].into_iter().filter(|[p, q]| p != q && (*p).max(*q) != u32::MAX));
+            edges.extend(
+                [[a, b], [b, c], [c, a]].into_iter().filter(|[p, q]| p != q && (*p).max(*q) != u32::MAX),
+            );
         }
         Self::of(mesh, handles, edges)
     }
 
     fn of(mesh: &Mesh, handles: &[u32], edges: BTreeSet<[u32; 2]>) -> Self {
         let sorted: BTreeSet<[u32; 2]> = edges.into_iter().map(|[a, b]| [a.min(b), a.max(b)]).collect();
-        let length = |[a, b]: &[u32; 2]| mesh.at(handles[*a as usize]).distance(mesh.at(handles[*b as usize]));
+        let length =
+            |[a, b]: &[u32; 2]| mesh.at(handles[*a as usize]).distance(mesh.at(handles[*b as usize]));
         let longest = sorted.iter().map(length).fold(0.0, f64::max);
         let edges: Vec<[u32; 2]> = sorted.into_iter().filter(|e| length(e) > 1e-9 * longest).collect();
         Self { lengths: edges.iter().map(length).collect(), edges }

@@ -1,18 +1,21 @@
 //! Normals and local frames of a moving mesh.
 //!
-//! Each vertex keeps the fan of its neighbors in order, so that the sum of the cross products of neighboring edges, twice the area-weighted
-//! normal, reads every neighbor once. Where surfaces are not manifold a vertex has several fans.
+//! Each vertex keeps the fan of its neighbors in order, so that the sum of the cross products of neighboring
+//! edges, twice the area-weighted normal, reads every neighbor once. Where surfaces are not manifold a vertex
+//! has several fans.
 //!
-//! Frames, in which displacements are told, need not be those of that normal: they only have to turn with the surface, and to be the same when
-//! displacements are learned and played. Two edges of each vertex are enough ([`Frames`]), those that span the plane best at rest. The first is the tangent,
-//! their cross product the normal; nothing flips while they span a plane. This reads two neighbors instead of six.
+//! Frames, in which displacements are told, need not be those of that normal: they only have to turn with the
+//! surface, and to be the same when displacements are learned and played. Two edges of each vertex are enough
+//! ([`Frames`]), those that span the plane best at rest. The first is the tangent, their cross product the
+//! normal; nothing flips while they span a plane. This reads two neighbors instead of six.
 
 use glam::Vec3A;
 
 /// Fans of neighbors.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Fans {
-    /// The first fan of vertex v: `neighbors[first[v]..first[v + 1]]`. Neighboring entries are triangles with v.
+    /// The first fan of vertex v: `neighbors[first[v]..first[v + 1]]`. Neighboring entries are triangles with
+    /// v.
     first: Vec<u32>,
     neighbors: Vec<u32>,
     /// Further fans, by vertex.
@@ -58,7 +61,9 @@ impl Fans {
 
     /// Bytes that reading all fans reads.
     pub fn n_bytes(&self) -> usize {
-        4 * (self.first.len() + self.neighbors.len() + self.more.iter().map(|(_, fan)| fan.len() + 1).sum::<usize>())
+        4 * (self.first.len()
+            + self.neighbors.len()
+            + self.more.iter().map(|(_, fan)| fan.len() + 1).sum::<usize>())
     }
 
     /// The first fan of a vertex: neighboring entries are triangles with it.
@@ -71,7 +76,8 @@ impl Fans {
         self.more.binary_search_by_key(&(v as u32), |(u, _)| *u).is_ok()
     }
 
-    /// Twice the area-weighted normal; its length is twice the area around the vertex, and zero where there is none.
+    /// Twice the area-weighted normal; its length is twice the area around the vertex, and zero where there
+    /// is none.
     #[inline(always)]
     pub fn area_normal(&self, v: usize, x: &[Vec3A]) -> Vec3A {
         let sum = around(self.fan(v), x[v], x);
@@ -182,7 +188,8 @@ fn chained(pairs: Vec<[u32; 2]>) -> Vec<Vec<u32>> {
     let ends: std::collections::BTreeSet<u32> = pairs.iter().map(|p| p[1]).collect();
     let mut is_used = vec![false; pairs.len()];
     let mut fans = Vec::new();
-    let (open, closed): (Vec<usize>, Vec<usize>) = (0..pairs.len()).partition(|&k| !ends.contains(&pairs[k][0]));
+    let (open, closed): (Vec<usize>, Vec<usize>) =
+        (0..pairs.len()).partition(|&k| !ends.contains(&pairs[k][0]));
     for begin in open.into_iter().chain(closed) {
         if std::mem::replace(&mut is_used[begin], true) {
             continue;
@@ -210,10 +217,16 @@ mod tests {
     #[test]
     fn frames_turn_with_the_mesh() {
         // A pyramid over a square, its base open, and a fin that makes the tip not manifold.
-        let x: Vec<Vec3A> =
-            [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.1, 0.2, 2.0]]
-                .map(Vec3A::from_array)
-                .to_vec();
+        let x: Vec<Vec3A> = [
+            [0.0, 0.0, 1.0],
+            [1.0, 0.0, 0.0],
+            [0.0, 1.0, 0.0],
+            [-1.0, 0.0, 0.0],
+            [0.0, -1.0, 0.0],
+            [0.1, 0.2, 2.0],
+        ]
+        .map(Vec3A::from_array)
+        .to_vec();
         let triangles = [[0, 1, 2], [0, 2, 3], [0, 3, 4], [0, 4, 1], [0, 5, 1], [2, 2, 3]];
         let fans = Fans::prepare(6, &triangles[..4]);
         assert!(fans.normal(0, &x).distance(Vec3A::Z) < 1e-6);

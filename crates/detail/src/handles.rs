@@ -1,8 +1,8 @@
 //! Handles for a mesh that has none: well spread, and denser where it moves.
 //!
-//! The next handle is always the vertex that is farthest from all so far, along the surface; lengths count up to three times where
-//! vertices move most, so that twice as many points across find a place there. Pieces of the mesh with less than a tenth of its
-//! vertices (eyes, teeth, lashes) get none.
+//! The next handle is always the vertex that is farthest from all so far, along the surface; lengths count up
+//! to three times where vertices move most, so that twice as many points across find a place there. Pieces of
+//! the mesh with less than a tenth of its vertices (eyes, teeth, lashes) get none.
 
 use crate::{DetailError, Mesh};
 use risorius_mesh::{EdgeGraph, Nearest};
@@ -10,7 +10,8 @@ use risorius_mesh::{EdgeGraph, Nearest};
 /// How much longer lengths count where vertices move most, less one.
 const DENSER: f64 = 2.0;
 
-/// Chooses `count` vertices. `motion`: how far each vertex moves, in any unit; empty if nothing is known of it.
+/// Chooses `count` vertices. `motion`: how far each vertex moves, in any unit; empty if nothing is known of
+/// it.
 pub fn choose(mesh: &Mesh, motion: &[f32], count: usize) -> Result<Vec<u32>, DetailError> {
     mesh.check()?;
     if count == 0 {
@@ -22,8 +23,10 @@ pub fn choose(mesh: &Mesh, motion: &[f32], count: usize) -> Result<Vec<u32>, Det
         _ => 0.0,
     };
     let connected = risorius_mesh::surface::components::of_triangles(mesh.n_vertices(), &mesh.triangles);
-    let large = |v: u32| 10 * connected.sizes[connected.of_vertex[v as usize] as usize] as usize >= mesh.n_vertices();
-    let length = |a: u32, b: u32| mesh.at(a).distance(mesh.at(b)) * (1.0 + DENSER * 0.5 * (moved(a) + moved(b)));
+    let large =
+        |v: u32| 10 * connected.sizes[connected.of_vertex[v as usize] as usize] as usize >= mesh.n_vertices();
+    let length =
+        |a: u32, b: u32| mesh.at(a).distance(mesh.at(b)) * (1.0 + DENSER * 0.5 * (moved(a) + moved(b)));
     let graph = EdgeGraph::prepare(mesh.n_vertices(), &mesh.triangles, length);
     let mut candidates: Vec<u32> =
         (0..mesh.n_vertices() as u32).filter(|&v| large(v) && !graph.around(v).is_empty()).collect();

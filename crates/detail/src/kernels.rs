@@ -1,14 +1,17 @@
 //! Inner loops of the player, for eight or sixteen vertices at a time.
 //!
-//! Coordinates of points lie side by side for fetching and apart for computing ([`Eight`]). Loops over lanes have fixed lengths, and become vector instructions; they are plain loops because closures need not be inlined into functions with wide
-//! registers. There are no fused multiply-adds: every processor gives the same bits.
+//! Coordinates of points lie side by side for fetching and apart for computing ([`Eight`]). Loops over lanes
+//! have fixed lengths, and become vector instructions; they are plain loops because closures need not be
+//! inlined into functions with wide registers. There are no fused multiply-adds: every processor gives the
+//! same bits.
 
 use crate::blocks::{Blocks, LANES, Lane};
 use crate::eight::{Eight, WIDTH};
 use crate::frames::{Fans, Frames};
 use glam::{Mat3A, Vec3, Vec3A};
 
-/// Makes of a function one that uses wide registers where the processor has them: several times as fast, and the same numbers.
+/// Makes of a function one that uses wide registers where the processor has them: several times as fast, and
+/// the same numbers.
 macro_rules! widest {
     ($(#[$doc:meta])* pub fn $name:ident$(<const $n:ident: usize>)?($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? $body:block) => {
         $(#[$doc])*
@@ -135,7 +138,8 @@ widest! {
 const HALF: usize = LANES / 2;
 
 widest! {
-    /// Distances of P poses for a block: `squares` has for each gauge `stride` squared differences of strain, of which those from `first` on count.
+    /// Distances of P poses for a block: `squares` has for each gauge `stride` squared differences of strain,
+    /// of which those from `first` on count.
     pub fn local_distances<const P: usize>(
         gauges: &Blocks,
         block: usize,
@@ -193,7 +197,8 @@ impl FrameBlocks {
     /// Of frames of so many vertices.
     pub fn pack(frames: Frames, n_vertices: usize) -> Self {
         let group = |g: usize| {
-            let ends: [[u32; 2]; WIDTH] = std::array::from_fn(|i| frames.ends((g * WIDTH + i).min(n_vertices - 1)));
+            let ends: [[u32; 2]; WIDTH] =
+                std::array::from_fn(|i| frames.ends((g * WIDTH + i).min(n_vertices - 1)));
             [0, 1].map(|k| ends.map(|e| e[k]))
         };
         Self { ends: (0..n_vertices.div_ceil(WIDTH)).map(group).collect(), n_vertices, frames }

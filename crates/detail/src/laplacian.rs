@@ -1,10 +1,10 @@
 //! The cotangent Laplacian and the lumped masses of a triangle mesh.
 //!
-//! For a triangle with sides a, b, c and area T, the weight of side a is half the cotangent of the angle across it:
-//! `(b^2 + c^2 - a^2) / (8 T)`. Needles and caps have sides that rounding lets miss the triangle inequality. All sides
-//! are therefore made longer by the same tiny length, as little as makes every triangle a true one [Sharp20, sec. 4.5]; a good mesh
-//! stays as it is. The matrix of every triangle is then finite and positive semidefinite, and so is
-//! their sum.
+//! For a triangle with sides a, b, c and area T, the weight of side a is half the cotangent of the angle
+//! across it: `(b^2 + c^2 - a^2) / (8 T)`. Needles and caps have sides that rounding lets miss the triangle
+//! inequality. All sides are therefore made longer by the same tiny length, as little as makes every triangle
+//! a true one [Sharp20, sec. 4.5]; a good mesh stays as it is. The matrix of every triangle is then finite
+//! and positive semidefinite, and so is their sum.
 
 use crate::Mesh;
 use rayon::prelude::*;
@@ -55,7 +55,13 @@ impl Triangles {
     }
 
     /// The factor of `scale L + mass M` without the vertices that are held.
-    pub fn factor(&self, mesh: &Mesh, held: &[bool], scale: f64, mass: f64) -> Result<SparseCholesky<1>, SparseError> {
+    pub fn factor(
+        &self,
+        mesh: &Mesh,
+        held: &[bool],
+        scale: f64,
+        mass: f64,
+    ) -> Result<SparseCholesky<1>, SparseError> {
         let of_triangle = |(weights, third): (&[f64; 3], &f64)| {
             let mut blocks: ElementBlocks<1> = [[[0.0]]; 10];
             for corner in 0..3 {
@@ -93,7 +99,8 @@ mod tests {
 
     #[test]
     fn weights_are_cotangents_and_needles_stay_finite() {
-        let positions = vec![[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0], [1.0, 0.0, 0.0]];
+        let positions =
+            vec![[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0], [1.0, 0.0, 0.0]];
         let good = Mesh { positions: positions.clone(), triangles: vec![[0, 1, 2]] };
         let triangles = Triangles::prepare(&good);
         assert!((triangles.weights[0][0] - 0.0).abs() < 1e-4 && (triangles.weights[0][1] - 0.5).abs() < 1e-4);

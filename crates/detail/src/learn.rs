@@ -1,13 +1,14 @@
 //! Learning: a mesh, handles and examples to a [`Detail`] [Bickel08, sec. 5].
 //!
-//! The fine displacement of an example is what it shows beyond the shell driven to the same handles, told in the local frames of that
-//! shell. The rest pose counts as an example without displacement. Either all examples are the basis and are met exactly, or
-//! a basis is chosen greedily: from the rest pose on, always the pose that leaves the least error, until there are enough or all are
-//! met well enough; weights then fit all examples in the least squares sense. Poses are chosen on a part of the vertices,
-//! weights are then found for all.
+//! The fine displacement of an example is what it shows beyond the shell driven to the same handles, told in
+//! the local frames of that shell. The rest pose counts as an example without displacement. Either all
+//! examples are the basis and are met exactly, or a basis is chosen greedily: from the rest pose on, always
+//! the pose that leaves the least error, until there are enough or all are met well enough; weights then fit
+//! all examples in the least squares sense. Poses are chosen on a part of the vertices, weights are then
+//! found for all.
 //!
-//! Head motion is no strain: each pose is first laid over the rest by its handles, rigidly. So is what is played, by the same
-//! function, and the result is carried back.
+//! Head motion is no strain: each pose is first laid over the rest by its handles, rigidly. So is what is
+//! played, by the same function, and the result is carried back.
 
 use crate::frames::{Fans, Frames};
 use crate::pose_space::{Influence, Model, Solver, convex, whole_distance};
@@ -41,8 +42,8 @@ pub struct Examples {
     pub names: Vec<String>,
     /// Positions of all vertices, for each.
     pub positions: Vec<Vec<[f32; 3]>>,
-    /// The same poses without detail, as the animation shows them that detail will be put on; empty when handles say all that is
-    /// known.
+    /// The same poses without detail, as the animation shows them that detail will be put on; empty when
+    /// handles say all that is known.
     pub plain: Vec<Vec<[f32; 3]>>,
 }
 
@@ -100,14 +101,16 @@ pub struct Detail {
     pub base: Base,
     /// Names of the poses of the basis; the rest pose is first.
     pub poses: Vec<String>,
-    /// What is felt of each pose: strains of the gauges; for blend shapes how far handles moved, three numbers each.
+    /// What is felt of each pose: strains of the gauges; for blend shapes how far handles moved, three
+    /// numbers each.
     pub strains: Vec<Vec<f32>>,
-    /// Least and largest strain of each gauge that is listened to: what examples showed, and half as much beyond. Distances grow without end, and
-    /// with them what is added to a face that is over-driven.
+    /// Least and largest strain of each gauge that is listened to: what examples showed, and half as much
+    /// beyond. Distances grow without end, and with them what is added to a face that is over-driven.
     pub limits: Vec<[f32; 2]>,
     /// Which gauges act on which vertex; empty for models that are not local.
     pub influence: Influence,
-    /// For each vertex, one for each pose: weights of distances in local frames, or displacements from the rest for blend shapes.
+    /// For each vertex, one for each pose: weights of distances in local frames, or displacements from the
+    /// rest for blend shapes.
     pub weights: Array<[f32; 3]>,
     /// What is there in every pose, in local frames: pores, scars. Empty when there is none.
     pub relief: Array<[f32; 3]>,
@@ -135,7 +138,11 @@ impl Laid {
             fit_rigid(rest, handles, &vec![1.0; rest.len()])
         };
         let back = carried.inverse();
-        Self { carried, handles: handles.iter().map(|&p| back.apply(p)).collect(), strains: features.strains(handles) }
+        Self {
+            carried,
+            handles: handles.iter().map(|&p| back.apply(p)).collect(),
+            strains: features.strains(handles),
+        }
     }
 }
 
@@ -145,7 +152,10 @@ fn on_a_line(points: &[DVec3]) -> bool {
         points.iter().map(|p| *p - from).fold(DVec3::ZERO, |m, d| if d.length() > m.length() { d } else { m })
     };
     let along = far(first);
-    let aside = points.iter().map(|p| (*p - first).reject_from(along.normalize_or_zero()).length()).fold(0.0, f64::max);
+    let aside = points
+        .iter()
+        .map(|p| (*p - first).reject_from(along.normalize_or_zero()).length())
+        .fold(0.0, f64::max);
     aside <= 1e-3 * along.length()
 }
 
@@ -215,12 +225,18 @@ fn check_examples(mesh: &Mesh, examples: &Examples) -> Result<(), DetailError> {
         let advice = ", one for each example";
         return Err(DetailError::Count { what: "poses without detail".into(), found, wanted, advice });
     }
-    let both = examples.names.iter().zip(&examples.positions).chain(examples.names.iter().zip(&examples.plain));
+    let both =
+        examples.names.iter().zip(&examples.positions).chain(examples.names.iter().zip(&examples.plain));
     for (name, positions) in both {
         if positions.len() != mesh.n_vertices() {
             let (found, wanted) = (positions.len(), mesh.n_vertices());
             let advice = ", as in the rest mesh; examples must have its vertices, in its order";
-            return Err(DetailError::Count { what: format!("vertices of example '{name}'"), found, wanted, advice });
+            return Err(DetailError::Count {
+                what: format!("vertices of example '{name}'"),
+                found,
+                wanted,
+                advice,
+            });
         }
         if let Some(vertex) = positions.iter().position(|p| !p.iter().all(|x| x.is_finite())) {
             return Err(DetailError::NotFinite { what: format!("example '{name}'"), vertex });
@@ -278,8 +294,10 @@ impl Training {
             let few = &few;
             tick(progress, "choosing poses", basis.len() as f32 / most as f32)?;
             let weights = self.weights(detail, &basis, Some(&sampled));
-            let errors: Vec<[f64; 2]> =
-                (0..count).into_par_iter().map(|t| self.error(detail, &basis, &sampled, &weights, t)).collect();
+            let errors: Vec<[f64; 2]> = (0..count)
+                .into_par_iter()
+                .map(|t| self.error(detail, &basis, &sampled, &weights, t))
+                .collect();
             if tolerance > 0.0 && errors.iter().all(|[_, worst]| *worst <= tolerance) {
                 // Between the vertices that were looked at, too?
                 let beyond = self.beyond(detail, &basis, tolerance, progress)?;
@@ -289,9 +307,11 @@ impl Training {
                 sampled.extend(beyond);
                 continue;
             }
-            let mut unused: Vec<usize> = (0..count).filter(|t| !basis.contains(t) && errors[*t][0] > 0.0).collect();
+            let mut unused: Vec<usize> =
+                (0..count).filter(|t| !basis.contains(t) && errors[*t][0] > 0.0).collect();
             unused.sort_by(|&a, &b| errors[b][0].total_cmp(&errors[a][0]));
-            // Those that are met worst, and some of the others: the worst are often one expression, of which one pose is enough.
+            // Those that are met worst, and some of the others: the worst are often one expression, of which
+            // one pose is enough.
             let step = unused.len().div_ceil(CANDIDATES).max(1);
             let candidates: Vec<usize> = unused.iter().step_by(step).copied().collect();
             let left = |&next: &usize| {
@@ -308,7 +328,12 @@ impl Training {
     }
 
     /// Weights of all vertices, some at a time, so that people see how far it is.
-    fn all_weights(&self, detail: &Detail, basis: &[usize], progress: &Progress) -> Result<Vec<[f32; 3]>, DetailError> {
+    fn all_weights(
+        &self,
+        detail: &Detail,
+        basis: &[usize],
+        progress: &Progress,
+    ) -> Result<Vec<[f32; 3]>, DetailError> {
         let n = detail.mesh.n_vertices();
         let all: Vec<u32> = (0..n as u32).collect();
         let mut weights = Vec::with_capacity(n * basis.len());
@@ -378,7 +403,9 @@ impl Training {
         let examples: Vec<usize> =
             if basis.len() == self.names.len() { basis.to_vec() } else { (0..self.names.len()).collect() };
         let solver = |distance: &dyn Fn(&[f32], &[f32]) -> f32| {
-            let pair = |&t: &usize| basis.iter().map(move |&p| f64::from(distance(&self.strains[t], &self.strains[p])));
+            let pair = |&t: &usize| {
+                basis.iter().map(move |&p| f64::from(distance(&self.strains[t], &self.strains[p])))
+            };
             Solver::prepare(&examples.iter().flat_map(pair).collect::<Vec<f64>>(), basis.len())
         };
         let whole = (!detail.model.is_local()).then(|| solver(&whole_distance));
@@ -392,7 +419,8 @@ impl Training {
                     &local
                 }
             };
-            let displacements: Vec<Vec3> = examples.iter().map(|&t| Vec3::from(self.displacements[t][v])).collect();
+            let displacements: Vec<Vec3> =
+                examples.iter().map(|&t| Vec3::from(self.displacements[t][v])).collect();
             solver.weights(&displacements).into_iter().map(|w| w.to_array()).collect::<Vec<[f32; 3]>>()
         };
         (0..n).into_par_iter().with_min_len(64).flat_map_iter(one).collect()
@@ -421,7 +449,8 @@ impl Detail {
         x
     }
 
-    /// The strains of a pose, and what it shows beyond its plain self or, without one, beyond the large scale.
+    /// The strains of a pose, and what it shows beyond its plain self or, without one, beyond the large
+    /// scale.
     pub(crate) fn extract(
         &self,
         frames: &Frames,
@@ -432,7 +461,8 @@ impl Detail {
         let back = laid.carried.inverse();
         let laid_back = |p: &[f32; 3]| back.apply(Vec3::from(*p).as_dvec3());
         if !self.model.is_pose_space() {
-            let one = |(v, p): (usize, &[f32; 3])| (laid_back(p) - self.mesh.at(v as u32)).as_vec3().to_array();
+            let one =
+                |(v, p): (usize, &[f32; 3])| (laid_back(p) - self.mesh.at(v as u32)).as_vec3().to_array();
             return (self.felt(&laid), positions.par_iter().enumerate().map(|(v, p)| one((v, p))).collect());
         }
         let large = match plain {
@@ -484,7 +514,8 @@ impl Detail {
         }
     }
 
-    /// The face for handles anywhere, as it is defined: what the player is tested against. Positions of all vertices.
+    /// The face for handles anywhere, as it is defined: what the player is tested against. Positions of all
+    /// vertices.
     pub fn by_definition(&self, handles: &[DVec3]) -> Vec<DVec3> {
         let laid = Laid::new(&self.rest_handles(), handles, &self.features);
         let large = self.large_scale(&laid.handles);

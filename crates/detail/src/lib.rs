@@ -1,12 +1,12 @@
 //! Wrinkles and fine detail on a face that few points drive [Bickel08].
 //!
-//! Handles (mocap markers, or points of an animation) drive a linear shell, which is the large scale ([`shell`]). Edges between
-//! neighboring handles are strain gauges ([`features`]); what examples show beyond the large scale is stored in local frames
-//! ([`frames`]) and learned as a function of the strains around each vertex ([`pose_space`]). [`learn()`] makes a [`Detail`] of examples;
-//! [`player`] plays it.
+//! Handles (mocap markers, or points of an animation) drive a linear shell, which is the large scale
+//! ([`shell`]). Edges between neighboring handles are strain gauges ([`features`]); what examples show beyond
+//! the large scale is stored in local frames ([`frames`]) and learned as a function of the strains around
+//! each vertex ([`pose_space`]). [`learn()`] makes a [`Detail`] of examples; [`player`] plays it.
 //!
-//! Everything is in the unit and axes of the rest mesh: strains have no unit, and lengths are told as multiples of the
-//! distance between handles.
+//! Everything is in the unit and axes of the rest mesh: strains have no unit, and lengths are told as
+//! multiples of the distance between handles.
 
 pub mod attach;
 pub mod blocks;

@@ -1,8 +1,11 @@
-//! Detail as pictures in texture space: displacement and normal maps, and painted pictures read back at vertices.
+//! Detail as pictures in texture space: displacement and normal maps, and painted pictures read back at
+//! vertices.
 //!
-//! Triangles are drawn into the square of texture coordinates, once ([`Atlas`]); a frame then only mixes three values for each texel. Tangents
-//! point along u, bitangents along decreasing v (up in the picture), both at right angles to the normal of the plain surface; corners that share a vertex and a
-//! texture coordinate share their tangent. Around islands the picture is widened, so that filtering at seams reads no background.
+//! Triangles are drawn into the square of texture coordinates, once ([`Atlas`]); a frame then only mixes
+//! three values for each texel. Tangents point along u, bitangents along decreasing v (up in the picture),
+//! both at right angles to the normal of the plain surface; corners that share a vertex and a texture
+//! coordinate share their tangent. Around islands the picture is widened, so that filtering at seams reads no
+//! background.
 
 use crate::frames::Fans;
 use glam::{Vec2, Vec3, Vec3A};
@@ -51,7 +54,8 @@ pub enum Shown {
 }
 
 impl Atlas {
-    /// Of triangles with the texture coordinates of their corners; the origin is at the top left, whole numbers are dropped as textures repeat.
+    /// Of triangles with the texture coordinates of their corners; the origin is at the top left, whole
+    /// numbers are dropped as textures repeat.
     pub fn prepare(triangles: &[[u32; 3]], uvs: &[[[f32; 2]; 3]], size: [usize; 2]) -> Self {
         let mut number = HashMap::new();
         let corner = |v: u32, uv: [f32; 2], number: &mut HashMap<(u32, [u32; 2]), u32>| {
@@ -64,8 +68,15 @@ impl Atlas {
             .map(|(t, uv)| std::array::from_fn(|k| corner(t[k], uv[k], &mut number)))
             .collect();
         let uvs: Vec<[Vec2; 3]> = uvs.iter().map(|t| t.map(Vec2::from)).collect();
-        let mut atlas =
-            Self { size, n_overlapping: 0, n_left_out: 0, corners, n_tangents: number.len(), uvs, texels: Vec::new() };
+        let mut atlas = Self {
+            size,
+            n_overlapping: 0,
+            n_left_out: 0,
+            corners,
+            n_tangents: number.len(),
+            uvs,
+            texels: Vec::new(),
+        };
         atlas.draw();
         atlas
     }
@@ -134,7 +145,8 @@ impl Atlas {
                 (y > 0).then(|| k - width),
                 (y + 1 < height).then_some(k + width),
             ];
-            let Some(triangle) = around.into_iter().flatten().map(|n| before[n]).find(|&t| t != NOWHERE) else {
+            let Some(triangle) = around.into_iter().flatten().map(|n| before[n]).find(|&t| t != NOWHERE)
+            else {
                 continue;
             };
             let uv = self.uvs[triangle as usize];
@@ -143,7 +155,8 @@ impl Atlas {
             let p = Vec2::new(x as f32 + 0.5, y as f32 + 0.5);
             let area = (b - a).perp_dot(c - a);
             // Not far beyond: thin triangles would throw values about.
-            let weights = [(b - p).perp_dot(c - p) / area, (c - p).perp_dot(a - p) / area].map(|w| w.clamp(0.0, 1.0));
+            let weights =
+                [(b - p).perp_dot(c - p) / area, (c - p).perp_dot(a - p) / area].map(|w| w.clamp(0.0, 1.0));
             let sum = (weights[0] + weights[1]).max(1.0);
             *texel = Texel { triangle, weights: weights.map(|w| w / sum) };
         }
@@ -153,7 +166,8 @@ impl Atlas {
     pub fn map(&self, fans: &Fans, plain: &[[f32; 3]], moved: &[[f32; 3]], shown: Shown) -> Vec<[f32; 3]> {
         let x: Vec<Vec3A> = plain.iter().map(|&p| p.into()).collect();
         let y: Vec<Vec3A> = moved.iter().map(|&p| p.into()).collect();
-        let all = |x: &[Vec3A]| (0..x.len()).into_par_iter().with_min_len(512).map(|v| fans.normal(v, x)).collect();
+        let all =
+            |x: &[Vec3A]| (0..x.len()).into_par_iter().with_min_len(512).map(|v| fans.normal(v, x)).collect();
         let normals: Vec<Vec3A> = all(&x);
         let values: Vec<Vec3A> = match shown {
             Shown::Displacement => x.par_iter().zip(&y).map(|(x, y)| *y - *x).collect(),
@@ -168,7 +182,8 @@ impl Atlas {
             };
             let normal = mix(&|(v, _)| normals[v as usize]).normalize_or(Vec3A::Y);
             let tangent = mix(&|(_, t)| tangents[t as usize].0);
-            let tangent = (tangent - normal * normal.dot(tangent)).normalize_or(normal.any_orthonormal_vector());
+            let tangent =
+                (tangent - normal * normal.dot(tangent)).normalize_or(normal.any_orthonormal_vector());
             let side = mix(&|(_, t)| Vec3A::splat(tangents[t as usize].1)).x;
             let bitangent = normal.cross(tangent) * if side < 0.0 { -1.0 } else { 1.0 };
             let value = mix(&|(v, _)| values[v as usize]);
@@ -181,7 +196,8 @@ impl Atlas {
         self.texels.par_iter().with_min_len(4096).map(one).collect()
     }
 
-    /// For each corner that differs, the direction in which u grows, and whether v decreases to its left seen from outside (1) or right (-1).
+    /// For each corner that differs, the direction in which u grows, and whether v decreases to its left seen
+    /// from outside (1) or right (-1).
     fn tangents(&self, x: &[Vec3A]) -> Vec<(Vec3A, f32)> {
         let mut tangents = vec![(Vec3A::ZERO, 0.0f32); self.n_tangents];
         for (corners, uv) in self.corners.iter().zip(&self.uvs) {
@@ -195,7 +211,8 @@ impl Atlas {
             let along = ((b - a) * d2.y - (c - a) * d1.y) / area;
             let weight = (b - a).cross(c - a).length();
             let along = along.normalize_or_zero() * weight;
-            // Texture coordinates grow downwards, so that a face that is not mirrored turns the other way there.
+            // Texture coordinates grow downwards, so that a face that is not mirrored turns the other way
+            // there.
             corners.iter().for_each(|&(_, t)| {
                 tangents[t as usize].0 += along;
                 tangents[t as usize].1 -= weight * area.signum();
@@ -240,7 +257,12 @@ impl Picture {
     }
 
     /// The mean value of each vertex over the texture coordinates of its corners; `None` where it has none.
-    pub fn at_vertices(&self, n_vertices: usize, triangles: &[[u32; 3]], uvs: &[[[f32; 2]; 3]]) -> Vec<Option<f32>> {
+    pub fn at_vertices(
+        &self,
+        n_vertices: usize,
+        triangles: &[[u32; 3]],
+        uvs: &[[[f32; 2]; 3]],
+    ) -> Vec<Option<f32>> {
         let mut sums = vec![(0.0f32, 0u32); n_vertices];
         for (t, uv) in triangles.iter().zip(uvs) {
             for (v, uv) in t.iter().zip(uv) {

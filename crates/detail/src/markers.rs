@@ -1,8 +1,10 @@
 //! Recorded markers, made ready to drive a face: head motion taken out, gaps filled.
 //!
-//! Markers sit on skin that moves and on a head that moves. Each frame is laid over a reference frame, the one that shows most markers, rigidly; in a
-//! second round markers count the more the less they move relative to the head, so that the jaw does not turn the head. In the head's space a marker that was lost goes straight from where it was seen last to where it is
-//! seen next, or stays where it is. Frames with fewer than three markers keep the motion of the head before.
+//! Markers sit on skin that moves and on a head that moves. Each frame is laid over a reference frame, the
+//! one that shows most markers, rigidly; in a second round markers count the more the less they move relative
+//! to the head, so that the jaw does not turn the head. In the head's space a marker that was lost goes
+//! straight from where it was seen last to where it is seen next, or stays where it is. Frames with fewer
+//! than three markers keep the motion of the head before.
 
 use crate::DetailError;
 use glam::DVec3;
@@ -34,8 +36,8 @@ pub struct Settled {
 }
 
 impl MarkerTake {
-    /// Takes head motion out and fills gaps. `reference`: the frame that all are laid over, and at which the face is at rest; the first that shows most markers when
-    /// left out.
+    /// Takes head motion out and fills gaps. `reference`: the frame that all are laid over, and at which the
+    /// face is at rest; the first that shows most markers when left out.
     pub fn settled(&self, reference: Option<usize>) -> Result<Settled, DetailError> {
         let n = self.names.len();
         if n < 3 || self.frames.is_empty() {
@@ -69,7 +71,8 @@ impl MarkerTake {
         };
         let mut frames: Vec<Vec<Option<DVec3>>> = self.frames.iter().zip(&head).map(laid).collect();
         let n_filled = (0..n).map(|marker| self.fill(&mut frames, marker)).sum();
-        let frames = frames.into_iter().map(|frame| frame.into_iter().map(Option::unwrap_or_default).collect());
+        let frames =
+            frames.into_iter().map(|frame| frame.into_iter().map(Option::unwrap_or_default).collect());
         Ok(Settled { reference, frames: frames.collect(), head, n_filled })
     }
 
@@ -77,9 +80,11 @@ impl MarkerTake {
         let mut last = Rigid::IDENTITY;
         let one = |frame: &Vec<Option<DVec3>>| {
             let both = self.frames[reference].iter().zip(frame).zip(weights);
-            let pairs: Vec<(DVec3, DVec3, f64)> = both.filter_map(|((a, b), &w)| Some(((*a)?, (*b)?, w))).collect();
+            let pairs: Vec<(DVec3, DVec3, f64)> =
+                both.filter_map(|((a, b), &w)| Some(((*a)?, (*b)?, w))).collect();
             if pairs.len() >= 3 {
-                let [from, to] = [pairs.iter().map(|p| p.0).collect(), pairs.iter().map(|p| p.1).collect::<Vec<_>>()];
+                let [from, to] =
+                    [pairs.iter().map(|p| p.0).collect(), pairs.iter().map(|p| p.1).collect::<Vec<_>>()];
                 last = fit_rigid(&from, &to, &pairs.iter().map(|p| p.2).collect::<Vec<_>>());
             }
             last
@@ -87,7 +92,8 @@ impl MarkerTake {
         self.frames.iter().map(one).collect()
     }
 
-    /// One over the mean square of a marker's motion relative to the head, at most a hundred times that of the liveliest.
+    /// One over the mean square of a marker's motion relative to the head, at most a hundred times that of
+    /// the liveliest.
     fn steadiness(&self, reference: usize, head: &[Rigid]) -> Vec<f64> {
         let mean = |marker: usize| {
             let moved = self.frames.iter().zip(head).filter_map(|(frame, head)| {
@@ -148,7 +154,8 @@ mod tests {
         assert_eq!((settled.reference, settled.n_filled), (0, 0));
         let first = &settled.frames[0];
         for frame in &settled.frames {
-            (0..6).for_each(|m| assert!(frame[m].distance(first[m]) < 0.1, "{}", frame[m].distance(first[m])));
+            (0..6)
+                .for_each(|m| assert!(frame[m].distance(first[m]) < 0.1, "{}", frame[m].distance(first[m])));
         }
         let opened = settled.frames.iter().map(|frame| frame[6].distance(first[6])).fold(0.0, f64::max);
         assert!((1.9..2.1).contains(&opened), "{opened}");

@@ -1,11 +1,13 @@
 //! Plays a [`Detail`]: handles in, all vertices and normals out, in real time.
 //!
-//! Three passes over the vertices, each on all threads. First the large scale `B u_H`, where a block of neighboring vertices reads only
-//! the handles that move it by more than a hundred-thousandth of theirs; what is dropped goes to the handle that counts most, so that rows still sum to one.
-//! Then frames of the large scale, distances to the poses of the basis, and the fine displacement; in the third normals of the result.
-//! Everything stays in the player's order, of neighbors in space, until somebody wants the mesh's own ([`Player::in_mesh_order`]).
-//! Squared differences of strains are the same for all vertices and come from a small table.
-//! Only pose-space models are played; blend shapes, which are there to be compared, are evaluated by definition.
+//! Three passes over the vertices, each on all threads. First the large scale `B u_H`, where a block of
+//! neighboring vertices reads only the handles that move it by more than a hundred-thousandth of theirs; what
+//! is dropped goes to the handle that counts most, so that rows still sum to one. Then frames of the large
+//! scale, distances to the poses of the basis, and the fine displacement; in the third normals of the result.
+//! Everything stays in the player's order, of neighbors in space, until somebody wants the mesh's own
+//! ([`Player::in_mesh_order`]). Squared differences of strains are the same for all vertices and come from a
+//! small table. Only pose-space models are played; blend shapes, which are there to be compared, are
+//! evaluated by definition.
 
 use crate::blocks::{Blocks, LANES, Lane};
 use crate::frames::Fans;
@@ -119,7 +121,8 @@ impl Player {
 
     /// Bytes that a frame reads of the model: large scale, fine scale with its frames, and normals.
     pub fn n_bytes(&self) -> [usize; 3] {
-        let fine = self.weights.n_bytes() + self.frames.n_bytes() + self.gauges.as_ref().map_or(0, Blocks::n_bytes);
+        let fine =
+            self.weights.n_bytes() + self.frames.n_bytes() + self.gauges.as_ref().map_or(0, Blocks::n_bytes);
         [self.basis.n_bytes() + 16 * self.n_vertices, fine, self.fans.n_bytes() + 4 * self.n_vertices]
     }
 
@@ -149,7 +152,12 @@ impl Player {
     pub fn on(&self, moved: &[[f32; 3]], stage: &mut Stage) -> Result<(), DetailError> {
         if moved.len() != self.n_vertices {
             let (found, wanted) = (moved.len(), self.n_vertices);
-            return Err(DetailError::Count { what: "vertices of the animation".into(), found, wanted, advice: "" });
+            return Err(DetailError::Count {
+                what: "vertices of the animation".into(),
+                found,
+                wanted,
+                advice: "",
+            });
         }
         if let Some(vertex) = moved.iter().position(|p| !p.iter().all(|x| x.is_finite())) {
             return Err(DetailError::NotFinite { what: "the animation".into(), vertex });
@@ -160,7 +168,11 @@ impl Player {
         stage.large.clear();
         stage.large.par_extend(self.order.par_iter().map(|&v| Vec3A::from(moved[v as usize])));
         let large = std::time::Instant::now();
-        self.fine_scale(&within(&self.features.strains(&handles), &self.limits), &stage.large, &mut stage.fine);
+        self.fine_scale(
+            &within(&self.features.strains(&handles), &self.limits),
+            &stage.large,
+            &mut stage.fine,
+        );
         let fine = std::time::Instant::now();
         self.put_out(glam::Mat3A::IDENTITY, Vec3A::ZERO, &mut *stage);
         stage.seconds =
@@ -188,9 +200,12 @@ impl Player {
     fn fine_scale(&self, strains: &[f32], large: &[Vec3A], fine: &mut Vec<Vec3A>) {
         let n_poses = self.strains.len();
         // Squared differences of strains: gauge after gauge, all poses.
-        let square = |i: usize, p: usize| (strains[i] - self.strains[p][i]) * (strains[i] - self.strains[p][i]);
-        let squares: Vec<f32> = (0..strains.len() * n_poses).map(|k| square(k / n_poses, k % n_poses)).collect();
-        let whole: Vec<f32> = self.strains.iter().map(|g| crate::pose_space::whole_distance(strains, g)).collect();
+        let square =
+            |i: usize, p: usize| (strains[i] - self.strains[p][i]) * (strains[i] - self.strains[p][i]);
+        let squares: Vec<f32> =
+            (0..strains.len() * n_poses).map(|k| square(k / n_poses, k % n_poses)).collect();
+        let whole: Vec<f32> =
+            self.strains.iter().map(|g| crate::pose_space::whole_distance(strains, g)).collect();
         fine.resize(self.n_vertices, Vec3A::ZERO);
         fine.par_chunks_mut(TOGETHER * LANES).enumerate().for_each(|(task, fine)| {
             let mut distances = vec![[1.0; LANES]; n_poses + 1];
@@ -210,7 +225,10 @@ impl Player {
         let (fine, fans) = (&stage.fine, &self.fans);
         stage.positions.resize(self.n_vertices, [0.0; 3]);
         stage.normals.resize(self.n_vertices, [0.0; 3]);
-        let outs = stage.positions.par_chunks_mut(TOGETHER * LANES).zip(stage.normals.par_chunks_mut(TOGETHER * LANES));
+        let outs = stage
+            .positions
+            .par_chunks_mut(TOGETHER * LANES)
+            .zip(stage.normals.par_chunks_mut(TOGETHER * LANES));
         outs.enumerate().for_each(|(task, (positions, normals))| {
             put_upright(fans, task * TOGETHER * LANES, fine, (&turn, shift), positions, normals);
         });
@@ -266,8 +284,8 @@ fn packed_rows(detail: &Detail, vertex: impl Fn(usize) -> usize) -> Vec<(u16, La
     columns
 }
 
-/// Vertices along a curve that fills space without jumps, so that neighbors in the list are neighbors in space and most neighbors in
-/// space are near in the list.
+/// Vertices along a curve that fills space without jumps, so that neighbors in the list are neighbors in
+/// space and most neighbors in space are near in the list.
 fn in_space(positions: &[[f32; 3]]) -> Vec<u32> {
     let low = positions.iter().fold(Vec3::INFINITY, |low, p| low.min(Vec3::from(*p)));
     let high = positions.iter().fold(Vec3::NEG_INFINITY, |high, p| high.max(Vec3::from(*p)));

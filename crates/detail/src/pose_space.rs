@@ -5,13 +5,14 @@
 //! WPSD   d_v(f) = sum_j w_v,j |f - f_j|_v,   |f - f_j|_v^2 = sum_i a_v,i (f_i - f_j,i)^2   eq. 3 and 5
 //! ```
 //!
-//! The weights `a_v,i` of strain gauges fall off with the detour from the vertex over the gauge's ends. The paper lets
-//! `exp(-beta (L - l))` end at 0.025 with one beta for all; here beta is the largest for which at most 16 gauges act on the vertex, and 0.025 is
-//! subtracted before weights are made to sum to one. So a dense patch of handles does not starve the rest, and no weight jumps from one
-//! vertex to the next.
+//! The weights `a_v,i` of strain gauges fall off with the detour from the vertex over the gauge's ends. The
+//! paper lets `exp(-beta (L - l))` end at 0.025 with one beta for all; here beta is the largest for which at
+//! most 16 gauges act on the vertex, and 0.025 is subtracted before weights are made to sum to one. So a
+//! dense patch of handles does not starve the rest, and no weight jumps from one vertex to the next.
 //!
-//! Two poses may strain the surroundings of a vertex alike and displace it differently. The matrix of distances is then
-//! singular; solutions are by its eigenvectors without those of eigenvalues that are zero, so such poses get their mean.
+//! Two poses may strain the surroundings of a vertex alike and displace it differently. The matrix of
+//! distances is then singular; solutions are by its eigenvectors without those of eigenvalues that are zero,
+//! so such poses get their mean.
 
 use crate::{FeatureGraph, Mesh};
 use glam::Vec3;
@@ -100,7 +101,8 @@ fn weighted(detours: &[(f64, u16)]) -> ([u16; MAX_GAUGES], [f32; MAX_GAUGES]) {
     let Some(last) = detours.last() else { return (gauges, weights) };
     let scale = detours.get(MAX_GAUGES).unwrap_or(last).0;
     let beta = if scale > 0.0 { -LEAST.ln() / scale } else { 0.0 };
-    let raw: Vec<f64> = detours.iter().take(MAX_GAUGES).map(|(d, _)| ((-beta * d).exp() - LEAST).max(0.0)).collect();
+    let raw: Vec<f64> =
+        detours.iter().take(MAX_GAUGES).map(|(d, _)| ((-beta * d).exp() - LEAST).max(0.0)).collect();
     let sum: f64 = raw.iter().sum();
     for (k, (raw, (_, gauge))) in raw.iter().zip(detours).enumerate() {
         let weight = if sum > 0.0 { raw / sum } else { 1.0 / detours.len().min(MAX_GAUGES) as f64 };
@@ -117,8 +119,8 @@ pub fn whole_distance(f: &[f32], g: &[f32]) -> f32 {
     (sum / f.len().max(1) as f64).sqrt() as f32
 }
 
-/// Weights that fit displacements of all examples (rows of `distances`, T x P) by a basis of P poses (columns), in the least squares
-/// sense; exactly where that is possible.
+/// Weights that fit displacements of all examples (rows of `distances`, T x P) by a basis of P poses
+/// (columns), in the least squares sense; exactly where that is possible.
 pub struct Solver {
     n_basis: usize,
     /// P x T, row after row: weights from displacements.
@@ -144,14 +146,17 @@ impl Solver {
             false => (RANK * RANK, NOISE * NOISE * n_examples as f64),
         };
         let cutoff = if largest > noise { rank * largest } else { largest };
-        let inverted: Vec<f64> = values.iter().map(|&v| if v.abs() > cutoff { 1.0 / v } else { 0.0 }).collect();
+        let inverted: Vec<f64> =
+            values.iter().map(|&v| if v.abs() > cutoff { 1.0 / v } else { 0.0 }).collect();
         let q = |row: usize, k: usize| vectors[row * n_basis + k];
         let pseudo = |a: usize, b: usize| (0..n_basis).map(|k| q(a, k) * inverted[k] * q(b, k)).sum::<f64>();
         let inverse = match is_square {
             true => (0..n_basis * n_basis).map(|k| pseudo(k / n_basis, k % n_basis)).collect(),
             false => {
-                let small: Vec<f64> = (0..n_basis * n_basis).map(|k| pseudo(k / n_basis, k % n_basis)).collect();
-                let entry = |p: usize, t: usize| (0..n_basis).map(|b| small[p * n_basis + b] * at(t, b)).sum();
+                let small: Vec<f64> =
+                    (0..n_basis * n_basis).map(|k| pseudo(k / n_basis, k % n_basis)).collect();
+                let entry =
+                    |p: usize, t: usize| (0..n_basis).map(|b| small[p * n_basis + b] * at(t, b)).sum();
                 (0..n_basis * n_examples).map(|k| entry(k / n_examples, k % n_examples)).collect()
             }
         };
@@ -161,17 +166,22 @@ impl Solver {
     /// Weights of the basis for displacements of the examples.
     pub fn weights(&self, displacements: &[Vec3]) -> Vec<Vec3> {
         let row = |p: usize| &self.inverse[p * displacements.len()..(p + 1) * displacements.len()];
-        let one = |p: usize| row(p).iter().zip(displacements).map(|(&w, d)| d.as_dvec3() * w).sum::<glam::DVec3>();
+        let one =
+            |p: usize| row(p).iter().zip(displacements).map(|(&w, d)| d.as_dvec3() * w).sum::<glam::DVec3>();
         (0..self.n_basis).map(|p| one(p).as_vec3()).collect()
     }
 }
 
-/// The convex combination of `poses` that comes nearest to `f`: gauges with weights `a`. Few poses: by active sets.
+/// The convex combination of `poses` that comes nearest to `f`: gauges with weights `a`. Few poses: by active
+/// sets.
 pub fn convex(f: &[f32], poses: &[&[f32]], gauges: impl Iterator<Item = (usize, f32)> + Clone) -> Vec<f32> {
     let n = poses.len();
     // Minimize |sum c_j (f_j - f)|^2 over the simplex: Gram's matrix of differences.
     let dot = |a: usize, b: usize| -> f64 {
-        gauges.clone().map(|(i, w)| f64::from(w) * f64::from(poses[a][i] - f[i]) * f64::from(poses[b][i] - f[i])).sum()
+        gauges
+            .clone()
+            .map(|(i, w)| f64::from(w) * f64::from(poses[a][i] - f[i]) * f64::from(poses[b][i] - f[i]))
+            .sum()
     };
     let gram: Vec<f64> = (0..n * n).map(|k| if k / n <= k % n { dot(k / n, k % n) } else { 0.0 }).collect();
     let gram = |a: usize, b: usize| gram[a.min(b) * n + a.max(b)];
@@ -180,7 +190,8 @@ pub fn convex(f: &[f32], poses: &[&[f32]], gauges: impl Iterator<Item = (usize, 
     let Some(nearest) = nearest else { return Vec::new() };
     let mut c = vec![0.0; n];
     c[nearest] = 1.0;
-    // Towards or away from one pose at a time, with the best step: slow near the end, but each step is right [Guelat86].
+    // Towards or away from one pose at a time, with the best step: slow near the end, but each step is right
+    // [Guelat86].
     let mut slope: Vec<f64> = (0..n).map(|a| gram(a, nearest)).collect();
     for _ in 0..64 * n {
         let value: f64 = slope.iter().zip(&c).map(|(s, c)| s * c).sum();

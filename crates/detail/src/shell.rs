@@ -6,17 +6,19 @@
 //! A u = 0 at free vertices,  A = L + r^2 L M^-1 L,  u = u_H at handles
 //! ```
 //!
-//! with the cotangent Laplacian L (positive), lumped areas M, and the length r below which bending counts more than stretching
-//! (`r^2 = k_b / k_s`). The basis B gives `u = B u_H`: one number for each vertex and handle, shared by x, y and z.
+//! with the cotangent Laplacian L (positive), lumped areas M, and the length r below which bending counts
+//! more than stretching (`r^2 = k_b / k_s`). The basis B gives `u = B u_H`: one number for each vertex and
+//! handle, shared by x, y and z.
 //!
-//! The paper factors A, whose rows couple two rings of neighbors. Here only one ring is: with `K = M + r^2 L`, `A = L M^-1 K`, so that
-//! forces at two handles, opposite to each other, displace by `w = K^-1 M L^-1 (e_h - e_0)`: two sparse systems of the Laplacian's pattern.
-//! Handles are driven by such forces; a small dense system says by which. Its matrix `S_ij = w_j(h_i) - w_j(h_0)` is symmetric
-//! positive definite. What is left is a translation, so rows of B sum to one. The result is that of the paper's equation,
-//! with a quarter of its fill.
+//! The paper factors A, whose rows couple two rings of neighbors. Here only one ring is: with `K = M + r^2
+//! L`, `A = L M^-1 K`, so that forces at two handles, opposite to each other, displace by `w = K^-1 M L^-1
+//! (e_h - e_0)`: two sparse systems of the Laplacian's pattern. Handles are driven by such forces; a small
+//! dense system says by which. Its matrix `S_ij = w_j(h_i) - w_j(h_0)` is symmetric positive definite. What
+//! is left is a translation, so rows of B sum to one. The result is that of the paper's equation, with a
+//! quarter of its fill.
 //!
-//! Pieces of the mesh without a handle move, as a whole, by the mean of their nearest vertices on pieces that have one. Handles at
-//! the same vertex share it.
+//! Pieces of the mesh without a handle move, as a whole, by the mean of their nearest vertices on pieces that
+//! have one. Handles at the same vertex share it.
 
 use crate::laplacian::Triangles;
 use crate::{DetailError, Mesh};
@@ -33,8 +35,8 @@ const TOGETHER: usize = 8;
 /// How the shell is made.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ShellOptions {
-    /// The length below which bending counts more than stretching, in mean distances between neighboring handles. Default 3:
-    /// smooth between handles, without the overshoot of a plate that only bends.
+    /// The length below which bending counts more than stretching, in mean distances between neighboring
+    /// handles. Default 3: smooth between handles, without the overshoot of a plate that only bends.
     pub bending: f64,
 }
 
@@ -86,7 +88,9 @@ impl Shell {
         follow(mesh, &pieces.piece_of, &mut basis);
         // To the bit: the handles themselves.
         for (column, of) in basis.iter_mut().zip(handles) {
-            handles.iter().for_each(|&v| column[v as usize] = if v == *of { pieces.share_of(v) } else { 0.0 });
+            handles
+                .iter()
+                .for_each(|&v| column[v as usize] = if v == *of { pieces.share_of(v) } else { 0.0 });
         }
         let basis = basis.into_iter().map(Array::from).collect();
         Ok(Self { handles: handles.to_vec(), basis, options: *options })
@@ -201,14 +205,16 @@ impl Factors {
         let mut grounded = outside.clone();
         pieces.list.iter().for_each(|piece| grounded[piece.handles[0].1 as usize] = true);
         let factor = |held: &[bool], scale: f64, mass: f64| triangles.factor(mesh, held, scale, mass);
-        let (laplacian, stiff) = rayon::join(|| factor(&grounded, 1.0, 0.0), || factor(&outside, length * length, 1.0));
+        let (laplacian, stiff) =
+            rayon::join(|| factor(&grounded, 1.0, 0.0), || factor(&outside, length * length, 1.0));
         Ok(Self { laplacian: laplacian?, stiff: stiff?, masses })
     }
 
     /// For each piece the displacements `w` under forces at each handle but the first.
     fn columns(&self, pieces: &Driven, progress: &Progress) -> Result<Vec<Vec<Vec<f64>>>, DetailError> {
         let n = self.masses.len();
-        // Pieces do not feel each other: the first of all, the second of all ... could go together; few meshes have several.
+        // Pieces do not feel each other: the first of all, the second of all ... could go together; few
+        // meshes have several.
         let forces: Vec<(usize, u32)> = pieces
             .list
             .iter()
@@ -237,7 +243,12 @@ impl Factors {
 
 impl Piece {
     /// Combines displacements under forces to those that are one at a handle and zero at the others.
-    fn cardinal(&self, columns: &[Vec<f64>], piece_of: &[u32], basis: &mut [Vec<f32>]) -> Result<(), DetailError> {
+    fn cardinal(
+        &self,
+        columns: &[Vec<f64>],
+        piece_of: &[u32],
+        basis: &mut [Vec<f32>],
+    ) -> Result<(), DetailError> {
         let (first, ground) = self.handles[0];
         let n = columns.len();
         let mine = |v: usize| piece_of[v] == self.number;
@@ -262,8 +273,10 @@ impl Piece {
                 if !mine(v) {
                     return Vec::new();
                 }
-                let relative: Vec<f64> = columns.iter().zip(&grounds).map(|(column, at)| column[v] - at).collect();
-                let value = |h: usize| forces.column(h).iter().zip(&relative).map(|(f, w)| f * w).sum::<f64>();
+                let relative: Vec<f64> =
+                    columns.iter().zip(&grounds).map(|(column, at)| column[v] - at).collect();
+                let value =
+                    |h: usize| forces.column(h).iter().zip(&relative).map(|(f, w)| f * w).sum::<f64>();
                 let mut row: Vec<f64> = (0..n).map(value).collect();
                 row.push(1.0 - row.iter().sum::<f64>());
                 row.into_iter().map(|b| b as f32).collect()
@@ -297,7 +310,8 @@ fn follow(mesh: &Mesh, piece_of: &[u32], basis: &mut [Vec<f32>]) {
         return;
     }
     let connected = risorius_mesh::surface::components::of_triangles(mesh.n_vertices(), &mesh.triangles);
-    let kept: Vec<[u32; 3]> = mesh.triangles.iter().filter(|t| piece_of[t[0] as usize] != NOWHERE).copied().collect();
+    let kept: Vec<[u32; 3]> =
+        mesh.triangles.iter().filter(|t| piece_of[t[0] as usize] != NOWHERE).copied().collect();
     let tree = Bvh::build(&mesh.positions, &kept);
     let mut members: Vec<Vec<u32>> = vec![Vec::new(); connected.sizes.len()];
     (0..mesh.n_vertices() as u32)
@@ -309,8 +323,8 @@ fn follow(mesh: &Mesh, piece_of: &[u32], basis: &mut [Vec<f32>]) {
             .filter_map(|&v| tree.closest_vertex(mesh.at(v), f64::INFINITY).map(|found| found.0))
             .collect();
         for column in basis.iter_mut() {
-            let mean =
-                nearest.iter().map(|&v| f64::from(column[v as usize])).sum::<f64>() / nearest.len().max(1) as f64;
+            let mean = nearest.iter().map(|&v| f64::from(column[v as usize])).sum::<f64>()
+                / nearest.len().max(1) as f64;
             piece.iter().for_each(|&v| column[v as usize] = mean as f32);
         }
     }

@@ -1,13 +1,14 @@
 //! The fine part of a detail, for animations that have their own large scale.
 //!
-//! What examples show beyond the shell is wrinkles, and what few handles cannot tell: the shape of lids and lips. An
-//! animation of an artist's rig shows the latter already; to add it again would double it. So what is put on an animation is only what is finer than a
-//! length. Distances of poses vary little from a vertex to its neighbors, so that smoothing a displacement is to smooth the weights that it
-//! is made of, and the split costs nothing when frames are played.
+//! What examples show beyond the shell is wrinkles, and what few handles cannot tell: the shape of lids and
+//! lips. An animation of an artist's rig shows the latter already; to add it again would double it. So what
+//! is put on an animation is only what is finer than a length. Distances of poses vary little from a vertex
+//! to its neighbors, so that smoothing a displacement is to smooth the weights that it is made of, and the
+//! split costs nothing when frames are played.
 //!
-//! With `S = (M + s^2 L)^-1 M`, weights w become `(1 - S)^2 w`: waves of length l keep `(x / (1 + x))^2`, `x = (2 pi s / l)^2`. The length at which a
-//! quarter is left is what users give. Weights are told in local frames, whose tangents differ between neighbors, and are turned to
-//! rest space for it.
+//! With `S = (M + s^2 L)^-1 M`, weights w become `(1 - S)^2 w`: waves of length l keep `(x / (1 + x))^2`, `x
+//! = (2 pi s / l)^2`. The length at which a quarter is left is what users give. Weights are told in local
+//! frames, whose tangents differ between neighbors, and are turned to rest space for it.
 
 use crate::laplacian::Triangles;
 use crate::{Detail, DetailError};
@@ -47,7 +48,8 @@ impl Detail {
                 })
                 .collect();
             for _ in 0..2 {
-                let mut smooth: Vec<[f64; 3]> = w.iter().zip(&masses).map(|(w, m)| w.map(|x| x * m)).collect();
+                let mut smooth: Vec<[f64; 3]> =
+                    w.iter().zip(&masses).map(|(w, m)| w.map(|x| x * m)).collect();
                 factor.solve(&mut smooth);
                 w.iter_mut().zip(&smooth).for_each(|(w, s)| (0..3).for_each(|k| w[k] -= s[k]));
             }

@@ -1,9 +1,10 @@
 //! Wrinkles that are known: a generator for tests, benchmarks and demonstrations.
 //!
-//! Skin that is pressed together folds across the direction of the pressure [Wu96]. Green's strain of every triangle, averaged over
-//! vertices and smoothed, is read along two fixed directions on the face; where it is negative, ripples of a fixed phase rise in proportion, level
-//! and upright ones by themselves, with crests higher than troughs are deep. Strain is taken from the whole surface, not from handles: what learns it must
-//! find it from what it knows.
+//! Skin that is pressed together folds across the direction of the pressure [Wu96]. Green's strain of every
+//! triangle, averaged over vertices and smoothed, is read along two fixed directions on the face; where it is
+//! negative, ripples of a fixed phase rise in proportion, level and upright ones by themselves, with crests
+//! higher than troughs are deep. Strain is taken from the whole surface, not from handles: what learns it
+//! must find it from what it knows.
 
 use crate::Mesh;
 use crate::frames::Fans;
@@ -30,9 +31,11 @@ pub struct Refined {
 }
 
 impl Refined {
-    /// Of the largest piece of a mesh, the triangles with the largest z, as many as make about `size` vertices in the end.
+    /// Of the largest piece of a mesh, the triangles with the largest z, as many as make about `size`
+    /// vertices in the end.
     pub fn front_of(coarse: &Mesh, size: usize) -> Self {
-        let connected = risorius_mesh::surface::components::of_triangles(coarse.n_vertices(), &coarse.triangles);
+        let connected =
+            risorius_mesh::surface::components::of_triangles(coarse.n_vertices(), &coarse.triangles);
         let largest = (0..connected.sizes.len()).max_by_key(|&c| connected.sizes[c]).unwrap_or(0) as u32;
         let is_skin = |t: &&[u32; 3]| connected.of_vertex[t[0] as usize] == largest;
         let mut skin: Vec<[u32; 3]> = coarse.triangles.iter().filter(is_skin).copied().collect();
@@ -126,8 +129,9 @@ impl<'a> Wrinkles<'a> {
             let f = Mat3A::from_cols(q - p, r - p, moved_normal) * from.inverse();
             let green = (f.transpose() * f - Mat3A::IDENTITY) * 0.5;
             if green.is_finite() {
-                t.iter()
-                    .for_each(|&v| sums[v as usize] = (sums[v as usize].0 + green * area, sums[v as usize].1 + area));
+                t.iter().for_each(|&v| {
+                    sums[v as usize] = (sums[v as usize].0 + green * area, sums[v as usize].1 + area)
+                });
             }
         }
         let mut strain: Vec<Mat3A> =

@@ -1,14 +1,17 @@
 //! Detail of one face put onto another [Bickel08, sec. 6].
 //!
-//! Some points are known on both faces. A similarity carries the source over, and the shell through these points bends it onto the target. Every
-//! target vertex then takes what lies nearest on the bent source, facing the same way: weights, displacements and gauges, mixed by the barycentric
-//! weights of that point. Handles go to the target vertices nearest to them, and their gauges with them: strains are relative and need no translation.
+//! Some points are known on both faces. A similarity carries the source over, and the shell through these
+//! points bends it onto the target. Every target vertex then takes what lies nearest on the bent source,
+//! facing the same way: weights, displacements and gauges, mixed by the barycentric weights of that point.
+//! Handles go to the target vertices nearest to them, and their gauges with them: strains are relative and
+//! need no translation.
 //!
-//! Weights are told in local frames, which differ between any two vertices; they are turned to the space of the bent source, mixed, and turned to the
-//! frames of the target. Lengths follow the similarity's scale.
+//! Weights are told in local frames, which differ between any two vertices; they are turned to the space of
+//! the bent source, mixed, and turned to the frames of the target. Lengths follow the similarity's scale.
 //!
-//! The shell meets the points only; between them the bent source is a few millimeters off, and would slide wrinkles along a surface that
-//! bulges elsewhere. So the handles of the source are pulled to the target too, a few times, each towards what lies nearest.
+//! The shell meets the points only; between them the bent source is a few millimeters off, and would slide
+//! wrinkles along a surface that bulges elsewhere. So the handles of the source are pulled to the target too,
+//! a few times, each towards what lies nearest.
 
 use crate::frames::{Fans, Frames};
 use crate::pose_space::{Influence, MAX_GAUGES};
@@ -23,7 +26,8 @@ use risorius_mesh::{Bvh, Similarity};
 /// Surfaces face the same way when the cosine of their normals is above this.
 const SAME_WAY: f32 = 0.35;
 
-/// Target vertices within this part of the distance between handles get all of the detail; at twice as much they get none.
+/// Target vertices within this part of the distance between handles get all of the detail; at twice as much
+/// they get none.
 const REACH: f64 = 0.5;
 
 /// How much more distance beside the source counts than distance above it.
@@ -38,7 +42,8 @@ pub struct Transferred {
     pub detail: Detail,
     /// From the source's space to the target's, before it was bent.
     pub similarity: Similarity,
-    /// For each pair, how far it was off after the similarity, in the target's unit: outliers are pairs that do not belong together.
+    /// For each pair, how far it was off after the similarity, in the target's unit: outliers are pairs that
+    /// do not belong together.
     pub off: Vec<f64>,
     /// Mean distance of the bent source from the target, over vertices that got detail; in the target's unit.
     pub mean_distance: f64,
@@ -70,7 +75,8 @@ impl Detail {
         let [on_source, on_target] = [0, 1].map(|side| pairs.iter().map(|p| p[side]).collect::<Vec<u32>>());
         crate::shell::check_handles(&self.mesh, &on_source)?;
         crate::shell::check_handles(&target, &on_target)?;
-        let place = |mesh: &Mesh, vertices: &[u32]| vertices.iter().map(|&v| mesh.at(v)).collect::<Vec<DVec3>>();
+        let place =
+            |mesh: &Mesh, vertices: &[u32]| vertices.iter().map(|&v| mesh.at(v)).collect::<Vec<DVec3>>();
         let (from, to) = (place(&self.mesh, &on_source), place(&target, &on_target));
         let similarity = Similarity::fit(&from, &to, &vec![1.0; pairs.len()]);
         let off = from.iter().zip(&to).map(|(p, q)| similarity.apply(*p).distance(*q)).collect();
@@ -102,7 +108,12 @@ impl Detail {
             .collect::<Vec<[f32; 3]>>();
         let displaced = |of: &Array<[f32; 3]>| -> Array<[f32; 3]> {
             let one = |v: usize| turned.mixed(v, &taken[v], |s| of[s]);
-            (0..target.n_vertices()).into_par_iter().with_min_len(256).map(one).collect::<Vec<[f32; 3]>>().into()
+            (0..target.n_vertices())
+                .into_par_iter()
+                .with_min_len(256)
+                .map(one)
+                .collect::<Vec<[f32; 3]>>()
+                .into()
         };
         let displacements = self.displacements.iter().map(displaced).collect();
         let relief = if self.relief.is_empty() { Array::default() } else { displaced(&self.relief) };
@@ -142,7 +153,8 @@ impl Detail {
         let through = |handles: &[u32], goals: &[DVec3]| -> Result<Vec<Vec3A>, DetailError> {
             let spacing = FeatureGraph::make(&self.mesh, handles).spacing(&self.mesh);
             let shell = Shell::prepare(&self.mesh, handles, spacing, options, progress)?;
-            let moved: Vec<DVec3> = handles.iter().zip(goals).map(|(&v, goal)| *goal - carried[v as usize]).collect();
+            let moved: Vec<DVec3> =
+                handles.iter().zip(goals).map(|(&v, goal)| *goal - carried[v as usize]).collect();
             let displaced = shell.displacements(&moved);
             Ok(carried.iter().zip(displaced).map(|(p, u)| (*p + u).as_vec3a()).collect())
         };
@@ -177,7 +189,12 @@ impl Detail {
             let Some(&v) = nearest else {
                 let (found, wanted) = (used.len(), self.shell.handles.len());
                 let advice = ", one for each handle; subdivide the face";
-                return Err(DetailError::Count { what: "vertices of the other face".into(), found, wanted, advice });
+                return Err(DetailError::Count {
+                    what: "vertices of the other face".into(),
+                    found,
+                    wanted,
+                    advice,
+                });
             };
             used.insert(ground.mesh.positions[v as usize].map(f32::to_bits));
             handles.push(v);
@@ -193,7 +210,9 @@ impl Detail {
         let one = |taken: &Taken| {
             let mut sums = std::collections::BTreeMap::<usize, f32>::new();
             for &(source, share) in taken {
-                self.influence.of(source as usize).for_each(|(g, w)| *sums.entry(g).or_default() += w * share);
+                self.influence
+                    .of(source as usize)
+                    .for_each(|(g, w)| *sums.entry(g).or_default() += w * share);
             }
             let mut sums: Vec<(usize, f32)> = sums.into_iter().filter(|(_, w)| *w > 0.0).collect();
             sums.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -224,7 +243,8 @@ struct Ground<'a> {
 impl<'a> Ground<'a> {
     fn prepare(mesh: &'a Mesh, paired: &[u32]) -> Self {
         let connected = components::of_triangles(mesh.n_vertices(), &mesh.triangles);
-        let pieces: std::collections::BTreeSet<u32> = paired.iter().map(|&v| connected.of_vertex[v as usize]).collect();
+        let pieces: std::collections::BTreeSet<u32> =
+            paired.iter().map(|&v| connected.of_vertex[v as usize]).collect();
         let is_skin: Vec<bool> = connected.of_vertex.iter().map(|piece| pieces.contains(piece)).collect();
         Self {
             x: mesh.positions.iter().map(|&p| p.into()).collect(),
@@ -262,11 +282,14 @@ fn taken(source: &Mesh, bent: &[Vec3A], ground: &Ground, spacing: f64) -> (Vec<T
         }
         let normal = ground.fans.normal(v, &ground.x);
         let here = ground.mesh.at(v as u32);
-        let Some(found) = tree.closest_within(here, 2.0 * reach, |_, t| faces(bent, t, normal)) else { return nothing };
+        let Some(found) = tree.closest_within(here, 2.0 * reach, |_, t| faces(bent, t, normal)) else {
+            return nothing;
+        };
         let distance = found.distance_sq.sqrt();
         let corners = source.triangles[found.triangle as usize];
         let [a, b, c] = corners.map(|v| Vec3::from(bent[v as usize]).as_dvec3());
-        // Beside the source, beyond its border, what lies nearest is its rim, and would be drawn out in stripes.
+        // Beside the source, beyond its border, what lies nearest is its rim, and would be drawn out in
+        // stripes.
         let above = (here - found.point).dot((b - a).cross(c - a).normalize_or_zero()).abs();
         let aside = (found.distance_sq - above * above).max(0.0).sqrt();
         let fade = (2.0 - (above + BESIDE * aside) / reach).clamp(0.0, 1.0);
@@ -287,7 +310,13 @@ struct Turned<'a> {
 
 impl<'a> Turned<'a> {
     fn prepare(detail: &Detail, bent: &'a [Vec3A], ground: &'a Ground, scale: f32) -> Self {
-        Self { source: detail.frames(), bent, target: Frames::prepare(&ground.fans, &ground.x), x: &ground.x, scale }
+        Self {
+            source: detail.frames(),
+            bent,
+            target: Frames::prepare(&ground.fans, &ground.x),
+            x: &ground.x,
+            scale,
+        }
     }
 
     /// A mean of vectors in the source's frames, in the target's.

@@ -1,8 +1,9 @@
-//! Blendvolumes: where the volume goes with every shape [Kozlov17, sec. 6.1], and what pairs of shapes do to it.
+//! Blendvolumes: where the volume goes with every shape [Kozlov17, sec. 6.1], and what pairs of shapes do to
+//! it.
 //!
-//! Shapes are independent of each other and are solved in parallel; combinations come after the shapes that drive them,
-//! because their volume is what is left when the drivers' volumes are taken away. Finished shapes go to a [`ShapeStore`]
-//! under a key made of everything that they depend on.
+//! Shapes are independent of each other and are solved in parallel; combinations come after the shapes that
+//! drive them, because their volume is what is left when the drivers' volumes are taken away. Finished shapes
+//! go to a [`ShapeStore`] under a key made of everything that they depend on.
 
 use crate::face::{PairReport, ShapeReport};
 use crate::flesh::{Flesh, SkinEmbedding, VolumeShape};
@@ -52,7 +53,8 @@ pub fn blendvolumes(
         }
         let cancel = |_: &str, _: f32| progress("shapes", done.load(Ordering::Relaxed) as f32 / n as f32);
         let followed = follower.follow(&pose, &cancel)?;
-        let mut offsets: Vec<DVec3> = followed.positions.iter().zip(follower.rest()).map(|(x, r)| *x - *r).collect();
+        let mut offsets: Vec<DVec3> =
+            followed.positions.iter().zip(follower.rest()).map(|(x, r)| *x - *r).collect();
         let fit_mm = fit(parts, embedding, follower.tets(), &offsets, &pose);
         for shape in drivers.iter().map(|&d| &before[d]) {
             for (&node, &offset) in shape.nodes.iter().zip(shape.offsets.iter()) {
@@ -86,20 +88,29 @@ pub fn blendvolumes(
 /// The full shapes that a combination is added to.
 fn drivers(parts: &Parts, shape: usize) -> Vec<usize> {
     match &parts.rig.shapes[shape].role {
-        Role::Combination { drivers, .. } => drivers.iter().map(|d| parts.rig.sliders[d.slider].shape).collect(),
+        Role::Combination { drivers, .. } => {
+            drivers.iter().map(|d| parts.rig.sliders[d.slider].shape).collect()
+        }
         _ => Vec::new(),
     }
 }
 
 fn sparse(offsets: &[DVec3]) -> VolumeShape {
-    let nodes: Vec<u32> = (0..offsets.len() as u32).filter(|&i| offsets[i as usize].length() > LEAST_OFFSET).collect();
+    let nodes: Vec<u32> =
+        (0..offsets.len() as u32).filter(|&i| offsets[i as usize].length() > LEAST_OFFSET).collect();
     let offsets = nodes.iter().map(|&i| offsets[i as usize].as_vec3().to_array()).collect();
     VolumeShape { nodes: nodes.into(), offsets }
 }
 
-/// Mean and largest distance in mm between where the volume takes the visible skin and where the artist does, over the
-/// vertices that move.
-fn fit(parts: &Parts, embedding: &SkinEmbedding, tets: &[[u32; 4]], offsets: &[DVec3], pose: &Pose) -> [f64; 2] {
+/// Mean and largest distance in mm between where the volume takes the visible skin and where the artist does,
+/// over the vertices that move.
+fn fit(
+    parts: &Parts,
+    embedding: &SkinEmbedding,
+    tets: &[[u32; 4]],
+    offsets: &[DVec3],
+    pose: &Pose,
+) -> [f64; 2] {
     let neutral = parts.skin.positions(&parts.rig.neutral);
     let carried = embedding.apply(tets, offsets);
     let misses: Vec<f64> = embedding
@@ -119,7 +130,8 @@ fn fit(parts: &Parts, embedding: &SkinEmbedding, tets: &[[u32; 4]], offsets: &[D
 pub fn pairs(flesh: &Flesh, parts: &Parts, progress: &Progress) -> Result<PairReport, SolveError> {
     let rest = RestVolumes::prepare(flesh)?;
     let full: Vec<usize> = parts.rig.sliders.iter().map(|s| s.shape).collect();
-    let all: Vec<[usize; 2]> = (0..full.len()).flat_map(|a| (a + 1..full.len()).map(move |b| [a, b])).collect();
+    let all: Vec<[usize; 2]> =
+        (0..full.len()).flat_map(|a| (a + 1..full.len()).map(move |b| [a, b])).collect();
     let strengths = |pair: &[usize; 2]| {
         let mut strengths = vec![0.0; parts.rig.shapes.len()];
         pair.iter().for_each(|&s| strengths[full[s]] = 1.0);

@@ -1,6 +1,7 @@
 //! From a rig to a [`Face`]: anatomy carried in, volume meshed, blendvolumes and blendmaterials made.
 //!
-//! One function, stage after stage; each stage is timed and told to the progress callback, which can cancel any of them.
+//! One function, stage after stage; each stage is timed and told to the progress callback, which can cancel
+//! any of them.
 
 use crate::blendvolumes::{blendvolumes, pairs};
 use crate::domain::{Back, Bound};
@@ -122,7 +123,12 @@ impl Clock<'_> {
 }
 
 /// Builds a face from `rig` with the anatomy of `head`.
-pub fn build(rig: &Rig, head: &Head, options: &BuildOptions, around: &Surroundings) -> Result<Face, BuildError> {
+pub fn build(
+    rig: &Rig,
+    head: &Head,
+    options: &BuildOptions,
+    around: &Surroundings,
+) -> Result<Face, BuildError> {
     if rig.shapes.is_empty() {
         return Err(BuildError::NoShapes);
     }
@@ -161,7 +167,8 @@ pub fn build(rig: &Rig, head: &Head, options: &BuildOptions, around: &Surroundin
     clock.stage("tets");
     let mut report = BuildReport { n_slit_pairs: slits.pairs.len(), ..BuildReport::default() };
     report.parting_pose = parting_pose(rig, &slits);
-    let (mut flesh, neutral) = neutral_flesh(&parts, &volume, &parted, &slits, options, &mut report, progress)?;
+    let (mut flesh, neutral) =
+        neutral_flesh(&parts, &volume, &parted, &slits, options, &mut report, progress)?;
     clock.stage("neutral");
 
     let rest = flesh.rest();
@@ -200,7 +207,8 @@ fn outer_of(skin: &Skin, anatomy: &Anatomy) -> Vec<bool> {
 }
 
 fn back_of(anatomy: &Anatomy) -> Back {
-    let ears = ["tragion_left", "tragion_right"].map(|n| landmarks::index(n).map(|i| anatomy.landmarks[i].position));
+    let ears =
+        ["tragion_left", "tragion_right"].map(|n| landmarks::index(n).map(|i| anatomy.landmarks[i].position));
     let front = |a: DVec3, b: DVec3| if b.z > a.z { b } else { a };
     Back { ear: ears.into_iter().flatten().fold(DVec3::NEG_INFINITY, front) }
 }
@@ -222,7 +230,8 @@ fn neutral_flesh(
 ) -> Result<(Flesh, Pose), BuildError> {
     let neutral = parts.pose(&vec![0.0; parts.rig.sliders.len()]);
     let (tets, points) = (&volume.mesh.tets, &volume.skin_points);
-    let follower = Follower::prepare(parts, tets, &volume.bounds, points, &volume.mesh.nodes, parted, options.follow)?;
+    let follower =
+        Follower::prepare(parts, tets, &volume.bounds, points, &volume.mesh.nodes, parted, options.follow)?;
     let carried = carry_to_neutral(&follower, parts, slits, &neutral, progress)?;
     let (embedding, distances) = embed(parts, volume, parted);
     let flesh = Flesh {
@@ -246,8 +255,8 @@ fn neutral_flesh(
     Ok((flesh, neutral))
 }
 
-/// Binds skin, and what hangs on it, to the volume where the slits are apart [Cong16, sec. 3]. Also the mean and largest
-/// distance of visible skin that shapes move from the volume, in mm.
+/// Binds skin, and what hangs on it, to the volume where the slits are apart [Cong16, sec. 3]. Also the mean
+/// and largest distance of visible skin that shapes move from the volume, in mm.
 fn embed(parts: &Parts, volume: &Volume, parted: &Pose) -> (SkinEmbedding, [f64; 2]) {
     let own = parts.skin.rig_vertices.len();
     let bound = Embedding::prepare(&volume.mesh, &parted.skin[..own], &EmbedOptions::default(), |_, _| true);
@@ -257,7 +266,8 @@ fn embed(parts: &Parts, volume: &Volume, parted: &Pose) -> (SkinEmbedding, [f64;
             rows.push((v, bound.tets[i], bound.weights[i].map(|w| w as f32)));
         }
     }
-    let misses: Vec<f64> = parts.moving_vertices().iter().map(|&i| 1000.0 * bound.distances[i as usize]).collect();
+    let misses: Vec<f64> =
+        parts.moving_vertices().iter().map(|&i| 1000.0 * bound.distances[i as usize]).collect();
     let mean = misses.iter().sum::<f64>() / misses.len().max(1) as f64;
     let embedding = SkinEmbedding {
         vertices: rows.iter().map(|r| r.0).collect(),

@@ -1,15 +1,16 @@
-//! Where flesh is: inside the skin, outside bones and eyeballs, near what the shapes move; and how fine it is meshed there.
+//! Where flesh is: inside the skin, outside bones and eyeballs, near what the shapes move; and how fine it is
+//! meshed there.
 //!
 //! A point is in flesh if it is
 //!
-//!   inside the skin: the generalized winding number is above 1/2
-//!   outside cranium, mandible and eyeballs, or so close below the skin that no element would fit between
-//!   within reach of a skin vertex that some shape moves, and in front of the ears: the rest of the body is left out
-//!   not where jaw and skull come so close beside a condyle that flesh between them would be torn
+//!   inside the skin: the generalized winding number is above 1/2 outside cranium, mandible and eyeballs, or
+//!   so close below the skin that no element would fit between within reach of a skin vertex that some shape
+//!   moves, and in front of the ears: the rest of the body is left out not where jaw and skull come so close
+//!   beside a condyle that flesh between them would be torn
 //!
-//! Elements are finest at lips and lids and grow with the distance from them. Over bone, flesh is as thin as 3 mm; rather
-//! than meshing a whole forehead that finely, the volume reaches into the bone there by what an element lacks. Lids and
-//! nostrils are thinner still; there it reaches beyond the skin ([`crate::thin`]).
+//! Elements are finest at lips and lids and grow with the distance from them. Over bone, flesh is as thin as
+//! 3 mm; rather than meshing a whole forehead that finely, the volume reaches into the bone there by what an
+//! element lacks. Lids and nostrils are thinner still; there it reaches beyond the skin ([`crate::thin`]).
 
 use crate::thin::ThinSkin;
 use glam::DVec3;
@@ -46,7 +47,8 @@ impl Bound {
     }
 }
 
-/// Flesh that is nearer than this to both jaw and skull beside a condyle is left out, in meters (sum of the distances).
+/// Flesh that is nearer than this to both jaw and skull beside a condyle is left out, in meters (sum of the
+/// distances).
 const JOINT_GAP: f64 = 0.008;
 
 /// Radius around a condyle in which that happens, in meters.
@@ -61,7 +63,8 @@ const FAR: f64 = 0.03;
 /// Flesh is not made thicker than this for the sake of elements, in meters.
 const THICK_ENOUGH: f64 = 0.02;
 
-/// Sizes of lattice cells in meters, before the node count asks for a factor; elements at the skin are half as large.
+/// Sizes of lattice cells in meters, before the node count asks for a factor; elements at the skin are half
+/// as large.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sizes {
     /// Edge length at lips and lids.
@@ -93,7 +96,8 @@ impl Sizes {
     }
 }
 
-/// Where flesh ends towards the back: just before the ears, and below them at a slope that leaves in the jaw's angle.
+/// Where flesh ends towards the back: just before the ears, and below them at a slope that leaves in the
+/// jaw's angle.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Back {
     /// The tragion that is farther in front.
@@ -163,20 +167,24 @@ impl FleshDomain {
         self.skin.distance(p, least) < least
     }
 
-    /// Sum of the distances to jaw and skull beside a condyle, less the gap that is kept free; far away elsewhere.
+    /// Sum of the distances to jaw and skull beside a condyle, less the gap that is kept free; far away
+    /// elsewhere.
     fn beside_joint(&self, p: DVec3) -> f64 {
         match (&self.cranium, &self.mandible) {
-            (Some(cranium), Some(mandible)) if self.joint.condyles.iter().any(|c| p.distance(*c) < JOINT_RADIUS) => {
+            (Some(cranium), Some(mandible))
+                if self.joint.condyles.iter().any(|c| p.distance(*c) < JOINT_RADIUS) =>
+            {
                 cranium.distance(p, FAR) + mandible.distance(p, FAR) - JOINT_GAP
             }
             _ => FAR,
         }
     }
 
-    /// What a node at `p` belongs to: the bone that it is in, or the boundary nearest to it if it is on the boundary.
+    /// What a node at `p` belongs to: the bone that it is in, or the boundary nearest to it if it is on the
+    /// boundary.
     pub fn bound(&self, p: DVec3, on_boundary: bool) -> Bound {
-        // Within the flesh, what almost touches a bone counts as its: between such a node and others on the bone would
-        // be an element so flat that any motion turns it over.
+        // Within the flesh, what almost touches a bone counts as its: between such a node and others on the
+        // bone would be an element so flat that any motion turns it over.
         let touches = |s: &Shell| !on_boundary && s.distance(p, AT_BONE) < AT_BONE;
         let inside = |solid: &Option<Shell>| solid.as_ref().is_some_and(|s| s.value(p) > 0.0 || touches(s));
         let within = if inside(&self.mandible) {
@@ -201,7 +209,8 @@ impl FleshDomain {
             (self.back.distance(p).abs(), Bound::Border),
             (self.beside_joint(p).abs(), Bound::Joint),
         ];
-        let nearest = distances.into_iter().fold((f64::INFINITY, Bound::Border), |a, b| if b.0 < a.0 { b } else { a });
+        let nearest =
+            distances.into_iter().fold((f64::INFINITY, Bound::Border), |a, b| if b.0 < a.0 { b } else { a });
         if nearest.0 < 0.0005 {
             return nearest.1;
         }
@@ -261,7 +270,8 @@ impl Domain for FleshDomain {
             ask(bone.side_of_ball(center, radius));
         }
         if solid == Some(true) {
-            let thick = self.sizes.least_thickness(self.edge_length(center) + self.sizes.growth * radius) + radius;
+            let thick =
+                self.sizes.least_thickness(self.edge_length(center) + self.sizes.growth * radius) + radius;
             return (self.skin.distance(center, thick) >= thick).then_some(false);
         }
         let free = self.joint.condyles.iter().all(|c| center.distance(*c) > JOINT_RADIUS + radius);
@@ -277,7 +287,8 @@ impl Domain for FleshDomain {
         let near_joint = self.joint.condyles.iter().any(|c| middle.distance(*c) < JOINT_RADIUS + radius);
         let back = self.back.distance(middle).abs() < radius;
         let mut bones = [&self.cranium, &self.mandible].into_iter().flatten();
-        if border || back || near_joint || self.eyes.iter().any(near_eye) || self.thin.is_near(middle, radius) {
+        if border || back || near_joint || self.eyes.iter().any(near_eye) || self.thin.is_near(middle, radius)
+        {
             return Hits::Unknown;
         }
         if bones.any(|bone| bone.side_of_ball(middle, radius) != Some(false)) {

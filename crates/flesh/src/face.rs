@@ -30,7 +30,8 @@ pub struct BuildReport {
     /// Distance from skin vertices to the volume's surface in the neutral, mean and largest, mm.
     #[serde(deserialize_with = "numbers")]
     pub embedding_mm: [f64; 2],
-    /// Pairs of skin vertices across closed lips and lids, and those whose middle is in an element though outside the skin.
+    /// Pairs of skin vertices across closed lips and lids, and those whose middle is in an element though
+    /// outside the skin.
     pub n_slit_pairs: usize,
     /// Must be 0.
     pub n_fused_pairs: usize,
@@ -68,7 +69,8 @@ pub struct QualityReport {
 pub struct ShapeReport {
     /// Name of the shape.
     pub name: String,
-    /// Distance between the shape and what the volume does to the skin, mean and largest over the skin it moves, mm.
+    /// Distance between the shape and what the volume does to the skin, mean and largest over the skin it
+    /// moves, mm.
     #[serde(deserialize_with = "numbers")]
     pub fit_mm: [f64; 2],
     /// Smallest volume of an element relative to the neutral.

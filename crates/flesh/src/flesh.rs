@@ -1,4 +1,5 @@
-//! The words of flesh: the volume, how the skin hangs on it, where it goes with each shape, what it is made of.
+//! The words of flesh: the volume, how the skin hangs on it, where it goes with each shape, what it is made
+//! of.
 
 use crate::domain::Bound;
 use glam::DVec3;
@@ -90,8 +91,8 @@ impl Flesh {
         matches!(self.bound(node), Bound::Cranium | Bound::Mandible | Bound::Border)
     }
 
-    /// Which nodes physics leaves where they rest in each pose: held ones, those around the jaw joint, where muscle hangs
-    /// the flesh on bone that is not there, and pieces of the volume that nothing else holds.
+    /// Which nodes physics leaves where they rest in each pose: held ones, those around the jaw joint, where
+    /// muscle hangs the flesh on bone that is not there, and pieces of the volume that nothing else holds.
     pub fn kinematic_nodes(&self) -> Vec<bool> {
         let mut kinematic: Vec<bool> =
             (0..self.n_nodes()).map(|n| self.is_held(n) || self.bound(n) == Bound::Joint).collect();

@@ -1,14 +1,16 @@
 //! A volume follows its skin and bones into another pose: the incremental static solves of blendvolumes.
 //!
-//! [Kozlov17, sec. 6.1, eq. 13]: springs pull the skin's nodes to the pose while the state that the last solve reached
-//! becomes the next rest state; little resistance to volume change (lambda = 100), measured against the neutral volume;
-//! nodes on bones may slide; then they are projected to the bone and a second solve holds them there.
-//! Departures: the pose itself is approached in steps of a few millimeters (turning jaws are followed, not cut across);
-//! each step starts from the harmonic extension of the skin's motion, so that Newton's method has only to straighten
-//! it; sliding nodes are kept in the plane of the bone by springs along its normal, and weakly where they were along
-//! it; a barrier keeps elements upright; nodes that the pose leaves alone are not touched at all.
+//! [Kozlov17, sec. 6.1, eq. 13]: springs pull the skin's nodes to the pose while the state that the last
+//! solve reached becomes the next rest state; little resistance to volume change (lambda = 100), measured
+//! against the neutral volume; nodes on bones may slide; then they are projected to the bone and a second
+//! solve holds them there. Departures: the pose itself is approached in steps of a few millimeters (turning
+//! jaws are followed, not cut across); each step starts from the harmonic extension of the skin's motion, so
+//! that Newton's method has only to straighten it; sliding nodes are kept in the plane of the bone by springs
+//! along its normal, and weakly where they were along it; a barrier keeps elements upright; nodes that the
+//! pose leaves alone are not touched at all.
 //!
-//! In: a volume at rest in one pose. Out: its nodes in another, no element inverted, and how well the skin is met.
+//! In: a volume at rest in one pose. Out: its nodes in another, no element inverted, and how well the skin is
+//! met.
 
 use crate::domain::Bound;
 use crate::rest::LEAST_J;
@@ -22,7 +24,9 @@ use risorius_mesh::{Bvh, Surface, TetMesh};
 use risorius_solve::diffuse::Harmonic;
 use risorius_solve::minimize::quasi::settle;
 use risorius_solve::untangle::{UntangleOptions, untangle};
-use risorius_solve::{Barrier, Energy, Options, Problem, SolveError, Spring, Springs, System, Tissue, TissueRest};
+use risorius_solve::{
+    Barrier, Energy, Options, Problem, SolveError, Spring, Springs, System, Tissue, TissueRest,
+};
 
 /// How to follow.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -54,7 +58,8 @@ const PROJECTED_SPRING: f64 = 30000.0;
 /// Nodes nearer to a bone's surface than this slide on it, in meters.
 const ON_BONE: f64 = 0.0006;
 
-/// Distances from the visible skin at which its lining begins to be pulled less, and is pulled least, in meters.
+/// Distances from the visible skin at which its lining begins to be pulled less, and is pulled least, in
+/// meters.
 const RIM: [f64; 2] = [0.004, 0.012];
 
 /// Pull of the lining relative to the visible skin.
@@ -220,7 +225,10 @@ impl<'a> Follower<'a> {
             .map(|i| positions[i].distance(goal[i]))
             .collect();
         Ok(Followed {
-            miss: [misses.iter().sum::<f64>() / misses.len().max(1) as f64, misses.iter().copied().fold(0.0, f64::max)],
+            miss: [
+                misses.iter().sum::<f64>() / misses.len().max(1) as f64,
+                misses.iter().copied().fold(0.0, f64::max),
+            ],
             least_j: self.least_j(&positions),
             positions,
             n_untangled,
@@ -230,14 +238,20 @@ impl<'a> Follower<'a> {
     }
 
     fn least_j(&self, positions: &[DVec3]) -> f64 {
-        let js = self.tets.iter().zip(&self.six_volumes).map(|(&t, v)| edge_matrix(positions, t).determinant() / v);
+        let js = self
+            .tets
+            .iter()
+            .zip(&self.six_volumes)
+            .map(|(&t, v)| edge_matrix(positions, t).determinant() / v);
         js.fold(f64::INFINITY, f64::min)
     }
 }
 
-/// The lining of mouth and sockets is modeled loosely and crosses bones; it leads the flesh only near the rim.
+/// The lining of mouth and sockets is modeled loosely and crosses bones; it leads the flesh only near the
+/// rim.
 fn pulls(parts: &Parts, skin_points: &[Option<SkinPoint>], rest: &[DVec3], rest_pose: &Pose) -> Vec<f64> {
-    let seen = (0..parts.outer.len()).filter(|&i| parts.outer[i]).map(|i| rest_pose.skin[i].as_vec3().to_array());
+    let seen =
+        (0..parts.outer.len()).filter(|&i| parts.outer[i]).map(|i| rest_pose.skin[i].as_vec3().to_array());
     let rim = Bvh::of_points(&seen.collect::<Vec<_>>());
     let [near, far] = RIM;
     let pull = |(point, &p): (&Option<SkinPoint>, &DVec3)| {
@@ -368,12 +382,15 @@ impl<'a> Walk<'a> {
             let node = self.region.nodes[i as usize] as usize;
             springs.push(match self.follower.bounds[node] {
                 Bound::Skin => Spring::at_node(i, self.last_targets[node], stiff * self.follower.pull[node]),
-                _ if self.follower.slides[node] => Spring::at_node(i, self.on_bone(i, pose).0, PROJECTED_SPRING),
+                _ if self.follower.slides[node] => {
+                    Spring::at_node(i, self.on_bone(i, pose).0, PROJECTED_SPRING)
+                }
                 _ => Spring::at_node(i, self.last_targets[node], PROJECTED_SPRING),
             });
         }
-        let planes: Vec<Spring> =
-            sliding_nodes(self.follower, self.region).map(|i| Spring::at_node(i, self.x[i as usize], 0.0)).collect();
+        let planes: Vec<Spring> = sliding_nodes(self.follower, self.region)
+            .map(|i| Spring::at_node(i, self.x[i as usize], 0.0))
+            .collect();
         self.solve(&rest, &springs, &planes, 12, progress)
     }
 
@@ -389,19 +406,24 @@ impl<'a> Walk<'a> {
         let options = &self.follower.options;
         let barrier = Barrier { strength: options.mu, threshold: 0.6 };
         let (mu, lambda) = (vec![options.mu; n], vec![options.lambda; n]);
-        let tissue = Tissue::prepare(&self.region.tets, rest, Some(&self.region.volumes), &mu, &lambda, barrier)?;
+        let tissue =
+            Tissue::prepare(&self.region.tets, rest, Some(&self.region.volumes), &mu, &lambda, barrier)?;
         let (springs, planes) = (Springs::prepare(springs)?, Springs::prepare(planes)?);
         let energies: [&dyn Energy; 3] = [&tissue, &springs, &planes];
         let problem = Problem { system: &self.system, energies: &energies, loads: &[] };
-        let tolerances =
-            Options { step_tolerance: STEP_TOLERANCE, force_tolerance: 1e-6, max_iterations, allow_inversion: false };
+        let tolerances = Options {
+            step_tolerance: STEP_TOLERANCE,
+            force_tolerance: 1e-6,
+            max_iterations,
+            allow_inversion: false,
+        };
         let report = settle(&problem, &mut self.x, &tolerances, progress)?;
         self.iterations += report.iterations;
         Ok(())
     }
 
-    /// Moves the free nodes along `motion` and repairs the elements that this squashes. Around elements that cannot be
-    /// repaired, nodes go less far; the solve that follows takes them on.
+    /// Moves the free nodes along `motion` and repairs the elements that this squashes. Around elements that
+    /// cannot be repaired, nodes go less far; the solve that follows takes them on.
     fn advance(&mut self, motion: &[DVec3]) -> Result<(), SolveError> {
         let Region { nodes, n_free, tets, volumes } = self.region;
         let start = self.x.clone();

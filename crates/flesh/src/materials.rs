@@ -1,9 +1,9 @@
 //! Blendmaterials: stiffness of every element, and how it changes with each shape [Kozlov17, sec. 6.2].
 //!
-//! Painted or not, values live on nodes first and are spread through the volume with the heat equation, so that stiffness
-//! has no seams; an element has the mean of its nodes. Without painting: soft flesh (mu 3,000 Pa), stiffer beside bone,
-//! and with each shape stiffer where it shortens a muscle along its fibers, up to 20,000 Pa at a quarter of its length.
-//! lambda is 2,500 Pa throughout. These are the paper's ranges.
+//! Painted or not, values live on nodes first and are spread through the volume with the heat equation, so
+//! that stiffness has no seams; an element has the mean of its nodes. Without painting: soft flesh (mu 3,000
+//! Pa), stiffer beside bone, and with each shape stiffer where it shortens a muscle along its fibers, up to
+//! 20,000 Pa at a quarter of its length. lambda is 2,500 Pa throughout. These are the paper's ranges.
 
 use crate::domain::Bound;
 use crate::flesh::{MaterialShape, Materials, VolumeShape};
@@ -121,8 +121,10 @@ fn apply(painting: &Painting, values: &mut [[f64; 1]]) -> Result<(), SolveError>
 
 fn beside_bone(mesh: &TetMesh, bounds: &[Bound]) -> Vec<[f64; 1]> {
     let bony = |b: &Bound| matches!(b, Bound::Cranium | Bound::Mandible);
-    let points: Vec<[f32; 3]> =
-        (mesh.nodes.iter().zip(bounds)).filter(|(_, b)| bony(b)).map(|(p, _)| p.as_vec3().to_array()).collect();
+    let points: Vec<[f32; 3]> = (mesh.nodes.iter().zip(bounds))
+        .filter(|(_, b)| bony(b))
+        .map(|(p, _)| p.as_vec3().to_array())
+        .collect();
     let tree = Bvh::of_points(&points);
     let (stiff, fade) = BESIDE_BONE;
     let soft = f64::from(MU[0]);

@@ -1,9 +1,9 @@
 //! From the pose in which the volume was meshed to the neutral, where lips and lids touch.
 //!
-//! The volume follows skin and jaw to the neutral ([`crate::follow`]). Its surface is coarser than the skin's, so the
-//! upper lip's may now stand a little into the gap, or into the lower lip. Pairs of skin vertices across the slits tell:
-//! where the middle of a pair is outside the skin but in an element, that element's nodes on the skin are drawn inwards,
-//! until no such middle is left.
+//! The volume follows skin and jaw to the neutral ([`crate::follow`]). Its surface is coarser than the
+//! skin's, so the upper lip's may now stand a little into the gap, or into the lower lip. Pairs of skin
+//! vertices across the slits tell: where the middle of a pair is outside the skin but in an element, that
+//! element's nodes on the skin are drawn inwards, until no such middle is left.
 
 use crate::domain::Bound;
 use crate::follow::{Followed, Follower};
@@ -47,7 +47,8 @@ pub fn carry_to_neutral(
 ) -> Result<Neutral, SolveError> {
     let followed = follower.follow(neutral, progress)?;
     let mut mesh = TetMesh { nodes: followed.positions.clone(), tets: follower.tets().to_vec() };
-    let skin = Shell::prepare(&Surface { positions: neutral.skin.clone(), triangles: parts.skin.triangles.clone() });
+    let skin =
+        Shell::prepare(&Surface { positions: neutral.skin.clone(), triangles: parts.skin.triangles.clone() });
     let middles: Vec<DVec3> = slits
         .pairs
         .iter()
@@ -58,7 +59,8 @@ pub fn carry_to_neutral(
     let led: Vec<bool> =
         follower.bounds().iter().map(|b| !matches!(b, Bound::Inside | Bound::Joint | Bound::Eye)).collect();
     smooth(&mut mesh, &led, None, &ImproveOptions::default(), progress)?;
-    let volumes: Vec<f64> = mesh.tets.iter().map(|&t| edge_matrix(follower.rest(), t).determinant()).collect();
+    let volumes: Vec<f64> =
+        mesh.tets.iter().map(|&t| edge_matrix(follower.rest(), t).determinant()).collect();
     let mut glued = fused(&mesh, &middles);
     for _ in 0..ROUNDS {
         if glued.is_empty() {
@@ -95,7 +97,9 @@ fn draw_inwards(mesh: &mut TetMesh, bounds: &[Bound], tets: &[u32], volumes: &[f
     for v in nodes {
         let before = mesh.nodes[v as usize];
         mesh.nodes[v as usize] = before - normals[v as usize] * INSET;
-        let thin = |&t: &u32| edge_matrix(&mesh.nodes, mesh.tets[t as usize]).determinant() < 0.1 * volumes[t as usize];
+        let thin = |&t: &u32| {
+            edge_matrix(&mesh.nodes, mesh.tets[t as usize]).determinant() < 0.1 * volumes[t as usize]
+        };
         if around.of(v as usize).iter().any(thin) {
             mesh.nodes[v as usize] = before;
         }

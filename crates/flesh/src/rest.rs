@@ -1,8 +1,9 @@
 //! Rest volumes for any weights: `X(w) = X0 + B_X c(w)` [Kozlov17, eq. 2], never inverted.
 //!
-//! `c` are the strengths of the rig's shapes, so in-betweens and combinations act on the volume as they do on the skin.
-//! Two good volumes may blend to one with inverted elements; [`RestVolumes::at`] finds them and moves as few nodes as it
-//! can until every element has at least [`LEAST_J`] of its neutral volume. Weights that need no repair cost only the check.
+//! `c` are the strengths of the rig's shapes, so in-betweens and combinations act on the volume as they do on
+//! the skin. Two good volumes may blend to one with inverted elements; [`RestVolumes::at`] finds them and
+//! moves as few nodes as it can until every element has at least [`LEAST_J`] of its neutral volume. Weights
+//! that need no repair cost only the check.
 
 use crate::flesh::Flesh;
 use glam::{DMat3, DVec3};
@@ -75,8 +76,9 @@ impl<'a> RestVolumes<'a> {
         self.repair(self.blend(strengths))
     }
 
-    /// Moves nodes of `positions` until no tet is below [`LEAST_J`]. Nodes on bones and border stay, but for those of bad
-    /// tets, if that suffices, then may move too; what is beyond that is drawn towards the neutral as a whole, which is upright.
+    /// Moves nodes of `positions` until no tet is below [`LEAST_J`]. Nodes on bones and border stay, but for
+    /// those of bad tets, if that suffices, then may move too; what is beyond that is drawn towards the
+    /// neutral as a whole, which is upright.
     pub fn repair(&self, mut positions: Vec<DVec3>) -> Result<Rest, SolveError> {
         let worst_before = self.worst(&positions);
         if worst_before.0 >= LEAST_J {
@@ -96,7 +98,8 @@ impl<'a> RestVolumes<'a> {
             for movable in [&some, &all] {
                 let done = untangle(&self.flesh.tets, &self.rest, &mut positions, movable, &options)?;
                 if done.still_bad.is_empty() {
-                    let moved = (0..positions.len() as u32).filter(|&i| positions[i as usize] != blended[i as usize]);
+                    let moved =
+                        (0..positions.len() as u32).filter(|&i| positions[i as usize] != blended[i as usize]);
                     return Ok(Rest { moved: moved.collect(), positions, worst_before, share });
                 }
             }

@@ -1,10 +1,10 @@
 //! The rig's skin in meters, closed where flesh must know an inside from an outside.
 //!
-//! Skins come open: at the neck, at lids that end on the eyeball, at lips that end behind the teeth. A neck or an eye needs
-//! no closing (generalized winding numbers span the hole, and the eyeball is cut away). Open lips do: without a mouth bag
-//! the flesh behind them would be one block, and the lips glued together. So a border that runs around the mouth gets a
-//! tunnel that leads backwards and ends blind; each of its vertices keeps its offset from the border vertex in front of
-//! it, in every pose.
+//! Skins come open: at the neck, at lids that end on the eyeball, at lips that end behind the teeth. A neck
+//! or an eye needs no closing (generalized winding numbers span the hole, and the eyeball is cut away). Open
+//! lips do: without a mouth bag the flesh behind them would be one block, and the lips glued together. So a
+//! border that runs around the mouth gets a tunnel that leads backwards and ends blind; each of its vertices
+//! keeps its offset from the border vertex in front of it, in every pose.
 //!
 //! Triangles are turned outwards when the artist's surface is inside out as a whole.
 
@@ -44,8 +44,8 @@ struct TunnelVertex {
 }
 
 impl Skin {
-    /// The skin made of the rig vertices `vertices` (ascending) and the faces between them. `mouth` is the middle of the
-    /// closed mouth and its breadth in meters, where known.
+    /// The skin made of the rig vertices `vertices` (ascending) and the faces between them. `mouth` is the
+    /// middle of the closed mouth and its breadth in meters, where known.
     pub fn prepare(rig: &Rig, vertices: &[u32], mouth: Option<(DVec3, f64)>) -> Self {
         let mut local = vec![u32::MAX; rig.n_vertices()];
         for (i, &v) in vertices.iter().enumerate() {
@@ -79,7 +79,9 @@ impl Skin {
     /// Skin vertices in meters for a pose of the whole rig in file units.
     pub fn positions(&self, rig_positions: &[[f32; 3]]) -> Vec<DVec3> {
         let mut out = Vec::with_capacity(self.n_vertices());
-        out.extend(self.rig_vertices.iter().map(|&v| self.axes * Vec3::from(rig_positions[v as usize]).as_dvec3()));
+        out.extend(
+            self.rig_vertices.iter().map(|&v| self.axes * Vec3::from(rig_positions[v as usize]).as_dvec3()),
+        );
         for t in &self.tunnel {
             out.push(out[t.anchor as usize] + t.offset);
         }
@@ -91,7 +93,8 @@ impl Skin {
         self.axes * Vec3::from(offset).as_dvec3()
     }
 
-    /// The flux of the position field tells the volume's sign even for open surfaces, measured from their middle.
+    /// The flux of the position field tells the volume's sign even for open surfaces, measured from their
+    /// middle.
     fn turn_outwards(&mut self, positions: &[DVec3]) {
         let middle = positions.iter().sum::<DVec3>() / positions.len().max(1) as f64;
         let flux: f64 = self
@@ -120,7 +123,8 @@ impl Skin {
             let points: Vec<DVec3> = border.vertices.iter().map(|&v| positions[v as usize]).collect();
             let middle = points.iter().sum::<DVec3>() / points.len() as f64;
             let reach = points.iter().map(|p| (p.x - middle.x).abs()).fold(0.0, f64::max);
-            let near = (middle - mouth).length() < 0.6 * breadth && reach < 0.9 * breadth && reach > 0.2 * breadth;
+            let near =
+                (middle - mouth).length() < 0.6 * breadth && reach < 0.9 * breadth && reach > 0.2 * breadth;
             if near {
                 self.add_tunnel(&border.vertices, &points, middle);
                 self.n_tunnels += 1;
@@ -128,8 +132,8 @@ impl Skin {
         }
     }
 
-    /// Rings behind the border, each a little narrower, and a fan at the end. The border is walked as its faces walk it,
-    /// so the tunnel's faces walk it the other way.
+    /// Rings behind the border, each a little narrower, and a fan at the end. The border is walked as its
+    /// faces walk it, so the tunnel's faces walk it the other way.
     fn add_tunnel(&mut self, border: &[u32], points: &[DVec3], middle: DVec3) {
         let n = border.len();
         let mut ring: Vec<u32> = border.to_vec();
@@ -138,7 +142,8 @@ impl Skin {
             let first = self.n_vertices() as u32;
             for (&anchor, &p) in border.iter().zip(points) {
                 let inwards = DVec3::new(middle.x - p.x, 0.0, 0.0) * (0.25 * share);
-                self.tunnel.push(TunnelVertex { anchor, offset: inwards - DVec3::Z * (TUNNEL_DEPTH * share) });
+                self.tunnel
+                    .push(TunnelVertex { anchor, offset: inwards - DVec3::Z * (TUNNEL_DEPTH * share) });
             }
             let next: Vec<u32> = (0..n as u32).map(|i| first + i).collect();
             for i in 0..n {
@@ -148,8 +153,8 @@ impl Skin {
             }
             ring = next;
         }
-        // A strip across the end rather than a fan to one anchored point: it stays between its own neighbors when the
-        // upper and the lower half part.
+        // A strip across the end rather than a fan to one anchored point: it stays between its own neighbors
+        // when the upper and the lower half part.
         for (i, j) in (0..n).map(|i| (i, n - 1 - i)).take_while(|(i, j)| i + 1 < *j) {
             self.triangles.push([ring[i + 1], ring[i], ring[j]]);
             if i + 1 < j - 1 {
@@ -208,7 +213,8 @@ mod tests {
             assert_eq!((skin.n_tunnels, skin.was_inside_out), (1, flip));
             let edges = Edges::of(&Polygons::from_triangles(&skin.triangles));
             assert!(edges.boundary().is_empty(), "still open");
-            let surface = Surface { positions: skin.positions(&rig.neutral), triangles: skin.triangles.clone() };
+            let surface =
+                Surface { positions: skin.positions(&rig.neutral), triangles: skin.triangles.clone() };
             let solid = {
                 let open = Skin::prepare(&rig, &vertices, None);
                 Surface { positions: open.positions(&rig.neutral), triangles: open.triangles }.volume()

@@ -1,9 +1,9 @@
-//! Closed lips and lids: pairs of skin vertices that touch in the neutral and part in some pose, and the pose that parts
-//! most of them.
+//! Closed lips and lids: pairs of skin vertices that touch in the neutral and part in some pose, and the pose
+//! that parts most of them.
 //!
-//! A pair counts when its vertices are under 3 mm apart through the air, over 15 mm apart along the surface, and some
-//! slider takes them more than 5 mm apart. The volume is meshed in the pose that parts them, so that no element can span
-//! a slit [Cong16, sec. 3]; afterwards the same pairs prove that none does.
+//! A pair counts when its vertices are under 3 mm apart through the air, over 15 mm apart along the surface,
+//! and some slider takes them more than 5 mm apart. The volume is meshed in the pose that parts them, so that
+//! no element can span a slit [Cong16, sec. 3]; afterwards the same pairs prove that none does.
 
 use glam::DVec3;
 use rayon::prelude::*;
@@ -102,14 +102,18 @@ fn distances(positions: &[DVec3], pairs: &[[u32; 2]]) -> Vec<f64> {
     pairs.iter().map(|p| positions[p[0] as usize].distance(positions[p[1] as usize])).collect()
 }
 
-/// How much air is between two vertices that face each other; negative where they have been pushed through one another,
-/// as mouthClose does when the jaw is shut.
+/// How much air is between two vertices that face each other; negative where they have been pushed through
+/// one another, as mouthClose does when the jaw is shut.
 fn air_between(positions: &[DVec3], normals: &[DVec3], [a, b]: [u32; 2]) -> f64 {
     let (a, b) = (a as usize, b as usize);
     let apart = positions[b] - positions[a];
     let facing = normals[a] - normals[b];
     // Neighbors around a fold face the same way.
-    if facing.length() > 0.5 { apart.dot(facing.normalize()).signum() * apart.length() } else { apart.length() }
+    if facing.length() > 0.5 {
+        apart.dot(facing.normalize()).signum() * apart.length()
+    } else {
+        apart.length()
+    }
 }
 
 /// Pairs closer than [`TOUCHING`] that are not neighbors along the skin.
@@ -164,7 +168,8 @@ impl Ways {
         for i in 1..first.len() {
             first[i] += first[i - 1];
         }
-        let to = list.iter().map(|&(a, b)| (b, positions[a as usize].distance(positions[b as usize]))).collect();
+        let to =
+            list.iter().map(|&(a, b)| (b, positions[a as usize].distance(positions[b as usize]))).collect();
         Self { first, to }
     }
 

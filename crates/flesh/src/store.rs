@@ -1,7 +1,7 @@
 //! Where finished shapes of a build wait, so that an interrupted build goes on where it stopped.
 //!
-//! A key stands for everything that a shape depends on: the same key, the same shape. A store may forget what it was
-//! given, and must never give anything else than what was saved under the key.
+//! A key stands for everything that a shape depends on: the same key, the same shape. A store may forget what
+//! it was given, and must never give anything else than what was saved under the key.
 
 use crate::face::ShapeReport;
 use crate::flesh::VolumeShape;

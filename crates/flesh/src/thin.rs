@@ -1,8 +1,10 @@
-//! Thin skin: lids, nostrils, the rims of lips, where skin lies close behind skin and no element would fit between.
+//! Thin skin: lids, nostrils, the rims of lips, where skin lies close behind skin and no element would fit
+//! between.
 //!
-//! The volume need not end at the skin: what is shown is the artist's skin plus how the volume moved around it. So where
-//! skin is thin the volume reaches beyond it, on both sides, by as much as the thickness lacks; but never by more than a
-//! share of the air there, in the neutral and in the pose that is meshed, so that what is apart stays apart.
+//! The volume need not end at the skin: what is shown is the artist's skin plus how the volume moved around
+//! it. So where skin is thin the volume reaches beyond it, on both sides, by as much as the thickness lacks;
+//! but never by more than a share of the air there, in the neutral and in the pose that is meshed, so that
+//! what is apart stays apart.
 
 use glam::DVec3;
 use risorius_mesh::tet::solid::Shell;
@@ -31,8 +33,8 @@ pub struct ThinSkin {
 }
 
 impl ThinSkin {
-    /// Finds where `skin`, whose queries are `shell`, is thinner than `wanted` at a vertex. The air is measured in each of
-    /// `poses` of the same skin.
+    /// Finds where `skin`, whose queries are `shell`, is thinner than `wanted` at a vertex. The air is
+    /// measured in each of `poses` of the same skin.
     pub fn find(skin: &Surface, shell: &Shell, poses: [&Surface; 2], wanted: impl Fn(DVec3) -> f64) -> Self {
         let normals = skin.vertex_normals();
         let lacks: Vec<f64> = (skin.positions.iter().zip(&normals))
@@ -48,8 +50,10 @@ impl ThinSkin {
             let shell = Shell::prepare(pose);
             for ((reach, &p), n) in reach.iter_mut().zip(&pose.positions).zip(pose.vertex_normals()) {
                 if *reach > 0.0 {
-                    let air =
-                        shell.tree.ray(p + n * CLEAR, n, FARTHEST / OF_AIR).map_or(FARTHEST / OF_AIR, |h| h.distance);
+                    let air = shell
+                        .tree
+                        .ray(p + n * CLEAR, n, FARTHEST / OF_AIR)
+                        .map_or(FARTHEST / OF_AIR, |h| h.distance);
                     *reach = reach.min(OF_AIR * air);
                 }
             }
@@ -82,7 +86,9 @@ mod tests {
     fn slab(thickness: f64, top: f64) -> Surface {
         let mut positions = Vec::new();
         for y in [top - thickness, top] {
-            positions.extend([(0.0, 0.0), (0.02, 0.0), (0.02, 0.02), (0.0, 0.02)].map(|(x, z)| DVec3::new(x, y, z)));
+            positions.extend(
+                [(0.0, 0.0), (0.02, 0.0), (0.02, 0.02), (0.0, 0.02)].map(|(x, z)| DVec3::new(x, y, z)),
+            );
         }
         let quads = [[0, 1, 2, 3], [7, 6, 5, 4], [0, 4, 5, 1], [1, 5, 6, 2], [2, 6, 7, 3], [3, 7, 4, 0]];
         let triangles = quads.iter().flat_map(|q| [[q[0], q[1], q[2]], [q[0], q[2], q[3]]]).collect();
@@ -123,6 +129,8 @@ mod tests {
         two.append(&refined(slab(0.001, 0.003)));
         let above = |y: f64| DVec3::new(0.009, y, 0.004);
         let found = thin(&two);
-        assert!(found.reaches(above(0.0003)) && !found.reaches(above(0.0006)) && !found.reaches(above(0.001)));
+        assert!(
+            found.reaches(above(0.0003)) && !found.reaches(above(0.0006)) && !found.reaches(above(0.001))
+        );
     }
 }

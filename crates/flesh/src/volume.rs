@@ -1,8 +1,9 @@
 //! The volume, meshed in a pose where lips and lids are apart.
 //!
-//! A lattice cell that spans both lips would glue them, so the mesh is made where no cell can: in the pose that parts the
-//! slits ([`crate::slits`]), jaw and eyes moved along [Cong16, sec. 3]. Each boundary node remembers the point of the skin
-//! that it lies on; [`crate::follow`] carries the volume from there to the neutral and to every shape.
+//! A lattice cell that spans both lips would glue them, so the mesh is made where no cell can: in the pose
+//! that parts the slits ([`crate::slits`]), jaw and eyes moved along [Cong16, sec. 3]. Each boundary node
+//! remembers the point of the skin that it lies on; [`crate::follow`] carries the volume from there to the
+//! neutral and to every shape.
 
 use crate::domain::{Back, Bound, FleshDomain, Sizes};
 use crate::skin::Skin;
@@ -55,7 +56,11 @@ impl Parts<'_> {
     /// The pose at these weights.
     pub fn pose(&self, weights: &[f32]) -> Pose {
         let strengths: Vec<f64> = self.evaluator.strengths(weights).iter().map(|&c| c.into()).collect();
-        Pose { skin: self.skin.positions(&self.evaluator.positions(weights)), jaw: self.jaw(&strengths), strengths }
+        Pose {
+            skin: self.skin.positions(&self.evaluator.positions(weights)),
+            jaw: self.jaw(&strengths),
+            strengths,
+        }
     }
 
     /// The pose at these strengths of the rig's shapes, whatever weights may lead there.
@@ -101,7 +106,8 @@ impl Parts<'_> {
     /// Where flesh is in `pose`.
     pub fn domain(&self, pose: &Pose, reach: f64, sizes: Sizes) -> FleshDomain {
         let points = |vertices: &mut dyn Iterator<Item = u32>| {
-            let positions: Vec<[f32; 3]> = vertices.map(|v| pose.skin[v as usize].as_vec3().to_array()).collect();
+            let positions: Vec<[f32; 3]> =
+                vertices.map(|v| pose.skin[v as usize].as_vec3().to_array()).collect();
             Bvh::of_points(&positions)
         };
         let moved = |surface: &Surface, motion: &Rigid| {
@@ -200,7 +206,8 @@ pub fn mesh_volume(
     drop_bone(&mut meshed.mesh, &mut bounds);
     let skin_points = (meshed.mesh.nodes.iter().zip(&bounds))
         .map(|(&p, &bound)| {
-            let closest = (bound == Bound::Skin).then(|| domain.skin.tree.closest_point(p, f64::INFINITY)).flatten()?;
+            let closest =
+                (bound == Bound::Skin).then(|| domain.skin.tree.closest_point(p, f64::INFINITY)).flatten()?;
             Some(SkinPoint { triangle: closest.triangle, weights: closest.barycentric })
         })
         .collect();
@@ -215,8 +222,8 @@ fn drop_bone(mesh: &mut TetMesh, bounds: &mut Vec<Bound>) {
     *bounds = mesh.drop_unused_nodes().iter().map(|&n| bounds[n as usize]).collect();
 }
 
-/// Elements between the jaw and what does not move with it (skull, border) would be torn: their nodes let go of both,
-/// and the border lets go for another ring.
+/// Elements between the jaw and what does not move with it (skull, border) would be torn: their nodes let go
+/// of both, and the border lets go for another ring.
 fn free_between_bones(tets: &[[u32; 4]], bounds: &mut [Bound]) {
     let fixed = |b: Bound| matches!(b, Bound::Cranium | Bound::Border);
     let mut near_jaw: Vec<bool> = bounds.iter().map(|b| *b == Bound::Mandible).collect();
@@ -241,8 +248,10 @@ fn free_between_bones(tets: &[[u32; 4]], bounds: &mut [Bound]) {
 fn box_around(parts: &Parts, pose: &Pose, reach: f64) -> [DVec3; 2] {
     let moving = parts.moving_vertices();
     let points = moving.iter().map(|&v| pose.skin[v as usize]);
-    let (min, max) = points.fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(lo, hi), p| (lo.min(p), hi.max(p)));
-    let skin = pose.skin.iter().fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(lo, hi), p| (lo.min(*p), hi.max(*p)));
+    let (min, max) =
+        points.fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(lo, hi), p| (lo.min(p), hi.max(p)));
+    let skin =
+        pose.skin.iter().fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(lo, hi), p| (lo.min(*p), hi.max(*p)));
     let rim = DVec3::splat(0.002);
     [(min - reach).max(skin.0) - rim, (max + reach).min(skin.1) + rim]
 }

@@ -1,7 +1,8 @@
 //! Rigid parts: cranium, mandible, and the joint between them.
 //!
-//! The built-in ones are sculpted with signed distances (`implicit`) from tables of a few dozen forms, turned into
-//! triangles on one side (`contour`), reduced (`simplify`) and mirrored: closed manifolds, symmetric to the bit.
+//! The built-in ones are sculpted with signed distances (`implicit`) from tables of a few dozen forms, turned
+//! into triangles on one side (`contour`), reduced (`simplify`) and mirrored: closed manifolds, symmetric to
+//! the bit.
 
 mod contour;
 mod cranium;
@@ -43,8 +44,8 @@ impl JawJoint {
         (self.condyles[0] + self.condyles[1]) / 2.0
     }
 
-    /// The jaw opened by `angle` (radians) about the condyle axis after the left and right condyle slid by `slides`
-    /// (fractions of the track; may be negative a little).
+    /// The jaw opened by `angle` (radians) about the condyle axis after the left and right condyle slid by
+    /// `slides` (fractions of the track; may be negative a little).
     pub fn motion(&self, angle: f64, slides: [f64; 2]) -> Rigid {
         let moved = [0, 1].map(|side| self.condyles[side] + self.track * (self.track_length * slides[side]));
         let axis_before = (self.condyles[0] - self.condyles[1]).normalize_or(DVec3::X);
@@ -76,7 +77,8 @@ pub fn built_in_joint() -> JawJoint {
 
 /// The surface of a sculpt, in meters.
 fn meshed(sculpt: &Sculpt, step: f64, goal: &Goal) -> Surface {
-    let fine = contour::half_surface(sculpt, DVec3::new(0.0, -100.0, -110.0), DVec3::new(84.0, 150.0, 120.0), step);
+    let fine =
+        contour::half_surface(sculpt, DVec3::new(0.0, -100.0, -110.0), DVec3::new(84.0, 150.0, 120.0), step);
     let mut half = simplify::simplify(&fine, goal);
     simplify::relax(&mut half, sculpt, 4);
     let mut whole = contour::mirrored(&half);
@@ -168,12 +170,19 @@ pub(crate) mod tests {
     #[test]
     fn bones_are_closed_manifolds_and_symmetric() {
         let bones = bones();
-        for (s, n, liters) in [(&bones.cranium, 3000..6000, 1.6..2.5), (&bones.mandible, 1500..3000, 0.05..0.1)] {
+        for (s, n, liters) in
+            [(&bones.cranium, 3000..6000, 1.6..2.5), (&bones.mandible, 1500..3000, 0.05..0.1)]
+        {
             let edges = Edges::of(&Polygons::from_triangles(&s.triangles));
-            assert!(edges.boundary().is_empty() && edges.non_manifold().is_empty() && edges.inconsistent().is_empty());
+            assert!(
+                edges.boundary().is_empty()
+                    && edges.non_manifold().is_empty()
+                    && edges.inconsistent().is_empty()
+            );
             assert!(n.contains(&s.positions.len()), "{} vertices", s.positions.len());
             assert!(liters.contains(&(s.volume() * 1e3)), "{} liters", s.volume() * 1e3);
-            let mut keys: Vec<[u64; 3]> = s.positions.iter().map(|p| p.to_array().map(f64::to_bits)).collect();
+            let mut keys: Vec<[u64; 3]> =
+                s.positions.iter().map(|p| p.to_array().map(f64::to_bits)).collect();
             keys.sort_unstable();
             let image = |p: &DVec3| [if p.x == 0.0 { p.x } else { -p.x }, p.y, p.z].map(f64::to_bits);
             assert!(s.positions.iter().all(|p| keys.binary_search(&image(p)).is_ok()));
@@ -197,9 +206,10 @@ pub(crate) mod tests {
         let bones = bones();
         for s in [&bones.cranium, &bones.mandible] {
             let options = risorius_mesh::IntersectOptions::default();
-            let found = risorius_mesh::self_intersections(&s.positions_f32(), &s.triangles, &options, &|_, _| {
-                std::ops::ControlFlow::Continue(())
-            });
+            let found =
+                risorius_mesh::self_intersections(&s.positions_f32(), &s.triangles, &options, &|_, _| {
+                    std::ops::ControlFlow::Continue(())
+                });
             assert_eq!(found.map(|f| f.n_pairs), Ok(0));
         }
     }
@@ -210,7 +220,11 @@ pub(crate) mod tests {
         let [cranium, mandible] = [&bones.cranium, &bones.mandible].map(tree);
         for (name, at) in SKIN {
             let p = DVec3::from(at) * 1e-3;
-            let gap = signed_distance(&bones.cranium, &cranium, p).min(signed_distance(&bones.mandible, &mandible, p));
+            let gap = signed_distance(&bones.cranium, &cranium, p).min(signed_distance(
+                &bones.mandible,
+                &mandible,
+                p,
+            ));
             let want = built_in_depths().iter().find(|d| d.name == name).expect("a landmark").mean;
             assert!((gap - want).abs() < 0.003, "{name}: {:.1} mm, tabled {:.1} mm", gap * 1e3, want * 1e3);
         }
@@ -249,7 +263,8 @@ pub(crate) mod tests {
             for side in 0..2 {
                 let went = motion.apply(joint.condyles[side]) - joint.condyles[side];
                 let off_track = went - joint.track * went.dot(joint.track);
-                // Tracks are parallel and the jaw is rigid: unequal slides shorten the way between by a little.
+                // Tracks are parallel and the jaw is rigid: unequal slides shorten the way between by a
+                // little.
                 let allowed = if slides[0] == slides[1] { 1e-12 } else { 5e-4 };
                 assert!(off_track.length() < allowed, "{off_track}");
                 assert!((went.dot(joint.track) - slides[side] * joint.track_length).abs() < 1e-4);

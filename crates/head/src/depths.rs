@@ -1,13 +1,14 @@
 //! How deep bone lies under the skin: mean and deviation at forensic landmarks, spread over the skull.
 //!
-//! Means and deviations are values that are usual for adults in pooled studies such as [Stephan08, table of tallied means],
-//! rounded to half a millimeter. They have not been checked row by row against a printed table: expect them to be off by
-//! 1 or 2 mm, well within the deviation between people. The points of the top, side and back of the head are not among
-//! the landmarks of craniofacial identification; they have common values of scalp thickness and wide deviations.
-//! Between landmarks the depth is the mean of the three nearest, weighted by inverse distance as in [Ichim16, sec. 3];
-//! distances are straight, not geodesic: on a skull's outside near landmarks the two order alike. Farther than 30 mm
-//! from every landmark there is no data: infinite deviation.
-//! Depths are measured from bone along the shortest way to the skin; over the lips from the teeth.
+//! Means and deviations are values that are usual for adults in pooled studies such as [Stephan08, table of
+//! tallied means], rounded to half a millimeter. They have not been checked row by row against a printed
+//! table: expect them to be off by 1 or 2 mm, well within the deviation between people. The points of the
+//! top, side and back of the head are not among the landmarks of craniofacial identification; they have
+//! common values of scalp thickness and wide deviations. Between landmarks the depth is the mean of the three
+//! nearest, weighted by inverse distance as in [Ichim16, sec. 3]; distances are straight, not geodesic: on a
+//! skull's outside near landmarks the two order alike. Farther than 30 mm from every landmark there is no
+//! data: infinite deviation. Depths are measured from bone along the shortest way to the skin; over the lips
+//! from the teeth.
 
 use glam::DVec3;
 
@@ -115,7 +116,8 @@ mod tests {
         let [cranium, mandible] =
             [&bones.cranium, &bones.mandible].map(|s| Bvh::build(&s.positions_f32(), &s.triangles));
         for d in built_in_depths() {
-            let distance = |bvh: &Bvh| bvh.closest_point(d.on_bone, 1.0).map_or(1.0, |c| c.distance_sq.sqrt());
+            let distance =
+                |bvh: &Bvh| bvh.closest_point(d.on_bone, 1.0).map_or(1.0, |c| c.distance_sq.sqrt());
             let gap = distance(&cranium).min(distance(&mandible));
             // Over the lips depth counts from the teeth, which are not part of the bones.
             let limit = if d.name.starts_with("lip") { 0.008 } else { 0.0015 };
@@ -130,7 +132,8 @@ mod tests {
             assert!((here.mean - d.mean).abs() < 3e-4, "{}: {}", d.name, here.mean);
             let image = depth_at(d.on_bone * DVec3::new(-1.0, 1.0, 1.0));
             assert_eq!(here, image, "{}", d.name);
-            let known = landmarks::index(d.name).is_some() || landmarks::index(&format!("{}_left", d.name)).is_some();
+            let known =
+                landmarks::index(d.name).is_some() || landmarks::index(&format!("{}_left", d.name)).is_some();
             let bone_points = ["back_of_head", "side_of_head", "mid_ramus", "mid_mandibular_border"];
             assert!(known || bone_points.contains(&d.name) || d.name.ends_with("molar"), "{}", d.name);
         }

@@ -1,18 +1,20 @@
-//! Other people than the average: a smooth change of space for bones and skin, and more or less fat under the skin.
+//! Other people than the average: a smooth change of space for bones and skin, and more or less fat under the
+//! skin.
 //!
-//! Each parameter is a map that moves points along one axis, or away from an axis, by a smooth function whose slope
-//! against the motion stays above -0.5; a chain of such maps folds nothing (every Jacobian determinant is positive) and
-//! is invertible. What is inside something stays inside, so that bones, muscles and eyes warped with the skin remain
-//! where they belong. All maps are mirror-symmetric.
-//! Fat moves the skin alone, along its normal, before the warp: up to 7 mm outwards, less than half of that inwards,
-//! and nothing at lids, lips and nose.
-//! A person: `identity.warp(identity.thicken(p, normal))` for skin, `identity.warp(p)` for all else, condyles included.
+//! Each parameter is a map that moves points along one axis, or away from an axis, by a smooth function whose
+//! slope against the motion stays above -0.5; a chain of such maps folds nothing (every Jacobian determinant
+//! is positive) and is invertible. What is inside something stays inside, so that bones, muscles and eyes
+//! warped with the skin remain where they belong. All maps are mirror-symmetric. Fat moves the skin alone,
+//! along its normal, before the warp: up to 7 mm outwards, less than half of that inwards, and nothing at
+//! lids, lips and nose. A person: `identity.warp(identity.thicken(p, normal))` for skin, `identity.warp(p)`
+//! for all else, condyles included.
 
 use crate::person::Identity;
 use glam::DVec3;
 use risorius_rig::synthetic::Random;
 
-/// A bell around `center`: 1 there, 0 at an ellipsoid with half axes `radii`, twice smooth. Millimeters, on +X.
+/// A bell around `center`: 1 there, 0 at an ellipsoid with half axes `radii`, twice smooth. Millimeters, on
+/// +X.
 fn bell(p: DVec3, center: [f64; 3], radii: [f64; 3]) -> f64 {
     let q = (p - DVec3::from(center)) / DVec3::from(radii);
     (1.0 - q.length_squared()).max(0.0).powi(3)
@@ -59,7 +61,8 @@ impl Identity {
     }
 }
 
-/// Breadth of the lower jaw, fading towards the cheeks above and the neck below, and how far the chin stands out.
+/// Breadth of the lower jaw, fading towards the cheeks above and the neck below, and how far the chin stands
+/// out.
 fn jaw(mut q: DVec3, value: f64) -> DVec3 {
     let low = ramp(-q.y, 0.0, 60.0) * (1.0 - ramp(-q.y, 75.0, 150.0)) * ramp(q.z, -60.0, 0.0);
     q.x *= 1.0 + 0.09 * value * low;
@@ -99,7 +102,8 @@ fn fat_layer(p: DVec3) -> f64 {
         ([31.5, 24.0, 72.0], [26.0, 22.0, 30.0]),
         ([0.0, -4.0, 105.0], [26.0, 34.0, 30.0]),
     ];
-    let kept: f64 = lean.iter().map(|&(center, radii)| (1.0 - 1.5 * bell(p, center, radii)).max(0.0)).product();
+    let kept: f64 =
+        lean.iter().map(|&(center, radii)| (1.0 - 1.5 * bell(p, center, radii)).max(0.0)).product();
     (0.4 + pad + neck).min(7.0) * kept
 }
 
@@ -162,7 +166,8 @@ mod tests {
             change(&mut person);
             person
         };
-        let moved = |person: Identity, p: [f64; 3]| (person.warp(DVec3::from(p) * 1e-3) * 1e3) - DVec3::from(p);
+        let moved =
+            |person: Identity, p: [f64; 3]| (person.warp(DVec3::from(p) * 1e-3) * 1e3) - DVec3::from(p);
         assert!(moved(one(|p| p.width = 1.0), [68.0, 8.0, 45.0]).x > 3.0);
         assert!(moved(one(|p| p.length = 1.0), [0.0, -78.0, 95.0]).y < -6.0);
         assert!(moved(one(|p| p.length = 1.0), [0.0, 48.0, 95.0]).length() < 0.1);
@@ -178,8 +183,8 @@ mod tests {
     #[test]
     fn thin_skin_stays_clear_of_bone() {
         let bones = bones();
-        let [cranium, mandible] =
-            [&bones.cranium, &bones.mandible].map(|s| risorius_mesh::Bvh::build(&s.positions_f32(), &s.triangles));
+        let [cranium, mandible] = [&bones.cranium, &bones.mandible]
+            .map(|s| risorius_mesh::Bvh::build(&s.positions_f32(), &s.triangles));
         let head = crate::skin::neutral();
         let skin = &head.parts[0];
         let outside = ["mouth_bag", "eye_socket", "nostril"];
@@ -189,7 +194,8 @@ mod tests {
             let corner = |k: usize| skin.positions[face[k] as usize];
             let normal = (corner(1) - corner(0)).cross(corner(2) - corner(0));
             let p = thin.thicken((corner(0) + corner(1) + corner(2)) / 3.0, normal);
-            let inside = [&cranium, &mandible].iter().any(|b| b.ray(p, normal, 0.3).is_some_and(|h| h.from_behind));
+            let inside =
+                [&cranium, &mandible].iter().any(|b| b.ray(p, normal, 0.3).is_some_and(|h| h.from_behind));
             assert!(!inside, "{p}");
         }
     }

@@ -1,8 +1,9 @@
 //! Named points of a face: the 68 of common face trackers (iBUG order) and 26 of anthropometry.
 //!
-//! "Left" is the character's left, +X. The first 68 run as trackers number them: jaw line from the right ear over the
-//! chin to the left ear (0-16), right and left brow (17-26), nose bridge and base (27-35), right and left eye (36-47),
-//! outer lip line from the right corner over the top (48-59), inner lip line likewise (60-67).
+//! "Left" is the character's left, +X. The first 68 run as trackers number them: jaw line from the right ear
+//! over the chin to the left ear (0-16), right and left brow (17-26), nose bridge and base (27-35), right and
+//! left eye (36-47), outer lip line from the right corner over the top (48-59), inner lip line likewise
+//! (60-67).
 
 /// Number of landmarks in the trackers' scheme.
 pub const N_TRACKER: usize = 68;
@@ -118,7 +119,8 @@ pub fn index(name: &str) -> Option<usize> {
 /// The same landmark on the other side; itself on the middle line.
 pub fn mirrored(index: usize) -> usize {
     let name = NAMES[index];
-    let other = if name.contains("left") { name.replace("left", "right") } else { name.replace("right", "left") };
+    let other =
+        if name.contains("left") { name.replace("left", "right") } else { name.replace("right", "left") };
     self::index(&other).unwrap_or(index)
 }
 

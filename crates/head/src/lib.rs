@@ -1,8 +1,8 @@
 //! The built-in head: skin with shapes, skull, jaw, muscles and landmarks, an asset that is made in code.
 //!
-//! [`person`] puts it together from `skin` and `shapes`, [`bones`] and [`muscles`]; [`identity`] makes other people of
-//! it. [`landmarks`] names the points of a face, [`depths`] says how deep bone lies. Everything is in meters, +Y up, +Z
-//! the way the face looks, +X the character's left.
+//! [`person`] puts it together from `skin` and `shapes`, [`bones`] and [`muscles`]; [`identity`] makes other
+//! people of it. [`landmarks`] names the points of a face, [`depths`] says how deep bone lies. Everything is
+//! in meters, +Y up, +Z the way the face looks, +X the character's left.
 
 pub mod bones;
 pub mod depths;

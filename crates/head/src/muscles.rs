@@ -1,11 +1,12 @@
 //! Facial muscles as B-spline solids: shape, fibers, and what they are attached to.
 //!
-//! The built-in head has 49 as in [Cong16, sec. 3]: orbicularis oris and 24 pairs (the mimic muscles and those that
-//! chew, masseter and lateral pterygoid in two parts each, orbicularis oculi likewise; without platysma and neck).
-//! They are made from tables of their middle surfaces (`table`) and then moved off or onto the bones (`build`).
-//! Sphincters are rings: their solid is closed by its first and last rows of control points being the same, with equal
-//! tangents, so that a fiber runs once around and meets itself. The seam of orbicularis oris is in the middle of the
-//! upper lip, that of orbicularis oculi at the inner corner of the eye, where it really holds on to bone.
+//! The built-in head has 49 as in [Cong16, sec. 3]: orbicularis oris and 24 pairs (the mimic muscles and
+//! those that chew, masseter and lateral pterygoid in two parts each, orbicularis oculi likewise; without
+//! platysma and neck). They are made from tables of their middle surfaces (`table`) and then moved off or
+//! onto the bones (`build`). Sphincters are rings: their solid is closed by its first and last rows of
+//! control points being the same, with equal tangents, so that a fiber runs once around and meets itself. The
+//! seam of orbicularis oris is in the middle of the upper lip, that of orbicularis oculi at the inner corner
+//! of the eye, where it really holds on to bone.
 
 mod build;
 mod table;
@@ -120,7 +121,8 @@ mod tests {
             for (u, end) in [(0.0, m.origin), (1.0, m.insertion)] {
                 let nearest = |bvh: &Bvh| {
                     // Muscles inside the jaw have their bone on the outer side.
-                    let at = |j: i32| distance(bvh, m.solid.point(u, f64::from(j / 2) / 4.0, f64::from(j % 2)));
+                    let at =
+                        |j: i32| distance(bvh, m.solid.point(u, f64::from(j / 2) / 4.0, f64::from(j % 2)));
                     (0..=9).map(at).fold(f64::INFINITY, f64::min)
                 };
                 let gap = match end {

@@ -26,12 +26,12 @@ pub struct Identity {
     pub fat: f64,
 }
 
-/// A person: skin with shapes, and what lies beneath, all in meters, +Y up, +Z front, +X the character's left,
-/// origin midway between the condyles.
+/// A person: skin with shapes, and what lies beneath, all in meters, +Y up, +Z front, +X the character's
+/// left, origin midway between the condyles.
 #[derive(Debug, Clone, Default)]
 pub struct Head {
-    /// Parts `skin`, `eye_left`, `eye_right`, `teeth_upper`, `teeth_lower`, `gums_upper`, `gums_lower`, `tongue`; 52
-    /// ARKit shapes and visemes; regions `lips_upper`, `lips_lower`, `lids_left` ...
+    /// Parts `skin`, `eye_left`, `eye_right`, `teeth_upper`, `teeth_lower`, `gums_upper`, `gums_lower`,
+    /// `tongue`; 52 ARKit shapes and visemes; regions `lips_upper`, `lips_lower`, `lids_left` ...
     pub rig: Rig,
     /// Skull and jaw.
     pub bones: Bones,
@@ -41,7 +41,8 @@ pub struct Head {
     pub landmarks: Vec<DVec3>,
 }
 
-/// A person with shapes, skull, jaw and muscles: the average for `Identity::default()`. Takes a second or two.
+/// A person with shapes, skull, jaw and muscles: the average for `Identity::default()`. Takes a second or
+/// two.
 ///
 /// Shapes are made anew on each person's skin, so lids close and teeth stay rigid for everybody.
 pub fn build(identity: &Identity) -> Head {
@@ -59,8 +60,8 @@ pub fn build(identity: &Identity) -> Head {
     Head { rig, bones, muscles, landmarks }
 }
 
-/// Where the change of space gives way to a mere move around each eye, in meters from its middle: eyeballs stay round
-/// and lids keep resting on them.
+/// Where the change of space gives way to a mere move around each eye, in meters from its middle: eyeballs
+/// stay round and lids keep resting on them.
 const EYE: [f64; 2] = [0.016, 0.032];
 
 /// The neutral of a relative.

@@ -1,11 +1,11 @@
 //! The shapes of the built-in head: the 52 of ARKit and fifteen visemes, made by code over all parts.
 //!
-//! Nothing here knows a vertex by number: `ground` gives landmarks, lines, regions and distances along the skin;
-//! `jaw`, `lids` and `lips` move the three mechanisms of a face by angles and millimeters; `pulls` move soft
-//! skin; `contact` keeps lips off teeth and lips apart. Tables: `mouth`, `upper`, `visemes`. Fields are in mm
-//! until the end. Left shapes are made and mirrored to the right, to the bit. Every shape is linear: what is seen at
-//! weight 1 is modeled, and halfway is half of it, so eyeballs and teeth shrink by up to 3 % in the middle of large
-//! turns.
+//! Nothing here knows a vertex by number: `ground` gives landmarks, lines, regions and distances along the
+//! skin; `jaw`, `lids` and `lips` move the three mechanisms of a face by angles and millimeters; `pulls` move
+//! soft skin; `contact` keeps lips off teeth and lips apart. Tables: `mouth`, `upper`, `visemes`. Fields are
+//! in mm until the end. Left shapes are made and mirrored to the right, to the bit. Every shape is linear:
+//! what is seen at weight 1 is modeled, and halfway is half of it, so eyeballs and teeth shrink by up to 3 %
+//! in the middle of large turns.
 
 mod contact;
 mod fill;
@@ -39,7 +39,8 @@ use visemes::{VISEMES, Viseme};
 
 /// Opening of the jaw in `jawOpen`, degrees, and how far the condyles slide.
 pub const JAW_OPEN: (f64, [f64; 2]) = (25.0, [0.9, 0.9]);
-/// Slides of `jawForward` and of `jawLeft` (left condyle, right condyle), and the small openings that go with them.
+/// Slides of `jawForward` and of `jawLeft` (left condyle, right condyle), and the small openings that go with
+/// them.
 const JAW_FORWARD: (f64, [f64; 2]) = (0.0, [0.6, 0.6]);
 const JAW_LEFT: (f64, [f64; 2]) = (0.0, [-0.06, 0.72]);
 /// Displacements below this are dropped, mm.
@@ -73,7 +74,9 @@ pub fn make(head: &NeutralHead, joint: &JawJoint) -> Vec<Deltas> {
     let find = |name: &str| sources.iter().position(|s| *s == name).map(|i| &fields[i]);
     let deltas = |name: &&str| match find(name) {
         Some(field) => sparse(field),
-        None => find(&name.replace("Right", "Left")).map_or_else(Deltas::default, |f| sparse(&ground.mirrored(f))),
+        None => {
+            find(&name.replace("Right", "Left")).map_or_else(Deltas::default, |f| sparse(&ground.mirrored(f)))
+        }
     };
     names.iter().map(deltas).collect()
 }
@@ -102,7 +105,8 @@ impl<'g, 'h> Makers<'g, 'h> {
         let lips = Lips::prepare(ground, &[26.0, 36.0, 45.0]);
         let jaw = Jaw::prepare(ground, &lips, joint);
         let edges = ["upper_left", "lower_left", "upper_right", "lower_right"];
-        let edge: Vec<u32> = edges.iter().flat_map(|e| ground.line(&format!("lid_{e}_edge"))).copied().collect();
+        let edge: Vec<u32> =
+            edges.iter().flat_map(|e| ground.line(&format!("lid_{e}_edge"))).copied().collect();
         let lid_edge_distance = ground.distances(&edge, 30.0);
         let (contact, seam) = (Contact::prepare(ground), Seam::prepare(ground, &lips));
         Self { ground, lips, jaw, lids: Lids::prepare(ground), contact, seam, lid_edge_distance }
@@ -177,7 +181,8 @@ impl<'g, 'h> Makers<'g, 'h> {
         if shape.slide > 0.0 {
             slide(self.ground, &mut field, &["forehead", "brow_left", "brow_right", "scalp"], shape.slide);
         }
-        let lids = self.lids.posed(&LidPose { upper: shape.lids[0], lower: shape.lids[1], ..LidPose::default() });
+        let lids =
+            self.lids.posed(&LidPose { upper: shape.lids[0], lower: shape.lids[1], ..LidPose::default() });
         add(&mut field, 1.0, &lids);
         add(&mut field, 1.0, &self.ground.mirrored(&lids));
         let pose = match base {

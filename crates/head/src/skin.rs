@@ -1,11 +1,11 @@
 //! The built-in head's neutral surface: skin, eyeballs, teeth, gums and tongue, made from small tables.
 //!
-//! The skin is a control cage of quads for one half (`face`, `eyes`, `mouth`, `cranium`, `ears`), whose tables say
-//! where the surface passes. Broad places are smoothed, control points are found whose limit surface passes there, and
-//! the mirrored cage is subdivided twice (`subdivide`) and finished where surfaces nearly touch (`finish`, `mouth`).
-//! The numbers follow averages of adult anthropometry; no scan was used. A vertex of the cage keeps its number, the
-//! result is the same to the bit on every run, and its halves are exact mirror images.
-//! Limits: no hair, no lashes, no texture coordinates; the gums have no palate.
+//! The skin is a control cage of quads for one half (`face`, `eyes`, `mouth`, `cranium`, `ears`), whose
+//! tables say where the surface passes. Broad places are smoothed, control points are found whose limit
+//! surface passes there, and the mirrored cage is subdivided twice (`subdivide`) and finished where surfaces
+//! nearly touch (`finish`, `mouth`). The numbers follow averages of adult anthropometry; no scan was used. A
+//! vertex of the cage keeps its number, the result is the same to the bit on every run, and its halves are
+//! exact mirror images. Limits: no hair, no lashes, no texture coordinates; the gums have no palate.
 
 mod cage;
 mod cranium;
@@ -35,18 +35,21 @@ use std::collections::BTreeMap;
 
 const METERS: f64 = 1e-3;
 
-/// The neutral head in meters, +Y up, +Z front, +X the character's left, origin midway between the jaw's condyles.
+/// The neutral head in meters, +Y up, +Z front, +X the character's left, origin midway between the jaw's
+/// condyles.
 #[derive(Debug, Clone, Default)]
 pub struct NeutralHead {
-    /// `skin` first, then `eye_left`, `eye_right`, `teeth_upper`, `teeth_lower`, `gums_upper`, `gums_lower`, `tongue`.
+    /// `skin` first, then `eye_left`, `eye_right`, `teeth_upper`, `teeth_lower`, `gums_upper`, `gums_lower`,
+    /// `tongue`.
     pub parts: Vec<PartMesh>,
     /// For each vertex of the skin, the one at its mirror image.
     pub mirror: Vec<u32>,
     /// Named lines of skin vertices in order. Lids, each from the inner corner to the outer:
-    /// `lid_upper_left_edge` (where lashes grow), `..._edge_inner` (on the eyeball), `..._crease`, `..._orbit`, the
-    /// same with `lower` and `right`. Lips, from the right corner to the left: `lip_upper_border` (of the red),
-    /// `lip_upper_outer` and `lip_upper_inner` (front and back of the contact), the same with `lower`.
-    /// `nasolabial_left`, `nostril_left`, their right siblings, and `neck_border`.
+    /// `lid_upper_left_edge` (where lashes grow), `..._edge_inner` (on the eyeball), `..._crease`,
+    /// `..._orbit`, the same with `lower` and `right`. Lips, from the right corner to the left:
+    /// `lip_upper_border` (of the red), `lip_upper_outer` and `lip_upper_inner` (front and back of the
+    /// contact), the same with `lower`. `nasolabial_left`, `nostril_left`, their right siblings, and
+    /// `neck_border`.
     pub loops: BTreeMap<String, Chain>,
     /// Named sets of skin vertices, ascending: `lips_upper`, `lids_upper_left`, `cheek_left`, `mouth_bag` ...
     pub regions: BTreeMap<String, Vec<u32>>,
@@ -81,7 +84,8 @@ pub struct Eyeball {
 /// Makes the head.
 pub fn neutral() -> NeutralHead {
     let fine = skin();
-    let mut head = NeutralHead { mirror: fine.mirror.clone(), loops: fine.loops.clone(), ..NeutralHead::default() };
+    let mut head =
+        NeutralHead { mirror: fine.mirror.clone(), loops: fine.loops.clone(), ..NeutralHead::default() };
     head.regions = regions(&fine);
     head.landmarks = marks::find(&fine);
     head.parts.push(skin_part(&fine));
@@ -95,8 +99,8 @@ pub fn neutral() -> NeutralHead {
     }
     head.parts.push(tongue::build());
     let mirrored = |p: DVec3| DVec3::new(-p.x, p.y, p.z);
-    head.eyes =
-        [eyes::CENTER, mirrored(eyes::CENTER)].map(|c| Eyeball { center: c * METERS, radius: eyes::RADIUS * METERS });
+    head.eyes = [eyes::CENTER, mirrored(eyes::CENTER)]
+        .map(|c| Eyeball { center: c * METERS, radius: eyes::RADIUS * METERS });
     head
 }
 
@@ -197,8 +201,11 @@ pub fn to_rig(head: &NeutralHead) -> Rig {
     let material = |name: &str| LOOKS.iter().position(|l| l.0 == name);
     let mut raw = RawRig { name: "head".into(), materials: materials.to_vec(), ..RawRig::default() };
     for part in &head.parts {
-        let group =
-            |g: &(&'static str, usize)| FaceGroup { name: g.0.into(), first_face: g.1, material: material(g.0) };
+        let group = |g: &(&'static str, usize)| FaceGroup {
+            name: g.0.into(),
+            first_face: g.1,
+            material: material(g.0),
+        };
         raw.parts.push(RawPart {
             name: part.name.clone(),
             positions: part.positions.iter().map(|p| p.as_vec3().to_array()).collect(),

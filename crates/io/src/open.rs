@@ -1,13 +1,16 @@
 //! Opening files by what they are: rigs, clips, head motion, takes, weights, pins.
 //!
-//! The ending of the name decides the format (a folder is a folder of OBJs; a face is known by what is in it, too). A
-//! rig's sidecar is found beside it: `face.glb` looks for `face.rig.json`, a folder for `rig.json` inside. What the
-//! file does not say of unit and axes is guessed ([`risorius_rig::classify::space`]); the sidecar and the caller come first.
+//! The ending of the name decides the format (a folder is a folder of OBJs; a face is known by what is in it,
+//! too). A rig's sidecar is found beside it: `face.glb` looks for `face.rig.json`, a folder for `rig.json`
+//! inside. What the file does not say of unit and axes is guessed ([`risorius_rig::classify::space`]); the
+//! sidecar and the caller come first.
 
 use crate::IoError;
 use crate::formats::clip_csv::{ClipContent, ClipOptions};
 use crate::formats::gltf::{GltfContent, NamedClip, NodeTrack};
-use crate::formats::{bvh, clip_csv, clip_json, fbx, gltf, head_csv, mdd, npz, obj, obj_folder, pc2, ply, stl};
+use crate::formats::{
+    bvh, clip_csv, clip_json, fbx, gltf, head_csv, mdd, npz, obj, obj_folder, pc2, ply, stl,
+};
 use crate::native::{detail, face};
 use crate::specs::sidecar::{self, RegionSpec, Sidecar};
 use crate::specs::weights::json_error;
@@ -34,7 +37,8 @@ const RIG_ENDINGS: [&str; 6] = ["glb", "gltf", "fbx", "obj", "ply", "stl"];
 pub struct OpenOptions {
     /// Sidecar to use instead of the one found beside the file.
     pub sidecar: Option<PathBuf>,
-    /// A file of named vertex ranges (`{"lips": [10, 20]}`, end not included), added to the sidecar's regions.
+    /// A file of named vertex ranges (`{"lips": [10, 20]}`, end not included), added to the sidecar's
+    /// regions.
     pub regions: Option<PathBuf>,
     /// Length of one unit in meters.
     pub meters_per_unit: Option<f64>,
@@ -89,28 +93,33 @@ pub fn open_rig(path: &Path, options: &OpenOptions, progress: &Progress) -> Resu
         }
     }
     let space = &mut rig.space;
-    space.meters_per_unit = options.meters_per_unit.or(sidecar.meters_per_unit).unwrap_or(space.meters_per_unit);
+    space.meters_per_unit =
+        options.meters_per_unit.or(sidecar.meters_per_unit).unwrap_or(space.meters_per_unit);
     space.up = options.up.or(sidecar.up).unwrap_or(space.up);
     space.front = options.front.or(sidecar.front).unwrap_or(space.front);
     if space.up.index == space.front.index {
-        let problem = format!("up ({}) and front ({}) are one axis; give two different ones", space.up, space.front);
+        let problem =
+            format!("up ({}) and front ({}) are one axis; give two different ones", space.up, space.front);
         return Err(IoError::malformed(raw.format, "axes", problem));
     }
     let mut clips = raw.clips;
     if raw.format == "glTF" {
         clips.iter_mut().for_each(|c| strengths_to_sliders(&mut c.clip, &rig));
     }
-    let mut file = RigFile { rig, format: raw.format, clips, tracks: raw.tracks, notes: raw.notes, assembled, guess };
+    let mut file =
+        RigFile { rig, format: raw.format, clips, tracks: raw.tracks, notes: raw.notes, assembled, guess };
     attach_head_motion(&mut file);
     Ok(file)
 }
 
-/// The rig in a `.face` or `.detail` file. Roles, unit and axes are in the rest of it already, so only regions can be added.
+/// The rig in a `.face` or `.detail` file. Roles, unit and axes are in the rest of it already, so only
+/// regions can be added.
 fn open_built_rig(path: &Path, options: &OpenOptions, format: &'static str) -> Result<RigFile, IoError> {
     let told = [options.meters_per_unit.is_some(), options.up.is_some(), options.front.is_some()];
     if options.sidecar.is_some() || told.contains(&true) {
         let verb = if format == "face" { "risorius build" } else { "risorius detail learn" };
-        let problem = format!("roles, unit and axes of a {format} are fixed; give them to `{verb}` and build it again");
+        let problem =
+            format!("roles, unit and axes of a {format} are fixed; give them to `{verb}` and build it again");
         return Err(IoError::malformed(format, "options", problem));
     }
     let mut rig = match format {
@@ -121,13 +130,14 @@ fn open_built_rig(path: &Path, options: &OpenOptions, format: &'static str) -> R
         sidecar::read_ranges(&read_file(file)?)?.iter().try_for_each(|r| add_region(&mut rig, r))?;
     }
     let n_file: usize = rig.parts.iter().map(|p| p.n_file_vertices()).sum();
-    let assembled = AssembleNotes { n_welded: n_file.saturating_sub(rig.n_vertices()), ..AssembleNotes::default() };
+    let assembled =
+        AssembleNotes { n_welded: n_file.saturating_sub(rig.n_vertices()), ..AssembleNotes::default() };
     let guess = guess_space(&rig);
     Ok(RigFile { rig, format, clips: Vec::new(), tracks: Vec::new(), notes: Vec::new(), assembled, guess })
 }
 
-/// glTF animates the strength of every shape, in-betweens and combinations too; a clip holds values of sliders. A
-/// slider is the sum of its shapes' strengths times the value at which each is seen alone (see
+/// glTF animates the strength of every shape, in-betweens and combinations too; a clip holds values of
+/// sliders. A slider is the sum of its shapes' strengths times the value at which each is seen alone (see
 /// `risorius_rig::coefficients`).
 fn strengths_to_sliders(clip: &mut Clip, rig: &Rig) {
     if rig.is_linear() || clip.names.is_empty() {
@@ -279,12 +289,17 @@ pub fn open_clip(path: &Path, options: &ClipOptions, progress: &Progress) -> Res
         "glb" | "gltf" | "fbx" => {
             let mut file = open_rig(path, &OpenOptions::default(), progress)?;
             if file.clips.is_empty() {
-                let problem = "the file has no animation of shape weights; give a CSV or JSON clip".to_string();
+                let problem =
+                    "the file has no animation of shape weights; give a CSV or JSON clip".to_string();
                 return Err(IoError::malformed(file.format, "animations", problem));
             }
             let mut notes = file.notes;
             if file.clips.len() > 1 {
-                notes.push(format!("of {} animations the first, '{}', is used", file.clips.len(), file.clips[0].name));
+                notes.push(format!(
+                    "of {} animations the first, '{}', is used",
+                    file.clips.len(),
+                    file.clips[0].name
+                ));
             }
             let clip = file.clips.swap_remove(0).clip;
             clip.check()?;
@@ -311,8 +326,8 @@ pub fn open_head(
     }
 }
 
-/// Reads a point cache; `fps` is for PC2 files, which count frames. For a take of a known rig, also from a glTF, see
-/// [`crate::take_in`].
+/// Reads a point cache; `fps` is for PC2 files, which count frames. For a take of a known rig, also from a
+/// glTF, see [`crate::take_in`].
 pub fn open_take(path: &Path, fps: f64) -> Result<Take, IoError> {
     match extension(path).as_str() {
         "mdd" => mdd::read(&read_file(path)?),

@@ -1,10 +1,11 @@
 //! Takes of a known rig: frames from any file that holds them, on the rig's vertices.
 //!
-//! Point caches (.mdd, .pc2, .npz) have the file vertices of all parts, one part after another. A glTF has morph
-//! targets and their strengths over time: frames that were written as targets by [`crate::formats::gltf::write_take_glb`], or
-//! shapes with a weight animation. Its frames are summed up when they are asked for, `rest + sum of strength * target`,
-//! because a small file may hold more frames than memory. Our writer appends vertices to a part where corners disagree;
-//! they are left out here, and a part that has more vertices than the rig's must rest where the rig does.
+//! Point caches (.mdd, .pc2, .npz) have the file vertices of all parts, one part after another. A glTF has
+//! morph targets and their strengths over time: frames that were written as targets by
+//! [`crate::formats::gltf::write_take_glb`], or shapes with a weight animation. Its frames are summed up when
+//! they are asked for, `rest + sum of strength * target`, because a small file may hold more frames than
+//! memory. Our writer appends vertices to a part where corners disagree; they are left out here, and a part
+//! that has more vertices than the rig's must rest where the rig does.
 
 use crate::IoError;
 use crate::formats::gltf::{self, GltfContent, NodeTrack};
@@ -77,14 +78,19 @@ pub fn open_take_of(path: &Path, rig: &Rig, fps: f64, progress: &Progress) -> Re
         let take = open_take(path, fps)?;
         let rig_vertex: Vec<u32> = rig.parts.iter().flat_map(|p| p.rig_vertex.iter().copied()).collect();
         if rig_vertex.len() != take.n_vertices {
-            return Err(other_rig(format!("it has {} vertices, the rig {}", take.n_vertices, rig_vertex.len())));
+            return Err(other_rig(format!(
+                "it has {} vertices, the rig {}",
+                take.n_vertices,
+                rig_vertex.len()
+            )));
         }
         let times_secs = take.times_secs.clone();
         return Ok(RigTake { head: None, times_secs, neutral, frames: Frames::Cache { take, rig_vertex } });
     }
     let GltfContent { raw, mut clips, tracks, .. } = gltf::read(&read_file(path)?, &beside(path), progress)?;
     if clips.is_empty() {
-        let problem = "the file has no animation of morph targets, so there are no frames; give a take, or --clip";
+        let problem =
+            "the file has no animation of morph targets, so there are no frames; give a take, or --clip";
         return Err(IoError::malformed("glTF", "animations", problem));
     }
     let clip = clips.swap_remove(0).clip;
@@ -128,7 +134,8 @@ fn on_rig(rig: &Rig, parts: &[RawPart], clip: &Clip) -> Result<(Vec<[f32; 3]>, V
     if of_rig.len() != of_take.len() {
         return Err(other_rig(format!("it has {} parts, the rig {}", of_take.len(), of_rig.len())));
     }
-    let columns: HashMap<&str, usize> = clip.names.iter().enumerate().map(|(c, name)| (name.as_str(), c)).collect();
+    let columns: HashMap<&str, usize> =
+        clip.names.iter().enumerate().map(|(c, name)| (name.as_str(), c)).collect();
     let mut rest = rig.neutral.clone();
     let mut targets = Vec::new();
     // A rig vertex that several file vertices share moves with the first of them.

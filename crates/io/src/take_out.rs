@@ -1,9 +1,10 @@
 //! Takes as files: what the point cache writers have in common.
 //!
-//! A writer is given the times and sizes first and then the frames one by one, so a take is never in memory whole.
-//! Vertices are those of the files that the rig came from, all parts one after another; the caller un-welds them
-//! ([`risorius_rig::Part::to_file_order`]). [`TakeWriter::finish`] gives back what was written into, so that a
-//! [`crate::output::WholeFile`] can be made to appear; a writer that is dropped before leaves it unfinished.
+//! A writer is given the times and sizes first and then the frames one by one, so a take is never in memory
+//! whole. Vertices are those of the files that the rig came from, all parts one after another; the caller
+//! un-welds them ([`risorius_rig::Part::to_file_order`]). [`TakeWriter::finish`] gives back what was written
+//! into, so that a [`crate::output::WholeFile`] can be made to appear; a writer that is dropped before leaves
+//! it unfinished.
 
 use crate::IoError;
 use risorius_rig::Take;
@@ -59,7 +60,11 @@ impl Count {
         let (n_frames, n_vertices) = (self.header.times_secs.len(), self.header.n_vertices);
         let place = format!("frame {}", self.written);
         if self.written == n_frames {
-            return Err(IoError::malformed(self.format, place, format!("only {n_frames} frames were announced")));
+            return Err(IoError::malformed(
+                self.format,
+                place,
+                format!("only {n_frames} frames were announced"),
+            ));
         }
         if positions.len() != n_vertices {
             let problem = format!("it has {} vertices, {n_vertices} were announced", positions.len());
@@ -86,7 +91,8 @@ pub(crate) fn check_times(format: &'static str, times_secs: &[f64]) -> Result<()
         return Err(IoError::malformed(format, "times", "there are no frames"));
     }
     let bad = (0..times_secs.len()).find(|&i| {
-        !times_secs[i].is_finite() || i.checked_sub(1).is_some_and(|before| times_secs[i] <= times_secs[before])
+        !times_secs[i].is_finite()
+            || i.checked_sub(1).is_some_and(|before| times_secs[i] <= times_secs[before])
     });
     match bad {
         None => Ok(()),
@@ -116,7 +122,11 @@ pub(crate) fn finished(
     if let Some(i) = positions.iter().position(|p| !p.iter().all(|x| x.is_finite())) {
         let [x, y, z] = positions[i];
         let place = format!("frame {}, vertex {}", i / n_vertices, i % n_vertices);
-        return Err(IoError::malformed(format, place, format!("it is at {x} {y} {z}; export the take again")));
+        return Err(IoError::malformed(
+            format,
+            place,
+            format!("it is at {x} {y} {z}; export the take again"),
+        ));
     }
     Ok(Take { times_secs, n_vertices, positions })
 }

@@ -85,7 +85,9 @@ fn live_link_time_must_advance_except_at_midnight() {
     let options = ClipOptions { fps: Some(25.0), ..ClipOptions::default() };
     let text = live_link(&[&at("10:00:00:20.0"), &at("10:00:00:21.0")]);
     let told = clip_csv::read(text.as_bytes(), &options).unwrap();
-    assert!((told.clip.times_secs[1] - 0.04).abs() < 1e-12 && !told.notes.iter().any(|n| n.contains("assumed")));
+    assert!(
+        (told.clip.times_secs[1] - 0.04).abs() < 1e-12 && !told.notes.iter().any(|n| n.contains("assumed"))
+    );
 }
 
 #[test]
@@ -168,7 +170,9 @@ fn clips_come_back_to_the_bit() {
     assert_eq!(clip_json::read(&clip_json::write(&bare), None).unwrap().clip, bare);
     let head = clip.head.clone().unwrap();
     assert_eq!(head_csv::read(&head_csv::write(&head), &ClipOptions::default()).unwrap(), head);
-    assert!(head_csv::read(b"time,a\n0,1\n", &ClipOptions::default()).unwrap_err().to_string().contains("px_m"));
+    assert!(
+        head_csv::read(b"time,a\n0,1\n", &ClipOptions::default()).unwrap_err().to_string().contains("px_m")
+    );
 }
 
 #[test]
@@ -192,7 +196,10 @@ fn json_clips_in_both_forms() {
         (r#"{"fps":30,"names":["a","a"],"frames":[[0,1]]}"#, "names[1]"),
         (r#"{"fps":30,"names":["a"],"frames":[[null]]}"#, "line 1"),
         (r#"{"fps":30,"names":["a"],"frames":[]}"#, "no frames"),
-        (r#"{"frames":[{"time":1,"weights":{}},{"time":0,"weights":{}}]}"#, "time does not advance at frame 1"),
+        (
+            r#"{"frames":[{"time":1,"weights":{}},{"time":0,"weights":{}}]}"#,
+            "time does not advance at frame 1",
+        ),
         (r#"{"fps":30,"names":["a"],"frames":[[1e39]]}"#, "out of range"),
     ];
     for (text, expected) in cases {
@@ -233,7 +240,11 @@ fn bvh_evaluates_channels_in_their_order() {
     assert_eq!(head.times_secs, [0.0, 0.5]);
     assert!(DVec3::from(head.positions_m[0]).distance(DVec3::new(1.1, 0.3, 0.0)) < 1e-12);
     // Ry(90) Rz(90) takes up to -X and on to +Z.
-    assert!(DVec3::from(head.positions_m[1]).distance(DVec3::new(1.1, 0.0, 0.3)) < 1e-12, "{:?}", head.positions_m[1]);
+    assert!(
+        DVec3::from(head.positions_m[1]).distance(DVec3::new(1.1, 0.0, 0.3)) < 1e-12,
+        "{:?}",
+        head.positions_m[1]
+    );
     let right_angle = std::f64::consts::FRAC_PI_2;
     let expected = DQuat::from_rotation_y(right_angle) * DQuat::from_rotation_z(right_angle * 1.5);
     assert!(DQuat::from_array(head.rotations_xyzw[1]).angle_between(expected) < 1e-7);

@@ -1,4 +1,5 @@
-//! Thousands of damaged faces and details: no panic, no parse above a second, no more memory than the file backs.
+//! Thousands of damaged faces and details: no panic, no parse above a second, no more memory than the file
+//! backs.
 //!
 //! Damage is the same in every run; a failure names the case. Memory is counted by this binary's allocator.
 
@@ -62,12 +63,14 @@ fn mutant(good: &[u8], case: u64) -> Vec<u8> {
         match below(6) {
             0 => bytes.truncate(at),
             1 | 2 => {
-                let words = [0u32, 1, 0x7fff_ffff, 0x8000_0000, u32::MAX, 0x7fc0_0000, 0x3030_3030, 0x3939_3939];
+                let words =
+                    [0u32, 1, 0x7fff_ffff, 0x8000_0000, u32::MAX, 0x7fc0_0000, 0x3030_3030, 0x3939_3939];
                 let word = words[below(words.len())].to_le_bytes();
                 bytes.iter_mut().skip(at).zip(word).for_each(|(b, w)| *b = w);
             }
             3 => {
-                let digits: Vec<usize> = (8..header.min(bytes.len())).filter(|&i| bytes[i].is_ascii_digit()).collect();
+                let digits: Vec<usize> =
+                    (8..header.min(bytes.len())).filter(|&i| bytes[i].is_ascii_digit()).collect();
                 if let Some(&digit) = digits.get(below(digits.len())) {
                     bytes[digit] = b'0' + below(10) as u8;
                 }
@@ -82,9 +85,14 @@ fn mutant(good: &[u8], case: u64) -> Vec<u8> {
     bytes
 }
 
-/// Reads thousands of damaged files, gives what is read to `check`, and finds how many are refused (`check` says so), how long one takes and how much
-/// memory.
-fn damage<T>(good: &[u8], read: impl Fn(SharedBytes) -> T, is_refused: impl Fn(u64, T) -> bool, most_times: usize) {
+/// Reads thousands of damaged files, gives what is read to `check`, and finds how many are refused (`check`
+/// says so), how long one takes and how much memory.
+fn damage<T>(
+    good: &[u8],
+    read: impl Fn(SharedBytes) -> T,
+    is_refused: impl Fn(u64, T) -> bool,
+    most_times: usize,
+) {
     let (mut n_refused, mut slowest, mut most) = (0, Duration::ZERO, 0);
     let n = n_cases(4000);
     for case in 0..n {
@@ -138,10 +146,16 @@ fn detail() -> Vec<u8> {
     };
     let rest = Rest::new(Rig { neutral, parts: vec![part], ..Rig::default() }, 1);
     let mesh = rest.mesh();
-    let pose = |k: f32| mesh.positions.iter().map(|p| [p[0] * (1.0 - 0.1 * k), p[1], k * (2.0 * p[0]).sin()]).collect();
-    let examples =
-        Examples { names: vec!["a".into(), "b".into()], positions: vec![pose(0.5), pose(1.0)], plain: Vec::new() };
-    let detail = learn(mesh, &[0, 5, 14, 21, 30, 35], None, &examples, &LearnOptions::default(), &silent).unwrap();
+    let pose = |k: f32| {
+        mesh.positions.iter().map(|p| [p[0] * (1.0 - 0.1 * k), p[1], k * (2.0 * p[0]).sin()]).collect()
+    };
+    let examples = Examples {
+        names: vec!["a".into(), "b".into()],
+        positions: vec![pose(0.5), pose(1.0)],
+        plain: Vec::new(),
+    };
+    let detail =
+        learn(mesh, &[0, 5, 14, 21, 30, 35], None, &examples, &LearnOptions::default(), &silent).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("good.detail");
     detail::write(&DetailFile { rest, detail }, &path).unwrap();
@@ -162,7 +176,8 @@ fn thousands_of_damaged_details() {
         Ok(file) => {
             let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 let mut stage = Stage::default();
-                Player::prepare(&file.detail).and_then(|player| player.on(&file.detail.mesh.positions, &mut stage))
+                Player::prepare(&file.detail)
+                    .and_then(|player| player.on(&file.detail.mesh.positions, &mut stage))
             }));
             assert!(played.is_ok(), "case {case} cannot be played");
             false

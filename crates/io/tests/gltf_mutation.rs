@@ -1,7 +1,8 @@
-//! Thousands of damaged files: whatever the bytes say, no panic, no parse above a second, no memory above 512 MB.
+//! Thousands of damaged files: whatever the bytes say, no panic, no parse above a second, no memory above 512
+//! MB.
 //!
-//! Damage is drawn from a fixed seed; a failure names the case, which can be made again. Memory is counted by the
-//! allocator, which ufbx uses as well.
+//! Damage is drawn from a fixed seed; a failure names the case, which can be made again. Memory is counted by
+//! the allocator, which ufbx uses as well.
 
 #[path = "fbx/binary.rs"]
 mod binary_fbx;
@@ -30,7 +31,8 @@ impl Random {
 }
 
 const WORDS: [u32; 8] = [0, 1, 3, 0x7F, 0xFFFF, 0x7FFF_FFFF, 0x8000_0000, u32::MAX];
-const NUMBERS: [&str; 9] = ["0", "-1", "1", "3", "255", "65536", "4294967295", "18446744073709551615", "1e300"];
+const NUMBERS: [&str; 9] =
+    ["0", "-1", "1", "3", "255", "65536", "4294967295", "18446744073709551615", "1e300"];
 
 /// Flips bits, overwrites words or cuts off the end.
 fn damage_bytes(bytes: &mut Vec<u8>, random: &mut Random) {
@@ -53,7 +55,9 @@ fn damage_bytes(bytes: &mut Vec<u8>, random: &mut Random) {
 /// Replaces a number in text.
 fn damage_number(text: &mut Vec<u8>, random: &mut Random) {
     let starts: Vec<usize> = (1..text.len())
-        .filter(|&i| text[i].is_ascii_digit() && matches!(text[i - 1], b':' | b',' | b'[' | b'*' | b' ' | b'-'))
+        .filter(|&i| {
+            text[i].is_ascii_digit() && matches!(text[i - 1], b':' | b',' | b'[' | b'*' | b' ' | b'-')
+        })
         .collect();
     let Some(&start) = starts.get(random.below(starts.len())) else { return };
     let is_number = |b: &u8| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'-' | b'+');
@@ -134,7 +138,10 @@ fn survive(
         assert!(time < Duration::from_secs(1), "{name} case {case}: {time:?}");
         slowest = slowest.max(time);
     }
-    eprintln!("{name}: {n} files, {still_read} still read, slowest {slowest:?}, most memory {} KB", largest >> 10);
+    eprintln!(
+        "{name}: {n} files, {still_read} still read, slowest {slowest:?}, most memory {} KB",
+        largest >> 10
+    );
     still_read
 }
 

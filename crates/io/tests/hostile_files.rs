@@ -1,7 +1,7 @@
 //! Thousands of damaged files of every format: none may panic, hang or fill memory.
 //!
-//! Damage is deterministic: flipped bits, cuts, digits that become huge numbers, repeated and removed pieces. Memory is
-//! counted by this binary's allocator.
+//! Damage is deterministic: flipped bits, cuts, digits that become huge numbers, repeated and removed pieces.
+//! Memory is counted by this binary's allocator.
 
 mod counting;
 
@@ -85,7 +85,10 @@ fn torture<T>(format: &str, sample: &[u8], read: impl Fn(&[u8]) -> Result<T, ris
         slowest = slowest.max(start.elapsed());
     }
     let peak = PEAK.load(Ordering::Relaxed).saturating_sub(before);
-    eprintln!("{format}: {n_refused} of {n_mutants} refused, {:.2} MB, slowest {slowest:?}", peak as f64 / 1e6);
+    eprintln!(
+        "{format}: {n_refused} of {n_mutants} refused, {:.2} MB, slowest {slowest:?}",
+        peak as f64 / 1e6
+    );
     assert!(slowest < Duration::from_secs(1), "{format}: {slowest:?}");
     assert!(peak < MOST_MEMORY, "{format}: {peak} bytes");
     assert!(n_refused > 0, "{format}: damage goes unnoticed");
@@ -120,7 +123,9 @@ fn obj_mtl_and_folders() {
     torture("MTL", b"newmtl red\nKd 0.5 0.25 0.125\nd 1\nTr 0.5\n", |b| {
         obj::apply_mtl(b, &mut obj::read(sample.as_bytes(), "x", &silent)?)
     });
-    let files = |shape: &[u8]| vec![("neutral".into(), sample.clone().into_bytes()), ("smile".into(), shape.to_vec())];
+    let files = |shape: &[u8]| {
+        vec![("neutral".into(), sample.clone().into_bytes()), ("smile".into(), shape.to_vec())]
+    };
     torture("OBJ folder", sample.as_bytes(), |b| {
         let content = obj_folder::read_files("x", &files(b), &silent)?;
         match content.left_out.into_iter().next() {
@@ -168,7 +173,8 @@ fn clips_and_heads() {
     torture("head CSV", table.as_bytes(), |b| head_csv::read(b, &options));
     let rows = clip_json::write(&clip_csv::read(table.as_bytes(), &options).unwrap().clip);
     torture("clip JSON rows", &rows, |b| clip_json::read(b, None));
-    let named: Vec<String> = (0..40).map(|f| format!(r#"{{"time":{f},"weights":{{"a":0.5,"b{f}":1}}}}"#)).collect();
+    let named: Vec<String> =
+        (0..40).map(|f| format!(r#"{{"time":{f},"weights":{{"a":0.5,"b{f}":1}}}}"#)).collect();
     let named = format!(r#"{{"frames":[{}]}}"#, named.join(","));
     torture("clip JSON names", named.as_bytes(), |b| clip_json::read(b, None));
     let mut motion = String::from(
@@ -195,7 +201,9 @@ fn takes() {
     };
     let out = || Cursor::new(Vec::new());
     torture("MDD", &written(Box::new(mdd::MddWriter::new(out(), header.clone()).unwrap())), mdd::read);
-    torture("PC2", &written(Box::new(pc2::Pc2Writer::new(out(), header.clone()).unwrap())), |b| pc2::read(b, 30.0));
+    torture("PC2", &written(Box::new(pc2::Pc2Writer::new(out(), header.clone()).unwrap())), |b| {
+        pc2::read(b, 30.0)
+    });
     torture("NPZ", &written(Box::new(npz::NpzWriter::new(out(), header).unwrap())), npz::read);
 }
 

@@ -61,7 +61,8 @@ fn obj_parts_faces_and_attributes() {
     assert_eq!(skin.regions["cheek"], [0, 1, 2, 3]);
     assert_eq!(skin.regions["lips"], [0, 1, 2, 3]);
     assert!(teeth.regions.is_empty());
-    let groups: Vec<(usize, Option<usize>)> = skin.groups.iter().map(|g| (g.first_face, g.material)).collect();
+    let groups: Vec<(usize, Option<usize>)> =
+        skin.groups.iter().map(|g| (g.first_face, g.material)).collect();
     assert_eq!(groups, [(0, Some(0)), (1, Some(1))]);
     assert_eq!(content.materials[0].name, "skin mat");
     assert!(teeth.groups.is_empty(), "a bare usemtl is no material");
@@ -157,13 +158,19 @@ fn folder_becomes_shapes_and_reports_all_misfits() {
     assert_eq!(content.left_out.len(), 2);
     assert!(content.left_out[0].starts_with("broken.obj: ") && content.left_out[0].contains("line 2"));
     assert!(content.left_out[1].contains("short.obj has 2 vertices, the neutral has 3"));
-    let names = |stems: &[&str]| stems.iter().map(|s| (s.to_string(), b"v 0 0 0\n".to_vec())).collect::<Vec<_>>();
+    let names =
+        |stems: &[&str]| stems.iter().map(|s| (s.to_string(), b"v 0 0 0\n".to_vec())).collect::<Vec<_>>();
     for neutral in ["BASE", "rest", "head_Neutral"] {
         assert!(obj_folder::read_files("f", &names(&["a", neutral]), &silent).is_ok());
     }
     let error = obj_folder::read_files("f", &names(&["a_neutral", "b_neutral"]), &silent).unwrap_err();
     assert!(error.to_string().contains("'a_neutral' and 'b_neutral'"));
-    assert!(obj_folder::read_files("f", &names(&["smile"]), &silent).unwrap_err().to_string().contains("neutral.obj"));
+    assert!(
+        obj_folder::read_files("f", &names(&["smile"]), &silent)
+            .unwrap_err()
+            .to_string()
+            .contains("neutral.obj")
+    );
     assert!(obj_folder::read_files("f", &[], &silent).is_err());
 }
 
@@ -181,7 +188,11 @@ fn folder_is_written_and_read_again() {
     assert_eq!(shapes[1].deltas, rig.shapes[0].deltas);
     rig.shapes[0].name = "A_B".into();
     let stems: Vec<String> = obj_folder::files(&rig).map(|f| f.0).collect();
-    assert_eq!(stems, ["neutral", "A_B", "a_b_2"], "names that differ in case only would overwrite each other");
+    assert_eq!(
+        stems,
+        ["neutral", "A_B", "a_b_2"],
+        "names that differ in case only would overwrite each other"
+    );
 }
 
 fn small_faces() -> Polygons {
@@ -193,7 +204,8 @@ fn small_faces() -> Polygons {
 
 #[test]
 fn ply_round_trip_in_both_forms() {
-    let positions = [[0.1, 0.2, 0.3], [1.0, 0.0, -0.5], [1.0, 1.0, 1e-7], [0.0, 1.0, 1.0 / 3.0], [2.0, 0.0, 0.0]];
+    let positions =
+        [[0.1, 0.2, 0.3], [1.0, 0.0, -0.5], [1.0, 1.0, 1e-7], [0.0, 1.0, 1.0 / 3.0], [2.0, 0.0, 0.0]];
     let colors: Vec<[f32; 4]> = (0..5).map(|i| [i as f32 * 0.2, 0.5, 1.0, 1.0]).collect();
     for text in [false, true] {
         let plain = ply::read(&ply::write(&positions, &small_faces(), None, text), "scan").unwrap().part;
@@ -234,7 +246,8 @@ fn ply_big_endian_with_strangers() {
 
 #[test]
 fn ply_problems_are_named() {
-    let head = "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\n";
+    let head =
+        "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\n";
     let faces = "element face 1\nproperty list uchar int vertex_indices\nend_header\n";
     let cases = [
         ("obj".to_string(), "starts with"),

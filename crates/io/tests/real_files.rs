@@ -109,11 +109,16 @@ fn live_link_recordings() {
     assert_eq!(content.notes.len(), 1, "no head rotation: {:?}", content.notes);
     // The recorder's eye angles: positive pitch looks down, positive yaw looks to the character's right.
     let (out_left, down_left) = (3, 1);
-    assert_eq!((clip.names[out_left].as_str(), clip.names[down_left].as_str()), ("EyeLookOutLeft", "EyeLookDownLeft"));
+    assert_eq!(
+        (clip.names[out_left].as_str(), clip.names[down_left].as_str()),
+        ("EyeLookOutLeft", "EyeLookDownLeft")
+    );
     let mean_angle = |column: usize, angle: usize| {
         let eyes = clip.eye_angles.as_ref().unwrap();
-        let high: Vec<f32> =
-            (0..clip.n_frames()).filter(|&f| clip.frame(f)[column] > 0.5).map(|f| eyes[f][0][angle]).collect();
+        let high: Vec<f32> = (0..clip.n_frames())
+            .filter(|&f| clip.frame(f)[column] > 0.5)
+            .map(|f| eyes[f][0][angle])
+            .collect();
         high.iter().sum::<f32>() / high.len() as f32
     };
     assert!(mean_angle(out_left, 0) < -0.2 && mean_angle(down_left, 1) > 0.2);

@@ -14,7 +14,10 @@ const FULL: &str = r#"{"inbetweens":[{"shape":"jawOpen50","slider":"jawOpen","at
 fn sidecars_are_read() {
     let s = sidecar::read(FULL.as_bytes()).unwrap();
     assert_eq!(s.roles.inbetweens, [("jawOpen50".into(), "jawOpen".into(), 0.5)]);
-    assert_eq!(s.roles.combinations[0], ("fix".into(), vec!["smile_L".into(), "jawOpen".into()], Rule::Lowest));
+    assert_eq!(
+        s.roles.combinations[0],
+        ("fix".into(), vec!["smile_L".into(), "jawOpen".into()], Rule::Lowest)
+    );
     assert_eq!(s.roles.combinations[1].2, Rule::Multiply);
     assert!(s.roles.sliders.contains("brow50") && s.roles.ignore_names);
     assert_eq!(s.roles.limits["jawOpen"], [-0.5, 1.0]);

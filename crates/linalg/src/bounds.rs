@@ -4,10 +4,10 @@
 //! minimize  1/2 x^T H x + g^T x    subject to    lower <= x <= upper
 //! ```
 //!
-//! Block principal pivoting [Judice94, block algorithm]: guess which unknowns lie at a bound, solve for the others, and
-//! exchange all that turn out wrong at once; when that stops making progress, exchange one at a time, which always
-//! ends. A handful of Cholesky factors of the free part is enough where the dual method of [`crate::qp`] takes in
-//! bounds one by one.
+//! Block principal pivoting [Judice94, block algorithm]: guess which unknowns lie at a bound, solve for the
+//! others, and exchange all that turn out wrong at once; when that stops making progress, exchange one at a
+//! time, which always ends. A handful of Cholesky factors of the free part is enough where the dual method of
+//! [`crate::qp`] takes in bounds one by one.
 
 use crate::dense::{Cholesky, Matrix};
 use crate::qp::{Constraint, QpError, QpSolution};
@@ -24,7 +24,12 @@ enum Place {
 }
 
 /// Solves the program; `h` is symmetric positive definite.
-pub fn solve_bounded(h: &Matrix, gradient: &[f64], lower: &[f64], upper: &[f64]) -> Result<QpSolution, QpError> {
+pub fn solve_bounded(
+    h: &Matrix,
+    gradient: &[f64],
+    lower: &[f64],
+    upper: &[f64],
+) -> Result<QpSolution, QpError> {
     let n = gradient.len();
     for i in 0..n {
         if lower[i] > upper[i] || lower[i].is_nan() || upper[i].is_nan() {
@@ -80,7 +85,13 @@ fn solve_at(
 }
 
 /// Unknowns that are not where they were guessed to be, and where they should be instead.
-fn wrong_guesses(x: &[f64], slope: &[f64], lower: &[f64], upper: &[f64], places: &[Place]) -> Vec<(usize, Place)> {
+fn wrong_guesses(
+    x: &[f64],
+    slope: &[f64],
+    lower: &[f64],
+    upper: &[f64],
+    places: &[Place],
+) -> Vec<(usize, Place)> {
     let steepest = slope.iter().fold(0.0f64, |m, s| m.max(s.abs()));
     let flat = 1e-12 * steepest;
     (0..x.len())
@@ -106,7 +117,8 @@ fn solution(
     upper: &[f64],
     iterations: usize,
 ) -> QpSolution {
-    let bound_multipliers = (0..x.len()).map(|i| if places[i] == Place::Free { 0.0 } else { slope[i] }).collect();
+    let bound_multipliers =
+        (0..x.len()).map(|i| if places[i] == Place::Free { 0.0 } else { slope[i] }).collect();
     (0..x.len()).for_each(|i| x[i] = x[i].clamp(lower[i], upper[i]));
     QpSolution { x, bound_multipliers, row_multipliers: Vec::new(), iterations }
 }
@@ -135,9 +147,15 @@ mod tests {
             let mut upper: Vec<f64> = (0..n).map(|_| random(&mut state).abs()).collect();
             upper[0] = lower[0];
             let factor = Cholesky::factor(h.clone()).unwrap();
-            let program =
-                QuadraticProgram { hessian: &factor, gradient: &gradient, lower: &lower, upper: &upper, rows: &[] };
-            let (ours, dual) = (solve_bounded(&h, &gradient, &lower, &upper).unwrap(), program.solve().unwrap());
+            let program = QuadraticProgram {
+                hessian: &factor,
+                gradient: &gradient,
+                lower: &lower,
+                upper: &upper,
+                rows: &[],
+            };
+            let (ours, dual) =
+                (solve_bounded(&h, &gradient, &lower, &upper).unwrap(), program.solve().unwrap());
             assert!(kkt_residual(&program, &h, &ours) < 1e-8, "trial {trial}");
             let apart = ours.x.iter().zip(&dual.x).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             assert!(apart < 1e-6, "trial {trial}: {apart:e}");

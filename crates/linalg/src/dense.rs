@@ -1,7 +1,7 @@
 //! Dense column-major matrices and the Cholesky factor of symmetric positive definite ones.
 //!
-//! A thin face over faer's kernels: `A = L L^T`, solves with one or many right-hand sides, products. f64 throughout,
-//! because attenuation squares the condition of its shapes.
+//! A thin face over faer's kernels: `A = L L^T`, solves with one or many right-hand sides, products. f64
+//! throughout, because attenuation squares the condition of its shapes.
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt;
@@ -197,7 +197,9 @@ impl Cholesky {
                 MemStack::new(&mut memory),
                 Default::default(),
             )
-            .map_err(|llt::factor::LltError::NonPositivePivot { index }| NotPositiveDefinite { pivot: index })?;
+            .map_err(|llt::factor::LltError::NonPositivePivot { index }| {
+                NotPositiveDefinite { pivot: index }
+            })?;
         }
         match (0..n).find(|&i| !a[(i, i)].is_finite()) {
             Some(pivot) => Err(NotPositiveDefinite { pivot }),
@@ -232,7 +234,11 @@ impl Cholesky {
     /// Replaces every column of `b` by `A^-1` times it.
     pub fn solve_columns_in_place(&self, b: &mut Matrix) {
         triangular_solve::solve_lower_triangular_in_place(self.factor.view(), b.view_mut(), Par::Seq);
-        triangular_solve::solve_upper_triangular_in_place(self.factor.view().transpose(), b.view_mut(), Par::Seq);
+        triangular_solve::solve_upper_triangular_in_place(
+            self.factor.view().transpose(),
+            b.view_mut(),
+            Par::Seq,
+        );
     }
 
     /// Replaces `b` by `L^-1 b`.

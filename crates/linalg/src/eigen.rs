@@ -1,20 +1,22 @@
 //! Eigenvalues and vectors of small symmetric matrices, by Jacobi's rotations.
 //!
-//! Cyclic sweeps turn each pair of axes so that the entry between them vanishes; what is off the diagonal shrinks
-//! quadratically at the end. Slow for large matrices, but accurate for the small eigenvalues too, without allocation inside, and the
-//! same on every machine. NaN in, NaN out.
+//! Cyclic sweeps turn each pair of axes so that the entry between them vanishes; what is off the diagonal
+//! shrinks quadratically at the end. Slow for large matrices, but accurate for the small eigenvalues too,
+//! without allocation inside, and the same on every machine. NaN in, NaN out.
 
 /// Sweeps, at most; ten are plenty for a hundred unknowns.
 const SWEEPS: usize = 60;
 
-/// Turns `a` (n x n, symmetric) to its eigenvalues, on its diagonal, and returns the vectors: entry `row * n + k` belongs to vector k.
+/// Turns `a` (n x n, symmetric) to its eigenvalues, on its diagonal, and returns the vectors: entry `row * n
+/// + k` belongs to vector k.
 pub fn symmetric(n: usize, a: &mut [f64]) -> Vec<f64> {
     assert_eq!(a.len(), n * n);
     let mut vectors = vec![0.0; n * n];
     (0..n).for_each(|i| vectors[i * n + i] = 1.0);
     let size: f64 = a.iter().map(|x| x * x).sum::<f64>().sqrt();
     for _ in 0..SWEEPS {
-        let off: f64 = (0..n).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| a[i * n + j].abs()).sum();
+        let off: f64 =
+            (0..n).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| a[i * n + j].abs()).sum();
         // Also ends where there is nothing but zeros, or NaN.
         if off <= 1e-17 * size || off.is_nan() {
             break;

@@ -1,9 +1,9 @@
-//! Numerical kernels that know nothing of faces: dense and sparse symmetric systems, 3x3 decompositions, and small
-//! convex quadratic programs.
+//! Numerical kernels that know nothing of faces: dense and sparse symmetric systems, 3x3 decompositions, and
+//! small convex quadratic programs.
 //!
-//! Everything has a fixed order of operations, so results do not depend on how many threads the caller uses. Only the
-//! assembly of sparse matrices uses more than the calling thread; callers that want more speed run several problems at
-//! once.
+//! Everything has a fixed order of operations, so results do not depend on how many threads the caller uses.
+//! Only the assembly of sparse matrices uses more than the calling thread; callers that want more speed run
+//! several problems at once.
 
 pub mod bounds;
 pub mod dense;
@@ -17,7 +17,9 @@ pub mod sweep;
 pub use bounds::solve_bounded;
 pub use dense::{Cholesky, Matrix, NotPositiveDefinite};
 pub use qp::{QpError, QpSolution, QuadraticProgram};
-pub use sparse::{BlockMatrix, BlockPattern, ElementBlocks, Gather, NO_NODE, NodeGraph, Pattern, SparseError, Stencil};
+pub use sparse::{
+    BlockMatrix, BlockPattern, ElementBlocks, Gather, NO_NODE, NodeGraph, Pattern, SparseError, Stencil,
+};
 pub use sparse_cholesky::SparseCholesky;
 pub use svd3::{Svd3, eigen_symmetric, svd};
 pub use sweep::{Column, HalfColumn, Sweep, SweepSpace};

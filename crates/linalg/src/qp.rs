@@ -4,11 +4,11 @@
 //! minimize  1/2 x^T H x + g^T x    subject to    lower <= x <= upper,    row_lower <= R x <= row_upper
 //! ```
 //!
-//! The dual active-set method of Goldfarb and Idnani [Goldfarb83, dual algorithm]: start at the unconstrained minimum
-//! and take in the most violated constraint, one at a time, dropping those whose multiplier would turn negative. It
-//! needs one Cholesky factor of `H`, ends after finitely many steps at a point that meets the KKT conditions, and finds
-//! out when no point is feasible. With `v_j = L^-1 a_j` for the active constraints, each step solves with the small
-//! matrix `V^T V`. Meant for up to a few thousand unknowns.
+//! The dual active-set method of Goldfarb and Idnani [Goldfarb83, dual algorithm]: start at the unconstrained
+//! minimum and take in the most violated constraint, one at a time, dropping those whose multiplier would
+//! turn negative. It needs one Cholesky factor of `H`, ends after finitely many steps at a point that meets
+//! the KKT conditions, and finds out when no point is feasible. With `v_j = L^-1 a_j` for the active
+//! constraints, each step solves with the small matrix `V^T V`. Meant for up to a few thousand unknowns.
 
 use crate::dense::{Cholesky, Matrix, dot};
 
@@ -118,7 +118,8 @@ impl QuadraticProgram<'_> {
                     return Err(QpError::NoConvergence(limit));
                 }
                 let step = self.step(&active, &small, &direction);
-                // How far until an active multiplier reaches zero, and how far until the new constraint is met.
+                // How far until an active multiplier reaches zero, and how far until the new constraint is
+                // met.
                 let (drop, to_drop) = first_to_vanish(&active, &step.dual);
                 let curvature = dot(&step.primal, &step.primal);
                 let to_meet = if curvature > 1e-13 * dot(&direction, &direction) {
@@ -154,7 +155,8 @@ impl QuadraticProgram<'_> {
     }
 
     fn check_ranges(&self) -> Result<(), QpError> {
-        let bounds = self.lower.iter().zip(self.upper).enumerate().map(|(i, (l, u))| (Constraint::Bound(i), *l, *u));
+        let bounds =
+            self.lower.iter().zip(self.upper).enumerate().map(|(i, (l, u))| (Constraint::Bound(i), *l, *u));
         let rows = self.rows.iter().enumerate().map(|(i, r)| (Constraint::Row(i), r.1, r.2));
         for (constraint, lower, upper) in bounds.chain(rows) {
             if lower > upper || lower.is_nan() || upper.is_nan() {
@@ -186,7 +188,8 @@ impl QuadraticProgram<'_> {
     }
 
     fn most_violated(&self, x: &[f64], active: &[Active]) -> Option<Face> {
-        let constraints = (0..x.len()).map(Constraint::Bound).chain((0..self.rows.len()).map(Constraint::Row));
+        let constraints =
+            (0..x.len()).map(Constraint::Bound).chain((0..self.rows.len()).map(Constraint::Row));
         let mut worst: Option<(f64, Face)> = None;
         for constraint in constraints {
             let (lower, upper) = self.limits(constraint);
@@ -219,7 +222,8 @@ impl QuadraticProgram<'_> {
         a
     }
 
-    /// Splits `direction` into what the active constraints span (`dual` coefficients) and the rest (`primal`).
+    /// Splits `direction` into what the active constraints span (`dual` coefficients) and the rest
+    /// (`primal`).
     fn step(&self, active: &[Active], small: &SmallFactor, direction: &[f64]) -> Step {
         let mut primal = direction.to_vec();
         let mut dual = vec![0.0; active.len()];
@@ -326,12 +330,13 @@ impl SmallFactor {
     }
 }
 
-/// The largest violation of the KKT conditions by `solution`, each relative to the size of its terms: stationarity,
-/// limits, signs of multipliers, complementarity. `h` is the matrix whose factor the program holds.
+/// The largest violation of the KKT conditions by `solution`, each relative to the size of its terms:
+/// stationarity, limits, signs of multipliers, complementarity. `h` is the matrix whose factor the program
+/// holds.
 pub fn kkt_residual(program: &QuadraticProgram, h: &Matrix, solution: &QpSolution) -> f64 {
     let x = &solution.x;
-    // Each equation against the size of its own terms, so that a stiff one does not hide errors in the others; terms
-    // that are nothing beside the largest do not count.
+    // Each equation against the size of its own terms, so that a stiff one does not hide errors in the
+    // others; terms that are nothing beside the largest do not count.
     let mut stationarity = program.gradient.to_vec();
     let mut scales: Vec<f64> = stationarity.iter().map(|g| g.abs()).collect();
     let mut add = |i: usize, term: f64| {
@@ -395,10 +400,17 @@ mod tests {
             let upper: Vec<f64> = (0..n).map(|_| random(&mut state).abs()).collect();
             // Rows that x = 0 meets, so that there always is a solution.
             let rows: Vec<(Vec<f64>, f64, f64)> = (0..trial % 5)
-                .map(|_| ((0..n).map(|_| random(&mut state)).collect(), -0.1 * random(&mut state).abs(), 0.05))
+                .map(|_| {
+                    ((0..n).map(|_| random(&mut state)).collect(), -0.1 * random(&mut state).abs(), 0.05)
+                })
                 .collect();
-            let program =
-                QuadraticProgram { hessian: &factor, gradient: &gradient, lower: &lower, upper: &upper, rows: &rows };
+            let program = QuadraticProgram {
+                hessian: &factor,
+                gradient: &gradient,
+                lower: &lower,
+                upper: &upper,
+                rows: &rows,
+            };
             let solution = program.solve().unwrap();
             let residual = kkt_residual(&program, &h, &solution);
             assert!(residual < 1e-8, "trial {trial}: {residual:e}");
@@ -427,8 +439,13 @@ mod tests {
     fn contradictions_are_found() {
         let factor = Cholesky::factor(random_hessian(2, &mut 5)).unwrap();
         let rows = [(vec![1.0, 1.0], 3.0, 4.0)];
-        let program =
-            QuadraticProgram { hessian: &factor, gradient: &[0.0; 2], lower: &[0.0; 2], upper: &[1.0; 2], rows: &rows };
+        let program = QuadraticProgram {
+            hessian: &factor,
+            gradient: &[0.0; 2],
+            lower: &[0.0; 2],
+            upper: &[1.0; 2],
+            rows: &rows,
+        };
         assert!(matches!(program.solve(), Err(QpError::Infeasible { .. })));
         let reversed = QuadraticProgram { lower: &[2.0, 0.0], rows: &[], ..program };
         assert!(matches!(reversed.solve(), Err(QpError::EmptyRange { .. })));

@@ -1,12 +1,14 @@
 //! Sparse symmetric positive definite systems on a graph of nodes with B unknowns each.
 //!
-//! `NodeGraph` orders the free nodes once (approximate minimum degree on the node graph, which is B^2 times smaller
-//! than that of the unknowns), `Pattern` lays out the lower triangle and its symbolic factor, `Gather` says which
-//! element blocks add up to which entry, `BlockMatrix` holds values, `SparseCholesky` (in `sparse_cholesky.rs`) factors
-//! and solves. Held (Dirichlet) nodes have no unknowns at all. B = 3 serves positions, B = 1 scalar fields.
+//! `NodeGraph` orders the free nodes once (approximate minimum degree on the node graph, which is B^2 times
+//! smaller than that of the unknowns), `Pattern` lays out the lower triangle and its symbolic factor,
+//! `Gather` says which element blocks add up to which entry, `BlockMatrix` holds values, `SparseCholesky` (in
+//! `sparse_cholesky.rs`) factors and solves. Held (Dirichlet) nodes have no unknowns at all. B = 3 serves
+//! positions, B = 1 scalar fields.
 //!
-//! Assembly gathers: every entry sums its elements in the order of the elements, whichever thread does it, so the bits
-//! do not depend on the number of threads. Everything but values is immutable and can be shared by threads.
+//! Assembly gathers: every entry sums its elements in the order of the elements, whichever thread does it, so
+//! the bits do not depend on the number of threads. Everything but values is immutable and can be shared by
+//! threads.
 //!
 //! Limits: elements of up to four nodes; up to 2^31 entries in the factor.
 
@@ -119,7 +121,11 @@ fn coupled_pairs(position: &[u32], stencils: &[&[Stencil]]) -> Result<Vec<u64>, 
             for (place, &node) in places.iter_mut().zip(stencil) {
                 if node != NO_NODE {
                     let n_nodes = position.len();
-                    *place = *position.get(node as usize).ok_or(SparseError::NoSuchNode { element, node, n_nodes })?;
+                    *place = *position.get(node as usize).ok_or(SparseError::NoSuchNode {
+                        element,
+                        node,
+                        n_nodes,
+                    })?;
                 }
             }
             for a in 1..4 {
@@ -160,12 +166,19 @@ fn minimum_degree(n: usize, pairs: &[u64]) -> Result<Vec<u32>, SparseError> {
     let request = amd::order_maybe_unsorted_scratch::<u32>(n, row.len());
     let mut memory = MemBuffer::try_new(request).map_err(|_| SparseError::TooLarge)?;
     let graph = SymbolicSparseColMatRef::new_checked(n, n, &start, None, &row);
-    amd::order_maybe_unsorted(&mut order, &mut inverse, graph, amd::Control::default(), MemStack::new(&mut memory))
-        .map_err(|_| SparseError::TooLarge)?;
+    amd::order_maybe_unsorted(
+        &mut order,
+        &mut inverse,
+        graph,
+        amd::Control::default(),
+        MemStack::new(&mut memory),
+    )
+    .map_err(|_| SparseError::TooLarge)?;
     Ok(order)
 }
 
-/// Where the values of a symmetric matrix with BxB blocks lie, and the symbolic factor. Immutable, shared by threads.
+/// Where the values of a symmetric matrix with BxB blocks lie, and the symbolic factor. Immutable, shared by
+/// threads.
 #[derive(Debug)]
 pub struct Pattern<const B: usize> {
     pub(crate) graph: NodeGraph,
@@ -232,7 +245,8 @@ impl<const B: usize> Pattern<B> {
         blocks.start + self.graph.row[blocks].partition_point(|&r| r < row)
     }
 
-    /// Calls `f(index of the value in its block column, row in the block, column in the block)` for a block's values.
+    /// Calls `f(index of the value in its block column, row in the block, column in the block)` for a block's
+    /// values.
     fn for_values(n_blocks: usize, place: usize, mut f: impl FnMut(usize, usize, usize)) {
         for c in 0..B {
             let start = c * B * n_blocks - (c * c.saturating_sub(1)) / 2;

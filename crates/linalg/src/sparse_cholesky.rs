@@ -1,9 +1,9 @@
 //! The Cholesky factor of a [`BlockMatrix`], and solves with it.
 //!
-//! faer's supernodal `L L^T` over the symbolic factor that the [`Pattern`] keeps, so that factoring anew allocates
-//! nothing and repeats no analysis. Factor and solves run on the calling thread: with threads, the bits of the factor
-//! could depend on their number, and solves become slower; run several systems at once instead. A factor is immutable
-//! while solving and can be shared.
+//! faer's supernodal `L L^T` over the symbolic factor that the [`Pattern`] keeps, so that factoring anew
+//! allocates nothing and repeats no analysis. Factor and solves run on the calling thread: with threads, the
+//! bits of the factor could depend on their number, and solves become slower; run several systems at once
+//! instead. A factor is immutable while solving and can be shared.
 
 use crate::sparse::{BlockMatrix, Pattern, SparseError};
 use faer::dyn_stack::{MemBuffer, MemStack};
@@ -49,7 +49,15 @@ impl<const B: usize> SparseCholesky<B> {
         let params = Spec::<LltParams, f64>::default();
         pattern
             .symbolic
-            .factorize_numeric_llt(&mut self.values, lower, Side::Lower, Default::default(), Par::Seq, stack, params)
+            .factorize_numeric_llt(
+                &mut self.values,
+                lower,
+                Side::Lower,
+                Default::default(),
+                Par::Seq,
+                stack,
+                params,
+            )
             .map_err(|LltError::NonPositivePivot { index }| {
                 // faer counts pivots from one in its simplicial factor, from zero in its supernodal one.
                 let one_based = matches!(pattern.symbolic.raw(), SymbolicCholeskyRaw::Simplicial(_));
@@ -58,8 +66,8 @@ impl<const B: usize> SparseCholesky<B> {
         Ok(())
     }
 
-    /// Solves `A x = b` in place for values at all nodes: W is B times the number of right-hand sides, and each node
-    /// has its B values of the first, then of the second, and so on. Held nodes get zero.
+    /// Solves `A x = b` in place for values at all nodes: W is B times the number of right-hand sides, and
+    /// each node has its B values of the first, then of the second, and so on. Held nodes get zero.
     pub fn solve<const W: usize>(&self, values: &mut [[f64; W]]) {
         let n = self.pattern.n_unknowns();
         let nodes = self.pattern.graph.free_nodes();
@@ -220,15 +228,18 @@ mod tests {
         matrix.add(&pattern, &gather, &elements);
         matrix.add_to_diagonal(&pattern, 0.5);
 
-        let b: Vec<[f64; W]> =
-            held.iter().map(|&h| if h { [0.0; W] } else { std::array::from_fn(|_| random(&mut seed)) }).collect();
+        let b: Vec<[f64; W]> = held
+            .iter()
+            .map(|&h| if h { [0.0; W] } else { std::array::from_fn(|_| random(&mut seed)) })
+            .collect();
         let factor = SparseCholesky::new(&pattern, &matrix).unwrap();
         let mut x = b.clone();
         factor.solve(&mut x);
         let oracle = Cholesky::factor(dense).unwrap();
         for k in 0..W / B {
-            let column =
-                |v: &[[f64; W]]| -> Vec<f64> { v.iter().flat_map(|e| e[k * B..(k + 1) * B].to_vec()).collect() };
+            let column = |v: &[[f64; W]]| -> Vec<f64> {
+                v.iter().flat_map(|e| e[k * B..(k + 1) * B].to_vec()).collect()
+            };
             let mut y = column(&b);
             oracle.solve_in_place(&mut y);
             let mine = column(&x);
@@ -265,7 +276,8 @@ mod tests {
             let kind = matches!(pattern.symbolic.raw(), SymbolicCholeskyRaw::Supernodal(_));
             assert_eq!(kind, n_nodes == 700, "both kinds of factor are meant");
             let mut seed = 5;
-            let elements: Vec<ElementBlocks<1>> = stencils.iter().map(|_| element_matrix::<1>(&mut seed).1).collect();
+            let elements: Vec<ElementBlocks<1>> =
+                stencils.iter().map(|_| element_matrix::<1>(&mut seed).1).collect();
             let mut matrix = BlockMatrix::zeros(&pattern);
             matrix.add(&pattern, &Gather::prepare(&pattern, &stencils), &elements);
             let factor = SparseCholesky::new(&pattern, &matrix).unwrap();
@@ -278,7 +290,8 @@ mod tests {
             sweep.solve(&b, &mut quick, &mut space);
             assert!(n_nodes != 900 || sweep.n_branches() > 1, "side by side is meant");
             let largest = exact.iter().flatten().fold(0.0f64, |m, v| m.max(v.abs()));
-            let apart = quick.iter().zip(&exact).map(|(a, b)| a.distance(DVec3::from_array(*b))).fold(0.0, f64::max);
+            let apart =
+                quick.iter().zip(&exact).map(|(a, b)| a.distance(DVec3::from_array(*b))).fold(0.0, f64::max);
             assert!(apart < 1e-5 * largest, "{apart} of {largest}");
             assert!(apart > 0.0, "single precision shows");
             assert!(quick.iter().zip(&held).all(|(v, held)| !held || *v == DVec3::ZERO));

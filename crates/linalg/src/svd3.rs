@@ -1,9 +1,10 @@
 //! Decompositions of 3x3 matrices: signed singular values and symmetric eigenvalues.
 //!
-//! `svd` gives `A = U diag(s) V^T` with *rotations* U and V, so that a reflection shows as a negative last singular
-//! value: what energies of deformation gradients need when an element is inverted. One-sided Jacobi rotations make the
-//! columns of `A V` orthogonal; small singular values keep their relative accuracy, which the eigenvalues of `A^T A`
-//! would lose, and flat or collapsed matrices need no special case before U is completed.
+//! `svd` gives `A = U diag(s) V^T` with *rotations* U and V, so that a reflection shows as a negative last
+//! singular value: what energies of deformation gradients need when an element is inverted. One-sided Jacobi
+//! rotations make the columns of `A V` orthogonal; small singular values keep their relative accuracy, which
+//! the eigenvalues of `A^T A` would lose, and flat or collapsed matrices need no special case before U is
+//! completed.
 
 use glam::{DMat3, DVec3};
 
@@ -157,7 +158,9 @@ mod tests {
             check(DMat3::from_cols(a.x_axis, 2.0 * a.x_axis, -a.x_axis));
             check(-a * a.transpose());
         }
-        for a in [DMat3::ZERO, DMat3::IDENTITY, -DMat3::IDENTITY, DMat3::from_diagonal(DVec3::new(1.0, 0.0, -2.0))] {
+        for a in
+            [DMat3::ZERO, DMat3::IDENTITY, -DMat3::IDENTITY, DMat3::from_diagonal(DVec3::new(1.0, 0.0, -2.0))]
+        {
             check(a);
         }
     }

@@ -1,16 +1,17 @@
-//! Solves with a scalar factor for x, y and z at once, as a preconditioner wants them: fast, and not to the last digit.
+//! Solves with a scalar factor for x, y and z at once, as a preconditioner wants them: fast, and not to the
+//! last digit.
 //!
-//! With `A = L L^T`, `L y = b` and `L^T x = y` are solved one unknown after the other; each subtracts the product of a row
-//! of L (a column, on the way back) with what is known. L is kept by rows and by columns, so that both ways only read, and
-//! all is in single precision, which halves what they read. What is solved for is first scaled to be near one, so that no
-//! digits are lost beyond those of single precision.
+//! With `A = L L^T`, `L y = b` and `L^T x = y` are solved one unknown after the other; each subtracts the
+//! product of a row of L (a column, on the way back) with what is known. L is kept by rows and by columns, so
+//! that both ways only read, and all is in single precision, which halves what they read. What is solved for
+//! is first scaled to be near one, so that no digits are lost beyond those of single precision.
 //!
-//! An unknown needs nothing but its descendants in the elimination tree on the way there, nothing but its ancestors on the
-//! way back. Subtrees are gathered into branches, which run side by side; what is above them all is the trunk. How they are
-//! cut depends on the factor alone, and so do the bits of the solution.
+//! An unknown needs nothing but its descendants in the elimination tree on the way there, nothing but its
+//! ancestors on the way back. Subtrees are gathered into branches, which run side by side; what is above them
+//! all is the trunk. How they are cut depends on the factor alone, and so do the bits of the solution.
 //!
-//! The two ways can be taken one at a time. Between them stands `y = L^-1 b`, and half columns `L^-1 e` of some nodes tell how
-//! `y`, and with it the solution, changes with loads there.
+//! The two ways can be taken one at a time. Between them stands `y = L^-1 b`, and half columns `L^-1 e` of
+//! some nodes tell how `y`, and with it the solution, changes with loads there.
 
 use crate::sparse_cholesky::SparseCholesky;
 use glam::{DVec3, Vec3};
@@ -93,7 +94,8 @@ struct Branch {
 }
 
 impl Branch {
-    /// `x`: a value for each unknown, then one for each of the trunk, which becomes what the trunk has to subtract.
+    /// `x`: a value for each unknown, then one for each of the trunk, which becomes what the trunk has to
+    /// subtract.
     fn there(&self, x: &mut [[f32; 4]]) {
         for (i, &scale) in self.inverse_diagonal.iter().enumerate() {
             x[i] = self.rows.remain(i, x, scale);
@@ -248,7 +250,11 @@ impl Sweep {
                 None => 0.0,
             };
             let whole = |k: usize| at.iter().map(|&node| value(k, node)).collect();
-            halves.into_iter().enumerate().map(|(k, half)| Column { at: whole(k), half }).collect::<Vec<Column>>()
+            halves
+                .into_iter()
+                .enumerate()
+                .map(|(k, half)| Column { at: whole(k), half })
+                .collect::<Vec<Column>>()
         };
         wanted.par_chunks(4).flat_map_iter(four).collect()
     }
@@ -256,7 +262,8 @@ impl Sweep {
     /// Lane `k` of what stands between the two ways.
     fn half(&self, space: &SweepSpace, k: usize, place: Option<(u32, u32)>) -> HalfColumn {
         let branch = place.map_or(TRUNK, |(branch, _)| branch);
-        let own = self.branches.get(branch as usize).map(|b| &space.branches[branch as usize][..b.nodes.len()]);
+        let own =
+            self.branches.get(branch as usize).map(|b| &space.branches[branch as usize][..b.nodes.len()]);
         let own = own.unwrap_or_default().iter().enumerate().filter(|(_, v)| v[k] != 0.0);
         let first = space.trunk.iter().position(|v| v[k] != 0.0).unwrap_or(space.trunk.len());
         HalfColumn {
@@ -308,7 +315,11 @@ impl Sweep {
     fn space(&self) -> SweepSpace {
         let n_trunk = self.trunk.nodes.len();
         let zeros = |b: &Branch| vec![[0.0; 4]; b.nodes.len() + n_trunk];
-        SweepSpace { branches: self.branches.iter().map(zeros).collect(), trunk: vec![[0.0; 4]; n_trunk], scale: 1.0 }
+        SweepSpace {
+            branches: self.branches.iter().map(zeros).collect(),
+            trunk: vec![[0.0; 4]; n_trunk],
+            scale: 1.0,
+        }
     }
 
     fn there(&self, space: &mut SweepSpace) {
@@ -371,8 +382,8 @@ struct Tree {
 }
 
 impl Tree {
-    /// The branch of each unknown, or [`TRUNK`]: the largest subtree is opened, its root left to the trunk, as long as this
-    /// makes the trunk and the heaviest branch together lighter.
+    /// The branch of each unknown, or [`TRUNK`]: the largest subtree is opened, its root left to the trunk,
+    /// as long as this makes the trunk and the heaviest branch together lighter.
     fn cut(&self) -> Vec<u32> {
         let n = self.parent.len();
         let mut below = self.work.clone();

@@ -1,4 +1,5 @@
-//! Questions about where things are: closest points, rays, inside or outside, the best fit between two sets of points.
+//! Questions about where things are: closest points, rays, inside or outside, the best fit between two sets
+//! of points.
 
 pub mod bvh;
 pub mod closest;

@@ -1,6 +1,7 @@
 //! Volumes of tetrahedra: made by isosurface stuffing, improved, checked, and carrying points.
 //!
-//! `stuffing` runs `octree` -> `lattice` -> `crossings` -> `cut` -> `clean` -> `collapse` -> `swap` -> `improve`.
+//! `stuffing` runs `octree` -> `lattice` -> `crossings` -> `cut` -> `clean` -> `collapse` -> `swap` ->
+//! `improve`.
 
 pub mod check;
 pub mod clean;

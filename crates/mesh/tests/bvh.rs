@@ -220,7 +220,8 @@ fn the_tree_is_the_same_for_any_number_of_threads() {
     assert_eq!(order(1), order(4));
 }
 
-/// Rays that run exactly within the plane where boxes and triangles end, as in the middle plane of a symmetric head.
+/// Rays that run exactly within the plane where boxes and triangles end, as in the middle plane of a
+/// symmetric head.
 #[test]
 fn rays_within_the_faces_of_boxes_meet_what_lies_there() {
     let strip: Vec<[f32; 3]> =

@@ -41,7 +41,8 @@ fn euler(mesh: &TetMesh) -> i64 {
 }
 
 fn assert_sound(mesh: &TetMesh, step: &str) {
-    let found: Vec<TetProblem> = check(mesh).into_iter().filter(|p| !matches!(p, TetProblem::Flat(_))).collect();
+    let found: Vec<TetProblem> =
+        check(mesh).into_iter().filter(|p| !matches!(p, TetProblem::Flat(_))).collect();
     assert!(found.is_empty(), "{step}: {found:?}");
 }
 
@@ -126,7 +127,8 @@ fn moving_nodes_betters_the_worst_and_stays_on_the_boundary() {
 
 #[test]
 fn flat_tets_are_peeled() {
-    // A roof of little height over two good tets; its ridge from 0 to 2 goes, and the edge from 1 to 3 comes to light.
+    // A roof of little height over two good tets; its ridge from 0 to 2 goes, and the edge from 1 to 3 comes
+    // to light.
     let nodes = [[1.0, 0.0, 0.01], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.01], [0.0, -1.0, 0.0], [0.0, 0.0, -1.0]];
     let nodes = nodes.map(DVec3::from).to_vec();
     let mut mesh = TetMesh { nodes, tets: vec![[0, 1, 2, 3], [0, 3, 1, 4], [2, 1, 3, 4]] };

@@ -69,7 +69,8 @@ fn neighbors_cross_only_beyond_their_common_corner() {
 fn touching_is_not_crossing() {
     let v = Vec3::new;
     let flat = [v(0., 0., 0.), v(4., 0., 0.), v(0., 4., 0.)];
-    // A corner on the face, an edge on the face, a common edge, the same triangle, an overlap in the plane, a needle.
+    // A corner on the face, an edge on the face, a common edge, the same triangle, an overlap in the plane, a
+    // needle.
     let touching = [
         [v(1., 1., 0.), v(1., 1., 2.), v(2., 1., 2.)],
         [v(1., 1., 0.), v(2., 1., 0.), v(1., 1., 2.)],
@@ -120,7 +121,8 @@ fn two_sheets(shift: Vec3, turned: Vec3) -> (Vec<[f32; 3]>, Vec<[u32; 3]>) {
 #[test]
 fn sheets_cross_where_brute_force_says_on_any_number_of_threads() {
     let (positions, triangles) = two_sheets(Vec3::new(0.013, 0.021, 0.017), Vec3::new(0.1, 0.2, 0.9));
-    let corners: Vec<[Vec3; 3]> = triangles.iter().map(|t| t.map(|v| Vec3::from(positions[v as usize]))).collect();
+    let corners: Vec<[Vec3; 3]> =
+        triangles.iter().map(|t| t.map(|v| Vec3::from(positions[v as usize]))).collect();
     let mut brute = Vec::new();
     for i in 0..corners.len() {
         for j in i + 1..corners.len() {
@@ -132,8 +134,9 @@ fn sheets_cross_where_brute_force_says_on_any_number_of_threads() {
     assert!(brute.len() > 30);
     for threads in [1, 3] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let found =
-            pool.install(|| self_intersections(&positions, &triangles, &IntersectOptions::default(), &silent)).unwrap();
+        let found = pool
+            .install(|| self_intersections(&positions, &triangles, &IntersectOptions::default(), &silent))
+            .unwrap();
         assert_eq!(found.pairs, brute);
         assert!(found.complete && found.n_pairs == brute.len());
         let mut involved: Vec<u32> = brute.as_flattened().to_vec();
@@ -175,7 +178,9 @@ fn a_crumpled_mesh_stops_at_the_limits() {
 #[test]
 fn it_can_be_cancelled_and_ignores_what_is_not_finite() {
     let (mut positions, triangles) = two_sheets(Vec3::ZERO, Vec3::Z);
-    let stop = |_: &str, fraction: f32| if fraction > 0.2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    let stop = |_: &str, fraction: f32| {
+        if fraction > 0.2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
     let options = IntersectOptions::default();
     assert_eq!(self_intersections(&positions, &triangles, &options, &stop), Err(Cancelled));
     positions.iter_mut().for_each(|p| p[1] = f32::NAN);
@@ -215,7 +220,8 @@ fn the_ict_skin_crosses_itself_in_124_places() {
     // Face, head, mouth bag and eye sockets; eyes, teeth and lashes come after.
     triangles.retain(|t| t.iter().all(|&v| v < 14_062));
     let found = self_intersections(&positions, &triangles, &IntersectOptions::default(), &silent).unwrap();
-    let neighbors = |[a, b]: [u32; 2]| triangles[a as usize].iter().any(|v| triangles[b as usize].contains(v));
+    let neighbors =
+        |[a, b]: [u32; 2]| triangles[a as usize].iter().any(|v| triangles[b as usize].contains(v));
     let n_neighbors = found.pairs.iter().filter(|&&p| neighbors(p)).count();
     assert_eq!((found.n_pairs - n_neighbors, n_neighbors, found.n_triangles), (124, 4, 104));
 }

@@ -4,7 +4,8 @@ use glam::DVec3;
 use risorius_base::progress::Flow;
 use risorius_base::progress::silent;
 use risorius_mesh::{
-    Domain, Meshed, Quality, Solid, Surface, TetError, TetOptions, TetProblem, check as problems, tetrahedralize,
+    Domain, Meshed, Quality, Solid, Surface, TetError, TetOptions, TetProblem, check as problems,
+    tetrahedralize,
 };
 
 /// A domain given by a signed distance (positive inside) and a size.
@@ -23,7 +24,11 @@ impl<V: Fn(DVec3) -> f64 + Sync, S: Fn(DVec3) -> f64 + Sync> Domain for Distance
     }
 }
 
-fn mesh(value: impl Fn(DVec3) -> f64 + Sync, size: impl Fn(DVec3) -> f64 + Sync, options: &TetOptions) -> Meshed {
+fn mesh(
+    value: impl Fn(DVec3) -> f64 + Sync,
+    size: impl Fn(DVec3) -> f64 + Sync,
+    options: &TetOptions,
+) -> Meshed {
     let bounds = [DVec3::splat(-1.2), DVec3::splat(1.2)];
     tetrahedralize(&Distance(value, size), bounds, options, &silent).unwrap()
 }
@@ -99,7 +104,8 @@ fn blobs_with_a_gap_stay_apart() {
         let axis = DVec3::new(1.0, 0.3 * f64::from(turn), 0.17 * f64::from(turn)).normalize();
         let gap = 0.6 * size;
         // A ball cut in two by a slab.
-        let blobs = |p: DVec3| (1.0 - p.length()).min((p.dot(axis) - 0.013 * f64::from(turn)).abs() - 0.5 * gap);
+        let blobs =
+            |p: DVec3| (1.0 - p.length()).min((p.dot(axis) - 0.013 * f64::from(turn)).abs() - 0.5 * gap);
         let meshed = mesh(blobs, |_| size, &TetOptions::default());
         check("blobs", &meshed, blobs);
         assert_eq!(meshed.mesh.pieces().n, 2, "turn {turn}");
@@ -116,7 +122,11 @@ fn a_thin_shell_stays_whole() {
     let boundary = meshed.mesh.boundary_surface();
     let edges = boundary.triangles.len() * 3 / 2;
     let nodes = meshed.mesh.boundary_nodes().iter().filter(|&&b| b).count();
-    assert_eq!(nodes as i64 - edges as i64 + boundary.triangles.len() as i64, 4, "two spheres, no hole between them");
+    assert_eq!(
+        nodes as i64 - edges as i64 + boundary.triangles.len() as i64,
+        4,
+        "two spheres, no hole between them"
+    );
 }
 
 #[test]
@@ -178,7 +188,8 @@ fn wrong_calls_are_told() {
 
 /// A box of 12 triangles around the origin, without its top if `open`.
 fn cuboid(half: DVec3, open: bool) -> Surface {
-    let corner = |i: u32| half * (2.0 * DVec3::new(f64::from(i & 1), f64::from(i >> 1 & 1), f64::from(i >> 2)) - 1.0);
+    let corner =
+        |i: u32| half * (2.0 * DVec3::new(f64::from(i & 1), f64::from(i >> 1 & 1), f64::from(i >> 2)) - 1.0);
     let sides = [[0, 2, 3, 1], [0, 1, 5, 4], [0, 4, 6, 2], [1, 3, 7, 5], [2, 6, 7, 3], [4, 5, 7, 6]];
     let kept = &sides[..if open { 5 } else { 6 }];
     let triangles = kept.iter().flat_map(|&[a, b, c, d]| [[a, b, c], [a, c, d]]).collect();

@@ -3,7 +3,9 @@
 use glam::{DMat3, DVec3};
 use risorius_base::progress::silent;
 use risorius_mesh::tet::tet_mesh::{BoundaryTriangle, edges};
-use risorius_mesh::{Domain, EmbedOptions, Embedding, TetMesh, TetOptions, TetProblem, TetTree, check, tetrahedralize};
+use risorius_mesh::{
+    Domain, EmbedOptions, Embedding, TetMesh, TetOptions, TetProblem, TetTree, check, tetrahedralize,
+};
 
 /// Two tets on one face.
 fn pair() -> TetMesh {
@@ -25,7 +27,9 @@ impl Domain for Ball {
 }
 
 fn ball() -> TetMesh {
-    tetrahedralize(&Ball, [DVec3::splat(-1.1), DVec3::splat(1.1)], &TetOptions::default(), &silent).unwrap().mesh
+    tetrahedralize(&Ball, [DVec3::splat(-1.1), DVec3::splat(1.1)], &TetOptions::default(), &silent)
+        .unwrap()
+        .mesh
 }
 
 /// Points of a box of side 2.4 around the origin, always the same.

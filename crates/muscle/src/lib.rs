@@ -1,4 +1,5 @@
-//! Facial muscles as B-spline solids: their shape, the direction of their fibers, and what they are attached to.
+//! Facial muscles as B-spline solids: their shape, the direction of their fibers, and what they are attached
+//! to.
 
 pub mod spline;
 
@@ -24,8 +25,8 @@ pub struct Muscle {
     pub origin: Attachment,
     /// Where the fibers end (u = 1).
     pub insertion: Attachment,
-    /// Body of the muscle. Fibers run along u, v across the breadth, w through the thickness from bone to skin. Right
-    /// muscles are left ones mirrored with v reversed, so that all have positive volume.
+    /// Body of the muscle. Fibers run along u, v across the breadth, w through the thickness from bone to
+    /// skin. Right muscles are left ones mirrored with v reversed, so that all have positive volume.
     pub solid: SplineSolid,
 }
 

@@ -1,10 +1,10 @@
 //! Evaluating B-spline solids: points, fibers, volume, surface, and finding the parameters of a point.
 //!
-//! In each direction the spline is clamped and uniform, of degree 3 or one less than the number of control points. The
-//! parameters u, v, w run from 0 to 1. Values outside are taken at the border.
-//! The inverse starts from the nearest of a grid of samples and takes damped Gauss-Newton steps; it answers for solids
-//! that are not folded (positive Jacobian), which [`risorius_head::muscles::built_in_muscles`] are. The convex hull property rejects far
-//! points at once.
+//! In each direction the spline is clamped and uniform, of degree 3 or one less than the number of control
+//! points. The parameters u, v, w run from 0 to 1. Values outside are taken at the border. The inverse starts
+//! from the nearest of a grid of samples and takes damped Gauss-Newton steps; it answers for solids that are
+//! not folded (positive Jacobian), which [`risorius_head::muscles::built_in_muscles`] are. The convex hull
+//! property rejects far points at once.
 
 use super::SplineSolid;
 use glam::{DMat3, DVec3};
@@ -60,7 +60,8 @@ impl SplineSolid {
         self.evaluate([u, v, w]).0
     }
 
-    /// Unit direction of the fiber through the point at the parameters: along u. Zero where the solid has no length.
+    /// Unit direction of the fiber through the point at the parameters: along u. Zero where the solid has no
+    /// length.
     pub fn fiber(&self, u: f64, v: f64, w: f64) -> DVec3 {
         self.evaluate([u, v, w]).1.x_axis.normalize_or_zero()
     }
@@ -105,7 +106,8 @@ impl SplineSolid {
         ];
         let [us, vs, ws] = self.counts.map(|n| {
             let n_spans = n - 3.min(n - 1);
-            let rule = move |s: usize| GAUSS.map(|(x, h)| ((s as f64 + x) / n_spans as f64, h / n_spans as f64));
+            let rule =
+                move |s: usize| GAUSS.map(|(x, h)| ((s as f64 + x) / n_spans as f64, h / n_spans as f64));
             (0..n_spans).flat_map(rule).collect::<Vec<_>>()
         });
         let mut sum = 0.0;
@@ -119,15 +121,17 @@ impl SplineSolid {
         sum
     }
 
-    /// The border as a closed surface with `n` cells along v and w each, and `4 * n` along u. A ring's two ends lie on
-    /// one another inside it.
+    /// The border as a closed surface with `n` cells along v and w each, and `4 * n` along u. A ring's two
+    /// ends lie on one another inside it.
     pub fn surface(&self, n: usize) -> Surface {
         let n = n.max(1);
         let cells = [4 * n, n, n];
         let mut number = vec![u32::MAX; cells.iter().map(|c| c + 1).product()];
         let mut out = Surface::default();
         // Each face as its fixed direction, the end, and the two others so that the face is wound outwards.
-        for (fixed, end, a, b) in [(0, 0, 2, 1), (0, 1, 1, 2), (1, 0, 0, 2), (1, 1, 2, 0), (2, 0, 1, 0), (2, 1, 0, 1)] {
+        for (fixed, end, a, b) in
+            [(0, 0, 2, 1), (0, 1, 1, 2), (1, 0, 0, 2), (1, 1, 2, 0), (2, 0, 1, 0), (2, 1, 0, 1)]
+        {
             for i in 0..cells[a] {
                 for j in 0..cells[b] {
                     let corner = [(i, j), (i + 1, j), (i + 1, j + 1), (i, j + 1)].map(|(i, j)| {
@@ -279,7 +283,9 @@ mod tests {
     fn surface_is_closed_and_encloses_the_volume() {
         let surface = bar().surface(8);
         let edges = Edges::of(&Polygons::from_triangles(&surface.triangles));
-        assert!(edges.boundary().is_empty() && edges.non_manifold().is_empty() && edges.inconsistent().is_empty());
+        assert!(
+            edges.boundary().is_empty() && edges.non_manifold().is_empty() && edges.inconsistent().is_empty()
+        );
         assert!((surface.volume() / bar().volume() - 1.0).abs() < 0.01);
         assert!((bar().volume() - 4.0 * 1.6 * 0.5).abs() < 1e-9, "shear keeps volume");
     }

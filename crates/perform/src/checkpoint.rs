@@ -1,16 +1,18 @@
 //! Going on where an earlier run ended: what a frame depends on, and the flesh at its end.
 //!
-//! The key of a frame is a chain: a fingerprint of the key before it and of the frame's own inputs, which are the program,
-//! the face, the options, the frame's time, its weights, and what the head and the scene did since the frame before. Of motions
-//! it takes the knots of their paths between both frames, which decide on every pose that a step can ask for, halved
-//! steps included. So two runs have the same key at a frame exactly if all that leads to it is the same, and what
-//! changes later in a clip does not matter; smoothing looks ahead, and so do the knots.
+//! The key of a frame is a chain: a fingerprint of the key before it and of the frame's own inputs, which are
+//! the program, the face, the options, the frame's time, its weights, and what the head and the scene did
+//! since the frame before. Of motions it takes the knots of their paths between both frames, which decide on
+//! every pose that a step can ask for, halved steps included. So two runs have the same key at a frame
+//! exactly if all that leads to it is the same, and what changes later in a clip does not matter; smoothing
+//! looks ahead, and so do the knots.
 
 use crate::drivers::enrich::{EnrichOptions, Performance};
 use risorius_base::Fingerprint;
 use risorius_solve::{Options, State};
 
-/// Counts as an input of every frame: raise it when frames or states come out differently from the same inputs.
+/// Counts as an input of every frame: raise it when frames or states come out differently from the same
+/// inputs.
 pub const METHOD: u64 = 2;
 
 /// What the parts of a key are made of, in their order.
@@ -36,7 +38,11 @@ pub struct FrameKey {
 impl FrameKey {
     /// The first input that differs; `None` if only frames before do.
     pub fn changed_since(&self, earlier: &Self) -> Option<&'static str> {
-        INPUTS.into_iter().zip(self.inputs.iter().zip(&earlier.inputs)).find(|(_, (a, b))| a != b).map(|(name, _)| name)
+        INPUTS
+            .into_iter()
+            .zip(self.inputs.iter().zip(&earlier.inputs))
+            .find(|(_, (a, b))| a != b)
+            .map(|(name, _)| name)
     }
 }
 
@@ -53,7 +59,8 @@ pub struct Checkpoint {
 pub fn frame_keys(face: Fingerprint, performance: &Performance, options: &EnrichOptions) -> Vec<FrameKey> {
     // Whoever adds an input has to say here how it counts.
     let Performance { times_secs, weights, head, scene } = performance;
-    let program = Fingerprint::default().bytes(env!("CARGO_PKG_VERSION").as_bytes()).bytes(&METHOD.to_le_bytes());
+    let program =
+        Fingerprint::default().bytes(env!("CARGO_PKG_VERSION").as_bytes()).bytes(&METHOD.to_le_bytes());
     let settings = of_options(options);
     let lasting = scene.lasting_fingerprint();
     let n_sliders = weights.len() / times_secs.len().max(1);
@@ -94,8 +101,17 @@ fn of_options(options: &EnrichOptions) -> Fingerprint {
         reference,
     } = *options;
     let Options { force_tolerance, step_tolerance, max_iterations, allow_inversion } = solve;
-    let numbers =
-        [dt_secs, rebalance, damping, stiffness, tightening, density, gravity, force_tolerance, step_tolerance];
+    let numbers = [
+        dt_secs,
+        rebalance,
+        damping,
+        stiffness,
+        tightening,
+        density,
+        gravity,
+        force_tolerance,
+        step_tolerance,
+    ];
     let iterations = (max_iterations as u64).to_le_bytes();
     Fingerprint::default().numbers(numbers).bytes(&iterations).bytes(&[
         allow_inversion.into(),
@@ -152,7 +168,10 @@ mod tests {
             weights: (0..2 * N).map(|i| (i as f32).sin()).collect(),
             motion: HeadMotion {
                 positions_m: head_times.iter().map(|t| [t.sin(), 0.0, t.cos()]).collect(),
-                rotations_xyzw: head_times.iter().map(|t| [0.0, (0.5 * t).sin(), 0.0, (0.5 * t).cos()]).collect(),
+                rotations_xyzw: head_times
+                    .iter()
+                    .map(|t| [0.0, (0.5 * t).sin(), 0.0, (0.5 * t).cos()])
+                    .collect(),
                 times_secs: head_times,
             },
             scene: scene(),
@@ -168,13 +187,17 @@ mod tests {
         frame_keys(input.face, &performance, &input.options)
     }
 
-    /// The first frame whose key changes, and what did; `None` if nothing. All keys after it must differ as well.
+    /// The first frame whose key changes, and what did; `None` if nothing. All keys after it must differ as
+    /// well.
     fn change(edit: impl Fn(&mut Input)) -> Option<(usize, &'static str)> {
         let (before, mut input) = (keys(&input()), input());
         edit(&mut input);
         let after = keys(&input);
         let first = before.iter().zip(&after).position(|(a, b)| a.chain != b.chain)?;
-        assert!(before.iter().zip(&after).skip(first).all(|(a, b)| a.chain != b.chain), "a key forgets frame {first}");
+        assert!(
+            before.iter().zip(&after).skip(first).all(|(a, b)| a.chain != b.chain),
+            "a key forgets frame {first}"
+        );
         Some((first, after[first].changed_since(&before[first]).unwrap()))
     }
 
@@ -187,7 +210,8 @@ mod tests {
         assert_eq!(change(|i| i.options.solve.max_iterations += 1), Some((0, "an option")));
         assert_eq!(change(|i| i.options.reference = true), Some((0, "an option")));
         assert_eq!(change(|i| i.face = i.face.bytes(b"x")), Some((0, "the face")));
-        // A sample of the head at frame 40: smoothing reaches back 0.03 s, slopes one sample more, all within 39 to 40.
+        // A sample of the head at frame 40: smoothing reaches back 0.03 s, slopes one sample more, all within
+        // 39 to 40.
         assert_eq!(change(|i| i.motion.positions_m[160][1] += 1e-6), Some((39, "the head's motion")));
         assert_eq!(change(|i| i.motion.rotations_xyzw[160][0] += 1e-6), Some((39, "the head's motion")));
         // Samples after the last frame decide nothing.

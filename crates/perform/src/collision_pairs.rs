@@ -1,8 +1,10 @@
-//! What of a face can touch what: lips each other and the teeth, lids each other and the eyes, skin an obstacle.
+//! What of a face can touch what: lips each other and the teeth, lids each other and the eyes, skin an
+//! obstacle.
 //!
-//! Lips and lids are looked for around the mouth and the eyes: all skin within [`MOUTH`] mouth breadths of the middle of
-//! the mouth, and within [`EYE`] eye radii of the middle of an eye in front of it. Which places there can meet, [`risorius_solve::contact::detect`] knows
-//! from the ways through the flesh and from the pose that parts lips. Teeth, gums, tongue and eyes are taken where the rig puts them.
+//! Lips and lids are looked for around the mouth and the eyes: all skin within [`MOUTH`] mouth breadths of
+//! the middle of the mouth, and within [`EYE`] eye radii of the middle of an eye in front of it. Which places
+//! there can meet, [`risorius_solve::contact::detect`] knows from the ways through the flesh and from the
+//! pose that parts lips. Teeth, gums, tongue and eyes are taken where the rig puts them.
 
 use crate::scene::along_skin::areas;
 use crate::skin_out::SkinOut;
@@ -22,8 +24,13 @@ const MOUTH: f64 = 1.0;
 const EYE: f64 = 2.0;
 
 /// What mouths hold.
-const IN_MOUTH: [PieceKind; 5] =
-    [PieceKind::TeethUpper, PieceKind::TeethLower, PieceKind::GumsUpper, PieceKind::GumsLower, PieceKind::Tongue];
+const IN_MOUTH: [PieceKind; 5] = [
+    PieceKind::TeethUpper,
+    PieceKind::TeethLower,
+    PieceKind::GumsUpper,
+    PieceKind::GumsLower,
+    PieceKind::Tongue,
+];
 
 /// What lids cover.
 const IN_LIDS: [PieceKind; 2] = [PieceKind::EyeLeft, PieceKind::EyeRight];
@@ -50,7 +57,8 @@ pub struct Touching {
 }
 
 impl Touching {
-    /// With the regions in `pairs` watched against each other, besides lips and lids. `obstacles_push` if there will be any.
+    /// With the regions in `pairs` watched against each other, besides lips and lids. `obstacles_push` if
+    /// there will be any.
     pub fn prepare(
         face: &Face,
         evaluator: &Evaluator,
@@ -138,7 +146,8 @@ fn poses_apart(face: &Face, evaluator: &Evaluator) -> Vec<Vec<[f32; 3]>> {
 }
 
 fn around_mouth(face: &Face) -> Vec<bool> {
-    let at = |name: &str| landmarks::index(name).and_then(|i| face.anatomy.landmarks.get(i)).map(|l| l.position);
+    let at =
+        |name: &str| landmarks::index(name).and_then(|i| face.anatomy.landmarks.get(i)).map(|l| l.position);
     let mouth = at("mouth_left").zip(at("mouth_right")).map(|(a, b)| (a.midpoint(b), a.distance(b)));
     let near = |p: &DVec3| mouth.is_some_and(|(middle, breadth)| p.distance(middle) < MOUTH * breadth);
     face.anatomy.pieces.positions.iter().map(near).collect()
@@ -146,8 +155,9 @@ fn around_mouth(face: &Face) -> Vec<bool> {
 
 fn around_eyes(face: &Face) -> Vec<bool> {
     let eyes = &face.anatomy.eyes;
-    let near =
-        |p: &DVec3| eyes.iter().flatten().any(|eye| p.distance(eye.center) < EYE * eye.radius && p.z > eye.center.z);
+    let near = |p: &DVec3| {
+        eyes.iter().flatten().any(|eye| p.distance(eye.center) < EYE * eye.radius && p.z > eye.center.z)
+    };
     face.anatomy.pieces.positions.iter().map(near).collect()
 }
 

@@ -6,10 +6,11 @@
 //! a + (b - a) f^2 (3 - 2 f) + a' span f (1 - f)^2 + b' span f^2 (f - 1)
 //! ```
 //!
-//! Slopes are those of parabolas through three neighbors for what was recorded ([`Curve::recorded`]), and zero at the ends.
-//! Keyframes mean more: what holds between two keys stands still there, and nothing goes beyond its keys. [`Curve::keyed`]
-//! takes for each component the harmonic mean of the slopes to both neighbors, weighted by their distances, and zero where
-//! they differ in sign. Before the first sample and after the last the value stays.
+//! Slopes are those of parabolas through three neighbors for what was recorded ([`Curve::recorded`]), and
+//! zero at the ends. Keyframes mean more: what holds between two keys stands still there, and nothing goes
+//! beyond its keys. [`Curve::keyed`] takes for each component the harmonic mean of the slopes to both
+//! neighbors, weighted by their distances, and zero where they differ in sign. Before the first sample and
+//! after the last the value stays.
 
 use glam::{DVec3, DVec4};
 use std::ops::{Add, Mul, Sub};
@@ -82,7 +83,8 @@ impl<V: Value> Curve<V> {
                 return V::default();
             }
             let (before, after) = (times[i] - times[i - 1], times[i + 1] - times[i]);
-            let (a, b) = ((values[i] - values[i - 1]) * (1.0 / before), (values[i + 1] - values[i]) * (1.0 / after));
+            let (a, b) =
+                ((values[i] - values[i - 1]) * (1.0 / before), (values[i + 1] - values[i]) * (1.0 / after));
             slope([a, b], [before, after])
         };
         Self { times: times[..n].to_vec(), knots: (0..n).map(|i| [values[i], at(i)]).collect() }
@@ -124,7 +126,8 @@ impl<V: Value> Curve<V> {
         (first..(last + 1).min(self.times.len())).all(|k| self.knots[k] == [V::default(); 2])
     }
 
-    /// The sample at the end of the cubic piece before the sample `after`; pieces at the ends go on beyond them.
+    /// The sample at the end of the cubic piece before the sample `after`; pieces at the ends go on beyond
+    /// them.
     fn end_of_piece(&self, after: usize) -> usize {
         after.clamp(1, self.times.len().max(2) - 1)
     }
@@ -133,7 +136,9 @@ impl<V: Value> Curve<V> {
 /// The cubic from `a` to `b` over `span`, at the fraction `f`.
 fn hermite<V: Value>(a: [V; 2], b: [V; 2], span: f64, f: f64) -> V {
     let rise = f * f * (3.0 - 2.0 * f);
-    a[0] + (b[0] - a[0]) * rise + a[1] * (span * f * (1.0 - f) * (1.0 - f)) + b[1] * (span * f * f * (f - 1.0))
+    a[0] + (b[0] - a[0]) * rise
+        + a[1] * (span * f * (1.0 - f) * (1.0 - f))
+        + b[1] * (span * f * f * (f - 1.0))
 }
 
 #[cfg(test)]

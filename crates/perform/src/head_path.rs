@@ -1,12 +1,13 @@
-//! The motion of the head between its samples: smooth, so that its acceleration is a head's and not the sampling's.
+//! The motion of the head between its samples: smooth, so that its acceleration is a head's and not the
+//! sampling's.
 //!
-//! Straight lines between samples of 120 Hz turn the velocity in jumps, and flesh rings at every one of them. Positions
-//! are cubic ([`crate::curve`]); rotations are the same curves over quaternions of one sign, made unit length. Before the
-//! first sample and after the last the head stands still.
+//! Straight lines between samples of 120 Hz turn the velocity in jumps, and flesh rings at every one of them.
+//! Positions are cubic ([`crate::curve`]); rotations are the same curves over quaternions of one sign, made
+//! unit length. Before the first sample and after the last the head stands still.
 //!
-//! Captured motion jumps: a marker seen anew is a few millimeters off, which over 1/120 s is an acceleration of 20 g. A
-//! Gaussian over time takes such noise away before the path is laid; with none, the path is exact at the samples. A
-//! head at rest is at rest exactly either way.
+//! Captured motion jumps: a marker seen anew is a few millimeters off, which over 1/120 s is an acceleration
+//! of 20 g. A Gaussian over time takes such noise away before the path is laid; with none, the path is exact
+//! at the samples. A head at rest is at rest exactly either way.
 
 use crate::curve::{Curve, Value};
 use glam::{DQuat, DVec3, DVec4};
@@ -34,7 +35,10 @@ impl HeadPath {
     pub fn keyed(keys: &HeadMotion) -> Self {
         let positions: Vec<DVec3> = keys.positions_m.iter().map(|&p| p.into()).collect();
         let times = &keys.times_secs;
-        Self { positions: Curve::keyed(times, &positions), rotations: Curve::keyed(times, &of_one_sign(keys)) }
+        Self {
+            positions: Curve::keyed(times, &positions),
+            rotations: Curve::keyed(times, &of_one_sign(keys)),
+        }
     }
 
     /// Where the head is at time `t`.
@@ -63,8 +67,8 @@ fn of_one_sign(motion: &HeadMotion) -> Vec<DVec4> {
     rotations
 }
 
-/// The mean of the values around each, weighted by a Gaussian over time. Differences are averaged, so that what is constant
-/// stays so to the bit.
+/// The mean of the values around each, weighted by a Gaussian over time. Differences are averaged, so that
+/// what is constant stays so to the bit.
 fn smoothed<V: Value>(times: &[f64], values: &[V], deviation: f64) -> Vec<V> {
     if !(deviation > 0.0 && deviation.is_finite()) {
         return values.to_vec();
@@ -118,7 +122,8 @@ mod tests {
             worst[1] = worst[1].max(path.at(t).rotation.angle_between(DQuat::from_rotation_y(8.0 * t)));
         }
         assert!(worst[0] < 2e-5 && worst[1] < 2e-4, "{worst:?}");
-        // Accelerations, by differences over 1/300 s, stay near the true 25 m/s^2; straight lines give peaks of 300.
+        // Accelerations, by differences over 1/300 s, stay near the true 25 m/s^2; straight lines give peaks
+        // of 300.
         let h = 1.0 / 300.0;
         let jerkiest = (30..120).map(|k| {
             let at = |k: i32| path.at(f64::from(k) * h).translation;

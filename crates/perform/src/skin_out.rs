@@ -1,8 +1,9 @@
 //! From moved flesh to the artist's vertices: `skin(w) + embedded (x - X(w))`.
 //!
-//! The artist's surface is taken as it is, and what physics moved is added; where that is nothing, the bits stay. Lashes,
-//! brows and the like take the displacement of the skin vertex that carries them; teeth and eyes take none. Towards skin
-//! that has no flesh the displacement fades over [`FADE`], so that there is no seam where flesh ends.
+//! The artist's surface is taken as it is, and what physics moved is added; where that is nothing, the bits
+//! stay. Lashes, brows and the like take the displacement of the skin vertex that carries them; teeth and
+//! eyes take none. Towards skin that has no flesh the displacement fades over [`FADE`], so that there is no
+//! seam where flesh ends.
 
 use crate::scene::along_skin::distances;
 use glam::{DMat3, DVec3, Vec3};

@@ -1,10 +1,11 @@
 //! From what a file holds to a [`Rig`]: parts joined, split vertices welded, shapes given their roles.
 //!
-//! File vertices are welded along seams: where two border edges of a part lie on one another, run opposite ways, and
-//! their ends are equal in position and in every shape. Vertices that coincide in the neutral but part in some shape
-//! (closed lips) stay apart, and so do pieces that merely touch (lashes on a lid), since the surface there has no
-//! border. Un-welding on output is a gather by [`Part::rig_vertex`], so a value comes back exactly.
-//! Shapes of different parts with the same name are one shape. Nothing here looks at coordinates' meaning.
+//! File vertices are welded along seams: where two border edges of a part lie on one another, run opposite
+//! ways, and their ends are equal in position and in every shape. Vertices that coincide in the neutral but
+//! part in some shape (closed lips) stay apart, and so do pieces that merely touch (lashes on a lid), since
+//! the surface there has no border. Un-welding on output is a gather by [`Part::rig_vertex`], so a value
+//! comes back exactly. Shapes of different parts with the same name are one shape. Nothing here looks at
+//! coordinates' meaning.
 
 use crate::classify::roles::{self, RoleNotes, RoleTable};
 use crate::model::{Deltas, FaceGroup, Material, Part, Rig, Shape, Slider};
@@ -68,7 +69,8 @@ pub struct AssembleNotes {
     pub roles: RoleNotes,
 }
 
-/// Joins the parts of `raw` and gives shapes their roles, by `table` where it names them and by their names otherwise.
+/// Joins the parts of `raw` and gives shapes their roles, by `table` where it names them and by their names
+/// otherwise.
 pub fn assemble(raw: RawRig, table: &RoleTable) -> (Rig, AssembleNotes) {
     let mut notes = AssembleNotes::default();
     let mut rig = Rig { name: raw.name, space: raw.space, materials: raw.materials, ..Rig::default() };
@@ -120,8 +122,11 @@ pub fn assemble(raw: RawRig, table: &RoleTable) -> (Rig, AssembleNotes) {
             range: table.limits.get(names[shape]).copied().unwrap_or([0.0, 1.0]),
         })
         .collect();
-    rig.shapes =
-        shapes.into_iter().zip(shape_roles).map(|((name, deltas), role)| Shape { name, role, deltas }).collect();
+    rig.shapes = shapes
+        .into_iter()
+        .zip(shape_roles)
+        .map(|((name, deltas), role)| Shape { name, role, deltas })
+        .collect();
     (rig, notes)
 }
 
@@ -180,15 +185,16 @@ fn weld(part: &RawPart) -> Weld {
     Weld { kept, new_of_old }
 }
 
-/// Pairs of file vertices that a seam has split: the ends of border edges that run along each other in opposite
-/// directions. `twin` gives vertices that are equal in everything the same number.
+/// Pairs of file vertices that a seam has split: the ends of border edges that run along each other in
+/// opposite directions. `twin` gives vertices that are equal in everything the same number.
 fn seam_pairs(part: &RawPart, twin: &[u32]) -> Vec<[u32; 2]> {
     let directed = |f: &[u32]| (0..f.len()).map(|i| [f[i], f[(i + 1) % f.len()]]).collect::<Vec<_>>();
     let mut uses: HashMap<[u32; 2], u32> = HashMap::new();
     for [a, b] in part.faces.iter().flat_map(directed) {
         *uses.entry([a.min(b), a.max(b)]).or_insert(0) += 1;
     }
-    let border = part.faces.iter().flat_map(directed).filter(|&[a, b]| a != b && uses[&[a.min(b), a.max(b)]] == 1);
+    let border =
+        part.faces.iter().flat_map(directed).filter(|&[a, b]| a != b && uses[&[a.min(b), a.max(b)]] == 1);
     let mut on: HashMap<[u32; 2], Vec<[u32; 2]>> = HashMap::new();
     let border: Vec<[u32; 2]> = border.collect();
     for &edge in &border {
@@ -257,7 +263,8 @@ mod tests {
         RawRig { parts: vec![part], has_split_vertices: true, ..RawRig::default() }
     }
 
-    /// Two triangles whose common edge the file has split into two, and a third, split again, that opens with the jaw.
+    /// Two triangles whose common edge the file has split into two, and a third, split again, that opens with
+    /// the jaw.
     fn split_part() -> RawPart {
         let positions = [
             [0., 0., 0.],
@@ -299,9 +306,13 @@ mod tests {
     fn parts_share_shapes_by_name() {
         let skin = raw(&[[0.0; 3], [1.0; 3]], &[("jawOpen", &[(1, -1.0)]), ("smile", &[(0, 1.0)])]);
         let teeth = raw(&[[5.0; 3]], &[("jawOpen", &[(0, -2.0)])]);
-        let (rig, _) = assemble(RawRig { parts: vec![skin, teeth], ..RawRig::default() }, &RoleTable::default());
+        let (rig, _) =
+            assemble(RawRig { parts: vec![skin, teeth], ..RawRig::default() }, &RoleTable::default());
         assert_eq!(rig.sliders.len(), 2);
-        assert_eq!(rig.shapes[0].deltas, Deltas { vertices: vec![1, 2], offsets: vec![[0., -1., 0.], [0., -2., 0.]] });
+        assert_eq!(
+            rig.shapes[0].deltas,
+            Deltas { vertices: vec![1, 2], offsets: vec![[0., -1., 0.], [0., -2., 0.]] }
+        );
         assert_eq!(rig.parts[1].vertices, 2..3);
     }
 }

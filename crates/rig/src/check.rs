@@ -1,11 +1,12 @@
 //! Every problem of a rig at once, each with where it is and what to do about it.
 //!
-//! Looks at numbers, surfaces, shapes, names, self-crossings, unit and axes; changes nothing and stops at nothing,
-//! since an artist wants the whole list in one go. One [`Problem`] per kind, with a count and the first few places.
-//! Vertices and faces are named as the artist's file numbers them, from 0, within their part; a vertex that stands for
-//! several welded ones goes by the first of them. Surfaces are judged welded, part by part.
-//! Errors make the rig unusable for physics until repaired; warnings probably spoil results; notes are only told.
-//! Time is near linear in vertices, faces and displacements; crossings are bounded by [`IntersectOptions`].
+//! Looks at numbers, surfaces, shapes, names, self-crossings, unit and axes; changes nothing and stops at
+//! nothing, since an artist wants the whole list in one go. One [`Problem`] per kind, with a count and the
+//! first few places. Vertices and faces are named as the artist's file numbers them, from 0, within their
+//! part; a vertex that stands for several welded ones goes by the first of them. Surfaces are judged welded,
+//! part by part. Errors make the rig unusable for physics until repaired; warnings probably spoil results;
+//! notes are only told. Time is near linear in vertices, faces and displacements; crossings are bounded by
+//! [`IntersectOptions`].
 
 use crate::classify::space::{SpaceGuess, guess_space};
 use crate::model::Rig;
@@ -26,7 +27,8 @@ const MAX_EXAMPLES: usize = 5;
 /// What to look for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CheckOptions {
-    /// Count the triangles of the neutral that cross one another. Default on: 0.1 s for 50 thousand triangles.
+    /// Count the triangles of the neutral that cross one another. Default on: 0.1 s for 50 thousand
+    /// triangles.
     pub self_intersections: bool,
     /// Do so for each slider at its full value as well. Default off: it takes as long again for every slider.
     pub self_intersections_of_shapes: bool,
@@ -36,7 +38,11 @@ pub struct CheckOptions {
 
 impl Default for CheckOptions {
     fn default() -> Self {
-        Self { self_intersections: true, self_intersections_of_shapes: false, intersect: IntersectOptions::default() }
+        Self {
+            self_intersections: true,
+            self_intersections_of_shapes: false,
+            intersect: IntersectOptions::default(),
+        }
     }
 }
 
@@ -152,18 +158,26 @@ fn check_space(rig: &Rig, guess: &SpaceGuess, list: &mut List) {
     let (is, looks) = (&rig.space, &guess.space);
     let ratio = (is.meters_per_unit / looks.meters_per_unit).ln().abs();
     if guess.unit_confidence < UNSURE {
-        list.push(&UNIT_UNSURE, Places::of_rig(), format!("; best guess {}: {}", guess.unit_name, guess.unit_reason));
+        list.push(
+            &UNIT_UNSURE,
+            Places::of_rig(),
+            format!("; best guess {}: {}", guess.unit_name, guess.unit_reason),
+        );
     } else if guess.unit_confidence > SURE && ratio.is_nan() | (ratio > 0.3) {
-        let text =
-            format!("; {} m per unit is set, but in {} {}", is.meters_per_unit, guess.unit_name, guess.unit_reason);
+        let text = format!(
+            "; {} m per unit is set, but in {} {}",
+            is.meters_per_unit, guess.unit_name, guess.unit_reason
+        );
         list.push(&UNIT_DIFFERS, Places::of_rig(), text);
     }
     let axes = format!("{} up and {} front", looks.up, looks.front);
     if guess.axes_confidence < UNSURE {
         list.push(&AXES_UNSURE, Places::of_rig(), format!("; best guess {axes}: {}", guess.axes_reason));
     } else if guess.axes_confidence > SURE && (is.up, is.front) != (looks.up, looks.front) {
-        let text =
-            format!("; {} up and {} front are set, but it looks like {axes}: {}", is.up, is.front, guess.axes_reason);
+        let text = format!(
+            "; {} up and {} front are set, but it looks like {axes}: {}",
+            is.up, is.front, guess.axes_reason
+        );
         list.push(&AXES_DIFFER, Places::of_rig(), text);
     }
 }
@@ -257,7 +271,8 @@ impl<'a> List<'a> {
         if places.count == 0 {
             return;
         }
-        let said = if places.count == 1 { kind.one.to_string() } else { format!("{} {}", places.count, kind.many) };
+        let said =
+            if places.count == 1 { kind.one.to_string() } else { format!("{} {}", places.count, kind.many) };
         let first = match (places.examples.first(), places.count) {
             (None, _) => String::new(),
             (Some(place), 1) => format!(": {place}"),

@@ -1,8 +1,8 @@
 //! Clips: slider values and head motion over time, as recorded, before they meet a rig.
 //!
-//! Times are seconds and strictly ascending, values finite: [`Clip::check`] says where not, and importers refuse what
-//! it finds. Between frames weights are linear, head positions linear, head rotations spherical-linear; outside the
-//! recorded span the first or last frame holds.
+//! Times are seconds and strictly ascending, values finite: [`Clip::check`] says where not, and importers
+//! refuse what it finds. Between frames weights are linear, head positions linear, head rotations
+//! spherical-linear; outside the recorded span the first or last frame holds.
 
 use crate::classify::names::{NameMap, match_names};
 use glam::{DQuat, DVec3};
@@ -75,7 +75,9 @@ pub enum ClipError {
         fps: f64,
     },
     /// A long clip on a rig of very many sliders.
-    #[error("{n_frames} frames of {n_sliders} sliders are too many values to hold; cut the clip or split the rig")]
+    #[error(
+        "{n_frames} frames of {n_sliders} sliders are too many values to hold; cut the clip or split the rig"
+    )]
     TooManyValues {
         /// Frames of the clip.
         n_frames: usize,
@@ -112,7 +114,9 @@ fn check_times(what: &'static str, times: &[f64]) -> Result<(), ClipError> {
         return Err(ClipError::NotFinite { what, column: "time".into(), frame, value: times[frame] });
     }
     match times.windows(2).position(|w| w[1] <= w[0]) {
-        Some(i) => Err(ClipError::TimeBackwards { what, frame: i + 1, before: times[i], after: times[i + 1] }),
+        Some(i) => {
+            Err(ClipError::TimeBackwards { what, frame: i + 1, before: times[i], after: times[i + 1] })
+        }
         None => Ok(()),
     }
 }
@@ -173,7 +177,8 @@ impl Clip {
         self.head.as_ref().map_or(Ok(()), HeadMotion::check)
     }
 
-    /// The values of every frame as weights of `rig` (frames x sliders), and which column drives which slider.
+    /// The values of every frame as weights of `rig` (frames x sliders), and which column drives which
+    /// slider.
     pub fn bind(&self, rig: &crate::Rig) -> Result<(Vec<f32>, NameMap), ClipError> {
         let (n_frames, n_sliders) = (self.n_frames(), rig.sliders.len());
         if n_frames.saturating_mul(n_sliders) > MAX_BOUND_VALUES {
@@ -234,7 +239,12 @@ impl HeadMotion {
             let (p, q) = (self.positions_m[frame], self.rotations_xyzw[frame]);
             for (column, value) in ["px", "py", "pz", "qx", "qy", "qz", "qw"].iter().zip(p.iter().chain(&q)) {
                 if !value.is_finite() {
-                    return Err(ClipError::NotFinite { what: WHAT, column: (*column).into(), frame, value: *value });
+                    return Err(ClipError::NotFinite {
+                        what: WHAT,
+                        column: (*column).into(),
+                        frame,
+                        value: *value,
+                    });
                 }
             }
             let norm = DQuat::from_array(q).length();
@@ -254,12 +264,14 @@ impl HeadMotion {
         (position, qa.slerp(qb, f))
     }
 
-    /// The acceleration that positions exceed during a tenth of the time, over 1/30 s, m/s^2. Spikes of a capture are too
-    /// short to count; a runner's head has 15.
+    /// The acceleration that positions exceed during a tenth of the time, over 1/30 s, m/s^2. Spikes of a
+    /// capture are too short to count; a runner's head has 15.
     pub fn usual_acceleration(&self) -> f64 {
         const OVER_SECS: f64 = 1.0 / 30.0;
         const MAX_SAMPLES: usize = 10_000;
-        let (Some(&first), Some(&last)) = (self.times_secs.first(), self.times_secs.last()) else { return 0.0 };
+        let (Some(&first), Some(&last)) = (self.times_secs.first(), self.times_secs.last()) else {
+            return 0.0;
+        };
         let span = last - first - 2.0 * OVER_SECS;
         if span.is_nan() || span <= 0.0 {
             return 0.0;

@@ -1,10 +1,10 @@
 //! From slider values to shape strengths: `x = f0 + D c(w)`.
 //!
-//! A slider without in-betweens has `c = w`. With in-betweens at `v1 < v2 < ... < 1` the face passes through each of
-//! them in turn: between two neighbors the one fades out as the other fades in; below `v1` the first one scales with
-//! `w / v1`, above 1 the last stretch goes on, so over-driven sliders keep moving. A combination has the product or the
-//! least of its sliders, those below 0 counting as 0.
-//! `c` is piecewise polynomial, continuous, and exactly `w` for a rig without in-betweens and combinations.
+//! A slider without in-betweens has `c = w`. With in-betweens at `v1 < v2 < ... < 1` the face passes through
+//! each of them in turn: between two neighbors the one fades out as the other fades in; below `v1` the first
+//! one scales with `w / v1`, above 1 the last stretch goes on, so over-driven sliders keep moving. A
+//! combination has the product or the least of its sliders, those below 0 counting as 0. `c` is piecewise
+//! polynomial, continuous, and exactly `w` for a rig without in-betweens and combinations.
 
 use crate::model::{Driver, Rig, Role, Rule};
 
@@ -76,8 +76,8 @@ impl Activation {
         c
     }
 
-    /// Nonzero derivatives of the strengths at `w`; at a kink towards larger values, or towards smaller ones for
-    /// sliders that are `falling`.
+    /// Nonzero derivatives of the strengths at `w`; at a kink towards larger values, or towards smaller ones
+    /// for sliders that are `falling`.
     pub fn slopes(&self, w: &[f64], falling: &[bool]) -> Vec<Slope> {
         let mut slopes = Vec::new();
         for (slider, (knots, &w)) in self.knots.iter().zip(w).enumerate() {
@@ -89,12 +89,15 @@ impl Activation {
             slopes.push(Slope { shape: to.1, slider, value });
         }
         for (shape, drivers, rule) in &self.combinations {
-            let values: Vec<(f64, f64)> = drivers.iter().map(|d| self.driver(d, w, falling[d.slider])).collect();
-            let least = (0..values.len()).fold(0, |best, i| if values[i].0 < values[best].0 { i } else { best });
+            let values: Vec<(f64, f64)> =
+                drivers.iter().map(|d| self.driver(d, w, falling[d.slider])).collect();
+            let least =
+                (0..values.len()).fold(0, |best, i| if values[i].0 < values[best].0 { i } else { best });
             for (i, driver) in drivers.iter().enumerate() {
                 let value = match rule {
                     Rule::Multiply => {
-                        let others: f64 = (0..values.len()).filter(|&j| j != i).map(|j| values[j].0).product();
+                        let others: f64 =
+                            (0..values.len()).filter(|&j| j != i).map(|j| values[j].0).product();
                         others * values[i].1
                     }
                     Rule::Lowest if i == least => values[i].1,
@@ -108,10 +111,12 @@ impl Activation {
         slopes
     }
 
-    /// Whether the slope of `slider` jumps at the value `w`: at an in-between, or at 0 where a combination starts.
+    /// Whether the slope of `slider` jumps at the value `w`: at an in-between, or at 0 where a combination
+    /// starts.
     pub fn is_kink(&self, slider: usize, w: f64) -> bool {
         let knots = &self.knots[slider];
-        let drives = || self.combinations.iter().any(|(_, drivers, _)| drivers.iter().any(|d| d.slider == slider));
+        let drives =
+            || self.combinations.iter().any(|(_, drivers, _)| drivers.iter().any(|d| d.slider == slider));
         knots[..knots.len() - 1].iter().any(|k| k.0 == w) || ((w == 0.0 || w == 1.0) && drives())
     }
 
@@ -158,7 +163,11 @@ mod tests {
         Rig {
             shapes: shapes
                 .iter()
-                .map(|(name, role)| Shape { name: (*name).into(), role: role.clone(), deltas: Deltas::default() })
+                .map(|(name, role)| Shape {
+                    name: (*name).into(),
+                    role: role.clone(),
+                    deltas: Deltas::default(),
+                })
                 .collect(),
             sliders: (0..n_sliders)
                 .map(|shape| Slider { name: shapes[shape].0.into(), shape, range: [0.0, 1.0] })
@@ -175,11 +184,23 @@ mod tests {
                 ("smile", Role::Slider(1)),
                 ("jaw50", Role::Inbetween { slider: 0, at: 0.5 }),
                 ("jaw25", Role::Inbetween { slider: 0, at: 0.25 }),
-                ("both", Role::Combination { drivers: vec![driver(0, None), driver(1, None)], rule: Rule::Multiply }),
-                ("low", Role::Combination { drivers: vec![driver(0, None), driver(1, None)], rule: Rule::Lowest }),
+                (
+                    "both",
+                    Role::Combination {
+                        drivers: vec![driver(0, None), driver(1, None)],
+                        rule: Rule::Multiply,
+                    },
+                ),
+                (
+                    "low",
+                    Role::Combination { drivers: vec![driver(0, None), driver(1, None)], rule: Rule::Lowest },
+                ),
                 (
                     "half",
-                    Role::Combination { drivers: vec![driver(0, Some(0.5)), driver(1, None)], rule: Rule::Multiply },
+                    Role::Combination {
+                        drivers: vec![driver(0, Some(0.5)), driver(1, None)],
+                        rule: Rule::Multiply,
+                    },
                 ),
             ],
             2,
@@ -218,7 +239,10 @@ mod tests {
                 let (here, there) = (a.coefficients(&w), a.coefficients(&[w[0] + step, w[1]]));
                 for shape in 0..a.n_shapes() {
                     let difference = (there[shape] - here[shape]) / step;
-                    assert!((difference - dense[shape]).abs() < 1e-6, "{w:?} falling {falling} shape {shape}");
+                    assert!(
+                        (difference - dense[shape]).abs() < 1e-6,
+                        "{w:?} falling {falling} shape {shape}"
+                    );
                 }
             }
         }
@@ -239,7 +263,10 @@ mod tests {
                 let (cu, cd) = (a.coefficients(&up), a.coefficients(&down));
                 for shape in 0..a.n_shapes() {
                     let difference = (cu[shape] - cd[shape]) / (2.0 * h);
-                    assert!((difference - dense[shape][slider]).abs() < 1e-6, "{w:?} shape {shape} slider {slider}");
+                    assert!(
+                        (difference - dense[shape][slider]).abs() < 1e-6,
+                        "{w:?} shape {shape} slider {slider}"
+                    );
                 }
             }
         }

@@ -1,11 +1,12 @@
 //! Weights to vertices at the speed of memory: `x = f0 + D c(w)`.
 //!
-//! Vertices are cut into blocks that fit the first-level cache. For each block the deltas of all shapes that touch it
-//! lie one after another, so that evaluating reads one stream from memory front to back. Within a block a shape is kept
-//! as runs of whole groups of eight vertices (three vectors of eight floats, zeros where it does not act): every
-//! addition is a full-width multiply-add on cached data, without remainders. A vertex sums its shapes in the order of
-//! the rig, in f32, without fused operations: the result is the same on one thread and on many, with and without wide
-//! registers. f32 because memory bandwidth is the limit and the artist's numbers are f32.
+//! Vertices are cut into blocks that fit the first-level cache. For each block the deltas of all shapes that
+//! touch it lie one after another, so that evaluating reads one stream from memory front to back. Within a
+//! block a shape is kept as runs of whole groups of eight vertices (three vectors of eight floats, zeros
+//! where it does not act): every addition is a full-width multiply-add on cached data, without remainders. A
+//! vertex sums its shapes in the order of the rig, in f32, without fused operations: the result is the same
+//! on one thread and on many, with and without wide registers. f32 because memory bandwidth is the limit and
+//! the artist's numbers are f32.
 
 use crate::coefficients::Activation;
 use crate::model::Rig;
@@ -151,7 +152,8 @@ impl Evaluator {
         }
     }
 
-    /// Bytes that an evaluation at `strengths` reads and writes: neutral, deltas of active shapes, runs, result.
+    /// Bytes that an evaluation at `strengths` reads and writes: neutral, deltas of active shapes, runs,
+    /// result.
     pub fn bytes_moved(&self, strengths: &[f32]) -> usize {
         let deltas: usize = self
             .runs

@@ -1,4 +1,5 @@
-//! Shapes and regions of a rig by the names that people type, in any spelling, with suggestions for those that are unknown.
+//! Shapes and regions of a rig by the names that people type, in any spelling, with suggestions for those
+//! that are unknown.
 
 use crate::Rig;
 use crate::classify::names::{find, nearest};

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 /// A blendshape face: a neutral, named shapes as sparse differences from it, and the sliders that drive them.
 ///
-/// All parts share one list of vertices (`neutral`), welded: vertices that a file splits for texture seams or hard
-/// edges are one here. [`Part::rig_vertex`] leads from the file's numbering to this one.
+/// All parts share one list of vertices (`neutral`), welded: vertices that a file splits for texture seams or
+/// hard edges are one here. [`Part::rig_vertex`] leads from the file's numbering to this one.
 #[derive(Debug, Clone, Default)]
 pub struct Rig {
     /// Name of the asset, for people.
@@ -132,7 +132,8 @@ pub enum Role {
 pub struct Driver {
     /// Index into [`Rig::sliders`].
     pub slider: usize,
-    /// With a value: the slider counts most there, falling to nothing at 0 and 1 (a combination with an in-between).
+    /// With a value: the slider counts most there, falling to nothing at 0 and 1 (a combination with an
+    /// in-between).
     pub at: Option<f32>,
 }
 

@@ -1,7 +1,7 @@
 //! A rig on a finer mesh: Loop's subdivision of every part, its shapes and its texture coordinates.
 //!
-//! Subdivision is linear, so that the fine rig posed is the coarse rig's pose subdivided. Texture coordinates are halved along edges of the
-//! triangles, seams stay where they are.
+//! Subdivision is linear, so that the fine rig posed is the coarse rig's pose subdivided. Texture coordinates
+//! are halved along edges of the triangles, seams stay where they are.
 
 use crate::model::{Deltas, FaceGroup, Part, Rig, Shape};
 use glam::{Vec2, Vec3};
@@ -22,7 +22,8 @@ impl Refinement {
     pub fn prepare(rig: &Rig, n_steps: usize) -> Self {
         let one = |part: &Part| {
             let first = part.vertices.start as u32;
-            let mut triangles: Vec<[u32; 3]> = part.rig_triangles().iter().map(|t| t.map(|v| v - first)).collect();
+            let mut triangles: Vec<[u32; 3]> =
+                part.rig_triangles().iter().map(|t| t.map(|v| v - first)).collect();
             let mut n = part.vertices.len();
             let step = |_| {
                 let step = Subdivision::prepare(n, &triangles);
@@ -55,7 +56,8 @@ impl Refinement {
             parts.push(fine_part(part, steps, first..first + n));
             first += n;
         }
-        let shapes = rig.shapes.iter().map(|shape| Shape { deltas: self.deltas(rig, &shape.deltas), ..shape.clone() });
+        let shapes =
+            rig.shapes.iter().map(|shape| Shape { deltas: self.deltas(rig, &shape.deltas), ..shape.clone() });
         let inside = |vertices: &Vec<u32>| {
             let mut field = vec![[0.0; 3]; rig.n_vertices()];
             vertices.iter().for_each(|&v| field[v as usize][0] = 1.0);
@@ -128,7 +130,8 @@ mod tests {
 
     #[test]
     fn parts_shapes_and_texture_coordinates_are_subdivided() {
-        // Two squares of one quad each, side by side, the second with texture coordinates and a material from its only face on.
+        // Two squares of one quad each, side by side, the second with texture coordinates and a material from
+        // its only face on.
         let square = |x: f32| [[x, 0.0, 0.0], [x + 1.0, 0.0, 0.0], [x + 1.0, 1.0, 0.0], [x, 1.0, 0.0]];
         let part = |first: usize, uvs: Option<Vec<[f32; 2]>>| {
             let mut faces = Polygons::default();

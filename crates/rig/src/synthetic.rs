@@ -23,12 +23,13 @@ impl Random {
     }
 }
 
-/// A bumpy sheet of about `n_vertices` vertices, row after row, with `n_shapes` smooth local bumps, each over about the
-/// fraction `support` of the vertices (1: all of them).
+/// A bumpy sheet of about `n_vertices` vertices, row after row, with `n_shapes` smooth local bumps, each over
+/// about the fraction `support` of the vertices (1: all of them).
 pub fn random_rig(n_vertices: usize, n_shapes: usize, support: f32, seed: u64) -> Rig {
     let mut random = Random(seed);
     let n_columns = (n_vertices as f32).sqrt().ceil().max(1.0) as usize;
-    let place = |v: usize| [(v % n_columns) as f32 / n_columns as f32, (v / n_columns) as f32 / n_columns as f32];
+    let place =
+        |v: usize| [(v % n_columns) as f32 / n_columns as f32, (v / n_columns) as f32 / n_columns as f32];
     let neutral: Vec<[f32; 3]> = (0..n_vertices)
         .map(|v| {
             let [x, y] = place(v);
@@ -79,7 +80,9 @@ fn bump(n_vertices: usize, place: impl Fn(usize) -> [f32; 2], support: f32, rand
         let [x, y] = place(v);
         let distance = ((x - center[0]).powi(2) + (y - center[1]).powi(2)).sqrt() / radius;
         if distance < 1.0 {
-            let height = 0.05 * (1.0 - distance * distance).powi(2) * (1.2 + (wave[0] * x).sin() * (wave[1] * y).cos());
+            let height = 0.05
+                * (1.0 - distance * distance).powi(2)
+                * (1.2 + (wave[0] * x).sin() * (wave[1] * y).cos());
             deltas.vertices.push(v as u32);
             deltas.offsets.push(direction.map(|d| d * height));
         }

@@ -43,7 +43,10 @@ fn push_faces(part: &mut RawPart, faces: &[&[u32]]) {
 }
 
 fn shape(name: &str, moves: &[(u32, [f32; 3])]) -> RawShape {
-    let deltas = Deltas { vertices: moves.iter().map(|m| m.0).collect(), offsets: moves.iter().map(|m| m.1).collect() };
+    let deltas = Deltas {
+        vertices: moves.iter().map(|m| m.0).collect(),
+        offsets: moves.iter().map(|m| m.1).collect(),
+    };
     RawShape { name: name.into(), deltas }
 }
 
@@ -66,7 +69,13 @@ fn positions() {
     use Severity::*;
     expect(&head(|p| p.positions[7][1] = f32::NAN), "nan-position", Error, 1, "vertex 7 of part 'skin'");
     expect(&head(|p| p.positions[9][0] = f32::INFINITY), "nan-position", Error, 1, "vertex 9 of part 'skin'");
-    expect(&head(|p| p.positions[5] = [0.0, 5e3, 0.0]), "huge-position", Warning, 1, "vertex 5 of part 'skin'");
+    expect(
+        &head(|p| p.positions[5] = [0.0, 5e3, 0.0]),
+        "huge-position",
+        Warning,
+        1,
+        "vertex 5 of part 'skin'",
+    );
     let far = mapped(raw_head(&NAMES), |p| p.map(|x| x * 1e6));
     assert!(find(&far, "huge-position").count > 1000);
     assert_eq!(find(&Rig::default(), "no-vertices").severity, Error);
@@ -168,7 +177,9 @@ fn shapes_that_repeat_others_are_paired() {
     expect(&copied(0.37), "proportional-shape", Severity::Warning, 1, "'again' is 0.3700 times 'jawOpen'");
     for other in [-1.0, -0.5] {
         let report = report(&copied(other));
-        assert!(report.problem("duplicate-shape").is_none() && report.problem("proportional-shape").is_none());
+        assert!(
+            report.problem("duplicate-shape").is_none() && report.problem("proportional-shape").is_none()
+        );
     }
     // Nearly the same is not the same.
     let near = head(|p| {
@@ -178,7 +189,8 @@ fn shapes_that_repeat_others_are_paired() {
         p.shapes.push(copy);
     });
     assert!(
-        report(&near).problem("duplicate-shape").is_none() && report(&near).problem("proportional-shape").is_none()
+        report(&near).problem("duplicate-shape").is_none()
+            && report(&near).problem("proportional-shape").is_none()
     );
 }
 
@@ -206,13 +218,23 @@ fn roles_and_sliders() {
     };
     let plain = RoleTable::default();
     let (a, b) = ([(3, [0.1f32, 0.0, 0.0])], [(3, [0.0f32, 0.1, 0.0])]);
-    expect(&with(&[("puff", &[]), ("puff50", &a)], &plain), "inbetween-without-motion", Warning, 1, "'puff50'");
+    expect(
+        &with(&[("puff", &[]), ("puff50", &a)], &plain),
+        "inbetween-without-motion",
+        Warning,
+        1,
+        "'puff50'",
+    );
     let driven = with(&[("puff", &[]), ("puff__jawOpen", &a)], &plain);
     expect(&driven, "combination-without-motion", Warning, 1, "'puff__jawOpen'");
     let twice = with(&[("jawOpen__mouthPucker", &a), ("mouthPucker+jawOpen", &b)], &plain);
     expect(&twice, "repeated-combination", Warning, 1, "'mouthPucker+jawOpen'");
     expect(&with(&[("cheekPuff_L", &a)], &plain), "missing-side", Note, 1, "'cheekPuff_L'");
-    assert!(report(&with(&[("cheekPuff_L", &a), ("cheekPuffRight", &b)], &plain)).problem("missing-side").is_none());
+    assert!(
+        report(&with(&[("cheekPuff_L", &a), ("cheekPuffRight", &b)], &plain))
+            .problem("missing-side")
+            .is_none()
+    );
     let limits = RoleTable { limits: [("jawOpen".to_string(), [1.0, 0.5])].into(), ..RoleTable::default() };
     expect(&with(&[], &limits), "slider-range", Warning, 1, "'jawOpen'");
 }
@@ -263,7 +285,11 @@ fn unit_and_axes_that_disagree_are_told() {
     rig.space.meters_per_unit = 1.0;
     let found = find(&rig, "unit-differs");
     assert!(found.severity == Warning && found.message.contains("cm"), "{found:?}");
-    rig.space = Space { up: Axis { index: 2, negative: false }, front: Axis { index: 1, negative: true }, ..rig.space };
+    rig.space = Space {
+        up: Axis { index: 2, negative: false },
+        front: Axis { index: 1, negative: true },
+        ..rig.space
+    };
     let found = find(&rig, "axes-differ");
     assert!(found.severity == Warning && found.message.contains("+Y up and +Z front"), "{found:?}");
     let speck = Rig { neutral: vec![[0.0; 3]], ..Rig::default() };
@@ -281,7 +307,8 @@ fn hostile_numbers_do_no_harm() {
             p.shapes.iter_mut().for_each(|s| s.deltas.offsets[0] = [value; 3]);
         });
         let intersect = IntersectOptions { max_steps: 2_000_000, ..IntersectOptions::default() };
-        let options = CheckOptions { self_intersections_of_shapes: true, intersect, ..CheckOptions::default() };
+        let options =
+            CheckOptions { self_intersections_of_shapes: true, intersect, ..CheckOptions::default() };
         let report = check_rig(&rig, &options, &silent).unwrap();
         assert!(report.problems.len() > 1);
         serializes(&report);
@@ -302,7 +329,9 @@ fn all_problems_come_at_once_worst_first_and_it_can_be_cancelled() {
     });
     let report = report(&rig);
     let codes: Vec<&str> = report.problems.iter().map(|p| p.code).collect();
-    assert!(["nan-position", "degenerate-face", "empty-shape", "open-boundary"].iter().all(|c| codes.contains(c)));
+    assert!(
+        ["nan-position", "degenerate-face", "empty-shape", "open-boundary"].iter().all(|c| codes.contains(c))
+    );
     assert!(report.problems.is_sorted_by_key(|p| p.severity));
     assert_eq!(report.problems[0].severity, Severity::Error);
     let stop = |_: &str, _: f32| ControlFlow::Break(());

@@ -10,7 +10,8 @@ use risorius_rig::{RawRig, Rig};
 
 /// Every pair of axes that can be up and front.
 fn orientations() -> Vec<(Axis, Axis)> {
-    let axes: Vec<Axis> = (0..3).flat_map(|index| [false, true].map(|negative| Axis { index, negative })).collect();
+    let axes: Vec<Axis> =
+        (0..3).flat_map(|index| [false, true].map(|negative| Axis { index, negative })).collect();
     let pairs = axes.iter().flat_map(|&up| axes.iter().map(move |&front| (up, front)));
     pairs.filter(|(up, front)| up.index != front.index).collect()
 }
@@ -95,7 +96,8 @@ fn nothing_to_go_by_gives_the_convention() {
         assert_eq!(guess.space, risorius_base::Space::default());
         assert!(guess.axes_confidence < 0.1 && guess.unit_confidence == 0.0);
     }
-    let cube = (0..8).map(|i| Vec3::new((i & 1) as f32, (i >> 1 & 1) as f32, (i >> 2) as f32).into()).collect();
+    let cube =
+        (0..8).map(|i| Vec3::new((i & 1) as f32, (i >> 1 & 1) as f32, (i >> 2) as f32).into()).collect();
     let guess = guess_space(&Rig { neutral: cube, ..Rig::default() });
     assert_eq!(axes(&guess), axes(&guess_space(&Rig::default())));
     assert!(guess.axes_confidence < 0.1, "{guess:?}");

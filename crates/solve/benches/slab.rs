@@ -1,5 +1,5 @@
-//! Times of the static solvers on a slab of the size of a face's flesh: 9460 nodes, 40824 tets, 3 mm elements.
-//! Run with `cargo bench -p risorius-solve`; `RAYON_NUM_THREADS` sets the threads.
+//! Times of the static solvers on a slab of the size of a face's flesh: 9460 nodes, 40824 tets, 3 mm
+//! elements. Run with `cargo bench -p risorius-solve`; `RAYON_NUM_THREADS` sets the threads.
 
 use glam::DVec3;
 use rayon::prelude::*;
@@ -60,7 +60,8 @@ fn bent(p: DVec3) -> DVec3 {
 
 /// A broad smile: two Gaussian pulls of 8 mm.
 fn smiling(p: DVec3) -> DVec3 {
-    let pull = |at: DVec3, by: DVec3| by * (-(p - at).truncate().length_squared() / (2.0 * 0.015f64.powi(2))).exp();
+    let pull =
+        |at: DVec3, by: DVec3| by * (-(p - at).truncate().length_squared() / (2.0 * 0.015f64.powi(2))).exp();
     let (left, right) = (DVec3::new(0.06, 0.05, 0.0), DVec3::new(0.12, 0.05, 0.0));
     p + pull(left, DVec3::new(-0.006, 0.005, 0.002)) + pull(right, DVec3::new(0.006, 0.005, 0.002))
 }
@@ -75,7 +76,8 @@ struct Case {
 fn cases(mesh: &TetMesh) -> Vec<Case> {
     let pulled = |target: fn(DVec3) -> DVec3, stiffness: f64| -> Springs {
         let skin = (0..mesh.nodes.len()).filter(|&v| mesh.nodes[v].z > SIZE.z - 1e-9);
-        let springs: Vec<Spring> = skin.map(|v| Spring::at_node(v as u32, target(mesh.nodes[v]), stiffness)).collect();
+        let springs: Vec<Spring> =
+            skin.map(|v| Spring::at_node(v as u32, target(mesh.nodes[v]), stiffness)).collect();
         Springs::prepare(&springs).unwrap_or_default()
     };
     let bottom: Vec<bool> = mesh.nodes.iter().map(|p| p.z < 1e-9).collect();
@@ -119,8 +121,13 @@ fn say(out: &mut impl Write, name: &str, prepared: Duration, total: Duration, r:
     let ms = |d: Duration| d.as_secs_f64() * 1e3;
     let t = &r.times;
     let _ = write!(out, "  {name:22} prepare {:6.1} ms  solve {:7.1} ms", ms(prepared), ms(total));
-    let _ = write!(out, "  {:3} it {:3} ev  {:?}  force {:.1e} N", r.iterations, r.evaluations, r.outcome, r.residual);
-    let _ = write!(out, "  det {:.3}  assembly {:.0} factor {:.0}", r.smallest_det, ms(t.assembly), ms(t.factor));
+    let _ = write!(
+        out,
+        "  {:3} it {:3} ev  {:?}  force {:.1e} N",
+        r.iterations, r.evaluations, r.outcome, r.residual
+    );
+    let _ =
+        write!(out, "  det {:.3}  assembly {:.0} factor {:.0}", r.smallest_det, ms(t.assembly), ms(t.factor));
     let _ = writeln!(out, " solve {:.0} search {:.0}  apart {error:.1e} m", ms(t.solve), ms(t.line_search));
 }
 
@@ -129,8 +136,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mesh = slab();
     let n = mesh.tets.len();
     for lambda in [100.0, 2500.0] {
-        let tissue =
-            Tissue::prepare(&mesh.tets, &mesh.nodes, None, &vec![5000.0; n], &vec![lambda; n], Barrier::default())?;
+        let tissue = Tissue::prepare(
+            &mesh.tets,
+            &mesh.nodes,
+            None,
+            &vec![5000.0; n],
+            &vec![lambda; n],
+            Barrier::default(),
+        )?;
         for case in cases(&mesh) {
             let begin = Instant::now();
             let system = System::prepare(&case.held, &[&mesh.tets, case.springs.stencils()])?;
@@ -144,7 +157,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let problem = Problem { system: &system, energies: &[&tissue, &case.springs], loads: &[] };
             let begin = Instant::now();
             let mut x = case.start.clone();
-            let report = minimize(&problem, &mut x, &Options { force_tolerance: 1e-9, ..Options::default() }, &silent)?;
+            let report = minimize(
+                &problem,
+                &mut x,
+                &Options { force_tolerance: 1e-9, ..Options::default() },
+                &silent,
+            )?;
             say(&mut out, "newton", Duration::ZERO, begin.elapsed(), &report, 0.0);
             let begin = Instant::now();
             let mut y = case.start.clone();
@@ -182,8 +200,14 @@ fn others(out: &mut impl Write, mesh: &TetMesh) -> Result<(), Box<dyn std::error
     let ms = |begin: Instant| begin.elapsed().as_secs_f64() * 1e3;
     let n = mesh.tets.len();
     let bottom: Vec<bool> = mesh.nodes.iter().map(|p| p.z < 1e-9).collect();
-    let tissue =
-        Tissue::prepare(&mesh.tets, &mesh.nodes, None, &vec![5000.0; n], &vec![2500.0; n], Barrier::default())?;
+    let tissue = Tissue::prepare(
+        &mesh.tets,
+        &mesh.nodes,
+        None,
+        &vec![5000.0; n],
+        &vec![2500.0; n],
+        Barrier::default(),
+    )?;
     for dt in [1.0 / 300.0, 1.0 / 60.0] {
         let flight: Vec<DVec3> =
             mesh.nodes.iter().map(|p| *p + DVec3::new(0.5, 0.2, 0.1) * dt * (p.z / SIZE.z)).collect();
@@ -233,7 +257,8 @@ fn shapes(out: &mut impl Write, mesh: &TetMesh, held: &[bool]) -> Result<(), Box
     let skin: Vec<usize> = (0..mesh.nodes.len()).filter(|&v| mesh.nodes[v].z > SIZE.z - 1e-9).collect();
     let springs = |strength: f64, stiffness: f64| {
         let target = |v: usize| mesh.nodes[v].lerp(smiling(mesh.nodes[v]), strength);
-        let list: Vec<Spring> = skin.iter().map(|&v| Spring::at_node(v as u32, target(v), stiffness)).collect();
+        let list: Vec<Spring> =
+            skin.iter().map(|&v| Spring::at_node(v as u32, target(v), stiffness)).collect();
         Springs::prepare(&list)
     };
     let system = System::prepare(held, &[&mesh.tets, springs(1.0, 1.0)?.stencils()])?;

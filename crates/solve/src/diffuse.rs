@@ -6,10 +6,10 @@
 //! (M + t L) u' = M u,     L_ab = sum over tets of volume grad_a . grad_b,   t = diffusivity times seconds, m^2
 //! ```
 //!
-//! which spreads values over about `sqrt(2 t)` meters [Kozlov17, sec. 6.2: painted materials]. Linear elements with
-//! obtuse angles can overshoot, so results are clamped to the range of their column: materials never leave it.
-//! `Harmonic` solves `L u = 0` with held values; linear fields are reproduced exactly, so displacements of held nodes
-//! are extended without clamping. Both factor once and run any number of columns.
+//! which spreads values over about `sqrt(2 t)` meters [Kozlov17, sec. 6.2: painted materials]. Linear
+//! elements with obtuse angles can overshoot, so results are clamped to the range of their column: materials
+//! never leave it. `Harmonic` solves `L u = 0` with held values; linear fields are reproduced exactly, so
+//! displacements of held nodes are extended without clamping. Both factor once and run any number of columns.
 
 use crate::energy::isotropic::tet_laplacian;
 use crate::energy::tissue::TissueRest;
@@ -37,7 +37,9 @@ impl Diffusion {
     pub fn run<const K: usize>(&self, values: &[[f64; K]]) -> Result<Vec<[f64; K]>, SolveError> {
         check_length("values", values.len(), self.field.held.len())?;
         let range: [(f64, f64); K] = std::array::from_fn(|k| {
-            values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v[k]), high.max(v[k])))
+            values
+                .iter()
+                .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v[k]), high.max(v[k])))
         });
         let mut now = values.to_vec();
         for _ in 0..self.n_steps {
@@ -112,8 +114,11 @@ impl Field {
     }
 
     fn solve<const K: usize>(&self, values: &[[f64; K]]) -> Vec<[f64; K]> {
-        let mut out: Vec<[f64; K]> =
-            values.iter().zip(&self.mass).map(|(v, m)| v.map(|v| if *m == 0.0 { 0.0 } else { v * m })).collect();
+        let mut out: Vec<[f64; K]> = values
+            .iter()
+            .zip(&self.mass)
+            .map(|(v, m)| v.map(|v| if *m == 0.0 { 0.0 } else { v * m }))
+            .collect();
         for &(free, held, weight) in &self.coupling {
             for k in 0..K {
                 out[free as usize][k] -= weight * values[held as usize][k];
@@ -152,10 +157,12 @@ mod tests {
     #[test]
     fn linear_fields_are_harmonic() {
         let mesh = shaken([5, 4, 4], DVec3::new(0.05, 0.04, 0.03));
-        let on_surface = |p: &DVec3| p.cmplt(DVec3::splat(1e-9)).any() || p.x > 0.0499 || p.y > 0.0399 || p.z > 0.0299;
+        let on_surface =
+            |p: &DVec3| p.cmplt(DVec3::splat(1e-9)).any() || p.x > 0.0499 || p.y > 0.0399 || p.z > 0.0299;
         let held: Vec<bool> = mesh.nodes.iter().map(on_surface).collect();
         let field: Vec<[f64; 3]> = mesh.nodes.iter().map(|p| [p.x + 2.0 * p.y - 1.0, p.z, 3.0]).collect();
-        let given: Vec<[f64; 3]> = field.iter().zip(&held).map(|(f, &h)| if h { *f } else { [f64::NAN; 3] }).collect();
+        let given: Vec<[f64; 3]> =
+            field.iter().zip(&held).map(|(f, &h)| if h { *f } else { [f64::NAN; 3] }).collect();
         let found = Harmonic::prepare(&mesh, &held).unwrap().extend(&given).unwrap();
         for (a, b) in found.iter().flatten().zip(field.iter().flatten()) {
             assert!((a - b).abs() < 1e-10, "{a} {b}");
@@ -168,7 +175,8 @@ mod tests {
         let mesh = bar([40, 2, 2], DVec3::new(length, 0.005, 0.005));
         let wave = std::f64::consts::PI / length;
         let start: Vec<[f64; 2]> = mesh.nodes.iter().map(|p| [(wave * p.x).cos(), 5.0]).collect();
-        let end = Diffusion::prepare(&mesh, &vec![false; start.len()], time, 20).unwrap().run(&start).unwrap();
+        let end =
+            Diffusion::prepare(&mesh, &vec![false; start.len()], time, 20).unwrap().run(&start).unwrap();
         let decay = (-wave * wave * time).exp();
         for (s, e) in start.iter().zip(&end) {
             assert!((e[0] - s[0] * decay).abs() < 0.01, "{} {}", e[0], s[0] * decay);

@@ -1,8 +1,8 @@
 //! The face that every energy shows to the solvers: a sum over elements of up to four nodes.
 //!
-//! Methods take a range of elements and fill slices of the same length, so that an energy is free to work on several
-//! elements at once and the system is free to spread ranges over threads. Sums over elements are the system's business,
-//! which does them in a fixed order.
+//! Methods take a range of elements and fill slices of the same length, so that an energy is free to work on
+//! several elements at once and the system is free to spread ranges over threads. Sums over elements are the
+//! system's business, which does them in a fixed order.
 
 pub mod foldover;
 pub mod inversion;
@@ -24,10 +24,16 @@ pub trait Energy: Sync {
     fn values(&self, x: &[DVec3], elements: Range<usize>, values: &mut [f64]);
 
     /// Energy and its derivative at the nodes of each element.
-    fn gradients(&self, x: &[DVec3], elements: Range<usize>, values: &mut [f64], gradients: &mut [[DVec3; 4]]);
+    fn gradients(
+        &self,
+        x: &[DVec3],
+        elements: Range<usize>,
+        values: &mut [f64],
+        gradients: &mut [[DVec3; 4]],
+    );
 
-    /// As [`Energy::gradients`]. Returns a distance in meters: no element becomes flat while no node moves farther. Zero
-    /// says that nothing is known, and [`Energy::largest_step`] has to be asked.
+    /// As [`Energy::gradients`]. Returns a distance in meters: no element becomes flat while no node moves
+    /// farther. Zero says that nothing is known, and [`Energy::largest_step`] has to be asked.
     fn gradients_and_reach(
         &self,
         x: &[DVec3],
@@ -44,7 +50,8 @@ pub trait Energy: Sync {
         false
     }
 
-    /// Second derivatives: as they are if `exact`, otherwise the nearest positive semidefinite matrix of each element.
+    /// Second derivatives: as they are if `exact`, otherwise the nearest positive semidefinite matrix of each
+    /// element.
     fn hessians(&self, x: &[DVec3], elements: Range<usize>, exact: bool, blocks: &mut [ElementBlocks<3>]);
 
     /// A matrix of one unknown per node that stands for the second derivatives: the same for x, y and z.

@@ -35,7 +35,10 @@ impl Random {
     }
 
     pub fn rotation(&mut self) -> DMat3 {
-        DMat3::from_quat(DQuat::from_axis_angle((self.vector() + DVec3::splat(1e-3)).normalize(), 3.0 * self.number()))
+        DMat3::from_quat(DQuat::from_axis_angle(
+            (self.vector() + DVec3::splat(1e-3)).normalize(),
+            3.0 * self.number(),
+        ))
     }
 }
 
@@ -48,7 +51,9 @@ pub fn bar(cells: [usize; 3], size: DVec3) -> TetMesh {
         for j in 0..counts[1] {
             for i in 0..counts[0] {
                 let fraction = |at: usize, n: usize| at as f64 / n as f64;
-                mesh.nodes.push(size * DVec3::new(fraction(i, cells[0]), fraction(j, cells[1]), fraction(k, cells[2])));
+                mesh.nodes.push(
+                    size * DVec3::new(fraction(i, cells[0]), fraction(j, cells[1]), fraction(k, cells[2])),
+                );
             }
         }
     }
@@ -112,10 +117,20 @@ impl Body {
     }
 
     /// In a state.
-    pub fn start_at(&self, x: &[DVec3], velocities: &[DVec3], frame: Rigid, options: StepOptions) -> Dynamics {
+    pub fn start_at(
+        &self,
+        x: &[DVec3],
+        velocities: &[DVec3],
+        frame: Rigid,
+        options: StepOptions,
+    ) -> Dynamics {
         let (first, v) = (self.first.clone(), velocities.to_vec());
-        let made_of =
-            body::Body { tets: &self.mesh.tets, masses: &self.masses, held: &self.held, touch: self.touch.clone() };
+        let made_of = body::Body {
+            tets: &self.mesh.tets,
+            masses: &self.masses,
+            held: &self.held,
+            touch: self.touch.clone(),
+        };
         let mut body = Dynamics::prepare(made_of, first, frame, v, options).unwrap();
         body.restore(State { positions: x.to_vec(), ..body.state() }).unwrap();
         body
@@ -123,7 +138,8 @@ impl Body {
 
     /// The minimum of the elastic energy of `at` under `loads`, found by Newton's method from `x`.
     pub fn equilibrium(&self, at: &Configuration, loads: &[DVec3], x: &[DVec3]) -> Vec<DVec3> {
-        let tissue = Tissue::prepare(&self.mesh.tets, &at.rest, None, &at.mu, &at.lambda, Barrier::default()).unwrap();
+        let tissue =
+            Tissue::prepare(&self.mesh.tets, &at.rest, None, &at.mu, &at.lambda, Barrier::default()).unwrap();
         let system = System::prepare(&self.held, &[&self.mesh.tets]).unwrap();
         let problem = Problem { system: &system, energies: &[&tissue], loads };
         let mut x = x.to_vec();
@@ -156,8 +172,8 @@ fn block_entry(blocks: &ElementBlocks<3>, row: usize, column: usize) -> f64 {
     if a >= b { blocks[block_index(a, b)][c][r] } else { blocks[block_index(b, a)][r][c] }
 }
 
-/// Gradient and exact Hessian of the first element over nodes 0 to 3 against differences with the given step, and
-/// definiteness of the projected one.
+/// Gradient and exact Hessian of the first element over nodes 0 to 3 against differences with the given step,
+/// and definiteness of the projected one.
 pub fn check_energy(energy: &dyn Energy, x: &[DVec3], step: f64) {
     let (value, gradient) = gradient_of(energy, x);
     let mut exact = [[[[0.0; 3]; 3]; 10]];
@@ -178,7 +194,8 @@ pub fn check_energy(energy: &dyn Energy, x: &[DVec3], step: f64) {
             let slope = (plus.0 - minus.0) / (2.0 * step);
             let noise = 1e-14 * value.abs() / step + 1e-4 * scale * step;
             assert!(
-                (slope - gradient[a][axis]).abs() < 1e-5 * scale.max(gradient[a].length()) * step.sqrt() + noise,
+                (slope - gradient[a][axis]).abs()
+                    < 1e-5 * scale.max(gradient[a].length()) * step.sqrt() + noise,
                 "slope {slope} {}",
                 gradient[a][axis]
             );
@@ -199,7 +216,8 @@ fn check_definite(blocks: &ElementBlocks<3>, scale: f64) {
     let mut random = Random(11);
     for _ in 0..200 {
         let v: Vec<f64> = (0..12).map(|_| random.number()).collect();
-        let curvature: f64 = (0..144).map(|k| v[k / 12] * v[k % 12] * block_entry(blocks, k / 12, k % 12)).sum();
+        let curvature: f64 =
+            (0..144).map(|k| v[k / 12] * v[k % 12] * block_entry(blocks, k / 12, k % 12)).sum();
         assert!(curvature > -1e-12 * scale, "{curvature} {scale}");
     }
     (0..12).for_each(|i| {

@@ -1,10 +1,11 @@
-//! Elastic volumes of tetrahedra: energies, their minimization, diffusion of values, repair of inverted elements.
+//! Elastic volumes of tetrahedra: energies, their minimization, diffusion of values, repair of inverted
+//! elements.
 //!
 //! Knows no faces. Units are SI: meters, newtons, pascals; f64 throughout, because minimizers are compared to
-//! micrometers. An [`Energy`] is a sum over elements of up to four nodes; a [`System`] is what is prepared once for a
-//! topology and a set of held nodes (elimination order, symbolic factor, gather lists) and shared by threads;
-//! [`settle`], [`minimize`] (Newton) and
-//! [`minimize_quasi`] find minima in workspaces of their own.
+//! micrometers. An [`Energy`] is a sum over elements of up to four nodes; a [`System`] is what is prepared
+//! once for a topology and a set of held nodes (elimination order, symbolic factor, gather lists) and shared
+//! by threads; [`settle`], [`minimize`] (Newton) and [`minimize_quasi`] find minima in workspaces of their
+//! own.
 
 pub mod contact;
 pub mod diffuse;

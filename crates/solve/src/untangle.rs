@@ -1,14 +1,14 @@
 //! Repairs inverted or too flat tets by moving few nodes a little.
 //!
-//! Around every bad tet (`det F` over its rest shape below a threshold) a few rings of movable nodes are freed. There,
-//! the regularized foldover-free energy of [Garanzha21, untangling] is minimized by projected Newton with a weak pull
-//! to the input while its regularization is lowered, until every tet is above the threshold. From that state, nodes are
-//! drawn back to the input behind a barrier at the threshold, so that in the end only what is needed has moved. Where
-//! this fails, the neighborhood grows and the attempt is repeated; where it fails at the largest neighborhood, the
-//! nodes go back and the tets are named.
+//! Around every bad tet (`det F` over its rest shape below a threshold) a few rings of movable nodes are
+//! freed. There, the regularized foldover-free energy of [Garanzha21, untangling] is minimized by projected
+//! Newton with a weak pull to the input while its regularization is lowered, until every tet is above the
+//! threshold. From that state, nodes are drawn back to the input behind a barrier at the threshold, so that
+//! in the end only what is needed has moved. Where this fails, the neighborhood grows and the attempt is
+//! repeated; where it fails at the largest neighborhood, the nodes go back and the tets are named.
 //!
-//! When nothing is bad, the cost is one determinant per tet. The order of work is fixed, so results are the same on any
-//! number of threads. Limits: the topology stays; tets without movable nodes cannot be helped.
+//! When nothing is bad, the cost is one determinant per tet. The order of work is fixed, so results are the
+//! same on any number of threads. Limits: the topology stays; tets without movable nodes cannot be helped.
 
 use crate::energy::Energy;
 use crate::energy::foldover::{Foldover, Mode};
@@ -81,7 +81,10 @@ pub fn untangle(
         let (hopeless, hopeful): (Vec<u32>, Vec<u32>) =
             bad.iter().partition(|&&t| !tets[t as usize].iter().any(|&v| movable[v as usize]));
         let region = neighbors.region(tets, &hopeful, movable, rings);
-        if hopeful.is_empty() || region.is_empty() || (region.len() == last_size && rings > options.first_rings) {
+        if hopeful.is_empty()
+            || region.is_empty()
+            || (region.len() == last_size && rings > options.first_rings)
+        {
             result.still_bad = [hopeless, hopeful].concat();
             break;
         }
@@ -121,7 +124,12 @@ pub fn untangle(
 /// Tets below the threshold; one that is not a number counts.
 fn bad_tets(tets: &[Stencil], rest: &TissueRest, x: &[DVec3], threshold: f64) -> Vec<u32> {
     let good = |tet: usize| 6.0 * rest.volume[tet] * threshold <= edge_matrix(x, tets[tet]).determinant();
-    (0..tets.len()).into_par_iter().with_min_len(1024).filter(|&tet| !good(tet)).map(|tet| tet as u32).collect()
+    (0..tets.len())
+        .into_par_iter()
+        .with_min_len(1024)
+        .filter(|&tet| !good(tet))
+        .map(|tet| tet as u32)
+        .collect()
 }
 
 /// The tets of every node.
@@ -213,7 +221,8 @@ impl Patch {
             Ok(at) => at as u32,
             Err(_) => (free.len() + around.partition_point(|&other| other < node)) as u32,
         };
-        let mean = touched.iter().map(|&tet| rest.volume[tet as usize].cbrt()).sum::<f64>() / touched.len() as f64;
+        let mean =
+            touched.iter().map(|&tet| rest.volume[tet as usize].cbrt()).sum::<f64>() / touched.len() as f64;
         Self {
             tets: touched.iter().map(|&tet| tets[tet as usize].map(local)).collect(),
             inverse: touched.iter().map(|&tet| rest.inverse[tet as usize]).collect(),
@@ -225,7 +234,8 @@ impl Patch {
     }
 }
 
-/// Unfolds one patch and draws it back: the positions of its free nodes, or none if it is good or cannot be helped.
+/// Unfolds one patch and draws it back: the positions of its free nodes, or none if it is good or cannot be
+/// helped.
 fn repair(
     tets: &[Stencil],
     rest: &TissueRest,
@@ -367,7 +377,8 @@ mod tests {
         let movable = inner_nodes(&mesh, 0.05);
         let mut x = mesh.nodes.clone();
         let center = mesh.nodes.iter().position(|p| p.distance(DVec3::splat(0.02)) < 1e-9).unwrap();
-        let onto: Vec<u32> = mesh.tets.iter().filter(|t| t.contains(&(center as u32))).flatten().copied().collect();
+        let onto: Vec<u32> =
+            mesh.tets.iter().filter(|t| t.contains(&(center as u32))).flatten().copied().collect();
         for node in onto {
             if movable[node as usize] {
                 x[node as usize] = x[center];

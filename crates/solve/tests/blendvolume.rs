@@ -1,4 +1,5 @@
-//! The way of a blendvolume, without a face: a slab of flesh over a bone is pulled to an expression of its skin.
+//! The way of a blendvolume, without a face: a slab of flesh over a bone is pulled to an expression of its
+//! skin.
 
 use glam::DVec3;
 use rayon::prelude::*;
@@ -50,7 +51,8 @@ fn blendvolume(mesh: &TetMesh, system: &System, springs_at: &dyn Fn(f64) -> Spri
         let springs = springs_at(stiffness);
         let barrier = Barrier { strength: 3000.0, threshold: 0.3 };
         let tissue =
-            Tissue::prepare(&mesh.tets, &x, Some(&neutral), &vec![3000.0; n], &vec![100.0; n], barrier).unwrap();
+            Tissue::prepare(&mesh.tets, &x, Some(&neutral), &vec![3000.0; n], &vec![100.0; n], barrier)
+                .unwrap();
         let problem = Problem { system, energies: &[&tissue, &springs], loads: &[] };
         let report = settle(&problem, &mut x, &Options::default(), &silent).unwrap();
         assert!(report.converged() && report.smallest_det > 0.0, "{report:?}");
@@ -89,8 +91,11 @@ fn shapes_in_parallel_reach_their_skins_without_inversion() {
 fn moved_bones_start_from_a_harmonic_extension() {
     let mesh = slab();
     let held: Vec<bool> = mesh.nodes.iter().map(|p| p.z < 1e-9 || p.z > SIZE.z - 1e-9).collect();
-    let motion: Vec<[f64; 3]> =
-        mesh.nodes.iter().map(|&p| if p.z > 1e-9 { (expression(p, 1.2) - p).to_array() } else { [0.0; 3] }).collect();
+    let motion: Vec<[f64; 3]> = mesh
+        .nodes
+        .iter()
+        .map(|&p| if p.z > 1e-9 { (expression(p, 1.2) - p).to_array() } else { [0.0; 3] })
+        .collect();
     let inside = Harmonic::prepare(&mesh, &held).unwrap().extend(&motion).unwrap();
     let mut x: Vec<DVec3> = mesh.nodes.iter().zip(&inside).map(|(p, d)| *p + DVec3::from_array(*d)).collect();
     // Something goes wrong on the way: two nodes inside are thrown through their neighbors.
@@ -99,12 +104,14 @@ fn moved_bones_start_from_a_harmonic_extension() {
     x[inner[250]] -= DVec3::new(0.0, 0.011, 0.0);
     let n = mesh.tets.len();
     let barrier = Barrier { strength: 3000.0, threshold: 0.2 };
-    let tissue = Tissue::prepare(&mesh.tets, &mesh.nodes, None, &vec![3000.0; n], &vec![100.0; n], barrier).unwrap();
+    let tissue =
+        Tissue::prepare(&mesh.tets, &mesh.nodes, None, &vec![3000.0; n], &vec![100.0; n], barrier).unwrap();
     let system = System::prepare(&held, &[&mesh.tets]).unwrap();
     let problem = Problem { system: &system, energies: &[&tissue], loads: &[] };
     assert_eq!(settle(&problem, &mut x, &Options::default(), &silent), Err(SolveError::BadStart));
     let movable: Vec<bool> = held.iter().map(|h| !h).collect();
-    let repaired = untangle(&mesh.tets, tissue.rest(), &mut x, &movable, &UntangleOptions::default()).unwrap();
+    let repaired =
+        untangle(&mesh.tets, tissue.rest(), &mut x, &movable, &UntangleOptions::default()).unwrap();
     assert!(repaired.n_bad > 0 && repaired.still_bad.is_empty() && repaired.moved.len() < 60, "{repaired:?}");
     let report = settle(&problem, &mut x, &Options::default(), &silent).unwrap();
     assert!(report.converged() && report.smallest_det > 0.1, "{report:?}");

@@ -1,8 +1,9 @@
 //! Lines through space, and dots with names.
 //!
-//! Both are drawn over the finished surfaces, in pixels, so that they are as thin and as sharp in every picture. A line
-//! is covered where an opaque surface lies before it, decided at the four samples of each pixel; a polyline is blended
-//! once, whatever its segments overlap. Names stand beside their dots where the fewest others are.
+//! Both are drawn over the finished surfaces, in pixels, so that they are as thin and as sharp in every
+//! picture. A line is covered where an opaque surface lies before it, decided at the four samples of each
+//! pixel; a polyline is blended once, whatever its segments overlap. Names stand beside their dots where the
+//! fewest others are.
 
 use crate::canvas::{Canvas, Color, for_each_on_line};
 use crate::overlay::label_size;
@@ -42,7 +43,8 @@ pub struct LabeledPoint {
     pub confidence: Option<f32>,
 }
 
-/// Parts of the distance by which a line may lie behind a surface and still be on it: about half a millimeter.
+/// Parts of the distance by which a line may lie behind a surface and still be on it: about half a
+/// millimeter.
 const LINE_SLACK: f32 = 0.001;
 /// The same for dots, which are put on skins of other meshes.
 const DOT_SLACK: f32 = 0.004;
@@ -59,12 +61,14 @@ struct Ink {
     nearness: f32,
 }
 
-/// Draws `lines` where the surface, whose nearness at the samples of each pixel is in `depths`, does not hide them.
+/// Draws `lines` where the surface, whose nearness at the samples of each pixel is in `depths`, does not hide
+/// them.
 pub(crate) fn draw_lines(canvas: &mut Canvas, lines: &[Polyline], scene: &Scene, depths: &[[f32; 4]]) {
     for line in lines.iter().filter(|l| l.width > 0.0 && l.width < 1000.0) {
         if line.width >= CASED {
             // A dark edge, so that pale lines show on pale bones.
-            let casing = Polyline { width: line.width + 1.6, color: [18, 18, 20, line.color[3] / 2], ..line.clone() };
+            let casing =
+                Polyline { width: line.width + 1.6, color: [18, 18, 20, line.color[3] / 2], ..line.clone() };
             draw_line(canvas, &casing, scene, depths);
         }
         draw_line(canvas, line, scene, depths);
@@ -75,7 +79,9 @@ fn draw_line(canvas: &mut Canvas, line: &Polyline, scene: &Scene, depths: &[[f32
     let mut inks = inked(canvas, line, scene);
     // Where segments meet, the one that covers more; ties cannot matter, as the nearer comes first.
     inks.sort_unstable_by(|a, b| {
-        (a.pixel.cmp(&b.pixel)).then(b.coverage.total_cmp(&a.coverage)).then(b.nearness.total_cmp(&a.nearness))
+        (a.pixel.cmp(&b.pixel))
+            .then(b.coverage.total_cmp(&a.coverage))
+            .then(b.nearness.total_cmp(&a.nearness))
     });
     inks.dedup_by_key(|ink| ink.pixel);
     for ink in inks {
@@ -124,7 +130,12 @@ pub(crate) fn draw_labels(canvas: &mut Canvas, labels: &[LabeledPoint], scene: &
         let on_canvas = (0..2).all(|k| place.pixel[k] >= 0.0 && place.pixel[k] < edge[k]);
         if place.nearness > 0.0 && on_canvas {
             let seen = surface.shows(place.pixel, place.nearness, DOT_SLACK);
-            tags.push(Tag { at: place.pixel, seen, color: confidence_color(label.confidence), text: &label.label });
+            tags.push(Tag {
+                at: place.pixel,
+                seen,
+                color: confidence_color(label.confidence),
+                text: &label.label,
+            });
         }
     }
     let mut taken: Vec<[f32; 4]> = tags.iter().map(|t| around(t.at, DOT_RADIUS + 1.0)).collect();

@@ -1,10 +1,11 @@
 //! Where the camera stands: a portrait lens, at the same place for every pose.
 //!
-//! The camera looks at the middle of what is framed in the *neutral*, from a distance at which the face fills the
-//! height of a 36 mm tall frame through an 85 mm lens. Close-ups keep that distance and take a longer lens, so the
-//! perspective of a nose does not change with the framing; their middle is that of the framed skin that can be seen
-//! from where the camera stands, or the far side of a mouth and its lining would pull a close-up off the lips.
-//! View space: x right, y up, z towards the camera, origin at the point looked at; units of face space.
+//! The camera looks at the middle of what is framed in the *neutral*, from a distance at which the face fills
+//! the height of a 36 mm tall frame through an 85 mm lens. Close-ups keep that distance and take a longer
+//! lens, so the perspective of a nose does not change with the framing; their middle is that of the framed
+//! skin that can be seen from where the camera stands, or the far side of a mouth and its lining would pull a
+//! close-up off the lips. View space: x right, y up, z towards the camera, origin at the point looked at;
+//! units of face space.
 
 use crate::look::FaceLook;
 use glam::{DVec3, Mat3, Vec2, Vec3};
@@ -117,10 +118,11 @@ impl Camera {
         camera
     }
 
-    /// Moves sideways so that those of `vertices` that can be seen are in the middle of the picture, as projected.
+    /// Moves sideways so that those of `vertices` that can be seen are in the middle of the picture, as
+    /// projected.
     ///
-    /// Without zoom all of them should fit, so the middle is that of their bounds. The further the zoom goes in, the
-    /// less of their outskirts can be shown, and the more the middle is where most of them are.
+    /// Without zoom all of them should fit, so the middle is that of their bounds. The further the zoom goes
+    /// in, the less of their outskirts can be shown, and the more the middle is where most of them are.
     fn center_on(&mut self, look: &FaceLook, vertices: &[u32], zoom: f32) {
         let points = self.in_sight(look, vertices);
         if points.is_empty() {
@@ -128,7 +130,8 @@ impl Camera {
         }
         let outskirts = 1.0 / zoom.max(1.0).powi(2);
         self.target = self.rotation * points.iter().sum::<Vec3>() / points.len() as f32;
-        // Near points move faster over the picture than far ones: a few rounds settle to a hundredth of a pixel.
+        // Near points move faster over the picture than far ones: a few rounds settle to a hundredth of a
+        // pixel.
         for _ in 0..4 {
             let middle = [0, 1].map(|axis| {
                 let place = |p: &Vec3| {
@@ -138,14 +141,16 @@ impl Camera {
                 let mut places: Vec<f32> = points.iter().map(place).collect();
                 let half = places.len() / 2;
                 let median = *places.select_nth_unstable_by(half, f32::total_cmp).1;
-                let (lo, hi) = places.iter().fold((f32::MAX, f32::MIN), |(lo, hi), &x| (lo.min(x), hi.max(x)));
+                let (lo, hi) =
+                    places.iter().fold((f32::MAX, f32::MIN), |(lo, hi), &x| (lo.min(x), hi.max(x)));
                 median + (0.5 * (lo + hi) - median) * outskirts
             });
             self.target += (Vec2::from(middle) * self.distance).extend(0.0);
         }
     }
 
-    /// The rest of those of `vertices` that face the camera: of the outer skin, or else of the lining, or else of all.
+    /// The rest of those of `vertices` that face the camera: of the outer skin, or else of the lining, or
+    /// else of all.
     fn in_sight(&self, look: &FaceLook, vertices: &[u32]) -> Vec<Vec3> {
         let place = |v: usize| look.rest.get(v).copied().filter(|p| p.is_finite());
         let faces = |v: usize, p: Vec3| {
@@ -189,7 +194,8 @@ impl Camera {
     pub fn project(&self, p: Vec3) -> Projected {
         let w = self.distance - p.z;
         let pixel = self.middle + Vec2::new(p.x, -p.y) * (self.focal / w);
-        // Nothing closer than a tenth of the way is drawn: the face is far beyond it, only broken vertices are not.
+        // Nothing closer than a tenth of the way is drawn: the face is far beyond it, only broken vertices
+        // are not.
         let drawable = w > 0.1 * self.distance && pixel.is_finite() && w.is_finite();
         Projected { pixel, nearness: if drawable { 1.0 / w } else { 0.0 } }
     }
@@ -226,7 +232,9 @@ impl Extent {
             Framing::Whole => {
                 Self::around(look.triangles.iter().flat_map(|t| t.vertices).filter_map(rest), rotation, 0.0)
             }
-            Framing::Vertices(vertices) => Self::around(vertices.iter().copied().filter_map(rest), rotation, 0.0),
+            Framing::Vertices(vertices) => {
+                Self::around(vertices.iter().copied().filter_map(rest), rotation, 0.0)
+            }
             Framing::Box(bounds) => {
                 Self::around(bounds.corners().into_iter().map(|p| look.frame.place(p)), rotation, 0.0)
             }

@@ -1,7 +1,7 @@
 //! A picture in memory: RGBA bytes, sRGB, not premultiplied, rows from the top.
 //!
-//! Drawing outside of the picture is allowed and does nothing, so callers need not clip. Lines and dots are smoothed
-//! by coverage; colors blend in sRGB, which is what thin dark-on-light lines and text look best in.
+//! Drawing outside of the picture is allowed and does nothing, so callers need not clip. Lines and dots are
+//! smoothed by coverage; colors blend in sRGB, which is what thin dark-on-light lines and text look best in.
 
 use crate::{MAX_SIDE, ViewError};
 
@@ -35,8 +35,10 @@ impl Canvas {
         encoder.set_color(png::ColorType::Rgba);
         encoder.set_depth(png::BitDepth::Eight);
         encoder.set_source_srgb(png::SrgbRenderingIntent::Perceptual);
-        // Writing to memory fails only where `pixels` was replaced by one of another length: then there is no picture.
-        let written = encoder.write_header().and_then(|mut writer| writer.write_image_data(self.pixels.as_flattened()));
+        // Writing to memory fails only where `pixels` was replaced by one of another length: then there is no
+        // picture.
+        let written =
+            encoder.write_header().and_then(|mut writer| writer.write_image_data(self.pixels.as_flattened()));
         if written.is_err() {
             bytes.clear();
         }
@@ -92,7 +94,9 @@ impl Canvas {
     /// A smoothed line between two points in pixels (pixel centers at .5), `thickness` pixels wide.
     pub fn line(&mut self, from: [f32; 2], to: [f32; 2], thickness: f32, color: Color) {
         let (width, height) = (self.width, self.height);
-        for_each_on_line(from, to, thickness, width, height, |x, y, coverage| self.blend(x, y, color, coverage));
+        for_each_on_line(from, to, thickness, width, height, |x, y, coverage| {
+            self.blend(x, y, color, coverage)
+        });
     }
 
     /// A smoothed filled disc.
@@ -103,7 +107,8 @@ impl Canvas {
         }
         let reach = radius.min(edge) + 1.0;
         for y in (center[1] - reach).max(0.0) as i64..=((center[1] + reach).min(self.height as f32)) as i64 {
-            for x in (center[0] - reach).max(0.0) as i64..=((center[0] + reach).min(self.width as f32)) as i64 {
+            for x in (center[0] - reach).max(0.0) as i64..=((center[0] + reach).min(self.width as f32)) as i64
+            {
                 let distance = (x as f32 + 0.5 - center[0]).hypot(y as f32 + 0.5 - center[1]);
                 self.blend(x, y, color, (radius + 0.5 - distance).clamp(0.0, 1.0));
             }
@@ -111,7 +116,8 @@ impl Canvas {
     }
 }
 
-/// Calls `put(x, y, coverage)` for the pixels of a smoothed line that may lie on a canvas of `width` x `height`.
+/// Calls `put(x, y, coverage)` for the pixels of a smoothed line that may lie on a canvas of `width` x
+/// `height`.
 pub(crate) fn for_each_on_line(
     from: [f32; 2],
     to: [f32; 2],
@@ -120,7 +126,9 @@ pub(crate) fn for_each_on_line(
     height: usize,
     mut put: impl FnMut(i64, i64, f32),
 ) {
-    let Some((from, to)) = clip_segment(from, to, width as f32, height as f32, thickness + 2.0) else { return };
+    let Some((from, to)) = clip_segment(from, to, width as f32, height as f32, thickness + 2.0) else {
+        return;
+    };
     let (dx, dy) = (to[0] - from[0], to[1] - from[1]);
     let length_squared = (dx * dx + dy * dy).max(1e-12);
     let reach = 0.5 * thickness + 0.5;
@@ -170,7 +178,13 @@ fn clip(start: i64, length: i64, limit: usize) -> (usize, usize) {
 }
 
 /// The part of a segment inside of the canvas grown by `margin`, so that far points cost no time.
-fn clip_segment(a: [f32; 2], b: [f32; 2], width: f32, height: f32, margin: f32) -> Option<([f32; 2], [f32; 2])> {
+fn clip_segment(
+    a: [f32; 2],
+    b: [f32; 2],
+    width: f32,
+    height: f32,
+    margin: f32,
+) -> Option<([f32; 2], [f32; 2])> {
     if !(a[0] + a[1] + b[0] + b[1] + margin).is_finite() {
         return None;
     }

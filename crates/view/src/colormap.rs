@@ -1,9 +1,9 @@
 //! Colors for values: one sequential and one diverging map, both even in lightness.
 //!
-//! The maps are short tables of colors chosen in CIE L*a*b* with L* equally spaced, joined by straight lines in that
-//! space and converted to sRGB here; so equal steps of value look equal, and a gray copy still reads. Sequential: 32 to
-//! 95, indigo over rose to pale yellow; it starts above black so that a face of low values keeps its form. Diverging:
-//! 92 in the middle, falling evenly to 38 at both ends, blue below and red above.
+//! The maps are short tables of colors chosen in CIE L*a*b* with L* equally spaced, joined by straight lines
+//! in that space and converted to sRGB here; so equal steps of value look equal, and a gray copy still reads.
+//! Sequential: 32 to 95, indigo over rose to pale yellow; it starts above black so that a face of low values
+//! keeps its form. Diverging: 92 in the middle, falling evenly to 38 at both ends, blue below and red above.
 
 use crate::canvas::Color;
 
@@ -92,7 +92,8 @@ pub(crate) fn linear_in(table: &[[f32; 3]], value: f32, range: [f32; 2]) -> [f32
 /// Linear-light sRGB primaries of a CIE L*a*b* color (D65), clipped to what a screen can show.
 fn linear_of_lab([l, a, b]: [f32; 3]) -> [f32; 3] {
     let fy = (l + 16.0) / 116.0;
-    let inverse = |f: f32| if f > 6.0 / 29.0 { f * f * f } else { 3.0 * (6.0f32 / 29.0).powi(2) * (f - 4.0 / 29.0) };
+    let inverse =
+        |f: f32| if f > 6.0 / 29.0 { f * f * f } else { 3.0 * (6.0f32 / 29.0).powi(2) * (f - 4.0 / 29.0) };
     let x = 0.950_47 * inverse(fy + a / 500.0);
     let y = inverse(fy);
     let z = 1.088_83 * inverse(fy - b / 200.0);

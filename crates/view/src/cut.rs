@@ -1,12 +1,13 @@
 //! Volumes and surfaces cut open by a plane.
 //!
-//! What lies on the side that the plane's normal points to is taken away. [`cut_tets`] gives the cross-section and the
-//! outside of what is left as pieces of a model. The section is exactly in the plane: an edge with ends on both sides
-//! is cut where its heights over the plane cross zero, and a tet with one or three nodes above gives a triangle, with
-//! two a quadrilateral, outlined so that the elements are seen. Or whole tets are kept, those with their middle below.
-//! [`clip_piece`] cuts surfaces by the same plane and leaves the rim open, colors and outlines kept.
-//! Nodes in the plane (within 1e-9 of the volume's size) belong to what is kept; numbers that are not finite do too,
-//! and are left out when drawn. Time n log n in the number of tets.
+//! What lies on the side that the plane's normal points to is taken away. [`cut_tets`] gives the
+//! cross-section and the outside of what is left as pieces of a model. The section is exactly in the plane:
+//! an edge with ends on both sides is cut where its heights over the plane cross zero, and a tet with one or
+//! three nodes above gives a triangle, with two a quadrilateral, outlined so that the elements are seen. Or
+//! whole tets are kept, those with their middle below. [`clip_piece`] cuts surfaces by the same plane and
+//! leaves the rim open, colors and outlines kept. Nodes in the plane (within 1e-9 of the volume's size)
+//! belong to what is kept; numbers that are not finite do too, and are left out when drawn. Time n log n in
+//! the number of tets.
 
 use crate::ViewError;
 use crate::camera::Bounds;
@@ -88,8 +89,8 @@ pub struct CutPieces {
 
 /// Cuts `mesh` by `plane`.
 ///
-/// `outside` gives the color of a triangle of the volume's surface from its three nodes (skin, bone, eye, border), or
-/// nothing to leave it out, as where a bone is drawn in its own right.
+/// `outside` gives the color of a triangle of the volume's surface from its three nodes (skin, bone, eye,
+/// border), or nothing to leave it out, as where a bone is drawn in its own right.
 pub fn cut_tets(
     mesh: &TetMesh,
     plane: &CutPlane,
@@ -145,7 +146,9 @@ pub fn clip_piece(piece: &Piece, plane: &CutPlane) -> Piece {
     let per_triangle = |t: &u32| *t as usize;
     let coloring = match &piece.coloring {
         Coloring::One(color) => Coloring::One(*color),
-        Coloring::Triangles(colors) => Coloring::Triangles(picked(colors, clip.sources.iter().map(per_triangle))),
+        Coloring::Triangles(colors) => {
+            Coloring::Triangles(picked(colors, clip.sources.iter().map(per_triangle)))
+        }
         Coloring::Values(field) => {
             let values = picked(&field.values, clip.sources.iter().map(per_triangle));
             Coloring::Values(ScalarField { values, ..field.clone() })
@@ -182,8 +185,9 @@ fn check(mesh: &TetMesh, tets: TetColors) -> Result<(), ViewError> {
     if found == expected { Ok(()) } else { Err(ViewError::ColorCount { piece, expected, found }) }
 }
 
-/// Every triangle between two tets, or between a tet and the outside, wound outwards from the tet named first.
-/// Ascending by sorted nodes; of triangles that more than two tets share, those beyond two are left out.
+/// Every triangle between two tets, or between a tet and the outside, wound outwards from the tet named
+/// first. Ascending by sorted nodes; of triangles that more than two tets share, those beyond two are left
+/// out.
 fn faces(mesh: &TetMesh) -> Vec<([u32; 3], u32, Option<u32>)> {
     let mut all: Vec<([u32; 3], u32, [u32; 3])> = Vec::with_capacity(4 * mesh.tets.len());
     for (t, &[a, b, c, d]) in mesh.tets.iter().enumerate() {
@@ -201,7 +205,8 @@ fn faces(mesh: &TetMesh) -> Vec<([u32; 3], u32, Option<u32>)> {
     out
 }
 
-/// Points on edges, each made once: the ends of an edge and how far from the first it is; both ends alike for a vertex.
+/// Points on edges, each made once: the ends of an edge and how far from the first it is; both ends alike for
+/// a vertex.
 #[derive(Default)]
 struct Points {
     known: HashMap<[u32; 2], u32>,
@@ -236,7 +241,10 @@ impl Points {
 
     fn positions(&self, positions: &[DVec3]) -> Vec<DVec3> {
         let at = |v: u32| positions[v as usize];
-        self.places.iter().map(|&([a, b], part)| if a == b { at(a) } else { at(a).lerp(at(b), part) }).collect()
+        self.places
+            .iter()
+            .map(|&([a, b], part)| if a == b { at(a) } else { at(a).lerp(at(b), part) })
+            .collect()
     }
 }
 
@@ -265,7 +273,8 @@ impl Clip {
             }
             if above[k] != above[next] {
                 let point = self.points.crossing(&self.heights, corners[k], corners[next]);
-                // The side that follows the way up is the rim, and that on the way down is the old side's end.
+                // The side that follows the way up is the rim, and that on the way down is the old side's
+                // end.
                 polygon.push((point, drawn && above[k]));
             }
         }
@@ -276,8 +285,8 @@ impl Clip {
     }
 }
 
-/// Triangles of a convex polygon, given as corners and whether the side after each is drawn; and their outlines.
-/// Corners that repeat the one before count once.
+/// Triangles of a convex polygon, given as corners and whether the side after each is drawn; and their
+/// outlines. Corners that repeat the one before count once.
 fn fan(mut polygon: Vec<(u32, bool)>) -> (Vec<[u32; 3]>, Vec<u8>) {
     polygon.dedup_by(|later, kept| {
         let same = later.0 == kept.0;
@@ -340,8 +349,11 @@ fn section(mesh: &TetMesh, heights: &[f64], normal: DVec3) -> Section {
             mesh.nodes[a as usize].lerp(mesh.nodes[b as usize], part)
         };
         let diagonal = at(polygon.len() - 1) - at(1);
-        let area =
-            if polygon.len() == 4 { (at(2) - at(0)).cross(diagonal) } else { (at(1) - at(0)).cross(at(2) - at(0)) };
+        let area = if polygon.len() == 4 {
+            (at(2) - at(0)).cross(diagonal)
+        } else {
+            (at(1) - at(0)).cross(at(2) - at(0))
+        };
         if area.dot(normal) < 0.0 {
             polygon.reverse();
         }

@@ -1,7 +1,7 @@
 //! From a pose to a picture: what may be asked for, and the order in which it is done.
 //!
-//! Surfaces first ([`crate::paint`]), then lines through space, dots and labels over them, and last the scale bar and
-//! the title. Faces and models take the same way; they differ in how their look is prepared.
+//! Surfaces first ([`crate::paint`]), then lines through space, dots and labels over them, and last the scale
+//! bar and the title. Faces and models take the same way; they differ in how their look is prepared.
 
 use crate::ViewError;
 use crate::annotate::{self, LabeledPoint, Polyline};
@@ -32,7 +32,8 @@ pub struct DrawOptions {
     pub width: usize,
     /// Pixels, 1 to [`crate::MAX_SIDE`].
     pub height: usize,
-    /// Turn of the camera around the head; positive shows more of the character's left side, 90 is its profile.
+    /// Turn of the camera around the head; positive shows more of the character's left side, 90 is its
+    /// profile.
     pub yaw_degrees: f32,
     /// Positive looks from above.
     pub pitch_degrees: f32,
@@ -131,7 +132,8 @@ pub(crate) fn picture(
     Ok(canvas)
 }
 
-/// Fills `canvas`; gives the nearness of the opaque surface at the four samples of each pixel, where that is `wanted`.
+/// Fills `canvas`; gives the nearness of the opaque surface at the four samples of each pixel, where that is
+/// `wanted`.
 fn paint_tiles(painter: &Painter, canvas: &mut Canvas, wanted: bool) -> Vec<[f32; 4]> {
     let mut depths = if wanted { vec![[0.0; 4]; canvas.pixels.len()] } else { Vec::new() };
     let screen = &painter.coats[0].screen;
@@ -160,7 +162,11 @@ pub(crate) fn check(look: &FaceLook, positions: &[[f32; 3]], options: &DrawOptio
         return Err(ViewError::PositionCount { expected: n, found: positions.len() });
     }
     if let Some(field) = options.field.as_ref().filter(|f| f.values.len() != n) {
-        return Err(ViewError::FieldCount { label: field.unit.clone(), expected: n, found: field.values.len() });
+        return Err(ViewError::FieldCount {
+            label: field.unit.clone(),
+            expected: n,
+            found: field.values.len(),
+        });
     }
     if let Some(vertex) = options.markers.iter().map(|m| m.vertex).find(|&v| v as usize >= n) {
         return Err(ViewError::Vertex { what: "a marker", vertex, n_vertices: n });

@@ -1,14 +1,16 @@
 //! Which skin is inside: the lining of the mouth, nostrils, lids, found by what can be seen of the neutral.
 //!
-//! The neutral is looked at from many directions; a vertex counts as seen from those in front of it where nothing is
-//! nearer. Skin that is hardly ever seen at rest is lining. It is drawn darker and redder, as flesh is there, and keeps
-//! that when a jaw opens, because screen-space cavities alone leave a wide open mouth too bright.
-//! In: the neutral in face space, its normals and triangles. Out: 0 (outside) to 1 (inside) per vertex.
+//! The neutral is looked at from many directions; a vertex counts as seen from those in front of it where
+//! nothing is nearer. Skin that is hardly ever seen at rest is lining. It is drawn darker and redder, as
+//! flesh is there, and keeps that when a jaw opens, because screen-space cavities alone leave a wide open
+//! mouth too bright. In: the neutral in face space, its normals and triangles. Out: 0 (outside) to 1 (inside)
+//! per vertex.
 
 use crate::raster::{Corner, Screen, TILE};
 use glam::{Vec2, Vec3};
 
-/// Directions looked from, pixels on a side of each map, half of its extent, and the depth that two skins may differ.
+/// Directions looked from, pixels on a side of each map, half of its extent, and the depth that two skins may
+/// differ.
 const DIRECTIONS: usize = 28;
 const SIDE: usize = 256;
 const REACH: f32 = 2.0;

@@ -1,13 +1,13 @@
-//! Pictures of a built face, by which a person judges it: landmarks, bones, muscles, the flesh cut open, its stiffness,
-//! and what shapes do to it.
+//! Pictures of a built face, by which a person judges it: landmarks, bones, muscles, the flesh cut open, its
+//! stiffness, and what shapes do to it.
 //!
-//! All are sheets of a few views of one head in meters, +Y up, +Z front. The volume is cut beside the middle plane
-//! (x = 4 mm), where the seam between the lips is seen. Shapes are looked up by their ARKit names in any spelling; of a
-//! rig that has none of them, the shapes that move farthest are shown.
+//! All are sheets of a few views of one head in meters, +Y up, +Z front. The volume is cut beside the middle
+//! plane (x = 4 mm), where the seam between the lips is seen. Shapes are looked up by their ARKit names in
+//! any spelling; of a rig that has none of them, the shapes that move farthest are shown.
 
 use crate::{
-    Bounds, Canvas, Colormap, CutPlane, CutStyle, DrawOptions, Finish, Framing, LabeledPoint, Model, Piece, Rgb,
-    ScalarField, TetColors, ViewError, clip_piece, cut_tets, draw_model, sheet,
+    Bounds, Canvas, Colormap, CutPlane, CutStyle, DrawOptions, Finish, Framing, LabeledPoint, Model, Piece,
+    Rgb, ScalarField, TetColors, ViewError, clip_piece, cut_tets, draw_model, sheet,
 };
 use glam::DVec3;
 use risorius_anatomy::PieceKind;
@@ -86,7 +86,10 @@ pub fn cutaway_picture(face: &Face) -> Result<Canvas, ViewError> {
     let cells = [
         (whole, "cut beside the middle".to_string()),
         (close, "the mouth".to_string()),
-        (open, "nodes on: skin pink, skull ivory, jaw blue, eyes white, border gray, joint green".to_string()),
+        (
+            open,
+            "nodes on: skin pink, skull ivory, jaw blue, eyes white, border gray, joint green".to_string(),
+        ),
     ];
     sheet(&cells, 3, "Flesh, cut open")
 }
@@ -104,7 +107,10 @@ pub fn stiffness_picture(face: &Face) -> Result<Canvas, ViewError> {
     let above = DrawOptions { pitch_degrees: 75.0, yaw_degrees: 0.0, ..from_left(900, Framing::Face) };
     let front = DrawOptions { yaw_degrees: 0.0, ..from_left(900, Framing::Face) };
     let cells = [
-        (cut(&CutPlane::sagittal(BESIDE_MIDDLE), from_left(900, Framing::Face))?, "beside the middle".to_string()),
+        (
+            cut(&CutPlane::sagittal(BESIDE_MIDDLE), from_left(900, Framing::Face))?,
+            "beside the middle".to_string(),
+        ),
         (cut(&CutPlane::frontal(middle.z - 0.012), front)?, "behind the corners of the mouth".to_string()),
         (cut(&CutPlane::transverse(middle.y + 0.008), above)?, "above the upper lip".to_string()),
     ];
@@ -121,7 +127,8 @@ pub fn shape_picture(face: &Face) -> Result<Canvas, ViewError> {
         let mut model = Model::framed(frame(face));
         let away = CutPlane { point: DVec3::X * 10.0, normal: DVec3::X };
         let mut outside =
-            cut_tets(&mesh, &away, CutStyle::Flat, TetColors::One(FAT), |t| Some(color_of(face, t)))?.boundary;
+            cut_tets(&mesh, &away, CutStyle::Flat, TetColors::One(FAT), |t| Some(color_of(face, t)))?
+                .boundary;
         outside.outlined = true;
         model.push(outside);
         let options = DrawOptions { width: 560, height: 640, yaw_degrees: 25.0, ..DrawOptions::default() };
@@ -148,7 +155,8 @@ fn known_poses(face: &Face) -> Vec<NamedPose> {
     ];
     let all = || face.rig.shapes.iter().map(|s| s.name.as_str());
     let found = |names: &[&str]| names.iter().map(|n| names::find(n, all())).collect::<Option<Vec<usize>>>();
-    let poses: Vec<NamedPose> = KNOWN.iter().filter_map(|(name, of)| Some((name.to_string(), found(of)?))).collect();
+    let poses: Vec<NamedPose> =
+        KNOWN.iter().filter_map(|(name, of)| Some((name.to_string(), found(of)?))).collect();
     if !poses.is_empty() {
         return poses;
     }
@@ -213,8 +221,10 @@ fn skin(face: &Face) -> Piece {
 fn bones(face: &Face) -> Vec<Piece> {
     let anatomy = &face.anatomy;
     let bone = |name: &str, surface: &Surface| Piece::new(name, surface.clone(), Finish::Bone);
-    let eyes =
-        compact(&anatomy.pieces.positions, &anatomy.pieces.triangles_of(&[PieceKind::EyeLeft, PieceKind::EyeRight]));
+    let eyes = compact(
+        &anatomy.pieces.positions,
+        &anatomy.pieces.triangles_of(&[PieceKind::EyeLeft, PieceKind::EyeRight]),
+    );
     vec![
         bone("cranium", &anatomy.bones.cranium),
         bone("mandible", &anatomy.bones.mandible).colored([0.62, 0.60, 0.56]),

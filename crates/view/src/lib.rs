@@ -1,10 +1,11 @@
 //! Headless pictures of faces and of what is inside them, and the plots that go with them.
 //!
-//! A software rasterizer: no window, no driver, the same bytes on every machine with the same arithmetic and for any
-//! number of threads. [`FaceLook::prepare`] gathers what does not change with the pose (surfaces, colors, the camera's
-//! frame); [`draw`] turns positions into a [`Canvas`]. [`draw_model`] does so with bones, muscles and
-//! volumes, which [`cut_tets`] and [`clip_piece`] cut open. [`sheet`], [`matrix`] and [`lines`] arrange and plot;
-//! [`Movie`] plays pictures. Nothing here touches files: [`Canvas::encode_png`] gives bytes and the caller writes them.
+//! A software rasterizer: no window, no driver, the same bytes on every machine with the same arithmetic and
+//! for any number of threads. [`FaceLook::prepare`] gathers what does not change with the pose (surfaces,
+//! colors, the camera's frame); [`draw`] turns positions into a [`Canvas`]. [`draw_model`] does so with
+//! bones, muscles and volumes, which [`cut_tets`] and [`clip_piece`] cut open. [`sheet`], [`matrix`] and
+//! [`lines`] arrange and plot; [`Movie`] plays pictures. Nothing here touches files: [`Canvas::encode_png`]
+//! gives bytes and the caller writes them.
 
 mod annotate;
 mod camera;
@@ -66,7 +67,9 @@ pub enum ViewError {
         found: usize,
     },
     /// A scalar field that does not belong to the prepared rig.
-    #[error("the field \"{label}\" has {found} values for a face of {expected} vertices; pass one per rig vertex")]
+    #[error(
+        "the field \"{label}\" has {found} values for a face of {expected} vertices; pass one per rig vertex"
+    )]
     FieldCount {
         /// Label of the field.
         label: String,

@@ -1,7 +1,7 @@
 //! What does not change with the pose: surfaces, their colors, and the frame that the camera looks through.
 //!
-//! All coordinates are carried into face space, see [`risorius_rig::classify::surfaces`]: the constants of the camera, the lights and
-//! the cavities hold for every unit and every rig.
+//! All coordinates are carried into face space, see [`risorius_rig::classify::surfaces`]: the constants of
+//! the camera, the lights and the cavities hold for every unit and every rig.
 
 use crate::exposure;
 use crate::model::Finish;
@@ -76,7 +76,8 @@ pub struct FaceLook {
     pub(crate) rest_normals: Vec<[f32; 3]>,
     /// 0 for skin that can be seen at rest, 1 for the lining of mouth, nostrils and lids.
     pub(crate) inside: Vec<f32>,
-    /// Points of the face, at rest and where shapes move them furthest, which [`crate::Framing::Face`] looks at.
+    /// Points of the face, at rest and where shapes move them furthest, which [`crate::Framing::Face`] looks
+    /// at.
     pub(crate) face: Vec<Vec3>,
     /// What the colors of surfaces are multiplied by at each vertex; empty for 1 everywhere.
     pub(crate) tint: Vec<Vec3>,
@@ -85,7 +86,8 @@ pub struct FaceLook {
 impl FaceLook {
     /// Prepares `rig`: which triangles there are, what they are made of, and where its face is.
     pub fn prepare(rig: &Rig) -> Self {
-        let surfaces::Surfaces { frame, rest, face, corners, sources, named, pieces, eyes } = surfaces::surfaces(rig);
+        let surfaces::Surfaces { frame, rest, face, corners, sources, named, pieces, eyes } =
+            surfaces::surfaces(rig);
         let face = reach_of(rig, &face, &frame);
         let (triangles, surfaces) = color(rig, &corners, &sources, &named, &pieces);
         let indices: Vec<[u32; 3]> = triangles.iter().map(|t| t.vertices).collect();
@@ -126,13 +128,15 @@ fn color(
     let mut surfaces: Vec<Surface> = Vec::new();
     for (piece, look) in pieces {
         for &t in &piece.triangles {
-            let kind = if look.kind == Kind::Eye { Kind::Eye } else { named[t as usize].unwrap_or(look.kind) };
+            let kind =
+                if look.kind == Kind::Eye { Kind::Eye } else { named[t as usize].unwrap_or(look.kind) };
             if kind == Kind::Hidden {
                 continue;
             }
             let color = base_color(rig, &sources[t as usize], kind);
             let (eye, span) = (look.eye, look.span);
-            let surface = Surface { kind: Made::Of(kind), color, eye, span, layer: 0, opacity: 1.0, outlined: false };
+            let surface =
+                Surface { kind: Made::Of(kind), color, eye, span, layer: 0, opacity: 1.0, outlined: false };
             let idx = surfaces.iter().rposition(|s| *s == surface).unwrap_or_else(|| {
                 surfaces.push(surface);
                 surfaces.len() - 1
@@ -141,7 +145,9 @@ fn color(
         }
     }
     let triangles = (corners.iter().zip(sources).zip(surface_of))
-        .filter_map(|((c, s), surface)| Some(Triangle { vertices: c.rig, surface: surface?, outline: s.outline }))
+        .filter_map(|((c, s), surface)| {
+            Some(Triangle { vertices: c.rig, surface: surface?, outline: s.outline })
+        })
         .collect();
     (triangles, surfaces)
 }
@@ -184,5 +190,8 @@ fn reach_of(rig: &Rig, face: &[u32], frame: &Frame) -> Vec<Vec3> {
         }
     }
     let moved = |v: u32| frame.point((Vec3::from(rig.neutral[v as usize]) + furthest[v as usize]).into());
-    face.iter().flat_map(|&v| [frame.point(rig.neutral[v as usize]), moved(v)]).filter(|p| p.is_finite()).collect()
+    face.iter()
+        .flat_map(|&v| [frame.point(rig.neutral[v as usize]), moved(v)])
+        .filter(|p| p.is_finite())
+        .collect()
 }

@@ -20,8 +20,8 @@ pub struct MatrixOptions {
     pub title: String,
     /// Written over the scale bar.
     pub unit: String,
-    /// Values at the ends of the colors; by default from 0 to the largest, or evenly around 0 if some are negative.
-    /// Where values go beyond, the bar's label at that end says so.
+    /// Values at the ends of the colors; by default from 0 to the largest, or evenly around 0 if some are
+    /// negative. Where values go beyond, the bar's label at that end says so.
     pub range: Option<[f32; 2]>,
     /// The colors; by default sequential, or diverging if some values are negative.
     pub colormap: Option<Colormap>,
@@ -36,7 +36,8 @@ impl Default for MatrixOptions {
     }
 }
 
-/// Draws `values` (row after row, one row per entry of `rows`) as a heat map; values that are not finite are gray.
+/// Draws `values` (row after row, one row per entry of `rows`) as a heat map; values that are not finite are
+/// gray.
 pub fn matrix(
     rows: &[String],
     columns: &[String],
@@ -50,10 +51,14 @@ pub fn matrix(
     let cell = cell_size(rows.len().max(columns.len()));
     let named = rows.len().max(columns.len()) <= options.most_labels;
     let size = text_size(cell);
-    let longest = |names: &[String]| names.iter().map(|n| text_width(size, n)).max().unwrap_or(0).min(LONGEST) as i64;
+    let longest =
+        |names: &[String]| names.iter().map(|n| text_width(size, n)).max().unwrap_or(0).min(LONGEST) as i64;
     let number = text_width(size, &rows.len().max(columns.len()).to_string()) as i64 + 8;
-    let (left, top) =
-        if named { (longest(rows) + 6, longest(columns) + 6) } else { (number, text_height(size) as i64 + 8) };
+    let (left, top) = if named {
+        (longest(rows) + 6, longest(columns) + 6)
+    } else {
+        (number, text_height(size) as i64 + 8)
+    };
     let head = if options.title.is_empty() { 0 } else { text_height(24) as i64 + INSET };
     let (x0, y0) = (INSET + left, INSET + head + top);
     let (grid_width, grid_height) = ((cell * columns.len()) as i64, (cell * rows.len()) as i64);
@@ -126,7 +131,13 @@ impl Grid {
         }
         for (i, name) in columns.iter().enumerate() {
             let text = fitted(self.size, name, LONGEST);
-            canvas.text_upwards(self.x0 + i as i64 * self.cell + centered, self.y0 - 6, self.size, INK, &text);
+            canvas.text_upwards(
+                self.x0 + i as i64 * self.cell + centered,
+                self.y0 - 6,
+                self.size,
+                INK,
+                &text,
+            );
         }
     }
 
@@ -135,12 +146,24 @@ impl Grid {
         for (value, text) in ticks(0.0, n_rows.saturating_sub(1) as f64, 8) {
             let y = self.y0 + value as i64 * self.cell + self.cell / 2;
             canvas.fill_rect(self.x0 - 5, y, 4, 1, FAINT);
-            canvas.text(self.x0 - 7 - text_width(self.size, &text) as i64, y - line / 2, self.size, INK, &text);
+            canvas.text(
+                self.x0 - 7 - text_width(self.size, &text) as i64,
+                y - line / 2,
+                self.size,
+                INK,
+                &text,
+            );
         }
         for (value, text) in ticks(0.0, n_columns.saturating_sub(1) as f64, 8) {
             let x = self.x0 + value as i64 * self.cell + self.cell / 2;
             canvas.fill_rect(x, self.y0 - 5, 1, 4, FAINT);
-            canvas.text(x - text_width(self.size, &text) as i64 / 2, self.y0 - 6 - line, self.size, INK, &text);
+            canvas.text(
+                x - text_width(self.size, &text) as i64 / 2,
+                self.y0 - 6 - line,
+                self.size,
+                INK,
+                &text,
+            );
         }
     }
 }

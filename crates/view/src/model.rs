@@ -1,11 +1,11 @@
 //! Anatomy to look at: bones, muscles, volumes and skins as pieces of one model.
 //!
-//! A [`Piece`] is a triangle surface in meters with a color (one, per triangle, per vertex, or values through a color
-//! map) and a finish, which says how it answers light. Pieces with an opacity below 1 are films over what is inside
-//! them. [`draw_model`] takes the same options as [`crate::draw`] and the same way to the picture; vertices that
-//! options name are counted through the pieces, in order.
-//! The camera looks at [`Model::frame`]: give several models of one head the same, and their pictures lie on each
-//! other. Limits: a film shows only its nearest side; pieces that lie exactly on one another are not told apart.
+//! A [`Piece`] is a triangle surface in meters with a color (one, per triangle, per vertex, or values through
+//! a color map) and a finish, which says how it answers light. Pieces with an opacity below 1 are films over
+//! what is inside them. [`draw_model`] takes the same options as [`crate::draw`] and the same way to the
+//! picture; vertices that options name are counted through the pieces, in order. The camera looks at
+//! [`Model::frame`]: give several models of one head the same, and their pictures lie on each other. Limits:
+//! a film shows only its nearest side; pieces that lie exactly on one another are not told apart.
 
 use crate::ViewError;
 use crate::camera::Bounds;
@@ -82,7 +82,8 @@ pub struct Piece {
     pub opacity: f32,
     /// Draws the sides of its polygons even where [`DrawOptions::wireframe`] is off.
     pub outlined: bool,
-    /// Which sides of each triangle are sides of a polygon, bit `k` for the side across from corner `k`; empty: all.
+    /// Which sides of each triangle are sides of a polygon, bit `k` for the side across from corner `k`;
+    /// empty: all.
     pub outline: Vec<u8>,
 }
 
@@ -90,7 +91,15 @@ impl Piece {
     /// An opaque piece in the color of its finish.
     pub fn new(name: &str, surface: Surface, finish: Finish) -> Self {
         let coloring = Coloring::One(finish.color());
-        Self { name: name.into(), surface, coloring, finish, opacity: 1.0, outlined: false, outline: Vec::new() }
+        Self {
+            name: name.into(),
+            surface,
+            coloring,
+            finish,
+            opacity: 1.0,
+            outlined: false,
+            outline: Vec::new(),
+        }
     }
 
     /// The same in one color.
@@ -195,7 +204,9 @@ impl Model {
             let layer = if piece.opacity < 1.0 { films } else { 0 };
             let colors = piece.triangle_colors();
             let mut known: HashMap<[u32; 3], u32> = HashMap::new();
-            for (t, corners) in piece.surface.triangles.iter().enumerate().filter(|(_, c)| c.iter().all(|&v| v < n)) {
+            for (t, corners) in
+                piece.surface.triangles.iter().enumerate().filter(|(_, c)| c.iter().all(|&v| v < n))
+            {
                 let color = colors.get(t).or(colors.first()).copied().unwrap_or_default();
                 let surface = *known.entry(color.map(f32::to_bits)).or_insert_with(|| {
                     let (kind, outlined) = (Made::Piece(piece.finish), piece.outlined);
@@ -203,7 +214,11 @@ impl Model {
                     surfaces.push(Coated { kind, color, eye: None, span, layer, opacity, outlined });
                     surfaces.len() as u32 - 1
                 });
-                triangles.push(Triangle { vertices: corners.map(|v| v + first), surface, outline: piece.sides(t) });
+                triangles.push(Triangle {
+                    vertices: corners.map(|v| v + first),
+                    surface,
+                    outline: piece.sides(t),
+                });
             }
             first += n;
         }

@@ -1,18 +1,20 @@
 //! Canvases to an MP4: H.264 by openh264, in a file by muxide.
 //!
-//! Every picture becomes one frame, none is skipped, and times are multiples of 1/fps. Sides are made even by repeating
-//! the last column or row, as H.264 halves colors; alpha is dropped. Frames are quantized nearly alike, finely enough to
-//! keep skin free of blocks (colors are 1.2 of 255 off in the mean, see the tests), and a key frame a second lets players
-//! jump. One thread encodes, so bytes do not depend on the number of threads; other processors may round otherwise.
-//! Colors are those of BT.709 in the range of television, which the stream says. Encoded frames are kept in memory, some
-//! 0.3 MB for a second of a talking face of 900 x 900 pixels, and written when the movie is finished.
+//! Every picture becomes one frame, none is skipped, and times are multiples of 1/fps. Sides are made even by
+//! repeating the last column or row, as H.264 halves colors; alpha is dropped. Frames are quantized nearly
+//! alike, finely enough to keep skin free of blocks (colors are 1.2 of 255 off in the mean, see the tests),
+//! and a key frame a second lets players jump. One thread encodes, so bytes do not depend on the number of
+//! threads; other processors may round otherwise. Colors are those of BT.709 in the range of television,
+//! which the stream says. Encoded frames are kept in memory, some 0.3 MB for a second of a talking face of
+//! 900 x 900 pixels, and written when the movie is finished.
 
 use crate::ViewError;
 use crate::canvas::Canvas;
 use muxide::api::{Muxer, MuxerBuilder, VideoCodec};
 use openh264::OpenH264API;
 use openh264::encoder::{
-    BitRate, Encoder, EncoderConfig, FrameRate, FrameType, IntraFramePeriod, QpRange, RateControlMode, VuiConfig,
+    BitRate, Encoder, EncoderConfig, FrameRate, FrameType, IntraFramePeriod, QpRange, RateControlMode,
+    VuiConfig,
 };
 use openh264::formats::YUVBuffer;
 use std::io::Write;
@@ -63,7 +65,8 @@ impl<W: Write> Movie<W> {
             .num_threads(1)
             .vui(VuiConfig::bt709());
         let encoder = Encoder::with_api_config(OpenH264API::from_source(), config).map_err(failed)?;
-        let builder = MuxerBuilder::new(out).video(VideoCodec::H264, even_width as u32, even_height as u32, fps);
+        let builder =
+            MuxerBuilder::new(out).video(VideoCodec::H264, even_width as u32, even_height as u32, fps);
         let muxer = builder.build().map_err(failed)?;
         Ok(Self { encoder, muxer, size: [width, height], fps, n_frames: 0 })
     }
@@ -114,7 +117,8 @@ fn even(size: [usize; 2]) -> [usize; 2] {
 /// Brightness of every pixel, then the two colors of every four, each plane by rows.
 fn yuv_420(picture: &Canvas, width: usize, height: usize) -> Vec<u8> {
     let at = |x: usize, y: usize| {
-        let [r, g, b, _] = picture.pixels[y.min(picture.height - 1) * picture.width + x.min(picture.width - 1)];
+        let [r, g, b, _] =
+            picture.pixels[y.min(picture.height - 1) * picture.width + x.min(picture.width - 1)];
         [r, g, b].map(i32::from)
     };
     // BT.709 in 65536ths: brightness from 16 to 235, colors from 16 to 240 around 128.

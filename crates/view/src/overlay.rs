@@ -59,7 +59,10 @@ pub(crate) fn draw_markers(canvas: &mut Canvas, markers: &[Marker], scene: &Scen
         let on_screen = scene.camera.project(point);
         let towards = scene.camera.towards(point).dot(scene.normals[marker.vertex as usize]);
         // Vertices of a surface turned away are hidden by it; the rest is decided by depth.
-        if on_screen.nearness > 0.0 && towards > -0.1 && seen.shows(on_screen.pixel, on_screen.nearness, 0.004) {
+        if on_screen.nearness > 0.0
+            && towards > -0.1
+            && seen.shows(on_screen.pixel, on_screen.nearness, 0.004)
+        {
             let center = on_screen.pixel.to_array();
             canvas.disc(center, marker.radius + 1.2, [20, 20, 20, 200]);
             canvas.disc(center, marker.radius, marker.color);
@@ -97,7 +100,8 @@ impl ScalePlace {
             return None;
         }
         (place.x, place.y) = (width as i64 - place.width - BESIDE, (height as i64 - place.height) / 2);
-        // A head with its ears is about 1.2 times as wide as the face that fills the height; wide pictures have room.
+        // A head with its ears is about 1.2 times as wide as the face that fills the height; wide pictures
+        // have room.
         let room = (width as i64 - height as i64 * 6 / 5) / 2;
         place.shift = (strip - room).clamp(0, strip / 2) as usize;
         Some(place)
@@ -108,9 +112,15 @@ impl ScalePlace {
         ScaleBar { colormap: field.colormap, range, beyond, unit: &self.unit, ink, size: self.size }
     }
 
-    /// Draws the bar; where a surface is `covered` by it (left, top, right, bottom), as in close-ups, on a plate that
-    /// keeps it readable.
-    pub fn draw(&self, canvas: &mut Canvas, field: &ScalarField, covered: impl Fn([f32; 4]) -> bool, ink: Color) {
+    /// Draws the bar; where a surface is `covered` by it (left, top, right, bottom), as in close-ups, on a
+    /// plate that keeps it readable.
+    pub fn draw(
+        &self,
+        canvas: &mut Canvas,
+        field: &ScalarField,
+        covered: impl Fn([f32; 4]) -> bool,
+        ink: Color,
+    ) {
         let inset = BESIDE / 2;
         let (x, y) = (self.x - inset, self.y - inset);
         let (width, height) = (self.width + 2 * inset, self.height + 2 * inset);

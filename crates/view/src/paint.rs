@@ -1,11 +1,12 @@
 //! Pixels from triangles.
 //!
-//! Each pixel has four samples that know their triangle; a triangle is shaded once per pixel that it touches, at the
-//! middle of its samples, and the samples are averaged as light (not as bytes). Lines of the wireframe are drawn by the
-//! shader from the distance to the polygon's sides, so they are hidden and smoothed as the surface is.
-//! Translucent surfaces are coats over that: of each only the nearest point of a sample counts, so that the far side of
-//! a skin, its mouth and its sockets do not cloud what is inside, and nearer coats lie over farther ones. A coat hides
-//! its opacity where it is seen straight on, and more at a slant and in creases, which draws its outline and features.
+//! Each pixel has four samples that know their triangle; a triangle is shaded once per pixel that it touches,
+//! at the middle of its samples, and the samples are averaged as light (not as bytes). Lines of the wireframe
+//! are drawn by the shader from the distance to the polygon's sides, so they are hidden and smoothed as the
+//! surface is. Translucent surfaces are coats over that: of each only the nearest point of a sample counts,
+//! so that the far side of a skin, its mouth and its sockets do not cloud what is inside, and nearer coats
+//! lie over farther ones. A coat hides its opacity where it is seen straight on, and more at a slant and in
+//! creases, which draws its outline and features.
 
 use crate::canvas::Color;
 use crate::colormap::{SrgbTable, linear_in, linear_of_byte};
@@ -69,7 +70,8 @@ impl Painter<'_> {
         }
     }
 
-    /// Display light and coverage of a coat at the samples of pixel `i` of its tile; light is multiplied by coverage.
+    /// Display light and coverage of a coat at the samples of pixel `i` of its tile; light is multiplied by
+    /// coverage.
     fn spread(&self, coat: &Coat, tile: &Tile<4>, i: usize) -> [Vec4; 4] {
         let mut light = [Vec4::ZERO; 4];
         let samples = self.merged(&coat.screen, std::array::from_fn(|s| tile.triangle[4 * i + s]));
@@ -91,8 +93,9 @@ impl Painter<'_> {
         light
     }
 
-    /// Samples on triangles that join at a corner share the first one's triangle, so that fine meshes are not shaded
-    /// many times. Surfaces that only touch, as lips do, keep their own: the line between them must stay smooth.
+    /// Samples on triangles that join at a corner share the first one's triangle, so that fine meshes are not
+    /// shaded many times. Surfaces that only touch, as lips do, keep their own: the line between them must
+    /// stay smooth.
     fn merged(&self, screen: &Screen, mut samples: [u32; 4]) -> [u32; 4] {
         if self.options.wireframe {
             return samples;
@@ -107,7 +110,9 @@ impl Painter<'_> {
         };
         for s in 1..4 {
             let first = samples[..s].iter().copied().find(|&t| t != NONE);
-            if let Some(first) = first.filter(|&f| samples[s] != NONE && samples[s] != f && joined(samples[s], f)) {
+            if let Some(first) =
+                first.filter(|&f| samples[s] != NONE && samples[s] != f && joined(samples[s], f))
+            {
                 samples[s] = first;
             }
         }
@@ -127,7 +132,9 @@ impl Painter<'_> {
 
     fn background(&self, x: usize, y: usize) -> Vec4 {
         match self.options.background {
-            Background::Plain([r, g, b, a]) => Vec3::from([r, g, b].map(linear_of_byte)).extend(a as f32 / 255.0),
+            Background::Plain([r, g, b, a]) => {
+                Vec3::from([r, g, b].map(linear_of_byte)).extend(a as f32 / 255.0)
+            }
             Background::Studio => {
                 let (w, h) = (self.options.width as f32, self.options.height as f32);
                 let offset = Vec2::new((x as f32 + 0.5 - 0.5 * w) / h, (y as f32 + 0.5) / h - 0.42);
@@ -155,15 +162,23 @@ impl Painter<'_> {
         let normal = turned_to(normal, towards);
         let inside: f32 = (0..3).map(|k| look.inside[corners[k] as usize] * shares[k]).sum();
         let surface = &look.surfaces[look.triangles[t as usize].surface as usize];
-        let open = coat.visibility.at(Vec2::new(x as f32, y as f32), nearness).deeper(inside * surface.hollow());
+        let open =
+            coat.visibility.at(Vec2::new(x as f32, y as f32), nearness).deeper(inside * surface.hollow());
         let tint = if look.tint.is_empty() { Vec3::ONE } else { mix(&look.tint) };
         let color = Vec3::from(surface.color) * tint;
         let mut light = match &self.options.field {
             Some(field) => {
                 let value: f32 = (0..3).map(|k| field.values[corners[k] as usize] * shares[k]).sum();
-                self.studio.shade_flat(linear_in(&self.table, value, field.range).into(), normal, towards, open)
+                self.studio.shade_flat(
+                    linear_in(&self.table, value, field.range).into(),
+                    normal,
+                    towards,
+                    open,
+                )
             }
-            None if surface.kind == Made::Piece(Finish::Flat) => self.studio.shade_flat(color, normal, towards, open),
+            None if surface.kind == Made::Piece(Finish::Flat) => {
+                self.studio.shade_flat(color, normal, towards, open)
+            }
             None => {
                 let material = Material::of(surface, color, &look.eyes, mix(&look.rest), inside);
                 self.studio.shade(&material, normal, towards, open)
@@ -172,23 +187,28 @@ impl Painter<'_> {
         if !front {
             light *= 0.45;
         }
-        let line = if self.options.wireframe || surface.outlined { self.line_cover(coat, t, flat) } else { 0.0 };
+        let line =
+            if self.options.wireframe || surface.outlined { self.line_cover(coat, t, flat) } else { 0.0 };
         let hidden = line.max(cover(surface, normal.dot(towards), open));
         (tone(light).lerp(Vec3::splat(0.012), line) * hidden).extend(hidden)
     }
 
-    /// How much of a point the wireframe covers: lines one pixel wide, fainter where polygons are only a few pixels.
+    /// How much of a point the wireframe covers: lines one pixel wide, fainter where polygons are only a few
+    /// pixels.
     fn line_cover(&self, coat: &Coat, t: u32, shares: [f32; 3]) -> f32 {
         let outline = self.scene.look.triangles[t as usize].outline;
         let heights = coat.screen.heights(t);
-        let distance =
-            (0..3).filter(|k| outline & (1 << k) != 0).map(|k| shares[k] * heights[k]).fold(f32::MAX, f32::min);
+        let distance = (0..3)
+            .filter(|k| outline & (1 << k) != 0)
+            .map(|k| shares[k] * heights[k])
+            .fold(f32::MAX, f32::min);
         let room = heights[0].max(heights[1]).max(heights[2]);
         (1.05 - distance).clamp(0.0, 1.0) * (room / 9.0).clamp(0.12, 0.8)
     }
 }
 
-/// Share of what is behind that a surface hides where the cosine between its normal and the viewer is `facing`.
+/// Share of what is behind that a surface hides where the cosine between its normal and the viewer is
+/// `facing`.
 fn cover(surface: &Surface, facing: f32, open: Openness) -> f32 {
     if surface.layer == 0 {
         return 1.0;

@@ -13,8 +13,8 @@ const WIDTH: i64 = 1200;
 const HEIGHT: i64 = 600;
 /// Free pixels at the edges.
 const EDGE: i64 = 20;
-/// Colors that stay apart for color-blind people too: those of [Okabe08], with a lighter orange, which they take for
-/// vermilion else, and brown as an eighth.
+/// Colors that stay apart for color-blind people too: those of [Okabe08], with a lighter orange, which they
+/// take for vermilion else, and brown as an eighth.
 const PENS: [Color; 8] = [
     [0, 114, 178, 255],
     [213, 94, 0, 255],
@@ -35,7 +35,8 @@ pub struct Series {
     pub points: Vec<[f64; 2]>,
 }
 
-/// Draws `series` over common axes named `x_label` and `y_label`, under `title` and a legend that covers no line.
+/// Draws `series` over common axes named `x_label` and `y_label`, under `title` and a legend that covers no
+/// line.
 pub fn lines(series: &[Series], x_label: &str, y_label: &str, title: &str) -> Result<Canvas, ViewError> {
     let mut canvas = Canvas::new(WIDTH as usize, HEIGHT as usize, PAPER)?;
     let line = text_height(SIZE) as i64;
@@ -77,7 +78,8 @@ fn extent(series: &[Series], axis: usize, margin: f64) -> [f64; 2] {
     if span > 1e-12 * lo.abs().max(hi.abs()) { wide } else { beside }
 }
 
-/// Heights above 0 are seen as such where the axis begins at 0; it does unless that costs half of the picture.
+/// Heights above 0 are seen as such where the axis begins at 0; it does unless that costs half of the
+/// picture.
 fn from_zero([lo, hi]: [f64; 2]) -> [f64; 2] {
     if lo < 0.5 * hi && (lo >= 0.0 || -lo < 0.06 * hi) { [0.0, hi] } else { [lo, hi] }
 }
@@ -159,10 +161,19 @@ mod tests {
     fn seen(color: Color, cones: usize) -> [f64; 3] {
         const ALL: [[[f64; 3]; 3]; 3] = [
             [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
-            [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-            [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+            [
+                [0.152286, 1.052583, -0.204868],
+                [0.114503, 0.786281, 0.099216],
+                [-0.003882, -0.048116, 1.051998],
+            ],
+            [
+                [0.367322, 0.860646, -0.227968],
+                [0.280085, 0.672501, 0.047413],
+                [-0.011820, 0.042940, 0.968881],
+            ],
         ];
-        const XYZ: [[f64; 3]; 3] = [[0.4339, 0.3762, 0.1899], [0.2126, 0.7152, 0.0722], [0.0178, 0.1095, 0.8727]];
+        const XYZ: [[f64; 3]; 3] =
+            [[0.4339, 0.3762, 0.1899], [0.2126, 0.7152, 0.0722], [0.0178, 0.1095, 0.8727]];
         let times = |m: [[f64; 3]; 3], v: [f64; 3]| m.map(|row| (0..3).map(|k| row[k] * v[k]).sum::<f64>());
         let linear = [0, 1, 2].map(|k| {
             let c = f64::from(color[k]) / 255.0;
@@ -201,13 +212,19 @@ mod tests {
     #[test]
     fn the_legend_covers_no_line() {
         let series: Vec<Series> = (0..7)
-            .map(|i| Series { name: format!("a run with a rather long name {i}"), points: vec![[0.0, i as f64]] })
+            .map(|i| Series {
+                name: format!("a run with a rather long name {i}"),
+                points: vec![[0.0, i as f64]],
+            })
             .collect();
         let mut canvas = Canvas::new(WIDTH as usize, HEIGHT as usize, PAPER).unwrap();
         let end = legend(&mut canvas, &series, 80, 50);
         let inked = |y: i64| (0..WIDTH as usize).any(|x| canvas.get(x, y as usize) != Some(PAPER));
         assert!((end..HEIGHT).all(|y| !inked(y)) && inked(60), "ends at {end}");
-        assert!((0..HEIGHT as usize).all(|y| canvas.get(WIDTH as usize - 1, y) == Some(PAPER)), "cut at the right");
+        assert!(
+            (0..HEIGHT as usize).all(|y| canvas.get(WIDTH as usize - 1, y) == Some(PAPER)),
+            "cut at the right"
+        );
         for (i, pen) in PENS.iter().enumerate().take(7) {
             assert!(canvas.pixels.contains(pen), "line {i} is not in the legend");
         }

@@ -1,11 +1,11 @@
 //! Triangles to samples: which triangle is nearest at each sample of the screen.
 //!
-//! Corners are snapped to 1/256 of a pixel and sides are tested with f64 products of such numbers, which are exact on
-//! the screen sizes allowed here; with the rule that a side on the left or the top owns its samples, triangles that
-//! share a side leave neither gap nor overlap. The screen is cut into tiles that know nothing of each other, so any
-//! number of threads gives the same bytes. Triangles that face the
-//! viewer are taken first, each kind in order, and the first of equally near ones wins.
-//! `nearness` must be linear over the screen (1/w for a perspective camera, the coordinate for a parallel light).
+//! Corners are snapped to 1/256 of a pixel and sides are tested with f64 products of such numbers, which are
+//! exact on the screen sizes allowed here; with the rule that a side on the left or the top owns its samples,
+//! triangles that share a side leave neither gap nor overlap. The screen is cut into tiles that know nothing
+//! of each other, so any number of threads gives the same bytes. Triangles that face the viewer are taken
+//! first, each kind in order, and the first of equally near ones wins. `nearness` must be linear over the
+//! screen (1/w for a perspective camera, the coordinate for a parallel light).
 
 use glam::Vec2;
 use rayon::prelude::*;
@@ -30,7 +30,8 @@ pub(crate) struct Corner {
 
 impl Corner {
     pub fn new(pixel: Vec2, nearness: f32) -> Self {
-        let usable = pixel.x.abs() < FAR_OUT && pixel.y.abs() < FAR_OUT && nearness > 0.0 && nearness.is_finite();
+        let usable =
+            pixel.x.abs() < FAR_OUT && pixel.y.abs() < FAR_OUT && nearness > 0.0 && nearness.is_finite();
         let snap = |x: f32| (x as f64 * 256.0).round() / 256.0;
         Self { x: snap(pixel.x), y: snap(pixel.y), nearness: if usable { nearness } else { 0.0 } }
     }
@@ -127,7 +128,12 @@ impl<'a> Screen<'a> {
             return None;
         }
         let last = |x: f64, n: usize| (x as usize).min(n - 1);
-        Some([lo[0].max(0.0) as usize, lo[1].max(0.0) as usize, last(hi[0], self.width), last(hi[1], self.height)])
+        Some([
+            lo[0].max(0.0) as usize,
+            lo[1].max(0.0) as usize,
+            last(hi[0], self.width),
+            last(hi[1], self.height),
+        ])
     }
 
     /// Draws every tile and hands it to `f`; results come in the order of tiles, rows from the top.
@@ -256,7 +262,8 @@ impl<const S: usize> Tile<S> {
     }
 }
 
-/// The three side functions of a triangle, positive inside: twice the area of the part across from each corner.
+/// The three side functions of a triangle, positive inside: twice the area of the part across from each
+/// corner.
 struct Sides {
     origin: [[f64; 2]; 3],
     step: [f64; 3],
@@ -294,13 +301,16 @@ impl Sides {
     }
 
     fn at(&self, x: f64, y: f64) -> [f64; 3] {
-        std::array::from_fn(|k| (x - self.origin[k][0]) * self.step[k] + (y - self.origin[k][1]) * self.down[k])
+        std::array::from_fn(|k| {
+            (x - self.origin[k][0]) * self.step[k] + (y - self.origin[k][1]) * self.down[k]
+        })
     }
 
     /// Whether the triangle lies beside the tile, or behind all that the tile holds.
     fn misses<const S: usize>(&self, tile: &Tile<S>) -> bool {
         let (x, y, size) = (tile.x as f64, tile.y as f64, TILE as f64);
-        let corners = [(x, y), (x + size, y), (x, y + size), (x + size, y + size)].map(|(x, y)| self.at(x, y));
+        let corners =
+            [(x, y), (x + size, y), (x, y + size), (x + size, y + size)].map(|(x, y)| self.at(x, y));
         let beside = (0..3).any(|k| corners.iter().all(|side| side[k] < 0.0));
         beside || corners.iter().all(|side| self.nearness(side) <= tile.farthest)
     }

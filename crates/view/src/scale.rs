@@ -4,7 +4,8 @@ use crate::canvas::{Canvas, Color};
 use crate::colormap::Colormap;
 use crate::text::{text_height, text_width};
 
-/// Round numbers (1, 2, 2.5 or 5 times a power of ten) from `lo` to `hi`, about `wanted` of them, with their labels.
+/// Round numbers (1, 2, 2.5 or 5 times a power of ten) from `lo` to `hi`, about `wanted` of them, with their
+/// labels.
 ///
 /// An empty or unusable range gives the one number there is, or none.
 pub(crate) fn ticks(lo: f64, hi: f64, wanted: usize) -> Vec<(f64, String)> {
@@ -18,12 +19,15 @@ pub(crate) fn ticks(lo: f64, hi: f64, wanted: usize) -> Vec<(f64, String)> {
     }
     let raw = span / wanted.max(1) as f64;
     let power = 10f64.powf(raw.log10().floor());
-    let step = [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().map(|m| m * power).find(|s| *s >= raw * 0.999).unwrap_or(raw);
+    let step =
+        [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().map(|m| m * power).find(|s| *s >= raw * 0.999).unwrap_or(raw);
     if step <= 0.0 || !step.is_finite() {
         return vec![(lo, label(lo, 0.0)), (hi, label(hi, 0.0))];
     }
     let (first, last) = ((lo / step - 1e-9).ceil() as i64, (hi / step + 1e-9).floor() as i64);
-    (first..=last.min(first.saturating_add(1000))).map(|i| (i as f64 * step, label(i as f64 * step, step))).collect()
+    (first..=last.min(first.saturating_add(1000)))
+        .map(|i| (i as f64 * step, label(i as f64 * step, step)))
+        .collect()
 }
 
 /// `value` with as many digits as a scale of `step` needs.
@@ -42,7 +46,8 @@ pub(crate) fn label(value: f64, step: f64) -> String {
 /// A number without the zeros at the end of its fraction.
 fn trimmed(number: &str) -> String {
     let (mantissa, exponent) = number.split_once('e').map_or((number, None), |(m, e)| (m, Some(e)));
-    let mantissa = if mantissa.contains('.') { mantissa.trim_end_matches('0').trim_end_matches('.') } else { mantissa };
+    let mantissa =
+        if mantissa.contains('.') { mantissa.trim_end_matches('0').trim_end_matches('.') } else { mantissa };
     exponent.map_or_else(|| mantissa.to_string(), |e| format!("{mantissa}e{e}"))
 }
 
@@ -140,7 +145,8 @@ mod tests {
     fn ends_that_clip_say_so() {
         let labels = |range: [f32; 2], values: &[f64]| {
             let beyond = Beyond::of(values.iter().copied(), range);
-            let bar = ScaleBar { colormap: Colormap::Sequential, range, beyond, unit: "", ink: [0; 4], size: 16 };
+            let bar =
+                ScaleBar { colormap: Colormap::Sequential, range, beyond, unit: "", ink: [0; 4], size: 16 };
             bar.ticks(240).into_iter().map(|t| t.1).collect::<Vec<_>>()
         };
         assert_eq!(labels([0.0, 1.0], &[0.0, 1.0, f64::NAN]), ["0", "0.2", "0.4", "0.6", "0.8", "1"]);

@@ -1,8 +1,9 @@
 //! Light on a point of the face: linear-light color from its normal, its surface and how open it lies.
 //!
-//! Three lights that move with the camera, as a photographer would set them: a warm key from the upper left, a cool
-//! fill from the right, rims from behind; and a sky. Skin wraps diffuse light around (red furthest), which stands for
-//! scattering below the surface; highlights are Blinn's with Schlick's rise at grazing angles.
+//! Three lights that move with the camera, as a photographer would set them: a warm key from the upper left,
+//! a cool fill from the right, rims from behind; and a sky. Skin wraps diffuse light around (red furthest),
+//! which stands for scattering below the surface; highlights are Blinn's with Schlick's rise at grazing
+//! angles.
 
 use crate::camera::{Camera, Projected};
 use crate::look::{FaceLook, Made, Surface};
@@ -47,8 +48,11 @@ impl<'a> Scene<'a> {
         let placed: Vec<Vec3> = positions.par_iter().map(|&p| look.frame.point(p)).collect();
         let flat: Vec<[f32; 3]> = placed.iter().map(|p| p.to_array()).collect();
         let normals = look.normals.compute(&flat);
-        let lashes: Vec<bool> =
-            look.triangles.iter().map(|t| look.surfaces[t.surface as usize].kind == Made::Of(Kind::Lash)).collect();
+        let lashes: Vec<bool> = look
+            .triangles
+            .iter()
+            .map(|t| look.surfaces[t.surface as usize].kind == Made::Of(Kind::Lash))
+            .collect();
         let mut layers = vec![Layer::default()];
         for (t, triangle) in look.triangles.iter().enumerate() {
             let layer = look.surfaces[triangle.surface as usize].layer;
@@ -69,7 +73,8 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Whether a point of lash triangle `t` is hair: strands that stand around the eye and taper to their tips.
+    /// Whether a point of lash triangle `t` is hair: strands that stand around the eye and taper to their
+    /// tips.
     pub fn is_strand(&self, t: u32, shares: [f32; 3]) -> bool {
         let triangle = &self.look.triangles[t as usize];
         let surface = &self.look.surfaces[triangle.surface as usize];
@@ -79,7 +84,8 @@ impl<'a> Scene<'a> {
             return (rest.x * 90.0).fract().abs() < 0.3;
         };
         let d = (rest - eye.center) / eye.radius;
-        let along = ((d.length() - surface.span[0]) / (surface.span[1] - surface.span[0]).max(1e-3)).clamp(0.0, 1.0);
+        let along =
+            ((d.length() - surface.span[0]) / (surface.span[1] - surface.span[0]).max(1e-3)).clamp(0.0, 1.0);
         let place = (d.y.atan2(d.x) + 0.12 * along) * LASHES_AROUND / std::f32::consts::TAU;
         let strand = place.floor();
         // Neighbors differ in length, by a fixed but irregular sequence.
@@ -157,7 +163,8 @@ impl Studio {
         let hollow = open.sky * (1.0 - wrap) + open.sky.sqrt() * wrap;
         let mut diffuse = wrapped(&self.key) * (open.key * (0.35 + 0.65 * open.sky));
         diffuse += (wrapped(&self.fill) * open.fill + sky) * hollow;
-        let mut glint = highlight(&self.key) * open.key * open.sky + highlight(&self.fill) * open.fill * open.sky;
+        let mut glint =
+            highlight(&self.key) * open.key * open.sky + highlight(&self.fill) * open.fill * open.sky;
         // Rims light only what is seen at a slant; deeper in they would shine through from behind.
         let slant = (0.9 - n.dot(v)).max(0.0).powi(2) * open.sky * open.sky * 1.2;
         if slant > 0.0 {
@@ -188,8 +195,8 @@ pub(crate) struct Material {
 }
 
 impl Material {
-    /// The material of `surface`, whose own color is `color`, at a point whose place in the neutral is `rest` (face
-    /// space), `inside` the face or not.
+    /// The material of `surface`, whose own color is `color`, at a point whose place in the neutral is `rest`
+    /// (face space), `inside` the face or not.
     pub fn of(surface: &Surface, color: Vec3, eyes: &[Eye], rest: Vec3, inside: f32) -> Self {
         let plain = |wrap: f32, gloss: f32, shine: i32| Self { color, wrap: Vec3::splat(wrap), gloss, shine };
         match surface.kind {
@@ -199,7 +206,9 @@ impl Material {
                 gloss: 1.0,
                 shine: 20,
             },
-            Made::Of(Kind::Mouth | Kind::Tongue) => Self { wrap: Vec3::new(0.35, 0.1, 0.1), ..plain(0.2, 1.6, 50) },
+            Made::Of(Kind::Mouth | Kind::Tongue) => {
+                Self { wrap: Vec3::new(0.35, 0.1, 0.1), ..plain(0.2, 1.6, 50) }
+            }
             Made::Of(Kind::Teeth) => plain(0.3, 2.0, 70),
             Made::Piece(Finish::Matte | Finish::Flat) => plain(0.25, 0.3, 10),
             Made::Piece(Finish::Bone) => Self { wrap: Vec3::new(0.34, 0.28, 0.22), ..plain(0.3, 0.8, 24) },
@@ -217,20 +226,24 @@ impl Material {
 /// What the white of the eye is multiplied by at `rest`: veins of warmth at the edge, iris, dark ring, pupil.
 fn iris(eye: &Eye, rest: Vec3) -> Vec3 {
     let d = (rest - eye.center).normalize_or(eye.gaze);
-    // By the distance from the axis, so that the iris is round on coarse meshes and under a bulging cornea too.
+    // By the distance from the axis, so that the iris is round on coarse meshes and under a bulging cornea
+    // too.
     let away = (rest - eye.center).reject_from_normalized(eye.gaze).length() / eye.radius;
     let angle = if d.dot(eye.gaze) > 0.0 { away.min(1.0).asin().to_degrees() } else { 90.0 };
     let step = |edge: f32, soft: f32| ((angle - edge) / soft + 0.5).clamp(0.0, 1.0);
-    let white = Vec3::new(1.0, 0.97, 0.95).lerp(Vec3::new(1.0, 0.80, 0.76), ((angle - 38.0) / 50.0).clamp(0.0, 1.0));
+    let white =
+        Vec3::new(1.0, 0.97, 0.95).lerp(Vec3::new(1.0, 0.80, 0.76), ((angle - 38.0) / 50.0).clamp(0.0, 1.0));
     let ring = Vec3::new(0.06, 0.05, 0.045);
     let outer = Vec3::new(0.20, 0.16, 0.115);
     let inner = Vec3::new(0.36, 0.22, 0.11);
-    let colored =
-        inner.lerp(outer, ((angle - 11.0) / 10.0).clamp(0.0, 1.0)).lerp(ring, ((angle - 20.5) / 5.0).clamp(0.0, 1.0));
+    let colored = inner
+        .lerp(outer, ((angle - 11.0) / 10.0).clamp(0.0, 1.0))
+        .lerp(ring, ((angle - 20.5) / 5.0).clamp(0.0, 1.0));
     Vec3::splat(0.012).lerp(colored, step(10.5, 1.2)).lerp(white, step(25.0, 2.4))
 }
 
-/// Scene light to display light: straight for mid tones, bending before white so that highlights keep their form.
+/// Scene light to display light: straight for mid tones, bending before white so that highlights keep their
+/// form.
 pub(crate) fn tone(light: Vec3) -> Vec3 {
     let bend = |x: f32| if x < 0.6 { x } else { 0.6 + 0.4 * (1.0 - (-(x - 0.6) / 0.4).exp()) };
     light.max(Vec3::ZERO).map(bend)

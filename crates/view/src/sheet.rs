@@ -10,8 +10,8 @@ const GAP: usize = 8;
 
 /// Lays `cells` out in rows of `columns` (0 counts as 1), each with its label, under `title` (empty: none).
 ///
-/// Cells may differ in size; all get the room of the largest. Labels too long for a line take two. A sheet larger than
-/// a canvas may be is refused.
+/// Cells may differ in size; all get the room of the largest. Labels too long for a line take two. A sheet
+/// larger than a canvas may be is refused.
 pub fn sheet(cells: &[(Canvas, String)], columns: usize, title: &str) -> Result<Canvas, ViewError> {
     let columns = columns.clamp(1, cells.len().max(1));
     let rows = cells.len().div_ceil(columns);
@@ -34,7 +34,13 @@ pub fn sheet(cells: &[(Canvas, String)], columns: usize, title: &str) -> Result<
         canvas.blit(picture, (x + inset.0) as i64, (y + inset.1) as i64);
         for (row, line) in text.iter().enumerate() {
             let centered = x + (cell_width - text_width(size, line)) / 2;
-            canvas.text(centered as i64, (y + cell_height + 3 + row * text_height(size)) as i64, size, INK, line);
+            canvas.text(
+                centered as i64,
+                (y + cell_height + 3 + row * text_height(size)) as i64,
+                size,
+                INK,
+                line,
+            );
         }
     }
     Ok(canvas)

@@ -1,7 +1,9 @@
-//! Text on a canvas: Noto Sans Mono, drawn from glyphs that were rasterized once, so it is the same everywhere.
+//! Text on a canvas: Noto Sans Mono, drawn from glyphs that were rasterized once, so it is the same
+//! everywhere.
 //!
-//! Three sizes exist (line heights of 16, 20 and 24 pixels); a size in between takes the next smaller one, and 12 is
-//! made by halving 24. Characters without a glyph are drawn as `?`. Text runs right, or upwards for matrix columns.
+//! Three sizes exist (line heights of 16, 20 and 24 pixels); a size in between takes the next smaller one,
+//! and 12 is made by halving 24. Characters without a glyph are drawn as `?`. Text runs right, or upwards for
+//! matrix columns.
 
 use crate::canvas::{Canvas, Color};
 use noto_sans_mono_bitmap::{FontWeight, RasterHeight, RasterizedChar, get_raster, get_raster_width};
@@ -39,7 +41,8 @@ fn glyph(c: char, raster: RasterHeight) -> Option<RasterizedChar> {
     get_raster(c, FontWeight::Regular, raster).or_else(|| get_raster('?', FontWeight::Regular, raster))
 }
 
-/// Calls `put(x, y, coverage)` for the inked pixels of `text`, with the top left of the first character at 0, 0.
+/// Calls `put(x, y, coverage)` for the inked pixels of `text`, with the top left of the first character at 0,
+/// 0.
 fn for_each_inked(size: usize, text: &str, mut put: impl FnMut(i64, i64, f32)) {
     let (raster, shrink) = face(size);
     let step = advance(size) as i64;
@@ -64,13 +67,14 @@ fn for_each_inked(size: usize, text: &str, mut put: impl FnMut(i64, i64, f32)) {
 }
 
 impl Canvas {
-    /// Writes `text` with its top left corner at (`x`, `y`); `size` is the line height in pixels (12, 16, 20 or 24).
+    /// Writes `text` with its top left corner at (`x`, `y`); `size` is the line height in pixels (12, 16, 20
+    /// or 24).
     pub fn text(&mut self, x: i64, y: i64, size: usize, color: Color, text: &str) {
         for_each_inked(size, text, |dx, dy, coverage| self.blend(x + dx, y + dy, color, coverage));
     }
 
-    /// Writes `text` upwards: its first character's bottom left corner, turned by a quarter, is at (`x`, `y`), and the
-    /// line is [`text_height`] wide to the right.
+    /// Writes `text` upwards: its first character's bottom left corner, turned by a quarter, is at (`x`,
+    /// `y`), and the line is [`text_height`] wide to the right.
     pub fn text_upwards(&mut self, x: i64, y: i64, size: usize, color: Color, text: &str) {
         for_each_inked(size, text, |dx, dy, coverage| self.blend(x + dy, y - 1 - dx, color, coverage));
     }
@@ -88,8 +92,8 @@ pub(crate) fn fitted(size: usize, text: &str, width: usize) -> String {
 
 /// `text` on one line, or on two where one is too narrow; what still does not fit in `width` pixels is cut.
 ///
-/// The break is at a space or after a comma, or else after other punctuation, or else before a capital, as names have
-/// them, and where the lines come out most alike; without such a place the first line is filled.
+/// The break is at a space or after a comma, or else after other punctuation, or else before a capital, as
+/// names have them, and where the lines come out most alike; without such a place the first line is filled.
 pub(crate) fn wrapped(size: usize, text: &str, width: usize) -> Vec<String> {
     let room = width / advance(size).max(1);
     let chars: Vec<char> = text.trim().chars().collect();
@@ -102,7 +106,9 @@ pub(crate) fn wrapped(size: usize, text: &str, width: usize) -> Vec<String> {
         (before, after) if before.is_lowercase() && after.is_uppercase() => Some(2),
         _ => None,
     };
-    let lines = |at: usize| [&chars[..at], &chars[at..]].map(|part| part.iter().collect::<String>().trim().to_string());
+    let lines = |at: usize| {
+        [&chars[..at], &chars[at..]].map(|part| part.iter().collect::<String>().trim().to_string())
+    };
     // What fits without a cut comes before where it breaks, and that before how even the lines are.
     let cost = |at: usize| {
         let longest = lines(at).map(|line| line.chars().count()).into_iter().max().unwrap_or(0);

@@ -1,10 +1,10 @@
 //! How much light reaches a point: cavities from the screen's depths, and soft shadows of the key light.
 //!
-//! Both are smooth over the surface, so they are computed on a picture of at most about a million pixels, blurred a
-//! little without crossing edges of depth, and read back by the shader with the same care.
-//! Cavities: points on a spiral around the pixel that lie above the tangent plane hide part of the sky; two sizes are
-//! multiplied, a fine one (lids, lip line, nostrils) and a wide one (mouth, sockets, under the chin).
-//! Shadows: a depth map from the light, compared at points of a disc so that edges are soft.
+//! Both are smooth over the surface, so they are computed on a picture of at most about a million pixels,
+//! blurred a little without crossing edges of depth, and read back by the shader with the same care.
+//! Cavities: points on a spiral around the pixel that lie above the tangent plane hide part of the sky; two
+//! sizes are multiplied, a fine one (lids, lip line, nostrils) and a wide one (mouth, sockets, under the
+//! chin). Shadows: a depth map from the light, compared at points of a disc so that edges are soft.
 
 use crate::camera::Camera;
 use crate::exposure::depth_map;
@@ -18,8 +18,8 @@ const MAX_PIXELS: usize = 600_000;
 /// Reach of cavities (units of half a face) and number of points looked at.
 const FINE: (f32, usize) = (0.07, 7);
 const WIDE: (f32, usize) = (0.55, 13);
-/// Shadow maps of key and fill: pixels on a side, radius of the soft edge; and the gap below which nothing shadows
-/// itself.
+/// Shadow maps of key and fill: pixels on a side, radius of the soft edge; and the gap below which nothing
+/// shadows itself.
 const MAP_SIDE: [usize; 2] = [768, 384];
 const SOFT: [f32; 2] = [0.06, 0.14];
 const SHADOW_POINTS: usize = 12;
@@ -56,9 +56,15 @@ impl Openness {
 }
 
 impl Visibility {
-    /// Maps for triangles `solid` of `scene`, alone, on a canvas of `width` x `height`, with key and fill light in
-    /// `directions` (view space).
-    pub fn compute(scene: &Scene, solid: &[[u32; 3]], width: usize, height: usize, directions: [Vec3; 2]) -> Self {
+    /// Maps for triangles `solid` of `scene`, alone, on a canvas of `width` x `height`, with key and fill
+    /// light in `directions` (view space).
+    pub fn compute(
+        scene: &Scene,
+        solid: &[[u32; 3]],
+        width: usize,
+        height: usize,
+        directions: [Vec3; 2],
+    ) -> Self {
         let mut shrink = 1;
         while (width / shrink) * (height / shrink) > MAX_PIXELS {
             shrink += 1;
@@ -69,7 +75,8 @@ impl Visibility {
         let (nearness, normals) = surface(scene, solid, &camera, w, h);
         let [key, fill] = [0, 1].map(|i| ShadowMap::new(scene, solid, directions[i], MAP_SIDE[i], SOFT[i]));
         let spiral = [spiral(FINE.1), spiral(WIDE.1)];
-        let turns: [Vec2; 16] = std::array::from_fn(|i| Vec2::from_angle(i as f32 / 16.0 * std::f32::consts::TAU));
+        let turns: [Vec2; 16] =
+            std::array::from_fn(|i| Vec2::from_angle(i as f32 / 16.0 * std::f32::consts::TAU));
         let mut light = vec![Vec3::ONE; w * h];
         light.par_chunks_mut(w).enumerate().for_each(|(y, row)| {
             for (x, out) in row.iter_mut().enumerate() {
@@ -80,7 +87,8 @@ impl Visibility {
                     let turn = turns[(x % 4) * 4 + (y % 4)];
                     let point = Point { pixel, near, position, normal, turn };
                     let seen = Depths { camera: &camera, nearness: &nearness, width: w, height: h };
-                    let sky = seen.openness(&point, FINE.0, &spiral[0]) * seen.openness(&point, WIDE.0, &spiral[1]);
+                    let sky =
+                        seen.openness(&point, FINE.0, &spiral[0]) * seen.openness(&point, WIDE.0, &spiral[1]);
                     *out = Vec3::new(sky, key.lit(&point), fill.lit(&point));
                 }
             }
@@ -110,7 +118,8 @@ impl Visibility {
         Openness { sky: open.x, key: open.y, fill: open.z }
     }
 
-    /// Whether a point at `pixel` and `nearness` lies on the visible surface, give or take `slack` of its distance.
+    /// Whether a point at `pixel` and `nearness` lies on the visible surface, give or take `slack` of its
+    /// distance.
     pub fn shows(&self, pixel: Vec2, nearness: f32, slack: f32) -> bool {
         let place = pixel * self.factor;
         if !(place.x >= 0.0 && place.y >= 0.0) {
@@ -163,7 +172,13 @@ fn likeness(a: f32, b: f32) -> f32 {
 }
 
 /// Nearness and view-space normal (turned to the camera) of the nearest surface at each pixel.
-fn surface(scene: &Scene, solid: &[[u32; 3]], camera: &Camera, width: usize, height: usize) -> (Vec<f32>, Vec<Vec3>) {
+fn surface(
+    scene: &Scene,
+    solid: &[[u32; 3]],
+    camera: &Camera,
+    width: usize,
+    height: usize,
+) -> (Vec<f32>, Vec<Vec3>) {
     let corners: Vec<Corner> = scene.corners(camera);
     let screen = Screen::new(width, height, &corners, solid);
     let tiles = screen.map_tiles::<1, _>(|tile| {
@@ -267,8 +282,16 @@ impl ShadowMap {
         let up = towards.cross(right);
         let reach = (1.8 * scene.camera.half_height()).clamp(1.6, 30.0);
         let per_unit = side as f32 / (2.0 * reach);
-        let mut map =
-            Self { right, up, towards, side, soft, per_unit, depths: Vec::new(), disc: spiral(SHADOW_POINTS) };
+        let mut map = Self {
+            right,
+            up,
+            towards,
+            side,
+            soft,
+            per_unit,
+            depths: Vec::new(),
+            disc: spiral(SHADOW_POINTS),
+        };
         let corners: Vec<Corner> = scene
             .points
             .par_iter()

@@ -5,8 +5,8 @@ mod volumes;
 use glam::DVec3;
 use risorius_mesh::{Edges, Polygons, Surface, TetMesh};
 use risorius_view::{
-    Coloring, Colormap, CutPieces, CutPlane, CutStyle, Finish, Piece, ScalarField, TetColors, ViewError, clip_piece,
-    clip_surface, cut_tets,
+    Coloring, Colormap, CutPieces, CutPlane, CutStyle, Finish, Piece, ScalarField, TetColors, ViewError,
+    clip_piece, clip_surface, cut_tets,
 };
 use volumes::{ball_of_tets, ball_surface, cube_of_tets};
 
@@ -39,7 +39,10 @@ fn sections_are_flat_and_face_what_was_taken_away() {
             let section = cut(&mesh, &plane, CutStyle::Flat).section.surface;
             let normal = plane.normal.normalize();
             assert!(!section.triangles.is_empty());
-            assert!(section.positions.iter().all(|p| (*p - plane.point).dot(normal).abs() < 1e-14), "{plane:?}");
+            assert!(
+                section.positions.iter().all(|p| (*p - plane.point).dot(normal).abs() < 1e-14),
+                "{plane:?}"
+            );
             let sum = area(&section);
             assert!(sum.normalize().dot(normal) > 1.0 - 1e-12);
             let each: f64 = section.corners().map(|[a, b, c]| 0.5 * (b - a).cross(c - a).length()).sum();
@@ -75,8 +78,10 @@ fn whole_tets_are_kept_or_not() {
         let pieces = cut(&mesh, &plane, CutStyle::Whole);
         let middle = |t: [u32; 4]| t.iter().map(|&v| mesh.nodes[v as usize]).sum::<DVec3>() / 4.0;
         let below = |t: [u32; 4]| (middle(t) - plane.point).dot(plane.normal) <= 1e-12;
-        let expected: f64 =
-            (0..mesh.tets.len()).filter(|&t| below(mesh.tets[t])).map(|t| mesh.edges_of(t).determinant() / 6.0).sum();
+        let expected: f64 = (0..mesh.tets.len())
+            .filter(|&t| below(mesh.tets[t]))
+            .map(|t| mesh.edges_of(t).determinant() / 6.0)
+            .sum();
         assert!((volume(&pieces) - expected).abs() < 1e-9, "{plane:?}");
         assert!((area(&pieces.section.surface) + area(&pieces.boundary.surface)).length() < 1e-12);
     }
@@ -118,16 +123,26 @@ fn clipped_surfaces_end_in_the_plane_and_keep_their_colors() {
     // Colors that are a function of the place still are.
     let color = |p: DVec3| [p.x as f32, p.y as f32, p.z as f32];
     let colors = ball.positions.iter().map(|&p| color(p)).collect();
-    let piece = Piece { coloring: Coloring::Vertices(colors), ..Piece::new("ball", ball.clone(), Finish::Matte) };
+    let piece =
+        Piece { coloring: Coloring::Vertices(colors), ..Piece::new("ball", ball.clone(), Finish::Matte) };
     let half = clip_piece(&piece, &planes()[3]);
     let Coloring::Vertices(kept) = &half.coloring else { panic!("vertices") };
-    assert!(half.surface.positions.iter().zip(kept).all(|(&p, c)| (0..3).all(|k| (color(p)[k] - c[k]).abs() < 1e-6)));
+    assert!(
+        half.surface
+            .positions
+            .iter()
+            .zip(kept)
+            .all(|(&p, c)| (0..3).all(|k| (color(p)[k] - c[k]).abs() < 1e-6))
+    );
     let values: Vec<f32> = ball.corners().map(|[a, ..]| a.y as f32).collect();
     let field = ScalarField { values, range: [-1.0, 1.0], unit: "m".into(), colormap: Colormap::Diverging };
     let half = clip_piece(&Piece { coloring: Coloring::Values(field), ..piece }, &planes()[0]);
     let Coloring::Values(kept) = &half.coloring else { panic!("values") };
     let near = |([a, b, c], &v): ([DVec3; 3], &f32)| [a, b, c].iter().any(|p| (p.y as f32 - v).abs() < 0.15);
-    assert!(kept.values.len() == half.surface.triangles.len() && half.surface.corners().zip(&kept.values).all(near));
+    assert!(
+        kept.values.len() == half.surface.triangles.len()
+            && half.surface.corners().zip(&kept.values).all(near)
+    );
 }
 
 #[test]

@@ -4,8 +4,8 @@ mod solids;
 
 use risorius_rig::Rig;
 use risorius_view::{
-    Background, Canvas, Colormap, DrawOptions, FaceLook, Framing, MatrixOptions, ScalarField, draw, matrix, sheet,
-    text_height,
+    Background, Canvas, Colormap, DrawOptions, FaceLook, Framing, MatrixOptions, ScalarField, draw, matrix,
+    sheet, text_height,
 };
 use solids::{ball, head, one_ball, part, rig};
 
@@ -20,14 +20,18 @@ fn field(rig: &Rig, value: impl Fn(usize) -> f32) -> ScalarField {
 
 /// Middle of the reddest pixels, which show 1 in a field of -1.
 fn middle_of_red(c: &Canvas) -> [f64; 2] {
-    let red: Vec<usize> = (0..c.pixels.len()).filter(|&i| c.pixels[i][0] > c.pixels[i][2].saturating_add(60)).collect();
-    let mean = |of: &dyn Fn(usize) -> usize| red.iter().map(|&i| of(i) as f64).sum::<f64>() / red.len().max(1) as f64;
+    let red: Vec<usize> =
+        (0..c.pixels.len()).filter(|&i| c.pixels[i][0] > c.pixels[i][2].saturating_add(60)).collect();
+    let mean = |of: &dyn Fn(usize) -> usize| {
+        red.iter().map(|&i| of(i) as f64).sum::<f64>() / red.len().max(1) as f64
+    };
     [mean(&|i| i % c.width), mean(&|i| i / c.width)]
 }
 
 /// A head with a knob on its front, and the vertices of the knob.
 fn head_with_knob() -> (Rig, Vec<u32>) {
-    let rig = rig(vec![part("skin", ball([0.0; 3], 1.0, 24)), part("knob", ball([0.0, -0.3, 1.0], 0.12, 12))]);
+    let rig =
+        rig(vec![part("skin", ball([0.0; 3], 1.0, 24)), part("knob", ball([0.0, -0.3, 1.0], 0.12, 12))]);
     let knob = rig.parts[1].vertices.clone().map(|v| v as u32).collect();
     (rig, knob)
 }
@@ -71,7 +75,8 @@ fn scale_bars_keep_clear_of_the_face() {
     let look = FaceLook::prepare(&rig);
     let alpha = |c: &Canvas, x: usize, y: usize| c.get(x, y).unwrap()[3];
     for (side, zoom) in [(300, 1.0), (500, 1.0), (900, 1.0), (300, 3.0)] {
-        let options = DrawOptions { field: Some(field(&rig, |v| rig.neutral[v][1])), zoom, ..clear(side, side) };
+        let options =
+            DrawOptions { field: Some(field(&rig, |v| rig.neutral[v][1])), zoom, ..clear(side, side) };
         let c = draw(&look, &rig.neutral, &options).unwrap();
         let gap = (side / 2..side).find(|&x| alpha(&c, x, side / 2) == 0);
         if zoom == 1.0 {
@@ -106,7 +111,8 @@ fn bars_say_where_values_go_beyond_them() {
     // A vertex on the back of the head, which only the bar can tell of.
     let rig = head(Vec::new());
     let look = FaceLook::prepare(&rig);
-    let back = (0..rig.n_vertices()).min_by(|&a, &b| rig.neutral[a][2].total_cmp(&rig.neutral[b][2])).unwrap();
+    let back =
+        (0..rig.n_vertices()).min_by(|&a, &b| rig.neutral[a][2].total_cmp(&rig.neutral[b][2])).unwrap();
     let picture = |most: f32| {
         let values = field(&rig, |v| if v == back { most } else { 0.0 });
         draw(&look, &rig.neutral, &DrawOptions { field: Some(values), ..clear(900, 400) }).unwrap()
@@ -121,8 +127,9 @@ fn long_labels_take_a_second_line() {
     let with = |text: &str| sheet(&[(cell(), text.into()), (cell(), "short".into())], 2, "").unwrap();
     let (short, long) = (with("jaw"), with("mouthSmile_L=0.6, jawOpen=0.3"));
     assert_eq!(long.height, short.height + text_height(16));
-    let inked =
-        |c: &Canvas, y0: usize, y1: usize| (y0..y1).any(|y| (0..c.width / 2).any(|x| c.get(x, y).unwrap()[0] > 150));
+    let inked = |c: &Canvas, y0: usize, y1: usize| {
+        (y0..y1).any(|y| (0..c.width / 2).any(|x| c.get(x, y).unwrap()[0] > 150))
+    };
     let first = 8 + 90 + 3;
     assert!(inked(&long, first, first + text_height(16)));
     assert!(inked(&long, first + text_height(16), first + 2 * text_height(16)));

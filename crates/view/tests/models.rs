@@ -6,9 +6,9 @@ mod volumes;
 use glam::DVec3;
 use risorius_mesh::Surface;
 use risorius_view::{
-    Background, Bounds, Canvas, Color, Coloring, Colormap, CutPieces, CutPlane, CutStyle, DrawOptions, FaceLook,
-    Finish, Framing, LabeledPoint, Model, Piece, Polyline, ScalarField, TetColors, ViewError, clip_piece, cut_tets,
-    draw, draw_model,
+    Background, Bounds, Canvas, Color, Coloring, Colormap, CutPieces, CutPlane, CutStyle, DrawOptions,
+    FaceLook, Finish, Framing, LabeledPoint, Model, Piece, Polyline, ScalarField, TetColors, ViewError,
+    clip_piece, cut_tets, draw, draw_model,
 };
 use solids::{head, one_ball};
 use volumes::{ball_of_tets, ball_surface};
@@ -47,7 +47,8 @@ fn films_show_what_is_inside_and_hide_more_at_their_outline() {
     let film = ball([0.0; 3], 1.0, BLUE).translucent(0.25);
     let both = draw_model(&model(vec![film.clone(), ball([0.0; 3], 0.4, RED)]), &clear()).unwrap();
     assert_eq!(hue(at(&both, 100, 100)), Some(0), "{:?}", at(&both, 100, 100));
-    let opaque = draw_model(&model(vec![film.clone().translucent(1.0), ball([0.0; 3], 0.4, RED)]), &clear()).unwrap();
+    let opaque =
+        draw_model(&model(vec![film.clone().translucent(1.0), ball([0.0; 3], 0.4, RED)]), &clear()).unwrap();
     assert_eq!(hue(at(&opaque, 100, 100)), Some(2));
     let bare = draw_model(&model(vec![ball([0.0; 3], 0.4, RED)]), &clear()).unwrap();
     assert!(at(&both, 100, 100)[2] > at(&bare, 100, 100)[2] + 10, "the film is seen as well");
@@ -61,7 +62,10 @@ fn films_show_what_is_inside_and_hide_more_at_their_outline() {
 
 #[test]
 fn nearer_films_lie_over_farther_ones_in_any_order() {
-    let films = [ball([0.0, 0.0, 0.5], 0.4, RED).translucent(0.6), ball([0.0, 0.0, -0.5], 0.4, BLUE).translucent(0.6)];
+    let films = [
+        ball([0.0, 0.0, 0.5], 0.4, RED).translucent(0.6),
+        ball([0.0, 0.0, -0.5], 0.4, BLUE).translucent(0.6),
+    ];
     let [a, b] = films;
     let one = draw_model(&model(vec![a.clone(), b.clone()]), &clear()).unwrap();
     assert!(one == draw_model(&model(vec![b, a]), &clear()).unwrap());
@@ -94,7 +98,10 @@ fn cuts_show_the_tets_inside() {
         };
         let open = seen(90.0);
         assert!(patch(&open, 90, 55, 0) && patch(&open, 90, 130, 2), "{style:?}: red above, blue below");
-        assert!(patch(&seen(-90.0), 90, 55, 1) && patch(&seen(-90.0), 90, 130, 1), "the outside is whole there");
+        assert!(
+            patch(&seen(-90.0), 90, 55, 1) && patch(&seen(-90.0), 90, 130, 1),
+            "the outside is whole there"
+        );
         let front = seen(0.0);
         assert!(at(&front, 60, 100)[3] == 255 && at(&front, 140, 100)[3] == 0, "the left half is gone");
     }
@@ -132,9 +139,11 @@ fn values_get_the_colors_of_their_scale() {
         let values = vec![value; mesh.tets.len()];
         let field = ScalarField { values, range, unit: "kPa".into(), colormap: Colormap::Diverging };
         let plane = CutPlane::frontal(0.03);
-        let cut = cut_tets(&mesh, &plane, CutStyle::Flat, TetColors::Values(&field), |_| Some(GREEN)).unwrap();
+        let cut =
+            cut_tets(&mesh, &plane, CutStyle::Flat, TetColors::Values(&field), |_| Some(GREEN)).unwrap();
         let section = Piece { outlined: false, ..cut.section };
-        draw_model(&model(vec![section, cut.boundary]), &DrawOptions { width: 500, height: 300, ..clear() }).unwrap()
+        draw_model(&model(vec![section, cut.boundary]), &DrawOptions { width: 500, height: 300, ..clear() })
+            .unwrap()
     };
     for (value, t) in [(-1.0, 0.0), (0.0, 0.5), (1.0, 1.0)] {
         let (shown, meant) = (at(&picture(value, [-1.0, 1.0]), 250, 150), Colormap::Diverging.color(t));
@@ -152,7 +161,10 @@ fn vertex_colors_blend() {
     let piece = Piece { coloring: Coloring::Vertices(colors), ..Piece::new("b", surface, Finish::Flat) };
     let other = ball([0.0, 0.0, 0.9], 0.2, GREEN);
     let c = draw_model(&model(vec![piece, other]), &clear()).unwrap();
-    assert_eq!([(100, 40), (100, 160), (100, 100)].map(|(x, y)| hue(at(&c, x, y))), [Some(0), Some(2), Some(1)]);
+    assert_eq!(
+        [(100, 40), (100, 160), (100, 100)].map(|(x, y)| hue(at(&c, x, y))),
+        [Some(0), Some(2), Some(1)]
+    );
 }
 
 #[test]
@@ -182,15 +194,17 @@ fn labels_stand_on_faces_and_models_and_hidden_ones_are_dim() {
     let rig = head(Vec::new());
     let look = FaceLook::prepare(&rig);
     let face = |labels| draw(&look, &rig.neutral, &DrawOptions { labels, ..clear() }).unwrap();
-    let solid =
-        |labels| draw_model(&model(vec![ball([0.0; 3], 1.0, [0.5; 3])]), &DrawOptions { labels, ..clear() }).unwrap();
+    let solid = |labels| {
+        draw_model(&model(vec![ball([0.0; 3], 1.0, [0.5; 3])]), &DrawOptions { labels, ..clear() }).unwrap()
+    };
     for picture in [&face as &dyn Fn(Vec<LabeledPoint>) -> Canvas, &solid] {
         let bare = picture(Vec::new());
         let seen = picture(vec![label(1.0, Some(0.0))]);
         let hidden = picture(vec![label(-1.0, Some(0.0))]);
         let [low, high] = [0.0, 1.0].map(|c| at(&picture(vec![label(1.0, Some(c))]), 100, 100));
         assert!(hue(low) == Some(0) && hue(high) == Some(2), "{low:?} {high:?}");
-        let change = |c: &Canvas| at(c, 100, 100).iter().zip(at(&bare, 100, 100)).map(|(a, b)| a.abs_diff(b)).max();
+        let change =
+            |c: &Canvas| at(c, 100, 100).iter().zip(at(&bare, 100, 100)).map(|(a, b)| a.abs_diff(b)).max();
         let seen_as = [&bare, &seen, &hidden].map(|c| at(c, 100, 100));
         assert!(change(&hidden) > Some(15) && change(&seen) > change(&hidden).map(|d| d + 15), "{seen_as:?}");
         // The skin is too red for white to be more so; the name has more blue.
@@ -241,7 +255,10 @@ fn broken_models_are_refused_or_drawn_anyway() {
     let wrong = Piece { coloring: Coloring::Triangles(vec![RED; 2]), ..ball([0.0; 3], 1.0, RED) };
     assert!(matches!(draw_model(&model(vec![wrong]), &clear()), Err(ViewError::ColorCount { found: 2, .. })));
     let wrong = ball([0.0; 3], 1.0, RED).translucent(1.5);
-    assert!(matches!(draw_model(&model(vec![wrong]), &clear()), Err(ViewError::Number { name: "opacity", .. })));
+    assert!(matches!(
+        draw_model(&model(vec![wrong]), &clear()),
+        Err(ViewError::Number { name: "opacity", .. })
+    ));
     let zoomed = DrawOptions { zoom: f32::NAN, ..clear() };
     assert!(matches!(draw_model(&Model::default(), &zoomed), Err(ViewError::Number { name: "zoom", .. })));
     assert!(draw_model(&Model::default(), &clear()).unwrap().pixels.iter().all(|p| p[3] == 0));
@@ -249,7 +266,10 @@ fn broken_models_are_refused_or_drawn_anyway() {
     surface.positions.truncate(5);
     for bad in [DVec3::NAN, DVec3::splat(1e300), DVec3::INFINITY] {
         surface.positions[1] = bad;
-        let piece = Piece { outline: vec![1], ..Piece::new("broken", surface.clone(), Finish::Skin).translucent(0.5) };
+        let piece = Piece {
+            outline: vec![1],
+            ..Piece::new("broken", surface.clone(), Finish::Skin).translucent(0.5)
+        };
         let lines = vec![Polyline::new(vec![DVec3::ZERO, bad, DVec3::X], [255; 4])];
         let labels = vec![LabeledPoint { position: bad, label: "?".into(), confidence: Some(f32::NAN) }];
         let framing = Framing::Box(Bounds { lo: bad, hi: -bad });

@@ -7,8 +7,8 @@ use openh264::formats::YUVSource;
 use risorius_view::{Canvas, DrawOptions, FaceLook, Movie, ViewError, draw};
 use solids::{ball, head, one_ball};
 
-/// The content of the box at the end of `path`, from the front of `bytes`. A descriptor that precedes inner boxes is
-/// skipped by the number of bytes given with the name.
+/// The content of the box at the end of `path`, from the front of `bytes`. A descriptor that precedes inner
+/// boxes is skipped by the number of bytes given with the name.
 fn inner<'a>(mut bytes: &'a [u8], path: &[(&str, usize)]) -> &'a [u8] {
     for (name, skipped) in path {
         loop {
@@ -111,7 +111,8 @@ fn pictures(n: usize, width: usize, height: usize) -> Vec<Canvas> {
     let look = FaceLook::prepare(&rig);
     let one = |i: usize| {
         let yaw_degrees = 60.0 * i as f32 / n as f32 - 30.0;
-        draw(&look, &rig.neutral, &DrawOptions { width, height, yaw_degrees, ..DrawOptions::default() }).unwrap()
+        draw(&look, &rig.neutral, &DrawOptions { width, height, yaw_degrees, ..DrawOptions::default() })
+            .unwrap()
     };
     (0..n).map(one).collect()
 }
@@ -165,7 +166,8 @@ fn plain_colors_come_back() {
 fn the_same_pictures_make_the_same_bytes() {
     let rig = one_ball();
     let look = FaceLook::prepare(&rig);
-    let options = |pitch_degrees| DrawOptions { width: 64, height: 64, pitch_degrees, ..DrawOptions::default() };
+    let options =
+        |pitch_degrees| DrawOptions { width: 64, height: 64, pitch_degrees, ..DrawOptions::default() };
     let drawn = [0.0, 20.0, 40.0].map(|pitch| draw(&look, &rig.neutral, &options(pitch)).unwrap());
     assert!(movie(&drawn, 29.97) == movie(&drawn, 29.97));
 }

@@ -25,8 +25,10 @@ fn bright(c: &Canvas, x: usize, y: usize) -> u32 {
 
 /// Columns and rows (first, last) that are covered.
 fn covered(c: &Canvas) -> Option<[usize; 4]> {
-    let inside: Vec<(usize, usize)> =
-        (0..c.width * c.height).filter(|&i| c.pixels[i][3] > 127).map(|i| (i % c.width, i / c.width)).collect();
+    let inside: Vec<(usize, usize)> = (0..c.width * c.height)
+        .filter(|&i| c.pixels[i][3] > 127)
+        .map(|i| (i % c.width, i / c.width))
+        .collect();
     let x = inside.iter().map(|p| p.0);
     let y = inside.iter().map(|p| p.1);
     Some([x.clone().min()?, x.max()?, y.clone().min()?, y.max()?])
@@ -61,8 +63,11 @@ fn the_camera_follows_the_neutral_and_not_the_pose() {
 
 #[test]
 fn axes_of_the_file_are_respected() {
-    let space =
-        Space { up: Axis { index: 2, negative: false }, front: Axis { index: 1, negative: true }, ..Space::default() };
+    let space = Space {
+        up: Axis { index: 2, negative: false },
+        front: Axis { index: 1, negative: true },
+        ..Space::default()
+    };
     let parts = vec![part("skin", ball([0.0; 3], 1.0, 16)), part("knob", ball([0.0, 0.0, 1.5], 0.3, 8))];
     let rig = rig_in(space, parts);
     let [x0, x1, y0, _] = covered(&draw(&FaceLook::prepare(&rig), &rig.neutral, &clear()).unwrap()).unwrap();
@@ -73,8 +78,8 @@ fn axes_of_the_file_are_respected() {
 
 #[test]
 fn nearer_surfaces_hide_farther_ones_from_every_side() {
-    // The small ball is to the character's left: seen beside the large one from the front, before it at +90, not at
-    // -90.
+    // The small ball is to the character's left: seen beside the large one from the front, before it at +90,
+    // not at -90.
     let rig = rig(vec![part("skin", ball([0.0; 3], 1.0, 24)), part("knob", ball([1.3, 0.0, 0.0], 0.25, 12))]);
     let look = FaceLook::prepare(&rig);
     let n = rig.n_vertices();
@@ -109,7 +114,8 @@ fn close_ups_and_zoom_enlarge() {
     };
     let whole = width(&clear());
     assert!(width(&DrawOptions { zoom: 0.5, ..clear() }).abs_diff(whole / 2) <= 3);
-    let front: Vec<u32> = (0..rig.n_vertices() as u32).filter(|&v| rig.neutral[v as usize][2] > 0.9).collect();
+    let front: Vec<u32> =
+        (0..rig.n_vertices() as u32).filter(|&v| rig.neutral[v as usize][2] > 0.9).collect();
     assert_eq!(width(&DrawOptions { framing: Framing::Vertices(front), ..clear() }), 199);
 }
 
@@ -129,8 +135,9 @@ fn unnamed_eyeballs_get_a_pupil() {
     let look = FaceLook::prepare(&rig);
     let options = DrawOptions { width: 400, height: 400, ..clear() };
     let c = draw(&look, &rig.neutral, &options).unwrap();
-    let dark: Vec<usize> =
-        (0..400 * 400).filter(|&i| c.pixels[i][3] == 255 && c.pixels[i][..3].iter().all(|&x| x < 60)).collect();
+    let dark: Vec<usize> = (0..400 * 400)
+        .filter(|&i| c.pixels[i][3] == 255 && c.pixels[i][..3].iter().all(|&x| x < 60))
+        .collect();
     let left = dark.iter().filter(|&&i| i % 400 < 200).count();
     assert!(left > 60 && dark.len() - left > 60, "{left} of {}", dark.len());
     let mean = |side: bool| {
@@ -176,7 +183,9 @@ fn markers_show_only_in_front() {
     let look = FaceLook::prepare(&rig);
     let near = |z: f32| {
         (0..rig.n_vertices()).min_by(|&a, &b| {
-            let d = |v: usize| (rig.neutral[v][2] - z).powi(2) + rig.neutral[v][0].powi(2) + rig.neutral[v][1].powi(2);
+            let d = |v: usize| {
+                (rig.neutral[v][2] - z).powi(2) + rig.neutral[v][0].powi(2) + rig.neutral[v][1].powi(2)
+            };
             d(a).total_cmp(&d(b))
         })
     };
@@ -229,8 +238,13 @@ fn fields_have_a_scale_and_gaps_are_gray() {
 #[test]
 fn any_number_of_threads_gives_the_same_bytes() {
     let rig = head(vec![ball([0.35, 0.3, 0.85], 0.18, 14), ball([-0.35, 0.3, 0.85], 0.18, 14)]);
-    let options =
-        DrawOptions { width: 333, height: 257, yaw_degrees: 20.0, pitch_degrees: 10.0, ..DrawOptions::default() };
+    let options = DrawOptions {
+        width: 333,
+        height: 257,
+        yaw_degrees: 20.0,
+        pitch_degrees: 10.0,
+        ..DrawOptions::default()
+    };
     let with = |n: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
         pool.install(|| draw(&FaceLook::prepare(&rig), &rig.neutral, &options).unwrap())

@@ -4,8 +4,8 @@ mod solids;
 
 use risorius_rig::Rig;
 use risorius_view::{
-    Canvas, DrawOptions, FaceLook, Framing, MAX_SIDE, Marker, MatrixOptions, Series, ViewError, draw, lines, matrix,
-    sheet,
+    Canvas, DrawOptions, FaceLook, Framing, MAX_SIDE, Marker, MatrixOptions, Series, ViewError, draw, lines,
+    matrix, sheet,
 };
 use solids::{ball, head, one_ball, part, rig};
 
@@ -60,7 +60,8 @@ fn nothing_to_draw_is_a_background() {
     let ball = one_ball();
     let look = FaceLook::prepare(&ball);
     for (width, height) in [(1, 1), (1, 300), (300, 1), (33, 31)] {
-        let options = DrawOptions { width, height, wireframe: true, title: Some("t".into()), ..DrawOptions::default() };
+        let options =
+            DrawOptions { width, height, wireframe: true, title: Some("t".into()), ..DrawOptions::default() };
         assert_eq!(draw(&look, &ball.neutral, &options).unwrap().pixels.len(), width * height);
     }
 }
@@ -94,7 +95,10 @@ fn wrong_options_are_refused_with_their_values() {
     let markers = vec![Marker::new(1_000_000, [0; 4])];
     assert!(refused(DrawOptions { markers, ..small() }).to_string().contains("1000000"));
     let framing = Framing::Vertices(vec![u32::MAX]);
-    assert!(matches!(refused(DrawOptions { framing, ..small() }), ViewError::Vertex { what: "the framing", .. }));
+    assert!(matches!(
+        refused(DrawOptions { framing, ..small() }),
+        ViewError::Vertex { what: "the framing", .. }
+    ));
     assert!(matches!(draw(&look, &rig.neutral[1..], &small()), Err(ViewError::PositionCount { .. })));
     draw(&look, &rig.neutral, &DrawOptions { framing: Framing::Vertices(Vec::new()), ..small() }).unwrap();
 }
@@ -142,8 +146,10 @@ fn plots_take_what_comes() {
         Err(ViewError::MatrixShape { .. })
     ));
     matrix(&names(1), &names(2), &[f64::NAN, f64::INFINITY], &MatrixOptions::default()).unwrap();
-    let huge =
-        Series { name: "a".into(), points: vec![[0.0, -f64::MAX], [1.0, f64::MAX], [f64::NAN, 0.0], [2.0, 3.0]] };
+    let huge = Series {
+        name: "a".into(),
+        points: vec![[0.0, -f64::MAX], [1.0, f64::MAX], [f64::NAN, 0.0], [2.0, 3.0]],
+    };
     lines(&[huge], "x", "y", "t").unwrap();
     lines(&[], "", "", "").unwrap();
     lines(&[Series { name: String::new(), points: vec![[1.0, 1.0]] }], "x", "y", "t").unwrap();

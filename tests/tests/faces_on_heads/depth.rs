@@ -1,4 +1,5 @@
-//! How deep lips are in each other, measured by other means than those that keep them apart: rays, and planes of triangles.
+//! How deep lips are in each other, measured by other means than those that keep them apart: rays, and planes
+//! of triangles.
 
 use glam::{DVec3, Vec3};
 use risorius_flesh::Face;
@@ -29,11 +30,12 @@ impl<'a> Lips<'a> {
         Self { face, vertices, triangles }
     }
 
-    /// How much deeper than in the artist's pose the deepest vertex of the lips is, millimeters: than it is there behind the same
-    /// triangle, or than it or a corner of the triangle is in any other.
+    /// How much deeper than in the artist's pose the deepest vertex of the lips is, millimeters: than it is
+    /// there behind the same triangle, or than it or a corner of the triangle is in any other.
     pub(crate) fn deeper_mm(&self, artist: &[[f32; 3]], frame: &[[f32; 3]]) -> f64 {
         let [own, now] = [artist, frame].map(|pose| self.entered(pose));
-        let deepest = |entered: &Vec<([u32; 3], f64)>| entered.iter().map(|(_, depth)| *depth).fold(0.0, f64::max);
+        let deepest =
+            |entered: &Vec<([u32; 3], f64)>| entered.iter().map(|(_, depth)| *depth).fold(0.0, f64::max);
         let own_of = |v: u32| self.vertices.binary_search(&v).map_or(0.0, |i| deepest(&own[i]));
         let mut most: f64 = 0.0;
         for (&v, now) in self.vertices.iter().zip(&now) {
@@ -59,8 +61,8 @@ impl<'a> Lips<'a> {
         self.across(pose, t).normalize_or_zero().dot(self.at(pose, t[0]) - self.at(pose, v))
     }
 
-    /// Straight back from each vertex of the lips, a surface that leads out is that of a lip which the vertex has entered: those
-    /// triangles, and how far it is behind them.
+    /// Straight back from each vertex of the lips, a surface that leads out is that of a lip which the vertex
+    /// has entered: those triangles, and how far it is behind them.
     fn entered(&self, pose: &[[f32; 3]]) -> Vec<Vec<([u32; 3], f64)>> {
         let mut normals = vec![DVec3::ZERO; pose.len()];
         for t in &self.triangles {
@@ -76,7 +78,9 @@ impl<'a> Lips<'a> {
                 }
                 let [a, b, c] = t.map(|v| self.at(pose, v));
                 let hit = p + back * (behind / slope);
-                let inside = [(a, b), (b, c), (c, a)].iter().all(|(a, b)| (*b - *a).cross(hit - *a).dot(normal) >= 0.0);
+                let inside = [(a, b), (b, c), (c, a)]
+                    .iter()
+                    .all(|(a, b)| (*b - *a).cross(hit - *a).dot(normal) >= 0.0);
                 inside.then_some((**t, behind))
             };
             self.triangles.iter().filter_map(|t| depth(&t)).collect()

@@ -26,7 +26,8 @@ fn lips_are_not_fused() {
         let sign = skin.volume().signum();
         let pairs = lip_pairs(&face.rig, pieces);
         let middle = |p: &[u32; 2]| pieces.positions[p[0] as usize].midpoint(pieces.positions[p[1] as usize]);
-        let open: Vec<DVec3> = pairs.par_iter().map(middle).filter(|&p| sign * winding(&skin, p) < 0.5).collect();
+        let open: Vec<DVec3> =
+            pairs.par_iter().map(middle).filter(|&p| sign * winding(&skin, p) < 0.5).collect();
         let mesh = face.flesh.mesh();
         let tree = TetTree::prepare(&mesh);
         let fused: Vec<(DVec3, u32)> =
@@ -95,7 +96,8 @@ fn no_tet_is_inverted_in_the_neutral_in_shapes_and_in_pairs() {
         println!("{name}: {n} shapes, {n_repaired} repaired, {} inverted", bad.len());
         failures.extend(bad.iter().map(|b| format!("{name}: {b}")));
         // A stride that meets every shape, and different pairs on every head.
-        let pairs: Vec<_> = (0..200).map(|i| [i * 7 % n, (i * 31 + 1 + i / n) % n]).filter(|p| p[0] != p[1]).collect();
+        let pairs: Vec<_> =
+            (0..200).map(|i| [i * 7 % n, (i * 31 + 1 + i / n) % n]).filter(|p| p[0] != p[1]).collect();
         let pairs: Vec<_> = pairs.iter().map(|p| state(p)).collect();
         let (n_repaired, bad) = inverted(face, &pairs);
         println!("{name}: {} pairs, {n_repaired} repaired, {} inverted", pairs.len(), bad.len());
@@ -117,7 +119,9 @@ fn no_tet_is_inverted_in_a_performance() {
             .chunks(face.rig.sliders.len())
             .enumerate()
             .step_by(40)
-            .map(|(i, w)| (format!("frame {i}"), evaluator.strengths(w).iter().map(|&c| f64::from(c)).collect()))
+            .map(|(i, w)| {
+                (format!("frame {i}"), evaluator.strengths(w).iter().map(|&c| f64::from(c)).collect())
+            })
             .collect();
         let (n_repaired, bad) = inverted(face, &frames);
         println!("{name}: {} frames, {n_repaired} repaired, {} inverted", frames.len(), bad.len());
@@ -165,9 +169,15 @@ fn flesh_takes_the_skin_where_shapes_do() {
         println!("{name}: worst shapes by mean miss over visible moved skin, mm (mean, largest)");
         all.iter().take(12).for_each(|(shape, mean, most)| println!("  {shape:24} {mean:.2} {most:.2}"));
         let within = |bound: f64| all.iter().filter(|f| f.1 < bound).count();
-        println!("  of {}: {} below 0.1, {} below 0.2, {} below 0.5", all.len(), within(0.1), within(0.2), within(0.5));
-        // What 3,000 nodes give on these heads; mouthClose alone, which pushes lips through each other, and closures of
-        // the eyes, which fold the thinnest flesh, are the worst.
+        println!(
+            "  of {}: {} below 0.1, {} below 0.2, {} below 0.5",
+            all.len(),
+            within(0.1),
+            within(0.2),
+            within(0.5)
+        );
+        // What 3,000 nodes give on these heads; mouthClose alone, which pushes lips through each other, and
+        // closures of the eyes, which fold the thinnest flesh, are the worst.
         for (bound, share) in [(0.2, 0.5), (0.5, 0.85), (2.0, 0.98)] {
             if (within(bound) as f64) < share * all.len() as f64 {
                 failures.push(format!("{name}: {} of {} shapes within {bound} mm", within(bound), all.len()));
@@ -189,7 +199,11 @@ fn the_embedding_is_sound_and_survives_a_file() {
         assert!(embedding.tets.iter().all(|&t| (t as usize) < face.flesh.tets.len()), "{name}");
         for (i, w) in embedding.weights.iter().enumerate() {
             let sum: f64 = w.iter().map(|&x| f64::from(x)).sum();
-            assert!((sum - 1.0).abs() < 1e-5, "{name}: weights of vertex {} sum to {sum}", embedding.vertices[i]);
+            assert!(
+                (sum - 1.0).abs() < 1e-5,
+                "{name}: weights of vertex {} sum to {sum}",
+                embedding.vertices[i]
+            );
         }
         let path = std::env::temp_dir().join(format!("risorius_{name}_{}.face", std::process::id()));
         face::write(face, &path).unwrap();
@@ -208,7 +222,8 @@ fn a_face_is_the_same_for_any_number_of_threads() {
     let mut rig = open(&data, HEADS[0].1);
     if !risorius_tests::flesh::is_full() {
         // Enough shapes to part the lips, to fill both threads, and to be joined in pairs.
-        let keep = ["jawOpen", "mouthSmileLeft", "eyeBlinkRight", "mouthPucker"].map(|n| slider(&rig, n).unwrap());
+        let keep =
+            ["jawOpen", "mouthSmileLeft", "eyeBlinkRight", "mouthPucker"].map(|n| slider(&rig, n).unwrap());
         let keep = keep.map(|s| rig.sliders[s].shape);
         let drop = (0..rig.shapes.len()).filter(|s| !keep.contains(s));
         drop.for_each(|s| rig.shapes[s].deltas = Default::default());

@@ -26,14 +26,22 @@ fn play(face: &Face, times_secs: &[f64], weights: &[f32], head: HeadPath, option
         played.1.push(*report);
         ControlFlow::Continue(())
     };
-    enrich(face, &Performance { times_secs, weights, head, scene: Scene::default() }, options, &mut sink, &silent)
-        .unwrap();
+    enrich(
+        face,
+        &Performance { times_secs, weights, head, scene: Scene::default() },
+        options,
+        &mut sink,
+        &silent,
+    )
+    .unwrap();
     played
 }
 
 /// `n` frames of the range of motion from `first` on, on the sliders of `face`.
 fn talk(data: &Path, face: &Face, first: usize, n: usize) -> (Vec<f64>, Vec<f32>) {
-    let clip = open_clip(&data.join("performances/livelink_rom.csv"), &ClipOptions::default(), &silent).unwrap().clip;
+    let clip = open_clip(&data.join("performances/livelink_rom.csv"), &ClipOptions::default(), &silent)
+        .unwrap()
+        .clip;
     let (weights, _) = clip.bind(&face.rig).unwrap();
     let sliders = face.rig.sliders.len();
     (clip.times_secs[first..first + n].to_vec(), weights[first * sliders..(first + n) * sliders].to_vec())
@@ -70,7 +78,10 @@ fn without_head_motion_the_take_is_the_animation_to_the_bit() {
         let naive = EnrichOptions { rebalance: 0.0, ..EnrichOptions::default() };
         let (_, reports) = play(face, &times, &weights, HeadPath::default(), &naive);
         let most = reports.iter().map(|r| r.max_mm).fold(0.0, f64::max);
-        println!("{name}: {} frames to the bit; a conventional simulation is up to {most:.2} mm off", frames.len());
+        println!(
+            "{name}: {} frames to the bit; a conventional simulation is up to {most:.2} mm off",
+            frames.len()
+        );
         assert!(most > 0.005, "{name}: {most} mm");
     }
 }
@@ -94,9 +105,13 @@ fn a_moving_head_moves_flesh_and_not_the_skull() {
         for (frame, row) in frames.iter().zip(weights.chunks(face.rig.sliders.len())) {
             assert!(frame.iter().flatten().all(|x| x.is_finite()));
             let artist = evaluator.positions(row);
-            let still =
-                |v: &usize| face.anatomy.pieces.carriers[*v].is_none() && embedded.binary_search(&(*v as u32)).is_err();
-            assert!((0..artist.len()).filter(still).all(|v| frame[v] == artist[v]), "{name}: bone or teeth moved");
+            let still = |v: &usize| {
+                face.anatomy.pieces.carriers[*v].is_none() && embedded.binary_search(&(*v as u32)).is_err()
+            };
+            assert!(
+                (0..artist.len()).filter(still).all(|v| frame[v] == artist[v]),
+                "{name}: bone or teeth moved"
+            );
         }
         let most = reports.iter().map(|r| r.max_mm).fold(0.0, f64::max);
         let mean = reports.iter().map(|r| r.mean_mm).sum::<f64>() / reports.len() as f64;
@@ -111,15 +126,20 @@ fn a_moving_head_moves_flesh_and_not_the_skull() {
         let lips = Lips::of(face);
         let [by_rays, rays_through] = [&frames, &passed].map(|frames| {
             let rows = weights.chunks(face.rig.sliders.len());
-            let deeper = frames.iter().zip(rows).map(|(frame, row)| lips.deeper_mm(&evaluator.positions(row), frame));
+            let deeper =
+                frames.iter().zip(rows).map(|(frame, row)| lips.deeper_mm(&evaluator.positions(row), frame));
             deeper.fold(0.0, f64::max)
         });
         println!(
             "{name} with {file}: {mean:.2} mm in the mean, {most:.1} mm at most, least det F {least:.2}, {unconverged} of {steps} steps not converged; {depth:.3} mm deeper than the artist's own, {through:.2} without contact; lips by rays {by_rays:.3} and {rays_through:.2}"
         );
         assert!(depth <= 0.2, "{name}: {depth} mm deeper than the artist's own");
-        // Rays also see the corners of the mouth, where lips are too near each other through flesh to be kept apart.
-        assert!(by_rays <= 0.2 || by_rays < 0.3 * rays_through, "{name}: {by_rays} and {rays_through} mm by rays");
+        // Rays also see the corners of the mouth, where lips are too near each other through flesh to be kept
+        // apart.
+        assert!(
+            by_rays <= 0.2 || by_rays < 0.3 * rays_through,
+            "{name}: {by_rays} and {rays_through} mm by rays"
+        );
         assert!(mean > 0.02 && most < 40.0, "{name}: {mean} and {most} mm");
         assert!(least > 0.0 && unconverged * 20 <= steps, "{name}");
     }
@@ -146,8 +166,8 @@ fn a_tightened_smile_moves_less() {
     }
 }
 
-/// [Kozlov17, fig. 8]: a squint that goes from left to right tightens one side after the other; with a material that stays
-/// the same, the tightened side swings as the other does.
+/// [Kozlov17, fig. 8]: a squint that goes from left to right tightens one side after the other; with a
+/// material that stays the same, the tightened side swings as the other does.
 #[test]
 fn a_squint_stills_its_side() {
     for (name, face) in faces().take(2) {
@@ -165,7 +185,8 @@ fn a_squint_stills_its_side() {
             rotations_xyzw: vec![[0.0, 0.0, 0.0, 1.0]; 100],
         };
         let evaluator = Evaluator::prepare(&face.rig);
-        let middle = face.anatomy.pieces.positions.iter().map(|p| p.x).sum::<f64>() / face.rig.n_vertices() as f64;
+        let middle =
+            face.anatomy.pieces.positions.iter().map(|p| p.x).sum::<f64>() / face.rig.n_vertices() as f64;
         // Skin that the squint moves, on the character's left (+X) and right.
         let sides = [(left, 1.0), (right, -1.0)].map(|(s, sign)| {
             let mut row = vec![0.0; face.rig.sliders.len()];
@@ -184,8 +205,8 @@ fn a_squint_stills_its_side() {
                 sides.each_ref().map(|side| {
                     let mut sum = 0.0;
                     for frame in span.clone() {
-                        let artist =
-                            evaluator.positions(&weights[frame * face.rig.sliders.len()..][..face.rig.sliders.len()]);
+                        let artist = evaluator
+                            .positions(&weights[frame * face.rig.sliders.len()..][..face.rig.sliders.len()]);
                         let moved = |&v: &u32| {
                             let (a, b) = (artist[v as usize], frames[frame][v as usize]);
                             (0..3).map(|k| f64::from(a[k] - b[k]).powi(2)).sum::<f64>().sqrt()
@@ -218,7 +239,8 @@ fn motion_dies_out() {
             positions_m: [0.0, 0.0, 0.03, 0.0, 0.0, 0.0].map(|y| [0.0, y, 0.0]).to_vec(),
             rotations_xyzw: vec![[0.0, 0.0, 0.0, 1.0]; 6],
         };
-        let (_, reports) = play(face, &times, &weights, HeadPath::prepare(&knock, 0.0), &EnrichOptions::default());
+        let (_, reports) =
+            play(face, &times, &weights, HeadPath::prepare(&knock, 0.0), &EnrichOptions::default());
         let energy = |r: &FrameReport| r.kinetic + r.elastic;
         let peak = reports.iter().map(energy).fold(0.0, f64::max);
         let last = reports.last().map(energy).unwrap();
@@ -228,7 +250,8 @@ fn motion_dies_out() {
     }
 }
 
-/// Sliders that jump beyond their range, odd frame rates, odd stiffness: frames that are numbers, elements upright.
+/// Sliders that jump beyond their range, odd frame rates, odd stiffness: frames that are numbers, elements
+/// upright.
 #[test]
 fn hard_treatment_is_survived() {
     let Some((name, face)) = faces().next() else { return };
@@ -276,7 +299,8 @@ fn a_ball_dents_the_cheek() {
         let out = DVec3::new(0.75, -0.05, 0.66).normalize();
         let offset = |v: &u32| pieces.positions[*v as usize] - middle;
         let near = |v: &&u32| offset(v).reject_from(out).length() < 0.004;
-        let outer = fleshy.iter().filter(near).max_by(|a, b| offset(a).dot(out).total_cmp(&offset(b).dot(out)));
+        let outer =
+            fleshy.iter().filter(near).max_by(|a, b| offset(a).dot(out).total_cmp(&offset(b).dot(out)));
         let skin = pieces.positions[*outer.unwrap() as usize];
         let keys = [(0.0, 0.03), (0.1, 0.015), (0.15, 0.015), (0.25, 0.03)];
         let motion = HeadMotion {
@@ -285,22 +309,27 @@ fn a_ball_dents_the_cheek() {
             rotations_xyzw: vec![[0.0, 0.0, 0.0, 1.0]; 4],
         };
         let path = HeadPath::keyed(&motion);
-        let ball = Collider { form: Form::Sphere { radius: 0.02 }, path: path.clone(), told_in: ToldIn::Head };
+        let ball =
+            Collider { form: Form::Sphere { radius: 0.02 }, path: path.clone(), told_in: ToldIn::Head };
         let (times, weights) = constant(face, &[], 50.0, 25);
         let scene = Scene { colliders: vec![ball], ..Scene::default() };
-        let performance = Performance { times_secs: &times, weights: &weights, head: HeadPath::default(), scene };
+        let performance =
+            Performance { times_secs: &times, weights: &weights, head: HeadPath::default(), scene };
         let (mut deepest, mut dent, mut left): (f64, f64, f64) = (0.0, 0.0, 0.0);
         let mut sink = |i: usize, vertices: &[[f32; 3]], report: &FrameReport| {
             let center = path.at(times[i]).translation;
             let meters = face.rig.space.si_from_file();
-            let depth = |&v: &u32| 0.02 - center.distance(meters * Vec3::from(vertices[v as usize]).as_dvec3());
+            let depth =
+                |&v: &u32| 0.02 - center.distance(meters * Vec3::from(vertices[v as usize]).as_dvec3());
             deepest = fleshy.iter().map(depth).fold(deepest, f64::max);
             (dent, left) = (dent.max(report.max_mm), report.max_mm);
             ControlFlow::Continue(())
         };
         enrich(face, &performance, &EnrichOptions::default(), &mut sink, &silent).unwrap();
         let deepest = 1000.0 * deepest;
-        println!("{name}: dented by {dent:.1} mm, {deepest:.2} mm deep in the ball; {left:.3} mm left afterwards");
+        println!(
+            "{name}: dented by {dent:.1} mm, {deepest:.2} mm deep in the ball; {left:.3} mm left afterwards"
+        );
         assert!(dent > 4.0 && dent < 8.0 && deepest < 0.3 && left < 0.3, "{name}: {dent} {deepest} {left}");
     }
 }
@@ -316,7 +345,10 @@ fn any_number_of_threads_performs_the_same() {
     };
     let [one, two] = [1, 2].map(|threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| play(face, &times, &weights, HeadPath::prepare(&shake, 0.0), &EnrichOptions::default())).0
+        pool.install(|| {
+            play(face, &times, &weights, HeadPath::prepare(&shake, 0.0), &EnrichOptions::default())
+        })
+        .0
     });
     assert!(one == two);
 }

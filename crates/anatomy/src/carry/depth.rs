@@ -1,10 +1,11 @@
-//! Tissue between skin and bone: bones that the warp brought too close to the skin, or through it, are pushed in.
+//! Tissue between skin and bone: bones that the warp brought too close to the skin, or through it, are pushed
+//! in.
 //!
 //! How thick the tissue has to be over a vertex is the forensic mean less one and a half deviations
-//! ([`risorius_head::depths`]), and where there is no data half of what it is in the built-in head; never more than it is
-//! there, never less than the thinnest. Pushes go away from the closest skin, are spread over the bone so that dents
-//! are shallow and wide, and are repeated until no vertex is too close. Only bone within 25 mm of the skin is looked
-//! at.
+//! ([`risorius_head::depths`]), and where there is no data half of what it is in the built-in head; never
+//! more than it is there, never less than the thinnest. Pushes go away from the closest skin, are spread over
+//! the bone so that dents are shallow and wide, and are repeated until no vertex is too close. Only bone
+//! within 25 mm of the skin is looked at.
 
 use crate::note::Note;
 use crate::outer::{OuterPoint, OuterSkin};
@@ -42,7 +43,8 @@ impl Depths {
             let own = skin.depth(p, DEEP).map_or(DEEP, |d| d.0.max(0.0));
             let known = depth_at(p);
             let part = LEAST_PART * own;
-            let least = if known.deviation.is_finite() { known.mean - DEVIATIONS * known.deviation } else { part };
+            let least =
+                if known.deviation.is_finite() { known.mean - DEVIATIONS * known.deviation } else { part };
             least.min(own).min(THICKEST) * scale
         };
         let measure = |s: &Surface| s.positions.par_iter().map(|&p| least(p)).collect();
@@ -57,7 +59,13 @@ pub struct Pushed {
 }
 
 /// Pushes the bones under the skin; tells how many vertices could not be brought in.
-pub fn push_in(bones: &mut Bones, depths: &Depths, skin: &OuterSkin, thinnest: f64, notes: &mut Vec<Note>) -> Pushed {
+pub fn push_in(
+    bones: &mut Bones,
+    depths: &Depths,
+    skin: &OuterSkin,
+    thinnest: f64,
+    notes: &mut Vec<Note>,
+) -> Pushed {
     let (mut points, mut offsets) = (Vec::new(), Vec::new());
     for (bone, least, name) in
         [(&mut bones.cranium, &depths.cranium, "skull"), (&mut bones.mandible, &depths.mandible, "jaw")]
@@ -67,12 +75,15 @@ pub fn push_in(bones: &mut Bones, depths: &Depths, skin: &OuterSkin, thinnest: f
         let left = push_surface(bone, &least, skin);
         let most = bone.positions.iter().zip(&start).map(|(p, q)| p.distance(*q)).fold(0.0, f64::max);
         if most > 0.012 {
-            let what =
-                format!("the {name} had to be pushed in by up to {:.0} mm to stay under the skin", 1000.0 * most);
+            let what = format!(
+                "the {name} had to be pushed in by up to {:.0} mm to stay under the skin",
+                1000.0 * most
+            );
             notes.push(Note::new(what, "check the landmarks around it, or supply the bone"));
         }
         if left > 0 {
-            let what = format!("{left} of {} vertices of the {name} are still too close to the skin", start.len());
+            let what =
+                format!("{left} of {} vertices of the {name} are still too close to the skin", start.len());
             notes.push(Note::new(what, "check the landmarks around it, or supply the bone"));
         }
         offsets.extend(bone.positions.iter().zip(&start).map(|(p, q)| *p - *q));
@@ -133,7 +144,8 @@ fn spread(pushes: &[DVec3], neighbors: &[Vec<u32>]) -> Vec<DVec3> {
             .into_par_iter()
             .map(|v| {
                 let around = &neighbors[v];
-                let mean = around.iter().map(|&u| field[u as usize]).sum::<DVec3>() / around.len().max(1) as f64;
+                let mean =
+                    around.iter().map(|&u| field[u as usize]).sum::<DVec3>() / around.len().max(1) as f64;
                 if mean.length() > pushes[v].length() { mean } else { pushes[v] }
             })
             .collect();

@@ -1,9 +1,9 @@
 //! The warp from one skin to another: through the anchors, then pulled to the surface in rounds.
 //!
-//! Each round takes points of the built-in outer skin where the warp has them, looks for the closest outer skin of the
-//! rig within a shrinking reach that faces the same way, and fits the warp anew to anchors and pairs. Ears are left
-//! out: their folds attract what belongs elsewhere. Pairs at open borders are left out: half a face, or a mask, ends
-//! there.
+//! Each round takes points of the built-in outer skin where the warp has them, looks for the closest outer
+//! skin of the rig within a shrinking reach that faces the same way, and fits the warp anew to anchors and
+//! pairs. Ears are left out: their folds attract what belongs elsewhere. Pairs at open borders are left out:
+//! half a face, or a mask, ends there.
 
 use super::anchors::Anchor;
 use crate::error::AnatomyError;
@@ -20,7 +20,8 @@ use std::collections::BTreeMap;
 
 /// How far apart points of the built-in skin are taken in the face and elsewhere (meters).
 const SPACING: [f64; 2] = [0.011, 0.02];
-/// How far the rig's skin is looked for, round by round (meters); the last value holds for all further rounds.
+/// How far the rig's skin is looked for, round by round (meters); the last value holds for all further
+/// rounds.
 const REACH: [f64; 5] = [0.03, 0.022, 0.016, 0.012, 0.01];
 /// Softness of pairs, round by round (meters).
 const SOFTNESS: [f64; 5] = [0.06, 0.03, 0.02, 0.012, 0.008];
@@ -52,13 +53,16 @@ pub fn fit(
     let softness: Vec<f64> = anchors.iter().map(Anchor::softness).collect();
     let mut warp = Warp::fit(similarity, &sources, &targets, &softness);
     let ear = |side: &str| index(&format!("tragion_{side}"));
-    let rig_ears: Vec<DVec3> = ["left", "right"].iter().filter_map(|s| ear(s)).map(|i| marks.all[i].position).collect();
+    let rig_ears: Vec<DVec3> =
+        ["left", "right"].iter().filter_map(|s| ear(s)).map(|i| marks.all[i].position).collect();
     let samples = samples(from, head);
     for round in 0..rounds {
         tick(progress, "carry: skin to skin", round as f32 / rounds as f32)?;
         let at = |list: &[f64; 5]| list[round.min(4)];
-        let pairs: Vec<(DVec3, DVec3)> =
-            samples.par_iter().filter_map(|s| Some((s.point, partner(s, &warp, to, at(&REACH), &rig_ears)?))).collect();
+        let pairs: Vec<(DVec3, DVec3)> = samples
+            .par_iter()
+            .filter_map(|s| Some((s.point, partner(s, &warp, to, at(&REACH), &rig_ears)?)))
+            .collect();
         let mut all = (sources.clone(), targets.clone(), softness.clone());
         for (p, q) in pairs {
             all.0.push(p);
@@ -82,7 +86,8 @@ fn partner(s: &Sample, warp: &Warp, to: &OuterSkin, reach: f64, ears: &[DVec3]) 
     (!c.on_border && !in_ear && c.normal.dot(normal) > FACING).then_some(c.point)
 }
 
-/// Points of the outer skin, evenly spaced: the first vertex in each cell of a grid; none on ears and deep on the neck.
+/// Points of the outer skin, evenly spaced: the first vertex in each cell of a grid; none on ears and deep on
+/// the neck.
 fn samples(skin: &OuterSkin, head: &Head) -> Vec<Sample> {
     let mark = |name: &str| index(name).map(|i| head.landmarks[i]).filter(|p| p.is_finite());
     let ears: Vec<DVec3> = ["tragion_left", "tragion_right"].iter().filter_map(|n| mark(n)).collect();

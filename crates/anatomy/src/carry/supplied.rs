@@ -61,7 +61,9 @@ fn check(
     skin: &OuterSkin,
     notes: &mut Vec<Note>,
 ) -> Result<(), AnatomyError> {
-    let fail = |reason: String, advice: &str| Err(AnatomyError::SuppliedBone { bone, reason, advice: advice.into() });
+    let fail = |reason: String, advice: &str| {
+        Err(AnatomyError::SuppliedBone { bone, reason, advice: advice.into() })
+    };
     let n = given.positions.len() as u32;
     if given.triangles.is_empty() || given.triangles.iter().flatten().any(|&v| v >= n) {
         return fail("it has no triangles, or some without vertices".into(), "give a triangle surface");
@@ -70,7 +72,8 @@ fn check(
         return fail("it has vertices that are not finite".into(), "repair the file");
     }
     let (center, size) = extent(given);
-    let (expected, expected_size) = if carried.positions.is_empty() { (center, size) } else { extent(carried) };
+    let (expected, expected_size) =
+        if carried.positions.is_empty() { (center, size) } else { extent(carried) };
     let ratio = size / expected_size;
     if !(0.4..2.5).contains(&ratio) {
         let mixed = MIXED.iter().find(|(factor, _)| (ratio * factor).ln().abs() < 0.25);
@@ -93,8 +96,10 @@ fn check(
         );
     }
     if outside > 0 {
-        let what =
-            format!("{outside} of {} vertices of the given {bone} lie outside of the skin", given.positions.len());
+        let what = format!(
+            "{outside} of {} vertices of the given {bone} lie outside of the skin",
+            given.positions.len()
+        );
         notes.push(Note::new(what, "flesh cannot be made there; scale or move the bone a little"));
     }
     Ok(())

@@ -14,7 +14,9 @@ pub fn find(rig: &Rig, front: &Front, frame: &Frame, found: &mut Found) {
     let unit = frame.unit;
     for (side, name) in ["left", "right"].into_iter().enumerate() {
         let sign = 1.0 - 2.0 * side as f64;
-        let Some(eye) = frame.eyes[side].filter(|_| frame.only_side.is_none_or(|s| s == sign)) else { continue };
+        let Some(eye) = frame.eyes[side].filter(|_| frame.only_side.is_none_or(|s| s == sign)) else {
+            continue;
+        };
         let sided = ["browOuterUp", "browDown"].iter().filter_map(|base| frame.sided(rig, base, side));
         let brow: Vec<Motion> = sided.chain(motion(rig, "browInnerUp")).collect();
         if brow.is_empty() {
@@ -27,8 +29,9 @@ pub fn find(rig: &Rig, front: &Front, frame: &Frame, found: &mut Found) {
         for (place, part) in PLACES {
             let x = inner + (outer - inner) * part;
             let column = front.column(x, eye.y + 0.75 * unit, eye.y + 0.12 * unit, 0.01 * unit);
-            let strength =
-                |p: &super::front::SkinPoint| brow.iter().map(|m| front.moved(p, m).length() / m.most).sum::<f64>();
+            let strength = |p: &super::front::SkinPoint| {
+                brow.iter().map(|m| front.moved(p, m).length() / m.most).sum::<f64>()
+            };
             let strengths: Vec<f64> = column.iter().map(strength).collect();
             let most = strengths.iter().copied().fold(0.0, f64::max);
             // The middle of the stretch that moves nearly as far as the most.

@@ -50,11 +50,19 @@ fn from_side(front: &Front, frame: &Frame, sign: f64, y: f64, z: f64) -> Option<
 }
 
 /// In the row at `y`, going back from the cheek: the last height before the ear stands out.
-fn front_edge(front: &Front, frame: &Frame, sign: f64, y: f64, eye_z: f64, mouth_z: f64) -> Option<SkinPoint> {
+fn front_edge(
+    front: &Front,
+    frame: &Frame,
+    sign: f64,
+    y: f64,
+    eye_z: f64,
+    mouth_z: f64,
+) -> Option<SkinPoint> {
     let unit = frame.unit;
     let start = eye_z.min(mouth_z) - 0.35 * unit;
-    let row: Vec<Option<SkinPoint>> =
-        (0..(2.2 / STEP) as usize).map(|i| from_side(front, frame, sign, y, start - STEP * unit * i as f64)).collect();
+    let row: Vec<Option<SkinPoint>> = (0..(2.2 / STEP) as usize)
+        .map(|i| from_side(front, frame, sign, y, start - STEP * unit * i as f64))
+        .collect();
     let out = |p: &SkinPoint| (p.point.x - frame.middle) * sign / unit;
     (2..row.len()).find_map(|i| {
         let (before, after) = (row[i - 2]?, row[i]?);

@@ -32,8 +32,8 @@ pub fn mirrored(front: &Front, middle: f64, found: &mut Found) {
     }
 }
 
-/// On half a face: landmarks of the other side as mirror images, without skin; all of them, or the missing ones. Their
-/// triangle and vertex are those of the side that is there.
+/// On half a face: landmarks of the other side as mirror images, without skin; all of them, or the missing
+/// ones. Their triangle and vertex are those of the side that is there.
 pub fn mirrored_in_air(half: &HalfFace, all: bool, found: &mut Found) {
     let missing = if half.side > 0.0 { "right" } else { "left" };
     for i in (0..N_LANDMARKS).filter(|&i| NAMES[i].contains(missing)) {
@@ -49,8 +49,8 @@ pub fn mirrored_in_air(half: &HalfFace, all: bool, found: &mut Found) {
     }
 }
 
-/// Sets missing landmarks from those of the built-in head, warped by what was found and brought to the skin. `seen` is
-/// where what was found lies on the head.
+/// Sets missing landmarks from those of the built-in head, warped by what was found and brought to the skin.
+/// `seen` is where what was found lies on the head.
 pub fn from_head(
     pieces: &Pieces,
     front: &Front,
@@ -59,7 +59,8 @@ pub fn from_head(
     notes: &mut Vec<Note>,
 ) {
     let sure = |i: &usize| {
-        head[*i].is_finite() && found.all[*i].as_ref().is_some_and(|l| l.confidence >= ANCHOR || l.source == MATCHED)
+        head[*i].is_finite()
+            && found.all[*i].as_ref().is_some_and(|l| l.confidence >= ANCHOR || l.source == MATCHED)
     };
     let anchors: Vec<usize> = (0..N_LANDMARKS).filter(sure).collect();
     let at = |i: &usize| found.all[*i].as_ref().map_or(DVec3::ZERO, |l| l.position);
@@ -104,8 +105,8 @@ fn outer_point(pieces: &Pieces, outer: &OuterSkin, front: &Front, p: DVec3) -> O
 /// Source of landmarks that come from laying the whole built-in head over the skin.
 pub const MATCHED: &str = "built-in head laid over the skin";
 
-/// Without any feature to go by: lays the built-in head over the skin, trying places and sizes, and takes all landmarks
-/// from there.
+/// Without any feature to go by: lays the built-in head over the skin, trying places and sizes, and takes all
+/// landmarks from there.
 pub fn by_shape(
     rig: &Rig,
     pieces_of_rig: &Pieces,
@@ -120,7 +121,8 @@ pub fn by_shape(
     let fit = if source.is_empty() || target.is_empty() { None } else { best_placement(&source, &target) };
     let n_given = found.all.iter().flatten().count();
     let Some((placement, miss)) = fit.filter(|(_, miss)| *miss < 0.012) else {
-        let reached = fit.map_or(String::new(), |f| format!(", which misses the skin by {:.0} mm", 1000.0 * f.1));
+        let reached =
+            fit.map_or(String::new(), |f| format!(", which misses the skin by {:.0} mm", 1000.0 * f.1));
         return Err(AnatomyError::NoLandmarks {
             rig: rig.name.clone(),
             tried: format!("shapes, eyeballs, laying the built-in head over the skin{reached}"),
@@ -137,18 +139,24 @@ pub fn by_shape(
         "no shape and no eyeball tells where the face is; the built-in head was laid over it ({:.1} mm off)",
         1000.0 * miss
     );
-    notes.push(Note::new(what, "check the landmarks; name shapes as ARKit does or give landmarks in a landmark file"));
+    notes.push(Note::new(
+        what,
+        "check the landmarks; name shapes as ARKit does or give landmarks in a landmark file",
+    ));
     Ok(())
 }
 
-/// The similarity that brings `source` closest to `target`, from several starts, and the mean distance in meters.
+/// The similarity that brings `source` closest to `target`, from several starts, and the mean distance in
+/// meters.
 fn best_placement(source: &OuterSkin, target: &OuterSkin) -> Option<(Similarity, f64)> {
     let points = |skin: &OuterSkin| -> Vec<DVec3> {
-        let all: Vec<DVec3> = skin.vertices.iter().map(|&v| skin.position(v)).filter(|p| p.is_finite()).collect();
+        let all: Vec<DVec3> =
+            skin.vertices.iter().map(|&v| skin.position(v)).filter(|p| p.is_finite()).collect();
         all.iter().step_by((all.len() / 500).max(1)).copied().collect()
     };
     let (from, to) = (points(source), points(target));
-    let bounds = |list: &[DVec3]| list.iter().fold((DVec3::MAX, DVec3::MIN), |(lo, hi), p| (lo.min(*p), hi.max(*p)));
+    let bounds =
+        |list: &[DVec3]| list.iter().fold((DVec3::MAX, DVec3::MIN), |(lo, hi), p| (lo.min(*p), hi.max(*p)));
     let ((a_lo, a_hi), (b_lo, b_hi)) = (bounds(&from), bounds(&to));
     let mut best: Option<(Similarity, f64)> = None;
     // Tops and fronts of heads together, at their sizes and a little apart.
@@ -167,7 +175,8 @@ fn best_placement(source: &OuterSkin, target: &OuterSkin) -> Option<(Similarity,
     best
 }
 
-/// Iterated closest points from target samples to the source: the face alone may be there, never more than the head.
+/// Iterated closest points from target samples to the source: the face alone may be there, never more than
+/// the head.
 fn settle(source: &OuterSkin, target: &OuterSkin, start: Similarity) -> (Similarity, f64) {
     let step = (target.vertices.len() / 500).max(1);
     let mut current = start;

@@ -1,7 +1,7 @@
 //! Where the face's main features are, roughly: the middle plane, the eyes, the mouth.
 //!
-//! Eyes come from eyeballs, or from what blinks; the mouth from what smiles or opens. Everything else is looked for in
-//! windows around them, in units of the distance between the eyes.
+//! Eyes come from eyeballs, or from what blinks; the mouth from what smiles or opens. Everything else is
+//! looked for in windows around them, in units of the distance between the eyes.
 
 use super::front::Front;
 use crate::eyes::{Eye, fit_eyes};
@@ -49,7 +49,9 @@ fn sided(rig: &Rig, base: &str, side: usize, swapped: bool) -> Option<Motion> {
 /// Lays out the face of `rig`; `None` when neither eyes nor a mouth are found.
 pub fn frame(rig: &Rig, pieces: &Pieces, front: &Front) -> Option<Frame> {
     let eyeballs = fit_eyes(pieces);
-    let pair = |base: &str| [0, 1].map(|side| sided(rig, base, side, false).and_then(|m| center_of(pieces, &m, None)));
+    let pair = |base: &str| {
+        [0, 1].map(|side| sided(rig, base, side, false).and_then(|m| center_of(pieces, &m, None)))
+    };
     let pairs = ["eyeBlink", "mouthSmile", "browOuterUp", "noseSneer"].map(pair);
     let apart = |p: &[Option<DVec3>; 2]| Some(p[0]?.x - p[1]?.x).filter(|d| d.abs() > 0.005);
     let n_swapped = pairs.iter().filter_map(apart).filter(|d| *d < 0.0).count();
@@ -82,8 +84,8 @@ pub fn frame(rig: &Rig, pieces: &Pieces, front: &Front) -> Option<Frame> {
     Some(Frame { middle, symmetry, only_side, eyes, eyeballs, mouth, swapped, unit })
 }
 
-/// Center of what a motion moves of the face's skin, by the square of the displacement; on one side of a plane if
-/// asked.
+/// Center of what a motion moves of the face's skin, by the square of the displacement; on one side of a
+/// plane if asked.
 pub fn center_of(pieces: &Pieces, motion: &Motion, side: Option<(f64, f64)>) -> Option<DVec3> {
     let (mut sum, mut weight) = (DVec3::ZERO, 0.0);
     for &v in &pieces.face {
@@ -142,10 +144,23 @@ fn middle_plane(pieces: &Pieces, front: &Front, guesses: &mut Vec<f64>) -> (f64,
 }
 
 /// Middle of the mouth.
-fn mouth_place(rig: &Rig, pieces: &Pieces, middle: f64, eyes: &[Option<DVec3>; 2], unit: f64) -> Option<DVec3> {
-    const AROUND: [&str; 6] =
-        ["mouthPucker", "mouthFunnel", "mouthSmileLeft", "mouthSmileRight", "mouthPressLeft", "mouthPressRight"];
-    let mut centers: Vec<DVec3> = motions(rig, &AROUND).iter().filter_map(|m| center_of(pieces, m, None)).collect();
+fn mouth_place(
+    rig: &Rig,
+    pieces: &Pieces,
+    middle: f64,
+    eyes: &[Option<DVec3>; 2],
+    unit: f64,
+) -> Option<DVec3> {
+    const AROUND: [&str; 6] = [
+        "mouthPucker",
+        "mouthFunnel",
+        "mouthSmileLeft",
+        "mouthSmileRight",
+        "mouthPressLeft",
+        "mouthPressRight",
+    ];
+    let mut centers: Vec<DVec3> =
+        motions(rig, &AROUND).iter().filter_map(|m| center_of(pieces, m, None)).collect();
     if centers.is_empty()
         && let Some(c) = motion(rig, "jawOpen").and_then(|m| center_of(pieces, &m, None))
     {

@@ -39,9 +39,11 @@ pub fn find(rig: &Rig, front: &Front, frame: &Frame, found: &mut Found) {
         let blink = frame.sided(rig, "eyeBlink", side);
         let opening = match (by_eyeball, blink) {
             (Some(slots), _) => Opening { slots, source: "opening over the eyeball".into(), confidence: 0.9 },
-            (None, Some(blink)) => {
-                Opening { slots: opening_by_blink(front, frame, side, &blink), source: blink.name, confidence: 0.7 }
-            }
+            (None, Some(blink)) => Opening {
+                slots: opening_by_blink(front, frame, side, &blink),
+                source: blink.name,
+                confidence: 0.7,
+            },
             _ => continue,
         };
         if opening.slots.len() >= 4 {

@@ -1,8 +1,8 @@
 //! The lips: the slit between them from what shapes tear apart, the borders of the red from the lips' bulge.
 //!
-//! Looked at from the front, points on both sides of the slit lie side by side at rest and move apart in jawOpen,
-//! mouthFunnel and their like. For each upright line of samples the slit is where neighbors move most differently, as a
-//! vector over all these shapes. Its ends are the corners.
+//! Looked at from the front, points on both sides of the slit lie side by side at rest and move apart in
+//! jawOpen, mouthFunnel and their like. For each upright line of samples the slit is where neighbors move
+//! most differently, as a vector over all these shapes. Its ends are the corners.
 
 use super::Found;
 use super::frame::Frame;
@@ -55,7 +55,8 @@ pub fn slit(rig: &Rig, front: &Front, frame: &Frame) -> (Vec<Gap>, String) {
     let Some(first) = gap_in_column(front, &parting, start_x, mouth.y, 0.45 * unit, unit) else {
         return (Vec::new(), source);
     };
-    // The slit is followed from the middle outwards, so that the nostrils and the chin are never mistaken for it.
+    // The slit is followed from the middle outwards, so that the nostrils and the chin are never mistaken for
+    // it.
     let follow = |sign: f64| {
         let mut gaps: Vec<Gap> = Vec::new();
         let mut last = first;
@@ -81,7 +82,8 @@ pub fn slit(rig: &Rig, front: &Front, frame: &Frame) -> (Vec<Gap>, String) {
 /// The place of the largest difference of motion between neighbors in a column around `y`.
 fn gap_in_column(front: &Front, parting: &[Motion], x: f64, y: f64, reach: f64, unit: f64) -> Option<Gap> {
     let column = front.column(x, y + reach, y - reach, ACROSS * unit);
-    let moved: Vec<Vec<DVec3>> = column.iter().map(|p| parting.iter().map(|m| front.moved(p, m)).collect()).collect();
+    let moved: Vec<Vec<DVec3>> =
+        column.iter().map(|p| parting.iter().map(|m| front.moved(p, m)).collect()).collect();
     let apart = |a: usize, b: usize| {
         let sum: f64 = moved[a].iter().zip(&moved[b]).map(|(p, q)| (*p - *q).length_squared()).sum();
         sum.sqrt()
@@ -89,7 +91,8 @@ fn gap_in_column(front: &Front, parting: &[Motion], x: f64, y: f64, reach: f64, 
     let best = (1..column.len()).max_by(|&a, &b| apart(a - 1, a).total_cmp(&apart(b - 1, b)))?;
     let (mut above, mut below) = (best - 1, best);
     // Lips that are apart at rest show the inside between them: go on while the depth falls away.
-    let is_step = |a: &SkinPoint, b: &SkinPoint| (a.point.z - b.point.z).abs() > 2.5 * (a.point.y - b.point.y).abs();
+    let is_step =
+        |a: &SkinPoint, b: &SkinPoint| (a.point.z - b.point.z).abs() > 2.5 * (a.point.y - b.point.y).abs();
     let limit = (0.06 / ACROSS) as usize;
     for i in (1..=above).rev().take(limit) {
         if is_step(&column[i - 1], &column[i]) && column[i - 1].point.z > column[i].point.z {
@@ -102,7 +105,8 @@ fn gap_in_column(front: &Front, parting: &[Motion], x: f64, y: f64, reach: f64, 
         }
     }
     // What is left of a smooth stretch over the same distance is not parting.
-    let around = [best.checked_sub(3), Some(best + 2)].into_iter().flatten().filter(|&i| i + 1 < column.len());
+    let around =
+        [best.checked_sub(3), Some(best + 2)].into_iter().flatten().filter(|&i| i + 1 < column.len());
     let smooth = around.map(|i| apart(i, i + 1)).fold(0.0, f64::max);
     let parting = apart(best - 1, best) - smooth;
     Some(Gap { upper: column[above], lower: column[below], parting })
@@ -115,7 +119,8 @@ pub fn find(front: &Front, frame: &Frame, gaps: &[Gap], source: &str, subnasale_
     let unit = frame.unit;
     let confidence = 0.9;
     let ends = [(1.0, "left", left), (-1.0, "right", right)];
-    for (sign, side, end) in ends.into_iter().filter(|(sign, ..)| frame.only_side.is_none_or(|s| s == *sign)) {
+    for (sign, side, end) in ends.into_iter().filter(|(sign, ..)| frame.only_side.is_none_or(|s| s == *sign))
+    {
         let corner = end.middle();
         // The outer corner of the trackers lies just outside of the end of the slit.
         let outer = front.at(corner.x + sign * 0.012 * unit, corner.y);

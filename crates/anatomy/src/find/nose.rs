@@ -15,11 +15,13 @@ pub fn find(front: &Front, frame: &Frame, profile: &Profile, found: &mut Found) 
             continue;
         }
         let rows = 8;
-        let wings: Vec<SkinPoint> =
-            (0..=rows).filter_map(|i| wing(front, frame, sign, base + (top - base) * i as f64 / rows as f64)).collect();
+        let wings: Vec<SkinPoint> = (0..=rows)
+            .filter_map(|i| wing(front, frame, sign, base + (top - base) * i as f64 / rows as f64))
+            .collect();
         let out = |p: &&SkinPoint| (p.point.x - frame.middle) * sign;
         let Some(widest) = wings.iter().max_by(|a, b| out(a).total_cmp(&out(b))).copied() else { continue };
-        // The widest row is chance where the wing is upright: the middle one tells as much and stays where it is.
+        // The widest row is chance where the wing is upright: the middle one tells as much and stays where it
+        // is.
         let middle = wings.get(wings.len() / 2).filter(|p| out(p) > 0.85 * out(&&widest)).unwrap_or(&widest);
         found.set(front, &format!("alare_{side}"), *middle, 0.7, "drop of the nose's wing");
         let width = widest.point.x - frame.middle;

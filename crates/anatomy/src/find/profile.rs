@@ -1,8 +1,9 @@
-//! The middle line of the face: forehead, nose, lips and chin from the curve that the middle plane cuts out of the
-//! skin.
+//! The middle line of the face: forehead, nose, lips and chin from the curve that the middle plane cuts out
+//! of the skin.
 //!
-//! The curve is sampled from the front, so it has one depth for each height. Extremes that anthropometry defines by
-//! "most forward" and "deepest" are read off it: deepest means farthest from the chord between its neighbors.
+//! The curve is sampled from the front, so it has one depth for each height. Extremes that anthropometry
+//! defines by "most forward" and "deepest" are read off it: deepest means farthest from the chord between its
+//! neighbors.
 
 use super::Found;
 use super::frame::Frame;
@@ -74,7 +75,9 @@ fn chin(front: &Front, frame: &Frame, line: &[SkinPoint], mouth_y: f64, found: &
     // The chin is the part of the curve below the lips that stands out most to the front and below.
     let chin_most = |down: f64| {
         let score = move |p: &&SkinPoint| p.point.z - down * p.point.y;
-        between(mouth_y - 0.3 * unit, mouth_y - 1.0 * unit).max_by(|a, b| score(a).total_cmp(&score(b))).copied()
+        between(mouth_y - 0.3 * unit, mouth_y - 1.0 * unit)
+            .max_by(|a, b| score(a).total_cmp(&score(b)))
+            .copied()
     };
     let Some(front_of_chin) = chin_most(0.35) else { return };
     let supramentale = deepest(line, lower_lip.point, front_of_chin.point);
@@ -99,7 +102,10 @@ pub fn deepest(line: &[SkinPoint], a: DVec3, b: DVec3) -> Option<SkinPoint> {
     // Forward normal of the chord, which runs downwards.
     let ahead = DVec3::new(0.0, along.z, -along.y);
     let depth = |p: &&SkinPoint| -(p.point - hi).dot(ahead);
-    line.iter().filter(|p| p.point.y < hi.y && p.point.y > lo.y).max_by(|p, q| depth(p).total_cmp(&depth(q))).copied()
+    line.iter()
+        .filter(|p| p.point.y < hi.y && p.point.y > lo.y)
+        .max_by(|p, q| depth(p).total_cmp(&depth(q)))
+        .copied()
 }
 
 /// Of the line between `a` and `b`, the point farthest in front of their chord.
@@ -108,7 +114,10 @@ pub fn outermost(line: &[SkinPoint], a: DVec3, b: DVec3) -> Option<SkinPoint> {
     let along = (lo - hi).normalize_or_zero();
     let ahead = DVec3::new(0.0, along.z, -along.y);
     let height = |p: &&SkinPoint| (p.point - hi).dot(ahead);
-    line.iter().filter(|p| p.point.y < hi.y && p.point.y > lo.y).max_by(|p, q| height(p).total_cmp(&height(q))).copied()
+    line.iter()
+        .filter(|p| p.point.y < hi.y && p.point.y > lo.y)
+        .max_by(|p, q| height(p).total_cmp(&height(q)))
+        .copied()
 }
 
 /// The sample nearest to a height.

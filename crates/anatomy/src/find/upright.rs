@@ -1,8 +1,8 @@
 //! Heads that are tilted or turned a little: the plane in which the face mirrors onto itself.
 //!
-//! Points of the face are reflected in the plane, their closest points on the skin are looked up, and the plane is
-//! fitted to the pairs: with `A` the sum of `p c^T + c p^T` over centered pairs, the normal that minimizes the squared
-//! distances is the eigenvector of `A` with the least eigenvalue.
+//! Points of the face are reflected in the plane, their closest points on the skin are looked up, and the
+//! plane is fitted to the pairs: with `A` the sum of `p c^T + c p^T` over centered pairs, the normal that
+//! minimizes the squared distances is the eigenvector of `A` with the least eigenvalue.
 
 use super::front::Front;
 use crate::pieces::Pieces;

@@ -29,17 +29,21 @@ use std::time::Instant;
 pub struct Arguments {
     /// The detail (.detail), made by `detail learn`.
     detail: PathBuf,
-    /// An animation as frames of the rest's vertices: .glb, .gltf, .mdd, .pc2 or .npz; for example what `perform` made.
+    /// An animation as frames of the rest's vertices: .glb, .gltf, .mdd, .pc2 or .npz; for example what
+    /// `perform` made.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["rig", "clip"], required_unless_present_any = ["rig", "markers"])]
     take: Option<PathBuf>,
-    /// A marker take: CSV with a time column and NAME_X, NAME_Y, NAME_Z. Its head motion is taken out, its gaps are filled.
+    /// A marker take: CSV with a time column and NAME_X, NAME_Y, NAME_Z. Its head motion is taken out, its
+    /// gaps are filled.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["rig", "clip", "take"])]
     markers: Option<PathBuf>,
-    /// Where some markers sit on the face, as pins by marker name: a JSON file, {"Chin": {"vertex": 12}, "Nose": {"near": [0, 1, 2]}}.
-    /// At least four; the others are laid over the face with them. When left out, handles that have the names of markers.
+    /// Where some markers sit on the face, as pins by marker name: a JSON file, {"Chin": {"vertex": 12},
+    /// "Nose": {"near": [0, 1, 2]}}. At least four; the others are laid over the face with them. When left
+    /// out, handles that have the names of markers.
     #[arg(long, value_name = "JSON", requires = "markers")]
     points: Option<String>,
-    /// A time at which the actor's face is at rest, in seconds; the first frame that shows most markers when left out.
+    /// A time at which the actor's face is at rest, in seconds; the first frame that shows most markers when
+    /// left out.
     #[arg(long, value_name = "SECONDS", requires = "markers", allow_negative_numbers = true)]
     neutral: Option<f64>,
     /// A rig with the vertices of the rest; give --clip too.
@@ -50,8 +54,9 @@ pub struct Arguments {
     clip: Option<PathBuf>,
     #[command(flatten)]
     clip_args: ClipArgs,
-    /// Leave out what is coarser than this, which the animation shows already: millimeters. When left out: nothing if it was learned
-    /// with --plain, else three quarters of the distance between handles where they are dense.
+    /// Leave out what is coarser than this, which the animation shows already: millimeters. When left out:
+    /// nothing if it was learned with --plain, else three quarters of the distance between handles where they
+    /// are dense.
     #[arg(long, value_name = "MM", allow_negative_numbers = true)]
     finer_than: Option<f64>,
     #[command(flatten)]
@@ -88,7 +93,9 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     let DetailFile { rest, detail } = &content;
     let (rig, mm_per_unit) = (&rest.fine, rest.mm_per_unit());
     let animation = match &arguments.markers {
-        Some(path) => open_markers(path, (arguments.points.as_deref(), arguments.neutral), rig, detail, session)?,
+        Some(path) => {
+            open_markers(path, (arguments.points.as_deref(), arguments.neutral), rig, detail, session)?
+        }
         None => open_animation(arguments, rest, session)?,
     };
     let times_secs = &animation.times_secs;
@@ -109,7 +116,8 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
                 let moved = moved(frame);
                 player.on(&moved, &mut stage)?;
                 player.in_mesh_order(&stage.positions, &mut positions);
-                let offsets = positions.iter().zip(&moved).map(|(a, b)| Vec3::from(*a).distance(Vec3::from(*b)));
+                let offsets =
+                    positions.iter().zip(&moved).map(|(a, b)| Vec3::from(*a).distance(Vec3::from(*b)));
                 largest = offsets.fold(largest, f32::max);
                 maps.as_mut().map(|maps| maps.write(frame, &moved, &positions)).transpose()?;
             }
@@ -145,7 +153,8 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     });
     let outputs = outputs.join(", ");
     let mut text = format!("{outputs}: {n_frames} frames in {seconds:.1} s, {ms:.2} ms of it for a frame\n");
-    let finer = finest.map(|length| format!(" finer than {:.0} mm", length * mm_per_unit)).unwrap_or_default();
+    let finer =
+        finest.map(|length| format!(" finer than {:.0} mm", length * mm_per_unit)).unwrap_or_default();
     if matches!(animation.frame, Frame::Mesh(_)) {
         text += &format!("  detail{finer} moved vertices by {largest_mm:.2} mm at most\n");
     }
@@ -189,9 +198,11 @@ fn open_markers(
         };
         pairs.push((marker, vertex));
     }
-    let attached = Attached::prepare(&detail.mesh, &settled, &pairs, &detail.shell.options, &session.progress())?;
+    let attached =
+        Attached::prepare(&detail.mesh, &settled, &pairs, &detail.shell.options, &session.progress())?;
     let mm_per_unit = 1000.0 * rest.space.meters_per_unit;
-    let far = attached.distances.iter().enumerate().fold((0, 0.0), |w, (k, &d)| if d > w.1 { (k, d) } else { w });
+    let far =
+        attached.distances.iter().enumerate().fold((0, 0.0), |w, (k, &d)| if d > w.1 { (k, d) } else { w });
     notes.push(format!(
         "{} markers attached, '{}' farthest from its vertex, {:.1} mm; a unit of the markers is {:.3} mm",
         take.names.len(),
@@ -214,7 +225,8 @@ fn open_markers(
 
 /// The frame nearest to a time.
 fn frame_at(times_secs: &[f64], time: f64) -> Result<usize, Failure> {
-    let (first, last) = (times_secs.first().copied().unwrap_or(0.0), times_secs.last().copied().unwrap_or(0.0));
+    let (first, last) =
+        (times_secs.first().copied().unwrap_or(0.0), times_secs.last().copied().unwrap_or(0.0));
     if !(first..=last).contains(&time) {
         return Err(Failure::could_not(format!("--neutral: the take goes from {first} to {last} s")));
     }
@@ -232,7 +244,8 @@ fn head_of(motions: &[Rigid], times_secs: &[f64], space: &Space) -> HeadMotion {
     }
 }
 
-/// The frames of a take, or of a rig over a clip, on the vertices of the detail: they have those of the artist's rig, or the detail's own.
+/// The frames of a take, or of a rig over a clip, on the vertices of the detail: they have those of the
+/// artist's rig, or the detail's own.
 fn open_animation(arguments: &Arguments, rest: &Rest, session: &Session) -> Result<Animation, Failure> {
     if let Some(path) = &arguments.take {
         let frames = Frames::open(path, rest, arguments.clip_args.fps.unwrap_or(30.0), session)?;

@@ -60,7 +60,8 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     let n_changed = match (&arguments.mesh, &arguments.image, arguments.height) {
         (Some(path), _, _) => {
             let mesh = open_pose(path, &content.rest, session)?;
-            let plain = arguments.plain.as_ref().map(|path| open_pose(path, &content.rest, session)).transpose()?;
+            let plain =
+                arguments.plain.as_ref().map(|path| open_pose(path, &content.rest, session)).transpose()?;
             match pose {
                 0 => content.detail.sculpt_rest(&mesh)?,
                 _ => content.detail.replace_pose(pose, &mesh, plain.as_deref())?,
@@ -90,6 +91,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     let json = json!({
         "output": output.to_string(), "pose": arguments.pose, "vertices": n, "changed": n_changed, "seconds": seconds,
     });
-    let text = format!("{output}: '{}' changed at {n_changed} of {n} vertices, in {seconds:.1} s\n", arguments.pose);
+    let text =
+        format!("{output}: '{}' changed at {n_changed} of {n} vertices, in {seconds:.1} s\n", arguments.pose);
     Ok(Report { json, text })
 }

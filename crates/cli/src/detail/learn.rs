@@ -10,7 +10,9 @@ use clap::{Args, ValueEnum};
 use glam::Vec3;
 use risorius_attenuate::pins::{PinSet, PinSpec};
 use risorius_base::progress::tick;
-use risorius_detail::{Detail, Examples, FeatureGraph, Fit, LearnOptions, Model, ShellOptions, handles, learn};
+use risorius_detail::{
+    Detail, Examples, FeatureGraph, Fit, LearnOptions, Model, ShellOptions, handles, learn,
+};
 use risorius_io::native::detail::{DetailFile, Rest};
 use risorius_io::open::read_file;
 use risorius_rig::Rig;
@@ -27,29 +29,32 @@ pub struct Arguments {
     rest: PathBuf,
     #[command(flatten)]
     about: AboutRig,
-    /// Handles: a JSON file, or the JSON itself. Pins, [{"vertex": 12}, {"near": [0, 1, 2]}], or pins by the names of the markers that will drive them,
-    /// {"Chin": {"vertex": 12}}. Chosen when left out.
+    /// Handles: a JSON file, or the JSON itself. Pins, [{"vertex": 12}, {"near": [0, 1, 2]}], or pins by the
+    /// names of the markers that will drive them, {"Chin": {"vertex": 12}}. Chosen when left out.
     #[arg(long, value_name = "H")]
     handles: Option<String>,
-    /// Strain gauges of your own: JSON, or a JSON file, with pairs of handles by number from 0 or by name, [[0, 1], ["Chin", "Lip"]]. Made when left out.
+    /// Strain gauges of your own: JSON, or a JSON file, with pairs of handles by number from 0 or by name,
+    /// [[0, 1], ["Chin", "Lip"]]. Made when left out.
     #[arg(long, value_name = "PAIRS", requires = "handles")]
     gauges: Option<String>,
     /// How many handles are chosen when none are given: well spread, and denser where examples move.
     #[arg(long, value_name = "N", default_value_t = 90, conflicts_with = "handles")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=2000))]
     count: u32,
-    /// Subdivide the rest so many times: wrinkles need vertices a millimeter apart. Examples have its vertices, or those of the rest as it is.
+    /// Subdivide the rest so many times: wrinkles need vertices a millimeter apart. Examples have its
+    /// vertices, or those of the rest as it is.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=MAX_STEPS as i64))]
     subdivide: u32,
-    /// Example poses: a folder of meshes with the vertices of the rest, or a take (.glb, .mdd, .pc2, .npz). Without any there are no wrinkles, only
-    /// what `detail edit` paints.
+    /// Example poses: a folder of meshes with the vertices of the rest, or a take (.glb, .mdd, .pc2, .npz).
+    /// Without any there are no wrinkles, only what `detail edit` paints.
     #[arg(long, value_name = "DIR")]
     examples: Option<PathBuf>,
-    /// The same poses without detail, as the rig shows them: meshes of the same names. Detail is then learned to be put on that rig's
-    /// animations, and nothing of the pose itself is taken for detail.
+    /// The same poses without detail, as the rig shows them: meshes of the same names. Detail is then learned
+    /// to be put on that rig's animations, and nothing of the pose itself is taken for detail.
     #[arg(long, value_name = "DIR", requires = "examples")]
     plain: Option<PathBuf>,
-    /// Take so many poses into the model, chosen for all examples to be met best; all of them, exactly, when left out.
+    /// Take so many poses into the model, chosen for all examples to be met best; all of them, exactly, when
+    /// left out.
     #[arg(long, value_name = "P", conflicts_with = "tolerance", value_parser = clap::value_parser!(u32).range(1..=1000))]
     basis: Option<u32>,
     /// Take as many poses as it needs for all examples to be met within this many millimeters.
@@ -96,7 +101,9 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
         for name in &examples.names {
             let Some(at) = plain.names.iter().position(|n| n == name) else {
                 let problem = format!("{}: there is no pose '{name}' without detail", path.display());
-                return Err(Failure::could_not(format!("{problem}; give one for each example, of the same name")));
+                return Err(Failure::could_not(format!(
+                    "{problem}; give one for each example, of the same name"
+                )));
             };
             examples.plain.push(std::mem::take(&mut plain.positions[at]));
         }
@@ -111,7 +118,8 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
         }
         Some(given) => in_order(given, rig)?,
         None => {
-            let moved = |v: usize, p: &Vec<[f32; 3]>| Vec3::from(mesh.positions[v]).distance(Vec3::from(p[v]));
+            let moved =
+                |v: usize, p: &Vec<[f32; 3]>| Vec3::from(mesh.positions[v]).distance(Vec3::from(p[v]));
             let most = |v| examples.positions.iter().map(|p| moved(v, p)).fold(0.0, f32::max);
             let motion: Vec<f32> = (0..mesh.n_vertices()).map(most).collect();
             handles::choose(&mesh, &motion, arguments.count as usize)?
@@ -140,9 +148,14 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
     let detail = &content.detail;
     let off = |(k, p): (usize, &Vec<[f32; 3]>)| farthest(detail, p, examples.plain.get(k)) * mm_per_unit;
     let off: Vec<f64> = examples.positions.iter().enumerate().map(off).collect();
-    let worst = off.iter().copied().enumerate().fold((0, 0.0), |w, (k, mm)| if mm > w.1 { (k, mm) } else { w });
-    let largest =
-        detail.displacements.iter().flat_map(|of| of.iter()).map(|d| Vec3::from(*d).length()).fold(0.0, f32::max);
+    let worst =
+        off.iter().copied().enumerate().fold((0, 0.0), |w, (k, mm)| if mm > w.1 { (k, mm) } else { w });
+    let largest = detail
+        .displacements
+        .iter()
+        .flat_map(|of| of.iter())
+        .map(|d| Vec3::from(*d).length())
+        .fold(0.0, f32::max);
     let largest_mm = f64::from(largest) * mm_per_unit;
     let seconds = start.elapsed().as_secs_f64();
     let json = json!({
@@ -204,10 +217,13 @@ fn edges(given: &str, names: &[String]) -> Result<Vec<[u32; 2]>, Failure> {
     let handle = |end: &serde_json::Value| {
         let by_name = |name: &str| names.iter().position(|n| n == name).map(|k| k as u64);
         let found = end.as_u64().or_else(|| by_name(end.as_str()?)).and_then(|k| u32::try_from(k).ok());
-        found.ok_or_else(|| Failure::could_not(format!("--gauges: {end} is no handle, by number from 0 or by name")))
+        found.ok_or_else(|| {
+            Failure::could_not(format!("--gauges: {end} is no handle, by number from 0 or by name"))
+        })
     };
     let json = json_of(given)?;
-    let pairs = json.as_array().ok_or_else(|| Failure::could_not("--gauges: give a list of pairs of handles"))?;
+    let pairs =
+        json.as_array().ok_or_else(|| Failure::could_not("--gauges: give a list of pairs of handles"))?;
     let pair = |pair: &serde_json::Value| match pair.as_array().map(Vec::as_slice) {
         Some([a, b]) => Ok([handle(a)?, handle(b)?]),
         _ => Err(Failure::could_not(format!("--gauges: {pair} is no pair of handles"))),

@@ -16,7 +16,8 @@ use std::path::PathBuf;
 /// Arguments about maps.
 #[derive(Args)]
 pub struct MapArguments {
-    /// Write a displacement map and a normal map of every frame to this folder, through the texture coordinates of the rest.
+    /// Write a displacement map and a normal map of every frame to this folder, through the texture
+    /// coordinates of the rest.
     #[arg(long, value_name = "DIR", conflicts_with = "markers")]
     pub maps: Option<PathBuf>,
     /// Texels along a side of the maps.
@@ -60,11 +61,16 @@ impl Maps {
         let texture = Texture::of(&rest.fine, arguments.map_part.as_deref(), &detail.shell.handles)?;
         let atlas = Atlas::prepare(&texture.triangles, &texture.uvs, [arguments.map_size as usize; 2]);
         if !atlas.is_skin().any(|skin| skin) {
-            let problem =
-                format!("no triangle of part '{}' can be drawn in the square of texture coordinates", texture.part);
-            return Err(Failure::could_not(format!("{problem}; scale them to 0 to 1, or give another --map-part")));
+            let problem = format!(
+                "no triangle of part '{}' can be drawn in the square of texture coordinates",
+                texture.part
+            );
+            return Err(Failure::could_not(format!(
+                "{problem}; scale them to 0 to 1, or give another --map-part"
+            )));
         }
-        std::fs::create_dir_all(&folder).map_err(|e| Failure::could_not(format!("{}: {e}", folder.display())))?;
+        std::fs::create_dir_all(&folder)
+            .map_err(|e| Failure::could_not(format!("{}: {e}", folder.display())))?;
         let largest = |of: &[[f32; 3]]| of.iter().map(|d| Vec3::from(*d).length()).fold(0.0, f32::max);
         let wrinkles = detail.displacements.iter().map(|of| largest(of)).fold(0.0, f32::max);
         Ok(Some(Self {
@@ -93,7 +99,8 @@ impl Maps {
         }
         let normals = self.atlas.map(&self.fans, plain, moved, Shown::Normal);
         // Where there is no skin a flat normal does no harm.
-        let colors = normals.iter().map(|n| if *n == [0.0; 3] { [0.5, 0.5, 1.0] } else { n.map(|x| 0.5 + 0.5 * x) });
+        let colors =
+            normals.iter().map(|n| if *n == [0.0; 3] { [0.5, 0.5, 1.0] } else { n.map(|x| 0.5 + 0.5 * x) });
         picture::write_color(&path("normal"), size, &colors.collect::<Vec<_>>())?;
         self.n_clipped += displaced.iter().filter(|d| d[2].abs() > range).count();
         Ok(())

@@ -1,4 +1,5 @@
-//! Poses and takes on the vertices of a detail: files have those of the artist's rig, or those of the rig subdivided.
+//! Poses and takes on the vertices of a detail: files have those of the artist's rig, or those of the rig
+//! subdivided.
 
 use crate::files::in_file;
 use crate::session::{Failure, Session};
@@ -34,7 +35,9 @@ impl Frames {
         }
         match open_take_of(path, &rest.fine, fps, &session.progress()) {
             Ok(take) => Ok(Self { take, refinement: None }),
-            Err(_) => Ok(Self { take: coarse.map_err(in_file(path))?, refinement: Some(rest.refinement.clone()) }),
+            Err(_) => {
+                Ok(Self { take: coarse.map_err(in_file(path))?, refinement: Some(rest.refinement.clone()) })
+            }
         }
     }
 

@@ -18,17 +18,16 @@ impl Texture {
     /// Of a part by name, or of that which has most of the handles.
     pub fn of(rig: &Rig, part: Option<&str>, handles: &[u32]) -> Result<Self, Failure> {
         let count = |part: &Part| handles.iter().filter(|&&v| part.vertices.contains(&(v as usize))).count();
-        let part =
-            match part {
-                Some(name) => rig.parts.iter().find(|p| p.name == name).ok_or_else(|| {
-                    Failure::could_not(unknown("part", name, rig.parts.iter().map(|p| p.name.as_str())))
-                })?,
-                None => rig
-                    .parts
-                    .iter()
-                    .reduce(|best, p| if count(p) > count(best) { p } else { best })
-                    .ok_or_else(|| Failure::could_not("the rig has no parts"))?,
-            };
+        let part = match part {
+            Some(name) => rig.parts.iter().find(|p| p.name == name).ok_or_else(|| {
+                Failure::could_not(unknown("part", name, rig.parts.iter().map(|p| p.name.as_str())))
+            })?,
+            None => rig
+                .parts
+                .iter()
+                .reduce(|best, p| if count(p) > count(best) { p } else { best })
+                .ok_or_else(|| Failure::could_not("the rig has no parts"))?,
+        };
         let uvs = part.triangle_uvs().ok_or_else(|| {
             let problem = format!("part '{}' of the detail's rest has no texture coordinates", part.name);
             Failure::could_not(format!("{problem}; learn from, or transfer to, a mesh that has them"))

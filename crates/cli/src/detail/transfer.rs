@@ -32,14 +32,16 @@ pub struct Arguments {
     to: PathBuf,
     #[command(flatten)]
     about: AboutRig,
-    /// Points that belong together, about 40 all over the face: a JSON file,
-    /// [{"from": {"vertex": 12}, "to": {"near": [0, 1, 2]}}]. When left out, landmarks are looked for on both faces.
+    /// Points that belong together, about 40 all over the face: a JSON file, [{"from": {"vertex": 12}, "to":
+    /// {"near": [0, 1, 2]}}]. When left out, landmarks are looked for on both faces.
     #[arg(long, value_name = "PAIRS")]
     points: Option<PathBuf>,
-    /// A rig of the detail's own face, at the same place as its rest, whose shapes tell landmarks better than a mesh alone.
+    /// A rig of the detail's own face, at the same place as its rest, whose shapes tell landmarks better than
+    /// a mesh alone.
     #[arg(long, value_name = "RIG", conflicts_with = "points")]
     from: Option<PathBuf>,
-    /// Subdivide the other face so many times: wrinkles need vertices a millimeter apart. `apply` then takes animations of the face as it is and subdivides them.
+    /// Subdivide the other face so many times: wrinkles need vertices a millimeter apart. `apply` then takes
+    /// animations of the face as it is and subdivides them.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=MAX_STEPS as i64))]
     subdivide: u32,
     /// Output: .detail.
@@ -87,17 +89,21 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
         None => {
             tick(&session.progress(), "landmarks", 0.0)?;
             let shaped = match &arguments.from {
-                Some(path) => {
-                    Some(open_rig(path, &OpenOptions::default(), &session.progress()).map_err(in_file(path))?.rig)
-                }
+                Some(path) => Some(
+                    open_rig(path, &OpenOptions::default(), &session.progress()).map_err(in_file(path))?.rig,
+                ),
                 None => None,
             };
             landmark_pairs((shaped.as_ref().unwrap_or(source_rig), source_rig), (&target.rig, fine))?
         }
     };
     let vertices: Vec<[u32; 2]> = pairs.iter().map(|p| p.vertices).collect();
-    let moved =
-        source.detail.transferred(target.mesh(), &vertices, &source.detail.shell.options, &session.progress())?;
+    let moved = source.detail.transferred(
+        target.mesh(),
+        &vertices,
+        &source.detail.shell.options,
+        &session.progress(),
+    )?;
     let mm_per_unit = target.mm_per_unit();
     let worst = moved.off.iter().enumerate().fold((0, 0.0), |w, (k, &d)| if d > w.1 { (k, d) } else { w });
     let place = |rig: &Rig, v: u32| json!({ "near": rig.neutral[v as usize] });
@@ -134,13 +140,15 @@ fn given_pairs(path: &Path, source: &Rig, target: &Rig) -> Result<Vec<Pair>, Fai
     for (k, spec) in specs.into_iter().enumerate() {
         let name = if spec.name.is_empty() { format!("pair {k}") } else { spec.name };
         let place = |side: &str| format!("{}: '{name}', {side}", path.display());
-        let vertices = [vertex_of(spec.from, source, &place("from"))?, vertex_of(spec.to, target, &place("to"))?];
+        let vertices =
+            [vertex_of(spec.from, source, &place("from"))?, vertex_of(spec.to, target, &place("to"))?];
         pairs.push(Pair { name, vertices });
     }
     Ok(pairs)
 }
 
-/// Landmarks that are sure on both faces, each given as a rig to find them on and a rig whose vertices are wanted.
+/// Landmarks that are sure on both faces, each given as a rig to find them on and a rig whose vertices are
+/// wanted.
 fn landmark_pairs(source: (&Rig, &Rig), target: (&Rig, &Rig)) -> Result<Vec<Pair>, Failure> {
     let head = risorius_head::person::build(&Identity::default());
     let found = |(shaped, fine): (&Rig, &Rig)| -> Result<Vec<Option<(FoundLandmark, u32)>>, Failure> {

@@ -24,8 +24,14 @@ pub struct Worn {
 }
 
 impl Worn {
-    /// Opens a detail for animations (or for markers, which say no more than handles do). `finer_than`: what the user wants left out, in millimeters.
-    pub fn open(path: &Path, finer_than: Option<f64>, by_markers: bool, session: &Session) -> Result<Self, Failure> {
+    /// Opens a detail for animations (or for markers, which say no more than handles do). `finer_than`: what
+    /// the user wants left out, in millimeters.
+    pub fn open(
+        path: &Path,
+        finer_than: Option<f64>,
+        by_markers: bool,
+        session: &Session,
+    ) -> Result<Self, Failure> {
         let content = detail::open(path).map_err(in_file(path))?;
         let detail = &content.detail;
         let usual = match detail.base {

@@ -111,7 +111,8 @@ fn from_lock_and_bounds() {
     assert_ne!(locked["weights"]["mouthSmile_L"], 0.0);
     let free = attenuate(&desk, pins, "jawOpen=1", &["--alpha", "inf"]);
     let bounded = attenuate(&desk, pins, "jawOpen=1", &["--bounds", "--alpha", "inf"]);
-    let outside = |r: &Value| r["weights"].as_object().unwrap().values().any(|w| !(0.0..=1.0).contains(&number(w)));
+    let outside =
+        |r: &Value| r["weights"].as_object().unwrap().values().any(|w| !(0.0..=1.0).contains(&number(w)));
     assert!(outside(&free) && !outside(&bounded), "{free} {bounded}");
     assert!(number(&bounded["kkt_residual"]) < 1e-8);
     for (option, value) in [("--lock", "jawOpne"), ("--from", "jawOpne=1")] {
@@ -147,7 +148,8 @@ fn new_weights_and_pictures_are_written() {
 #[test]
 fn every_wrong_pin_is_told() {
     let desk = desk(rigs::face());
-    let run = |pins: &'static str| ["attenuate", "face.glb", "-w", "jawOpen=1", "-o", "new.json", "--pins", pins];
+    let run =
+        |pins: &'static str| ["attenuate", "face.glb", "-w", "jawOpen=1", "-o", "new.json", "--pins", pins];
     desk.write("new.json", "older");
     desk.fails_with(
         1,

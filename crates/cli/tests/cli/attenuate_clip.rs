@@ -103,7 +103,8 @@ fn wrong_clips_and_times_are_refused() {
     let pins = r#"[{"vertex": 22, "times": [[2, 1]]}]"#;
     desk.fails_with(1, &run(pins, &["-o", "held.csv"]), &["pin 0", "does not run forward"]);
     desk.write("back.csv", "time_s,jawOpen\n0,0\n0,1\n");
-    let args = ["attenuate", "face.glb", "--clip", "back.csv", "--pins", r#"[{"vertex": 1}]"#, "-o", "held.csv"];
+    let args =
+        ["attenuate", "face.glb", "--clip", "back.csv", "--pins", r#"[{"vertex": 1}]"#, "-o", "held.csv"];
     desk.fails_with(1, &args, &["back.csv", "line 3"]);
     desk.fails_with(2, &run("[]", &["--smooth", "nan"]), &["--smooth"]);
 }

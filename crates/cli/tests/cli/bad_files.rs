@@ -3,8 +3,8 @@
 use crate::desk::Desk;
 use crate::rigs;
 
-/// Each format cut at many lengths and with bytes changed: every run ends by itself with 0 or 1 and writes nothing
-/// when it fails.
+/// Each format cut at many lengths and with bytes changed: every run ends by itself with 0 or 1 and writes
+/// nothing when it fails.
 #[test]
 fn damaged_files_of_every_format() {
     let whole = rigs::desk(rigs::face());
@@ -25,7 +25,12 @@ fn damaged_files_of_every_format() {
             }
             desk.write(name, &damaged);
             let run = desk.run(&["inspect", name]);
-            assert!(run.code == 1 && run.err.contains(name) || run.code == 0, "{name}: {} {}", run.code, run.err);
+            assert!(
+                run.code == 1 && run.err.contains(name) || run.code == 0,
+                "{name}: {} {}",
+                run.code,
+                run.err
+            );
         }
         // Binary formats know their size: a half is never the whole.
         if ["a.gltf", "a.mdd", "a.pc2", "a.npz", "a.json"].contains(&name) {
@@ -43,8 +48,14 @@ fn counts_that_no_file_can_back_are_refused_at_once() {
     desk.write("a.ply", "ply\nformat ascii 1.0\nelement vertex 4000000000\nproperty float x\nproperty float y\nproperty float z\nend_header\n");
     desk.write(
         "a.pc2",
-        [b"POINTCACHE2\0".as_slice(), &[1, 0, 0, 0], &[0xff, 0xff, 0xff, 0x7f], &[0; 8], &[0xff, 0xff, 0xff, 0x7f]]
-            .concat(),
+        [
+            b"POINTCACHE2\0".as_slice(),
+            &[1, 0, 0, 0],
+            &[0xff, 0xff, 0xff, 0x7f],
+            &[0; 8],
+            &[0xff, 0xff, 0xff, 0x7f],
+        ]
+        .concat(),
     );
     for name in ["a.mdd", "a.stl", "a.ply", "a.pc2"] {
         desk.fails_with(1, &["inspect", name], &[name]);
@@ -57,7 +68,11 @@ fn folders_where_files_belong_and_the_other_way_round() {
     desk.write("face.glb", rigs::face());
     desk.write("clip.csv/inside", "a folder");
     desk.write("w.json/inside", "a folder");
-    desk.fails_with(1, &["pose", "face.glb", "--clip", "clip.csv", "-o", "a.mdd"], &["clip.csv", "directory"]);
+    desk.fails_with(
+        1,
+        &["pose", "face.glb", "--clip", "clip.csv", "-o", "a.mdd"],
+        &["clip.csv", "directory"],
+    );
     desk.fails_with(1, &["pose", "face.glb", "-w", "w.json", "-o", "a.obj"], &["w.json", "directory"]);
     desk.fails_with(1, &["attenuate", "face.glb", "-w", "", "--pins", "w.json"], &["w.json", "directory"]);
     desk.fails_with(1, &["inspect", "clip.csv"], &["clip.csv", "directory"]);

@@ -94,7 +94,10 @@ fn wrong_calls_are_refused_with_advice() {
     desk.write("face.glb", rigs::face());
     desk.write("marks.json", r#"{"nose_tipp": 12, "chin_middle": [0, 1]}"#);
     desk.write("plain.ply", ply::write(&[[0.0; 3], [1.0; 3], [2.0; 3]], &Default::default(), None, false));
-    desk.write("red.ply", ply::write(&[[0.0; 3]; 3], &Default::default(), Some(&[[1.0, 0.0, 0.0, 1.0]; 3]), false));
+    desk.write(
+        "red.ply",
+        ply::write(&[[0.0; 3]; 3], &Default::default(), Some(&[[1.0, 0.0, 0.0, 1.0]; 3]), false),
+    );
     desk.write("bad.png", b"not a picture");
     desk.write("file", b"in the way");
     let call = |more: &[&'static str]| [&["build", "head.glb", "-o", "a.face"][..], more].concat();
@@ -144,7 +147,8 @@ fn painted_colors_make_the_flesh_stiffer() {
     let mean = |side: f64| {
         let mesh = plain.mesh();
         let middle = |t: &[u32; 4]| t.iter().map(|&n| mesh.nodes[n as usize].x).sum::<f64>() / 4.0;
-        let inside: Vec<usize> = (0..mesh.tets.len()).filter(|&t| side * middle(&mesh.tets[t]) > 0.02).collect();
+        let inside: Vec<usize> =
+            (0..mesh.tets.len()).filter(|&t| side * middle(&mesh.tets[t]) > 0.02).collect();
         let sum = |mu: &[f32]| inside.iter().map(|&t| f64::from(mu[t])).sum::<f64>() / inside.len() as f64;
         (sum(&plain.materials.mu), sum(&painted.materials.mu))
     };
@@ -162,7 +166,8 @@ fn a_stopped_build_goes_on_where_it_stopped() {
     let mut options = BuildOptions::default();
     options.volume.nodes = 800;
     let n_kept = || std::fs::read_dir(cache.folder()).map_or(0, Iterator::count);
-    let stop = |_: &str, _: f32| if n_kept() >= 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    let stop =
+        |_: &str, _: f32| if n_kept() >= 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
     let go = |_: &str, _: f32| ControlFlow::Continue(());
     let build = |progress: &risorius_base::Progress, store: &dyn risorius_flesh::ShapeStore| {
         risorius_flesh::build(&rig, built_in(), &options, &Surroundings { progress, store, peak_mb: &|| 0.0 })
@@ -192,7 +197,12 @@ impl risorius_flesh::ShapeStore for Counted<'_> {
         found
     }
 
-    fn save(&self, key: u128, shape: &risorius_flesh::VolumeShape, report: &risorius_flesh::face::ShapeReport) {
+    fn save(
+        &self,
+        key: u128,
+        shape: &risorius_flesh::VolumeShape,
+        report: &risorius_flesh::face::ShapeReport,
+    ) {
         self.cache.save(key, shape, report);
     }
 }

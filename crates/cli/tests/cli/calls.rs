@@ -10,7 +10,9 @@ fn help_and_version_are_no_errors() {
     let desk = Desk::new();
     let help = desk.ok(&["--help"]);
     assert!(help.starts_with("Physics for face rigs"), "{help}");
-    for verb in ["demo", "inspect", "build", "convert", "pose", "perform", "attenuate", "interference", "render"] {
+    for verb in
+        ["demo", "inspect", "build", "convert", "pose", "perform", "attenuate", "interference", "render"]
+    {
         assert!(help.contains(verb));
         assert!(desk.ok(&[verb, "--help"]).contains("--json"));
     }
@@ -24,7 +26,11 @@ fn wrong_calls_exit_with_2() {
     desk.fails_with(2, &["inspect"], &["FILE"]);
     desk.fails_with(2, &["pose", "face.glb", "-o", "a.obj"], &["--weights", "--clip"]);
     desk.fails_with(2, &["pose", "face.glb", "-w", "jawOpen=1"], &["--output"]);
-    desk.fails_with(2, &["pose", "face.glb", "-w", "jawOpen=1", "--clip", "clip.csv", "-o", "a.glb"], &["--clip"]);
+    desk.fails_with(
+        2,
+        &["pose", "face.glb", "-w", "jawOpen=1", "--clip", "clip.csv", "-o", "a.glb"],
+        &["--clip"],
+    );
     desk.fails_with(2, &["pose", "face.glb", "-w", "jawOpen=1", "--bake", "-o", "a.glb"], &["--clip"]);
     desk.fails_with(2, &["attenuate", "face.glb", "-w", "jawOpen=1"], &["--pins"]);
     desk.fails_with(2, &["attenuate", "face.glb", "--pins", "[]"], &["--weights", "--clip"]);
@@ -84,7 +90,17 @@ fn rigs_that_cannot_be_read_are_named() {
         &["inspect"],
         &["convert", "out.obj"],
         &["pose", "-w", "jawOpen=1", "-o", "out.obj"],
-        &["attenuate", "-w", "jawOpen=1", "--pins", "[{\"vertex\": 0}]", "-o", "out.json", "--picture", "p.png"],
+        &[
+            "attenuate",
+            "-w",
+            "jawOpen=1",
+            "--pins",
+            "[{\"vertex\": 0}]",
+            "-o",
+            "out.json",
+            "--picture",
+            "p.png",
+        ],
         &["interference", "-o", "out.png"],
         &["render", "-o", "out.png"],
     ];

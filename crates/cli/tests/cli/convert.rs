@@ -19,7 +19,8 @@ fn assert_same(a: &Rig, b: &Rig, tolerance: f32) {
     assert_eq!(a.neutral, b.neutral);
     assert_eq!(a.shapes.len(), b.shapes.len());
     for shape in &a.shapes {
-        let other = b.shapes.iter().find(|s| s.name == shape.name).unwrap_or_else(|| panic!("no {}", shape.name));
+        let other =
+            b.shapes.iter().find(|s| s.name == shape.name).unwrap_or_else(|| panic!("no {}", shape.name));
         assert_eq!(shape.deltas.vertices, other.deltas.vertices, "{}", shape.name);
         let pairs = shape.deltas.offsets.iter().flatten().zip(other.deltas.offsets.iter().flatten());
         pairs.for_each(|(x, y)| assert!((x - y).abs() <= tolerance, "{}: {x} {y}", shape.name));

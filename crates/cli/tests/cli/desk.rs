@@ -42,8 +42,11 @@ impl Desk {
 
     /// Runs the program, which must never panic.
     pub fn run(&self, args: &[&str]) -> Run {
-        let Output { status, stdout, stderr } =
-            Command::new(env!("CARGO_BIN_EXE_risorius")).args(args).current_dir(self.folder.path()).output().unwrap();
+        let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_risorius"))
+            .args(args)
+            .current_dir(self.folder.path())
+            .output()
+            .unwrap();
         let run = Run {
             code: status.code().expect("ended by a signal"),
             out: String::from_utf8(stdout).unwrap(),

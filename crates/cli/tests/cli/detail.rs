@@ -40,7 +40,8 @@ fn desk() -> Desk {
     desk
 }
 
-const LEARN: [&str; 9] = ["detail", "learn", "--rest", "head.glb", "--examples", "examples", "--count", "40", "-o"];
+const LEARN: [&str; 9] =
+    ["detail", "learn", "--rest", "head.glb", "--examples", "examples", "--count", "40", "-o"];
 
 fn learned(desk: &Desk, more: &[&str]) -> Value {
     desk.json(&[&LEARN[..], &["face.detail"], more].concat())
@@ -58,19 +59,48 @@ fn examples_are_met_and_detail_goes_onto_rigs_and_takes() {
     learned(&desk, &["--threads", "1"]);
     assert!(again == desk.read("face.detail"), "the same bytes on any number of threads");
 
-    // Ripples are 7 mm long and 0.4 mm high; corners of mouth and lids, of which few handles tell little, move more.
-    let on_rig =
-        ["detail", "apply", "face.detail", "--rig", "head.glb", "--clip", "clip.csv", "--finer-than", "8", "-o"];
+    // Ripples are 7 mm long and 0.4 mm high; corners of mouth and lids, of which few handles tell little,
+    // move more.
+    let on_rig = [
+        "detail",
+        "apply",
+        "face.detail",
+        "--rig",
+        "head.glb",
+        "--clip",
+        "clip.csv",
+        "--finer-than",
+        "8",
+        "-o",
+    ];
     let told = desk.json(&[&on_rig[..], &["rig.npz"]].concat());
     assert_eq!(told["frames"], 4);
     let moved = told["largest_displacement_mm"].as_f64().unwrap();
     assert!((0.1..3.0).contains(&moved), "{told}");
-    // Where the poses are known without ripples, ripples are all that is learned; where nothing strains they cannot be.
+    // Where the poses are known without ripples, ripples are all that is learned; where nothing strains they
+    // cannot be.
     std::fs::create_dir(desk.path("plain")).unwrap();
     desk.ok(&["pose", "head.glb", "--weights", "jawOpen=1", "-o", "plain/jaw.obj"]);
-    desk.ok(&["pose", "head.glb", "--weights", "mouthSmileLeft=1,mouthSmileRight=1", "-o", "plain/smile.obj"]);
-    let call =
-        ["detail", "learn", "--rest", "head.glb", "--examples", "examples", "--plain", "plain", "-o", "p.detail"];
+    desk.ok(&[
+        "pose",
+        "head.glb",
+        "--weights",
+        "mouthSmileLeft=1,mouthSmileRight=1",
+        "-o",
+        "plain/smile.obj",
+    ]);
+    let call = [
+        "detail",
+        "learn",
+        "--rest",
+        "head.glb",
+        "--examples",
+        "examples",
+        "--plain",
+        "plain",
+        "-o",
+        "p.detail",
+    ];
     let told = desk.json(&call);
     assert!(told["largest_displacement_mm"].as_f64().unwrap() < 0.41, "{told}");
     let on_rig = ["detail", "apply", "p.detail", "--rig", "head.glb", "--clip", "clip.csv", "-o", "p.npz"];
@@ -79,7 +109,17 @@ fn examples_are_met_and_detail_goes_onto_rigs_and_takes() {
     assert!((0.05..0.8).contains(&told["largest_displacement_mm"].as_f64().unwrap()), "{told}");
 
     desk.ok(&["pose", "head.glb", "--clip", "clip.csv", "-o", "plain.npz"]);
-    desk.ok(&["detail", "apply", "face.detail", "--take", "plain.npz", "--finer-than", "8", "-o", "take.npz"]);
+    desk.ok(&[
+        "detail",
+        "apply",
+        "face.detail",
+        "--take",
+        "plain.npz",
+        "--finer-than",
+        "8",
+        "-o",
+        "take.npz",
+    ]);
     assert!(desk.read("rig.npz") == desk.read("take.npz"), "a rig over a clip and its take are one");
     desk.ok(&["detail", "apply", "face.detail", "--take", "plain.npz", "-o", "take.glb"]);
     let text = desk.ok(&["render", "head.glb", "--take", "take.glb", "-o", "take.png"]);
@@ -90,8 +130,18 @@ fn examples_are_met_and_detail_goes_onto_rigs_and_takes() {
 fn a_take_is_a_set_of_examples_and_few_poses_stand_for_many() {
     let desk = desk();
     desk.ok(&["pose", "head.glb", "--clip", "clip.csv", "-o", "plain.npz"]);
-    let from_take =
-        ["detail", "learn", "--rest", "head.glb", "--examples", "plain.npz", "--basis", "3", "-o", "b.detail"];
+    let from_take = [
+        "detail",
+        "learn",
+        "--rest",
+        "head.glb",
+        "--examples",
+        "plain.npz",
+        "--basis",
+        "3",
+        "-o",
+        "b.detail",
+    ];
     let told = desk.json(&from_take);
     assert_eq!((told["poses"].as_array().unwrap().len(), told["examples"].as_array().unwrap().len()), (3, 4));
     let told = desk.json(
@@ -108,10 +158,18 @@ fn a_take_is_a_set_of_examples_and_few_poses_stand_for_many() {
         ]
         .concat(),
     );
-    assert_eq!((told["handles"].as_array().unwrap().len(), told["poses"].as_array().unwrap().len()), (2, 1), "{told}");
+    assert_eq!(
+        (told["handles"].as_array().unwrap().len(), told["poses"].as_array().unwrap().len()),
+        (2, 1),
+        "{told}"
+    );
     // Far more than handles: every vertex that a slider moves.
     let many = r#"[{"region": "shape:jawOpen"}]"#;
-    desk.fails_with(1, &[&from_take[..6], &["--handles", many, "-o", "c.detail"]].concat(), &["number of handles"]);
+    desk.fails_with(
+        1,
+        &[&from_take[..6], &["--handles", many, "-o", "c.detail"]].concat(),
+        &["number of handles"],
+    );
 }
 
 #[test]
@@ -121,8 +179,16 @@ fn wrong_calls_and_damaged_files_say_what_is_wrong() {
     let learn_with = |more: &[&'static str]| [&["detail", "learn", "--rest", "head.glb"], more].concat();
     desk.fails_with(2, &learn_with(&["--plain", "examples", "-o", "a.detail"]), &["--examples"]);
     desk.fails_with(2, &learn_with(&["--examples", "examples", "-o", "a.npz"]), &["a.npz", ".detail"]);
-    desk.fails_with(1, &learn_with(&["--examples", "examples", "--tolerance", "0", "-o", "a.detail"]), &["tolerance"]);
-    desk.fails_with(1, &learn_with(&["--examples", "examples", "--bending", "0", "-o", "a.detail"]), &["bending"]);
+    desk.fails_with(
+        1,
+        &learn_with(&["--examples", "examples", "--tolerance", "0", "-o", "a.detail"]),
+        &["tolerance"],
+    );
+    desk.fails_with(
+        1,
+        &learn_with(&["--examples", "examples", "--bending", "0", "-o", "a.detail"]),
+        &["bending"],
+    );
     std::fs::create_dir(desk.path("empty")).unwrap();
     desk.fails_with(1, &learn_with(&["--examples", "empty", "-o", "a.detail"]), &["empty", ".obj"]);
     let mut more = desk.read("examples/jaw.obj");
@@ -132,15 +198,20 @@ fn wrong_calls_and_damaged_files_say_what_is_wrong() {
     assert!(!desk.path("a.detail").exists());
 
     desk.ok(&["pose", "head.glb", "--clip", "clip.csv", "-o", "plain.npz"]);
-    let apply =
-        |file: &'static str, more: &[&'static str]| [&["detail", "apply", file], more, &["-o", "a.npz"]].concat();
+    let apply = |file: &'static str, more: &[&'static str]| {
+        [&["detail", "apply", file], more, &["-o", "a.npz"]].concat()
+    };
     desk.fails_with(2, &apply("face.detail", &[]), &["--take"]);
     desk.fails_with(2, &apply("face.detail", &["--rig", "head.glb"]), &["--clip"]);
     desk.fails_with(1, &apply("face.detail", &["--take", "plain.npz", "--finer-than", "0"]), &["finest"]);
     desk.fails_with(1, &apply("head.glb", &["--take", "plain.npz"]), &["head.glb"]);
     let whole = desk.read("face.detail");
     desk.write("cut.detail", &whole[..whole.len() - 5]);
-    desk.fails_with(1, &apply("cut.detail", &["--take", "plain.npz"]), &["cut.detail", "damaged", "detail learn"]);
+    desk.fails_with(
+        1,
+        &apply("cut.detail", &["--take", "plain.npz"]),
+        &["cut.detail", "damaged", "detail learn"],
+    );
     // Somewhere in the arrays, a number that is none.
     let mut bad = whole.clone();
     let at = whole.len() - 4096;
@@ -170,7 +241,8 @@ fn wrong_calls_and_damaged_files_say_what_is_wrong() {
 fn markers_drive_the_face() {
     let desk = desk();
     learned(&desk, &[]);
-    let rest = [[0.0, -0.06, 0.09], [0.0, 0.06, 0.1], [0.03, -0.03, 0.09], [-0.03, -0.03, 0.09], [0.0, 0.0, 0.12]];
+    let rest =
+        [[0.0, -0.06, 0.09], [0.0, 0.06, 0.1], [0.03, -0.03, 0.09], [-0.03, -0.03, 0.09], [0.0, 0.0, 0.12]];
     let names = ["chin", "brow", "left", "right", "nose"];
     let row = |f: usize| {
         let t = f as f64 / 60.0;
@@ -183,11 +255,22 @@ fn markers_drive_the_face() {
         let lost = |m: usize| if m == 2 && (5..9).contains(&f) { ",,,".to_owned() } else { place(m) };
         format!("{t}{}\n", (0..5).map(lost).collect::<String>())
     };
-    let header: String = names.iter().flat_map(|n| ["X", "Y", "Z"].map(|axis| format!(",{n}_{axis}"))).collect();
+    let header: String =
+        names.iter().flat_map(|n| ["X", "Y", "Z"].map(|axis| format!(",{n}_{axis}"))).collect();
     desk.write("markers.csv", format!("time_s{header}\n{}", (0..20).map(row).collect::<String>()));
     let point = |m: usize| format!("\"{}\": {{\"near\": {:?}}}", names[m], rest[m]);
     desk.write("points.json", format!("{{{}}}", (0..5).map(point).collect::<Vec<_>>().join(",")));
-    let call = ["detail", "apply", "face.detail", "--markers", "markers.csv", "--points", "points.json", "-o", "m.npz"];
+    let call = [
+        "detail",
+        "apply",
+        "face.detail",
+        "--markers",
+        "markers.csv",
+        "--points",
+        "points.json",
+        "-o",
+        "m.npz",
+    ];
     let told = desk.json(&call);
     assert_eq!(told["frames"], 20);
     let notes = told["notes"].to_string();
@@ -202,7 +285,8 @@ fn markers_drive_the_face() {
     let alone = ["detail", "apply", "face.detail", "--markers", "markers.csv", "-o", "n.npz"];
     desk.fails_with(1, &alone, &["0 points", "--points"]);
 
-    // Handles that are called as markers need no points, gauges can be named, and the head's motion goes to a glTF.
+    // Handles that are called as markers need no points, gauges can be named, and the head's motion goes to a
+    // glTF.
     let handles = desk.read("points.json");
     let gauges = r#"[["chin", "left"], ["chin", "right"], ["left", "nose"], ["right", "nose"], [0, 2]]"#;
     let named = [
@@ -223,7 +307,18 @@ fn markers_drive_the_face() {
     desk.ok(&["render", "head.glb", "--take", "named.glb", "--with-head", "-o", "named.png"]);
     assert_eq!(handles, desk.read("points.json"));
     let wrong = |gauges: &'static str| {
-        ["detail", "learn", "--rest", "head.glb", "--handles", "points.json", "--gauges", gauges, "-o", "w.detail"]
+        [
+            "detail",
+            "learn",
+            "--rest",
+            "head.glb",
+            "--handles",
+            "points.json",
+            "--gauges",
+            gauges,
+            "-o",
+            "w.detail",
+        ]
     };
     desk.fails_with(1, &wrong(r#"[["chin", "ear"]]"#), &["ear", "no handle"]);
     desk.fails_with(1, &wrong(r#"[["chin"]]"#), &["no pair"]);
@@ -238,13 +333,15 @@ fn markers_drive_the_face() {
     handles.reverse();
     assert_eq!(told["handles"], Value::from(handles));
     // The face is at rest when the user says so.
-    let at = |time: &'static str| [&alone[..2], &["named.detail"], &alone[3..], &["--neutral", time]].concat();
+    let at =
+        |time: &'static str| [&alone[..2], &["named.detail"], &alone[3..], &["--neutral", time]].concat();
     let told = desk.json(&at("0.2"));
     assert!(told["notes"].to_string().contains("(frame 12)"), "{told}");
     desk.fails_with(1, &at("9"), &["--neutral", "the take goes from 0"]);
 }
 
-/// A square of 41 x 41 vertices with texture coordinates, as OBJ: a bump of some height, pressed together by some amount.
+/// A square of 41 x 41 vertices with texture coordinates, as OBJ: a bump of some height, pressed together by
+/// some amount.
 fn square(height: f64, press: f64) -> String {
     let mut text = String::new();
     for v in 0..41 * 41 {
@@ -282,7 +379,8 @@ fn poses_are_painted_and_replaced_and_come_out_as_maps() {
     ];
     desk.ok(&[&learn[..], &["flat.detail"], &unit].concat());
     let changed = |arguments: &[&str]| {
-        let told = desk.json(&[&["detail", "edit", "flat.detail"], arguments, &["-o", "edited.detail"]].concat());
+        let told =
+            desk.json(&[&["detail", "edit", "flat.detail"], arguments, &["-o", "edited.detail"]].concat());
         told["changed"].as_u64().unwrap()
     };
     let n = changed(&["--pose", "pressed", "--mesh", "bump.obj", "--plain", "examples/pressed.obj"]);
@@ -299,7 +397,8 @@ fn poses_are_painted_and_replaced_and_come_out_as_maps() {
     let height = f64::from(middle("png/displacement.0001.png") - 0.5) * 2.0 * range;
     assert!((1.8..2.1).contains(&height), "{height} mm of a range of {range}");
     assert!(
-        (f64::from(picture::read(&desk.read("png/displacement.0000.png")).unwrap().at([0.02, 0.02])) - 0.5).abs()
+        (f64::from(picture::read(&desk.read("png/displacement.0000.png")).unwrap().at([0.02, 0.02])) - 0.5)
+            .abs()
             < 1e-3
     );
     desk.ok(&[&apply[..], &["--maps", "exr", "--map-kind", "exr"]].concat());
@@ -356,12 +455,25 @@ fn detail_goes_to_other_faces_and_onto_physics() {
     let desk = desk();
     learned(&desk, &[]);
     // To itself, by landmarks that are found.
-    let call = ["detail", "transfer", "face.detail", "--from", "head.glb", "--to", "head.glb", "-o", "same.detail"];
+    let call =
+        ["detail", "transfer", "face.detail", "--from", "head.glb", "--to", "head.glb", "-o", "same.detail"];
     let told = desk.json(&call);
     assert!(told["mean_distance_mm"].as_f64().unwrap() < 0.5, "{told}");
     assert!(told["covered"].as_u64().unwrap() * 10 > told["vertices"].as_u64().unwrap() * 5, "{told}");
     let on = |detail: &'static str, output: &'static str| {
-        ["detail", "apply", detail, "--rig", "head.glb", "--clip", "clip.csv", "--finer-than", "8", "-o", output]
+        [
+            "detail",
+            "apply",
+            detail,
+            "--rig",
+            "head.glb",
+            "--clip",
+            "clip.csv",
+            "--finer-than",
+            "8",
+            "-o",
+            output,
+        ]
     };
     let [before, after] = [on("face.detail", "a.npz"), on("same.detail", "b.npz")]
         .map(|call| desk.json(&call)["largest_displacement_mm"].as_f64().unwrap());
@@ -370,7 +482,17 @@ fn detail_goes_to_other_faces_and_onto_physics() {
     desk.write("pairs.json", told["pairs"].to_string().replace(",\"off_mm\"", ",\"off\""));
     desk.fails_with(
         1,
-        &["detail", "transfer", "face.detail", "--to", "head.glb", "--points", "pairs.json", "-o", "w.detail"],
+        &[
+            "detail",
+            "transfer",
+            "face.detail",
+            "--to",
+            "head.glb",
+            "--points",
+            "pairs.json",
+            "-o",
+            "w.detail",
+        ],
         &["off"],
     );
     let pairs: Vec<Value> = told["pairs"]
@@ -380,7 +502,17 @@ fn detail_goes_to_other_faces_and_onto_physics() {
         .map(|p| serde_json::json!({ "name": p["name"], "from": p["from"], "to": p["to"] }))
         .collect();
     desk.write("pairs.json", Value::from(pairs).to_string());
-    let fine = ["detail", "transfer", "face.detail", "--to", "head.glb", "--points", "pairs.json", "--subdivide", "1"];
+    let fine = [
+        "detail",
+        "transfer",
+        "face.detail",
+        "--to",
+        "head.glb",
+        "--points",
+        "pairs.json",
+        "--subdivide",
+        "1",
+    ];
     let told = desk.json(&[&fine[..], &["-o", "fine.detail"]].concat());
     let n_fine = told["vertices"].as_u64().unwrap();
     let told = desk.json(&on("fine.detail", "fine.npz"));
@@ -421,5 +553,9 @@ fn detail_goes_to_other_faces_and_onto_physics() {
         "-o",
         "other.detail",
     ]);
-    flesh.fails_with(1, &[&perform[..], &["--detail", "other.detail", "-o", "w.npz"]].concat(), &["head.face", "1681"]);
+    flesh.fails_with(
+        1,
+        &[&perform[..], &["--detail", "other.detail", "-o", "w.npz"]].concat(),
+        &["head.face", "1681"],
+    );
 }

@@ -20,14 +20,17 @@ fn a_rig_is_told_in_full() {
     assert_eq!(report["arkit_matched"], 5);
     assert_eq!(report["regions"]["brow"], 6);
     assert_eq!(report["space"]["meters_per_unit"], 0.01);
-    let role =
-        |name: &str| report["shapes"].as_array().unwrap().iter().find(|s| s["name"] == name).unwrap()["role"].clone();
+    let role = |name: &str| {
+        report["shapes"].as_array().unwrap().iter().find(|s| s["name"] == name).unwrap()["role"].clone()
+    };
     assert_eq!(role("jawOpen50")["slider"], "jawOpen");
     assert_eq!(role("jawOpen50")["at"], 0.5);
     assert_eq!(role("mouthSmile_L__jawOpen")["kind"], "combination");
     assert_eq!(role("mouthSmile_L__jawOpen")["sliders"], serde_json::json!(["mouthSmile_L", "jawOpen"]));
     let text = desk.ok(&["inspect", "face.glb"]);
-    for word in ["81 vertices", "5 sliders", "5 of 52 ARKit", "part 'skin'", "in-between 'jawOpen50'", "0 errors"] {
+    for word in
+        ["81 vertices", "5 sliders", "5 of 52 ARKit", "part 'skin'", "in-between 'jawOpen50'", "0 errors"]
+    {
         assert!(text.contains(word), "no {word} in {text}");
     }
 }
@@ -37,7 +40,8 @@ fn what_the_user_knows_comes_before_guesses() {
     let desk = Desk::new();
     desk.write("face.glb", rigs::face());
     desk.write("ranges.json", r#"{"chin": [3, 6], "comment": "ends are not included"}"#);
-    let args = ["inspect", "face.glb", "--unit", "mm", "--up", "-Y", "--front", "x", "--regions", "ranges.json"];
+    let args =
+        ["inspect", "face.glb", "--unit", "mm", "--up", "-Y", "--front", "x", "--regions", "ranges.json"];
     let report = desk.json(&args);
     assert_eq!(report["space"], serde_json::json!({ "meters_per_unit": 0.001, "up": "-Y", "front": "+X" }));
     assert_eq!(report["regions"]["chin"], 3);
@@ -45,7 +49,11 @@ fn what_the_user_knows_comes_before_guesses() {
     desk.write("beyond.json", r#"{"chin": [3, 100]}"#);
     desk.fails_with(1, &["inspect", "face.glb", "--regions", "beyond.json"], &["chin", "99", "81"]);
     desk.write("typo.json", r#"{"regoins": {}}"#);
-    desk.fails_with(1, &["inspect", "face.glb", "--sidecar", "typo.json"], &["regoins", "did you mean 'regions'"]);
+    desk.fails_with(
+        1,
+        &["inspect", "face.glb", "--sidecar", "typo.json"],
+        &["regoins", "did you mean 'regions'"],
+    );
 }
 
 #[test]
@@ -71,7 +79,10 @@ fn every_problem_is_told_at_once() {
     assert!(found.iter().any(|c| c.contains("manifold")), "{found:?}");
     assert!(found.iter().any(|c| c.contains("degenerate")), "{found:?}");
     for problem in report["problems"].as_array().unwrap() {
-        assert!(!problem["advice"].as_str().unwrap().is_empty() && !problem["message"].as_str().unwrap().is_empty());
+        assert!(
+            !problem["advice"].as_str().unwrap().is_empty()
+                && !problem["message"].as_str().unwrap().is_empty()
+        );
     }
     let notes = report["notes"].to_string();
     assert!(notes.contains("short.obj has 1 vertices, the neutral has 7"), "{notes}");
@@ -83,7 +94,10 @@ fn every_problem_is_told_at_once() {
 fn recordings_takes_and_settings() {
     let desk = rigs::desk(rigs::face());
     let clip = desk.json(&["inspect", "clip.csv"]);
-    assert_eq!((&clip["kind"], &clip["frames"], &clip["last_secs"]), (&"clip".into(), &4.into(), &3.0.into()));
+    assert_eq!(
+        (&clip["kind"], &clip["frames"], &clip["last_secs"]),
+        (&"clip".into(), &4.into(), &3.0.into())
+    );
     assert_eq!(clip["columns"], serde_json::json!(["jawOpen", "browInnerUp", "Blink"]));
     desk.ok(&["convert", "clip.csv", "clip.json"]);
     assert_eq!(desk.json(&["inspect", "clip.json"])["frames"], 4);
@@ -114,9 +128,15 @@ fn a_clip_is_mapped_to_a_rig() {
         .iter()
         .map(|m| (m["column"].as_str().unwrap(), m["slider"].as_str().unwrap()))
         .collect();
-    assert_eq!(pairs, [("JawOpen", "jawOpen"), ("mouthSmileRight", "mouthSmile_R"), ("EyeBlinkLeft", "eyeBlink_L")]);
+    assert_eq!(
+        pairs,
+        [("JawOpen", "jawOpen"), ("mouthSmileRight", "mouthSmile_R"), ("EyeBlinkLeft", "eyeBlink_L")]
+    );
     assert_eq!(mapping["unmatched_columns"], serde_json::json!(["Other"]));
     assert_eq!(mapping["undriven_sliders"], serde_json::json!(["mouthSmile_L", "browInnerUp"]));
     let text = desk.ok(&["inspect", "face.glb", "--clip", "clip.csv"]);
-    assert!(text.contains("3 of 5 sliders are driven") && text.contains("columns without a slider: Other"), "{text}");
+    assert!(
+        text.contains("3 of 5 sliders are driven") && text.contains("columns without a slider: Other"),
+        "{text}"
+    );
 }

@@ -7,9 +7,11 @@ fn the_matrix_is_what_its_formula_says() {
     let desk = desk(rigs::face());
     let report = desk.json(&["interference", "face.glb", "-o", "report.json"]);
     assert_eq!(desk.read_json("report.json"), report);
-    let names: Vec<&str> = report["sliders"].as_array().unwrap().iter().map(|n| n.as_str().unwrap()).collect();
+    let names: Vec<&str> =
+        report["sliders"].as_array().unwrap().iter().map(|n| n.as_str().unwrap()).collect();
     assert_eq!(names.len(), 5);
-    let square = |s: usize, v: usize| displacement(&SLIDERS[s], v).iter().map(|&x| f64::from(x).powi(2)).sum::<f64>();
+    let square =
+        |s: usize, v: usize| displacement(&SLIDERS[s], v).iter().map(|&x| f64::from(x).powi(2)).sum::<f64>();
     let index = |name: &str| SLIDERS.iter().position(|s| s.0 == name).unwrap();
     for (row, disturbed) in names.iter().enumerate() {
         for (column, by) in names.iter().enumerate() {

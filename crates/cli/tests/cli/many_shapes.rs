@@ -12,7 +12,8 @@ fn many_shapes() -> Vec<u8> {
     let mut bin = numbers(&[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0]);
     bin.extend(numbers(&[0.0, 0.0, 0.0, 0.0, 0.0, 0.125, 0.0, 0.0, 0.0]));
     bin.extend([0, 0, 1, 0, 2, 0, 0, 0]);
-    let view = |offset: usize, length: usize| json!({ "buffer": 0, "byteOffset": offset, "byteLength": length });
+    let view =
+        |offset: usize, length: usize| json!({ "buffer": 0, "byteOffset": offset, "byteLength": length });
     let targets: Vec<_> = (0..SHAPES).map(|_| json!({ "POSITION": 1 })).collect();
     let names: Vec<String> = (0..SHAPES).map(|i| format!("s{i}")).collect();
     let mut text = json!({
@@ -34,7 +35,8 @@ fn many_shapes() -> Vec<u8> {
     text.resize(text.len().next_multiple_of(4), b' ');
     let word = |n: usize| (n as u32).to_le_bytes();
     let total = word(12 + 8 + text.len() + 8 + bin.len());
-    [b"glTF", &word(2)[..], &total, &word(text.len()), b"JSON", &text, &word(bin.len()), b"BIN\0", &bin].concat()
+    [b"glTF", &word(2)[..], &total, &word(text.len()), b"JSON", &text, &word(bin.len()), b"BIN\0", &bin]
+        .concat()
 }
 
 /// Runs a call that must be refused, with 3 GB of address space where the system can limit that.
@@ -42,7 +44,8 @@ fn many_shapes() -> Vec<u8> {
 fn refused_in_little_memory(desk: &Desk, args: &str, words: &str) {
     let limit = if cfg!(target_os = "linux") { "ulimit -v 3000000;" } else { "" };
     let line = format!("{limit} exec '{}' {args}", env!("CARGO_BIN_EXE_risorius"));
-    let output = std::process::Command::new("sh").args(["-c", &line]).current_dir(desk.path(".")).output().unwrap();
+    let output =
+        std::process::Command::new("sh").args(["-c", &line]).current_dir(desk.path(".")).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(1) && said.contains(words), "{said}");
     assert_eq!(desk.files().len(), 1);
@@ -57,7 +60,11 @@ fn very_many_shapes_are_told_or_refused() {
     // Some seconds alone; the other tests run beside it.
     assert!(start.elapsed() < Duration::from_secs(40), "{:?}", start.elapsed());
     assert_eq!(report["sliders"], SHAPES);
-    assert!(report["problems"].to_string().contains("199999 shapes repeat another"), "{}", report["problems"]);
+    assert!(
+        report["problems"].to_string().contains("199999 shapes repeat another"),
+        "{}",
+        report["problems"]
+    );
     #[cfg(unix)]
     for (args, words) in [
         ("attenuate many.glb -w s1=1 --pins '[{\"vertex\": 0}]' -o out.json", "200000 shapes"),

@@ -7,7 +7,10 @@ use serde_json::json;
 /// A desk with takes of the clip: frames in every format, and a GLB that also moves the head.
 fn takes() -> Desk {
     let desk = desk(rigs::face());
-    desk.write("head.csv", "time_s,px_m,py_m,pz_m,qx,qy,qz,qw\n0,5,1,0,0,0,0,1\n3,5,1.05,0,0,0,0.5,0.8660254\n");
+    desk.write(
+        "head.csv",
+        "time_s,px_m,py_m,pz_m,qx,qy,qz,qw\n0,5,1,0,0,0,0,1\n3,5,1.05,0,0,0,0.5,0.8660254\n",
+    );
     let call = ["pose", "face.glb", "--clip", "clip.csv"];
     for name in ["take.npz", "take.mdd", "take.pc2", "animated.glb"] {
         desk.ok(&[&call[..], &["--fps", "4", "-o", name]].concat());
@@ -85,7 +88,8 @@ fn performances_stand_side_by_side() {
     let plain = desk.read("out.png");
     desk.ok(&render(&["--clip", "clip.csv", "--take", "take.glb", "--label", "a,b", "-o", "out.png"]));
     assert!(desk.read("out.png") != plain, "labels are not drawn");
-    let told = desk.json(&render(&[&both[..], &["--view", "front", "--view", "left", "-o", "out.mp4"]].concat()));
+    let told =
+        desk.json(&render(&[&both[..], &["--view", "front", "--view", "left", "-o", "out.mp4"]].concat()));
     assert_eq!((&told["frames"], &told["pictures"]), (&json!(4), &json!(4)), "{told}");
 
     // The clip and its take are one motion; a take of half the clip holds its end.
@@ -122,7 +126,11 @@ fn differences_and_the_motion_of_the_head_are_seen() {
         picture(&[&one[..2], &["--frames", "0", "--with-head"]].concat())
             == picture(&["--frames", "0", "--take", "take.glb"])
     );
-    desk.fails_with(1, &render(&["--take", "take.npz", "--with-head", "-o", "x.png"]), &["no head motion", "--head"]);
+    desk.fails_with(
+        1,
+        &render(&["--take", "take.npz", "--with-head", "-o", "x.png"]),
+        &["no head motion", "--head"],
+    );
 }
 
 #[test]
@@ -147,7 +155,10 @@ fn wrong_calls_are_refused_with_advice() {
     desk.write("take.txt", "no take");
     for (more, words) in [
         (&["--take", "face.glb", "-o", "out.mp4"][..], &["face.glb", "no animation"][..]),
-        (&["--take", "two_take.glb", "-o", "out.mp4"], &["two_take.glb", "2 parts, the rig 1", "take of this rig"]),
+        (
+            &["--take", "two_take.glb", "-o", "out.mp4"],
+            &["two_take.glb", "2 parts, the rig 1", "take of this rig"],
+        ),
         (&["--take", "clip.csv", "-o", "out.mp4"], &["clip.csv", "not known as a take"]),
         (&["--take", "take.glb", "--fps", "1000", "-o", "out.mp4"], &["fps is 1000", "240"]),
         (&["--take", "take.glb", "--fps", "-1", "-o", "out.mp4"], &["fps"]),

@@ -1,4 +1,5 @@
-//! `perform`: the animation to the bit where nothing pushes, motion where the head moves, wrong calls refused.
+//! `perform`: the animation to the bit where nothing pushes, motion where the head moves, wrong calls
+//! refused.
 
 use crate::build::few_shapes;
 use crate::desk::Desk;
@@ -81,7 +82,11 @@ fn wrong_calls_say_what_is_wrong() {
         ("--stiffness", "0", "stiffness"),
         ("--gravity", "inf", "gravity"),
     ] {
-        desk.fails_with(1, &["perform", "head.face", "--clip", "clip.csv", option, value, "-o", "a.npz"], &[words]);
+        desk.fails_with(
+            1,
+            &["perform", "head.face", "--clip", "clip.csv", option, value, "-o", "a.npz"],
+            &[words],
+        );
     }
     desk.write("uneven.csv", "time,jawOpen\n0,0\n0.02,0.3\n0.05,0.1\n");
     let uneven = ["perform", "head.face", "--clip", "uneven.csv", "-o", "a.pc2"];
@@ -93,9 +98,13 @@ fn wrong_calls_say_what_is_wrong() {
 #[test]
 fn a_head_in_centimeters_is_asked_about() {
     let desk = desk();
-    let row = |i: usize| format!("{},{},0,{},0,0,0,0,1\n", i as f64 / 25.0, 0.1 * i as f64, 3.0 * (i as f64).sin());
+    let row =
+        |i: usize| format!("{},{},0,{},0,0,0,0,1\n", i as f64 / 25.0, 0.1 * i as f64, 3.0 * (i as f64).sin());
     let rows: String = (0..6).map(row).collect();
-    desk.write("cm.csv", "time,jawOpen,head_tx,head_ty,head_tz,head_qx,head_qy,head_qz,head_qw\n".to_owned() + &rows);
+    desk.write(
+        "cm.csv",
+        "time,jawOpen,head_tx,head_ty,head_tz,head_qx,head_qy,head_qz,head_qw\n".to_owned() + &rows,
+    );
     let call = ["perform", "head.face", "--clip", "cm.csv", "-o", "a.npz"];
     desk.fails_with(1, &call, &["the head", "g during", "--head-unit cm", "--head-unit m"]);
     let told = desk.json(&[&call[..], &["--head-unit", "cm"]].concat());

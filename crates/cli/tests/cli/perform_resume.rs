@@ -1,5 +1,5 @@
-//! `perform --resume`: runs that were stopped, cut short or edited give the bytes of unbroken ones, and say where they
-//! went on; what is kept is never trusted further than its key and checksum.
+//! `perform --resume`: runs that were stopped, cut short or edited give the bytes of unbroken ones, and say
+//! where they went on; what is kept is never trusted further than its key and checksum.
 
 use crate::desk::Desk;
 use serde_json::Value;
@@ -12,7 +12,12 @@ const CALL: [&str; 6] = ["perform", "head.face", "--head", "motion.csv", "--clip
 fn clip(n: usize) -> String {
     let row = |i: usize| {
         let t = i as f64 / 50.0;
-        format!("{t},{:.3},{:.3},{:.3}\n", 0.2 + 0.2 * (9.0 * t).sin(), 0.5 - 0.5 * (4.0 * t).cos(), (2.0 * t).min(1.0))
+        format!(
+            "{t},{:.3},{:.3},{:.3}\n",
+            0.2 + 0.2 * (9.0 * t).sin(),
+            0.5 - 0.5 * (4.0 * t).cos(),
+            (2.0 * t).min(1.0)
+        )
     };
     "time,jawOpen,mouthSmileLeft,mouthSmileRight\n".to_string() + &(0..n).map(row).collect::<String>()
 }
@@ -24,8 +29,11 @@ fn edited(text: &str, i: usize) -> String {
         let rest: Vec<String> = values[1..].iter().map(|v| (0.5 * v).to_string()).collect();
         format!("{},{}", values[0], rest.join(","))
     };
-    let lines: Vec<String> =
-        text.lines().enumerate().map(|(k, line)| if k == i + 1 { halved(line) } else { line.into() }).collect();
+    let lines: Vec<String> = text
+        .lines()
+        .enumerate()
+        .map(|(k, line)| if k == i + 1 { halved(line) } else { line.into() })
+        .collect();
     lines.join("\n") + "\n"
 }
 
@@ -56,7 +64,11 @@ fn unbroken(desk: &Desk, more: &[&str]) -> Vec<u8> {
 /// Runs with `--resume`; the take must be that of an unbroken run.
 fn resumed(desk: &Desk, more: &[&str]) -> Value {
     let report = desk.json(&[&CALL[..], more, &["--resume", "-o", "take.npz"]].concat());
-    assert!(desk.read("take.npz") == unbroken(desk, more), "other bytes than an unbroken run: {}", report["resumed"]);
+    assert!(
+        desk.read("take.npz") == unbroken(desk, more),
+        "other bytes than an unbroken run: {}",
+        report["resumed"]
+    );
     assert!(desk.path("take.npz.partial").is_dir(), "the frames are gone");
     report
 }
@@ -86,8 +98,8 @@ fn longer_shorter_and_edited_clips_go_on_where_they_change() {
     // Frame 12 is of the clip before: its own inputs are the same, those of frame 11 are not.
     desk.write("clip.csv", edited(&clip(20), 11));
     assert_eq!(from(&resumed(&desk, &[]), "what comes before changed at frame 12"), 12);
-    // The sample at 0.3 s is that of frame 15; smoothing reaches back to 0.27 s and slopes to 0.26 s, where frame 13 is: the
-    // piece of the path that ends there is another.
+    // The sample at 0.3 s is that of frame 15; smoothing reaches back to 0.27 s and slopes to 0.26 s, where
+    // frame 13 is: the piece of the path that ends there is another.
     desk.write("motion.csv", motion().replace("\n0.3,0,", "\n0.3,0.001,"));
     assert_eq!(from(&resumed(&desk, &[]), "the head's motion changed at frame 13"), 13);
     assert_eq!(from(&resumed(&desk, &["--gravity", "5"]), "an option changed at frame 0"), 0);
@@ -117,7 +129,10 @@ fn damaged_cut_foreign_and_old_files_are_noted_and_not_used() {
     resumed(&desk, &[]);
     let noted = |report: &Value, words: &str| {
         let notes = report["notes"].to_string();
-        assert!(notes.contains(words) && notes.contains("damaged or of another version"), "no '{words}' in {notes}");
+        assert!(
+            notes.contains(words) && notes.contains("damaged or of another version"),
+            "no '{words}' in {notes}"
+        );
     };
     desk.write("clip.csv", clip(22));
     damage("state-000019", &flip);
@@ -139,7 +154,8 @@ fn damaged_cut_foreign_and_old_files_are_noted_and_not_used() {
     // Files of an earlier version of the format: all is computed again.
     for name in desk.files().into_keys().filter(|n| n.extension().is_some_and(|e| e == "kept")) {
         let text = desk.read(name.to_str().unwrap());
-        let at = text.windows(9).position(|w| w == b"-kept-fra" || w == b"-kept-sta").unwrap() + "-kept-frame-".len();
+        let at = text.windows(9).position(|w| w == b"-kept-fra" || w == b"-kept-sta").unwrap()
+            + "-kept-frame-".len();
         let old = text.iter().enumerate().map(|(i, &b)| if i == at { b'0' } else { b }).collect::<Vec<_>>();
         desk.write(name.to_str().unwrap(), old);
     }
@@ -165,7 +181,11 @@ fn two_runs_at_once_and_places_without_room_are_refused_with_advice() {
     desk.ok(&call);
     assert!(!desk.path("take.npz.partial").exists());
     desk.write("take.npz.partial", "a file");
-    desk.fails_with(1, &call, &["take.npz.partial", "the folder for frames cannot be made", "choose another place"]);
+    desk.fails_with(
+        1,
+        &call,
+        &["take.npz.partial", "the folder for frames cannot be made", "choose another place"],
+    );
 }
 
 /// A run that is asked to stop once five frames are there; what it said.
@@ -202,7 +222,8 @@ fn a_run_that_was_stopped_goes_on_to_the_same_bytes() {
     for words in ["cancelled", "frames before are in take.npz;", "--resume", "take.npz.partial"] {
         assert!(said.contains(words), "no '{words}' in: {said}");
     }
-    let n_kept = said.split("the ").find_map(|s| s.split_once(" frames before")?.0.parse::<u64>().ok()).unwrap();
+    let n_kept =
+        said.split("the ").find_map(|s| s.split_once(" frames before")?.0.parse::<u64>().ok()).unwrap();
     assert!((6..60).contains(&n_kept), "{said}");
     assert!(desk.path("take.npz").is_file(), "the frames before the stop are not there");
     let report = resumed(&desk, &fine);
@@ -216,11 +237,12 @@ fn a_run_that_was_stopped_goes_on_to_the_same_bytes() {
 #[test]
 fn a_full_disk_stops_a_run_and_loses_nothing() {
     let desk = desk();
-    // Files may not grow beyond a limit, as if the disk were full: first nothing fits, then frames but neither states nor
-    // the take.
+    // Files may not grow beyond a limit, as if the disk were full: first nothing fits, then frames but
+    // neither states nor the take.
     let run = |blocks: usize, more: &str| {
         let program = env!("CARGO_BIN_EXE_risorius");
-        let call = format!("trap '' XFSZ; ulimit -f {blocks}; exec {program} {} {more} -o take.npz", CALL.join(" "));
+        let call =
+            format!("trap '' XFSZ; ulimit -f {blocks}; exec {program} {} {more} -o take.npz", CALL.join(" "));
         let output = Command::new("sh").args(["-c", &call]).current_dir(desk.path("")).output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };

@@ -1,4 +1,5 @@
-//! `perform` with a scene: wind, forces, factors and colliders do what they say, and nothing where they do not act.
+//! `perform` with a scene: wind, forces, factors and colliders do what they say, and nothing where they do
+//! not act.
 
 use crate::desk::Desk;
 use glam::{DQuat, DVec3, Vec3};
@@ -14,7 +15,8 @@ use std::collections::BTreeSet;
 
 const CALL: [&str; 4] = ["perform", "head.face", "--clip", "still.csv"];
 
-/// A desk with the small face, a clip of the neutral in two frames, and the face itself. Its unit is the meter.
+/// A desk with the small face, a clip of the neutral in two frames, and the face itself. Its unit is the
+/// meter.
 fn desk() -> (Desk, Face) {
     let desk = crate::perform::desk();
     desk.write("still.csv", "time,jawOpen\n0,0\n0.02,0\n");
@@ -29,7 +31,8 @@ fn frames(desk: &Desk, name: &str) -> Vec<Vec<DVec3>> {
     take.positions.chunks(take.n_vertices).map(|frame| frame.iter().map(meters).collect()).collect()
 }
 
-/// Displacements from the neutral in the first frame, which is settled: statics. Millimeters, in the file's order.
+/// Displacements from the neutral in the first frame, which is settled: statics. Millimeters, in the file's
+/// order.
 fn settled(desk: &Desk, more: &[&str]) -> Vec<DVec3> {
     desk.ok(&[&CALL[..], more, &["-o", "take.npz"]].concat());
     desk.ok(&["pose", "head.face", "--clip", "still.csv", "-o", "plain.npz"]);
@@ -46,7 +49,9 @@ fn mean(face: &Face, region: &str, moved: &[DVec3]) -> DVec3 {
 }
 
 fn force_on(region: &str, newtons: [f64; 3]) -> String {
-    format!(r#"{{"forces": [{{"region": "{region}", "space": "head", "keys": [{{"newtons": {newtons:?}}}]}}]}}"#)
+    format!(
+        r#"{{"forces": [{{"region": "{region}", "space": "head", "keys": [{{"newtons": {newtons:?}}}]}}]}}"#
+    )
 }
 
 /// A head that stands still.
@@ -97,7 +102,8 @@ fn wind_bears_its_dynamic_pressure_on_the_frontal_area_and_follows_the_head() {
     assert!(force.x.abs() < 0.02 * expected && force.y.abs() < 1e-9, "{force:?}");
     assert!((total(0.5 * blows, &here) - 0.25 * force).length() < 1e-9, "not by the square of the speed");
     assert_eq!(total(DVec3::ZERO, &here), DVec3::ZERO);
-    // A head that moves forward at 20 m/s through still air feels the same; one that moves with the wind feels nothing.
+    // A head that moves forward at 20 m/s through still air feels the same; one that moves with the wind
+    // feels nothing.
     let rides = |velocity: DVec3| {
         let there = Rigid { translation: velocity * 0.01, ..Rigid::IDENTITY };
         Moment { heads: [Rigid::IDENTITY, there], head: there, ..here }
@@ -105,7 +111,8 @@ fn wind_bears_its_dynamic_pressure_on_the_frontal_area_and_follows_the_head() {
     assert!((total(DVec3::ZERO, &rides(-blows)) - force).length() < 1e-9);
     assert!(total(blows, &rides(blows)).length() < 1e-9);
     // A head turned to its left meets a wind along -x with its face.
-    let turned = still(Rigid { rotation: DQuat::from_rotation_y(std::f64::consts::FRAC_PI_2), ..Rigid::IDENTITY });
+    let turned =
+        still(Rigid { rotation: DQuat::from_rotation_y(std::f64::consts::FRAC_PI_2), ..Rigid::IDENTITY });
     assert!((total(DVec3::new(-20.0, 0.0, 0.0), &turned) - force).length() < 1e-9);
 }
 
@@ -116,7 +123,10 @@ fn forces_add_up_and_follow_their_space() {
     let vertices = Regions::new(&face.rig, &face.anatomy).vertices("cheek_left").unwrap();
     let total = |told_in: ToldIn| {
         let newtons = Curve::constant(DVec3::X);
-        let scene = Scene { forces: vec![Force { vertices: vertices.clone(), newtons, told_in }], ..Scene::default() };
+        let scene = Scene {
+            forces: vec![Force { vertices: vertices.clone(), newtons, told_in }],
+            ..Scene::default()
+        };
         let acting = Acting::prepare(&face, &scene, &skin).unwrap();
         let mut forces = Vec::new();
         let head = Rigid { rotation: DQuat::from_rotation_z(std::f64::consts::FRAC_PI_2), ..Rigid::IDENTITY };
@@ -137,7 +147,11 @@ fn wind_and_forces_move_what_they_act_on_as_statics_say() {
     // 240 Pa on a centimeter of flesh whose resistance to compression is lambda + 2 mu, 8,500 Pa: 0.3 mm.
     assert!(b < -0.05 && b > -2.0 && (b / a - 4.0).abs() < 0.4, "{a} and {b} mm");
     assert!(
-        strong.iter().zip(&face.anatomy.pieces.positions).filter(|(_, p)| p.z < -0.05).all(|(d, _)| d.length() < 1e-3)
+        strong
+            .iter()
+            .zip(&face.anatomy.pieces.positions)
+            .filter(|(_, p)| p.z < -0.05)
+            .all(|(d, _)| d.length() < 1e-3)
     );
 
     desk.write("push.json", force_on("cheek_left", [0.2, 0.0, 0.0]));
@@ -145,7 +159,10 @@ fn wind_and_forces_move_what_they_act_on_as_statics_say() {
     let [once, twice] = ["push.json", "twice.json"].map(|scene| settled(&desk, &["--scene", scene]));
     let [left, double, right] =
         [at(&once, "cheek_left").x, at(&twice, "cheek_left").x, at(&once, "cheek_right").length()];
-    assert!(left > 0.02 && (double / left - 2.0).abs() < 0.2 && right < 0.02 * left, "{left} {double} {right}");
+    assert!(
+        left > 0.02 && (double / left - 2.0).abs() < 0.2 && right < 0.02 * left,
+        "{left} {double} {right}"
+    );
 
     let stiff = settled(&desk, &["--scene", "push.json", "--stiffness", "2"]);
     let halved = at(&stiff, "cheek_left").x / left;
@@ -187,7 +204,9 @@ fn cheek(face: &Face) -> (DVec3, DVec3) {
     let left = Regions::new(&face.rig, &face.anatomy).vertices("cheek_left").unwrap();
     let held = face.flesh.rest().into_iter().zip(face.flesh.kinematic_nodes()).filter(|(_, held)| *held);
     let held: Vec<DVec3> = held.map(|(p, _)| p).collect();
-    let room = |v: &u32| held.iter().map(|p| p.distance(pieces.positions[*v as usize])).fold(f64::INFINITY, f64::min);
+    let room = |v: &u32| {
+        held.iter().map(|p| p.distance(pieces.positions[*v as usize])).fold(f64::INFINITY, f64::min)
+    };
     // Away from where flesh ends, where motion fades.
     let skin = SkinOut::prepare(face);
     let full = |v: &&u32| skin.attachment(**v).weights.iter().sum::<f64>() > 0.999;
@@ -228,7 +247,10 @@ fn a_scene_goes_on_where_it_was_edited() {
     desk.write("scene.json", scene.replace("0.16", "0.15"));
     let report = run("take.npz", &["--resume"]);
     let why = report["resumed"]["why"].as_str().unwrap();
-    assert!(why.contains("the scene changed at frame") && report["resumed"]["from"].as_u64().unwrap() >= 5, "{why}");
+    assert!(
+        why.contains("the scene changed at frame") && report["resumed"]["from"].as_u64().unwrap() >= 5,
+        "{why}"
+    );
     run("plain.npz", &[]);
     assert!(desk.read("take.npz") == desk.read("plain.npz"), "other bytes than an unbroken run");
     assert_eq!(run("take.npz", &["--resume"])["resumed"]["from"], 8);
@@ -252,7 +274,11 @@ fn world_output_is_head_output_moved_by_the_head() {
     for (frame, (position, y, w)) in poses.into_iter().enumerate() {
         let rotation = DQuat::from_xyzw(0.0, y, 0.0, w).normalize();
         let place = Rigid { rotation, translation: position.into() };
-        let off = head[frame].iter().zip(&world[frame]).map(|(a, b)| place.apply(*a).distance(*b)).fold(0.0, f64::max);
+        let off = head[frame]
+            .iter()
+            .zip(&world[frame])
+            .map(|(a, b)| place.apply(*a).distance(*b))
+            .fold(0.0, f64::max);
         assert!(off < 1e-6, "frame {frame} is {off} m off");
     }
     assert!(head[3] != world[3]);
@@ -260,14 +286,16 @@ fn world_output_is_head_output_moved_by_the_head() {
     let convert = |name: &str| desk.run(&["convert", name, "-o", &format!("{name}.head.csv")]).code;
     let node = |name: &str| String::from_utf8_lossy(&desk.read(name)).contains("\"rotation\"");
     assert!(node("head.glb") && !node("world.glb"), "{} {}", convert("head.glb"), convert("world.glb"));
-    let report = desk.json(&["perform", "head.face", "--clip", "clip.csv", "--space", "world", "-o", "a.npz"]);
+    let report =
+        desk.json(&["perform", "head.face", "--clip", "clip.csv", "--space", "world", "-o", "a.npz"]);
     assert!(report["notes"].to_string().contains("no head motion"), "{report}");
 }
 
 #[test]
 fn pairs_of_regions_are_watched() {
     let (desk, _) = desk();
-    desk.ok(&[&CALL[..], &["--touch", "cheek_left:nose", "--touch", "shape:jawOpen:brows", "-o", "a.npz"]].concat());
+    desk.ok(&[&CALL[..], &["--touch", "cheek_left:nose", "--touch", "shape:jawOpen:brows", "-o", "a.npz"]]
+        .concat());
     desk.ok(&["pose", "head.face", "--clip", "still.csv", "-o", "plain.npz"]);
     assert!(desk.read("a.npz") == desk.read("plain.npz"), "watching must not move");
 }

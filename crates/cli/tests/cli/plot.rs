@@ -39,9 +39,17 @@ fn what_is_no_report_is_refused() {
     desk.fails_with(2, &["plot", "-o", "figure.png"], &["REPORT"]);
     desk.fails_with(2, &["plot", "ours.json", "-o", "figure.pdf"], &["figure.pdf", ".png"]);
     desk.fails_with(2, &["plot", "ours.json", "--value", "speed", "-o", "figure.png"], &["speed", "mean"]);
-    desk.fails_with(2, &["plot", "ours.json", "--label", "a,b", "-o", "figure.png"], &["2 labels for 1 reports"]);
+    desk.fails_with(
+        2,
+        &["plot", "ours.json", "--label", "a,b", "-o", "figure.png"],
+        &["2 labels for 1 reports"],
+    );
     desk.fails_with(1, &["plot", "ours.json", "missing.json", "-o", "figure.png"], &["missing.json"]);
-    desk.fails_with(1, &["plot", "ours.json", "--value", "residual", "-o", "figure.png"], &["residual of frame 0"]);
+    desk.fails_with(
+        1,
+        &["plot", "ours.json", "--value", "residual", "-o", "figure.png"],
+        &["residual of frame 0"],
+    );
     for (content, words) in [
         ("frames", &["not JSON"][..]),
         ("[1, 2]", &["not a report", "--report"]),
@@ -49,7 +57,10 @@ fn what_is_no_report_is_refused() {
         (r#"{"frames": [], "times_secs": []}"#, &["no frames"]),
         (r#"{"frames": [{"mean_mm": 1}]}"#, &["no times_secs"]),
         (r#"{"frames": [{"mean_mm": 1}], "times_secs": [0, 1]}"#, &["2 times for 1 frames"]),
-        (r#"{"frames": [{"mean_mm": "much"}], "times_secs": [0]}"#, &["mean_mm of frame 0 is \"much\", not a number"]),
+        (
+            r#"{"frames": [{"mean_mm": "much"}], "times_secs": [0]}"#,
+            &["mean_mm of frame 0 is \"much\", not a number"],
+        ),
         (r#"{"frames": [{"mean_mm": 1}], "times_secs": ["now"]}"#, &["time 0 is \"now\", not a number"]),
         (r#"{"frames": [{}], "times_secs": [0]}"#, &["mean_mm of frame 0"]),
         (r#"{"frames": [{"mean_mm": 1}, {"mean_mm": 1}], "times_secs": [1, 1]}"#, &["time 1 is 1 s"]),

@@ -55,7 +55,10 @@ fn a_sidecar_gives_roles_that_names_do_not() {
     desk.fails_with(
         1,
         &["pose", "face.glb", "-w", "fix=1,halfway=1", "-o", "pose.obj"],
-        &["'fix' is no slider but the combination of mouthSmile_L and jawOpen", "in-between of 'jawOpen' at 0.5"],
+        &[
+            "'fix' is no slider but the combination of mouthSmile_L and jawOpen",
+            "in-between of 'jawOpen' at 0.5",
+        ],
     );
     let ignored = ["pose", "face.glb", "-w", "jawOpen=0.5", "--sidecar", "other.json", "-o", "pose.obj"];
     desk.write("other.json", r#"{"ignore_names": true}"#);
@@ -123,7 +126,8 @@ fn what_a_take_leaves_out_is_noted() {
     let desk = desk(rigs::face());
     desk.write("head.csv", "time_s,px_m,py_m,pz_m,qx,qy,qz,qw\n0,0,0,0,0,0,0,1\n3,0,0.1,0,0,0,0,1\n");
     let call = ["pose", "face.glb", "--clip", "clip.csv", "--head", "head.csv", "-o"];
-    let noted = |output| desk.json(&[&call[..], &[output]].concat())["notes"].to_string().contains("head motion");
+    let noted =
+        |output| desk.json(&[&call[..], &[output]].concat())["notes"].to_string().contains("head motion");
     assert!(noted("take.mdd") && !noted("take.glb"));
     assert_eq!(desk.json(&["inspect", "take.glb"])["clips"][0]["head"], 2);
     desk.write("other.csv", "time_s,teeth\n0,1\n");
@@ -214,7 +218,11 @@ fn a_take_that_a_glb_cannot_hold_is_refused_before_any_work() {
     desk.write("face.glb", rigs::face());
     let rows: String = (0..2001).map(|f| format!("{},0.5\n", f as f64 / 60.0)).collect();
     desk.write("long.csv", format!("time_s,jawOpen\n{rows}"));
-    desk.fails_with(1, &["pose", "face.glb", "--clip", "long.csv", "--bake", "-o", "out.glb"], &["2001 frames", "npz"]);
+    desk.fails_with(
+        1,
+        &["pose", "face.glb", "--clip", "long.csv", "--bake", "-o", "out.glb"],
+        &["2001 frames", "npz"],
+    );
 }
 
 #[test]

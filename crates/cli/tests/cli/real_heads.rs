@@ -13,7 +13,12 @@ const FACECAP: &str = "facecap/facecap.glb";
 const FACECAP_PLAIN: &str = "facecap/facecap_plain.glb";
 
 fn part<'a>(report: &'a Value, name: &str) -> &'a Value {
-    report["parts"].as_array().unwrap().iter().find(|p| p["name"] == name).unwrap_or_else(|| panic!("no {name}"))
+    report["parts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|p| p["name"] == name)
+        .unwrap_or_else(|| panic!("no {name}"))
 }
 
 fn problem_codes(report: &Value) -> Vec<&str> {
@@ -116,7 +121,8 @@ fn poses_equal_sums_made_without_the_evaluation() {
 
 #[test]
 fn clips_drive_every_head() {
-    let (Some(take), Some(live)) = (data("facecap/facecap_take001.csv"), data("performances/livelink_short_60fps.csv"))
+    let (Some(take), Some(live)) =
+        (data("facecap/facecap_take001.csv"), data("performances/livelink_short_60fps.csv"))
     else {
         return;
     };
@@ -148,7 +154,8 @@ fn compressed_and_plain_files_move_alike() {
     });
     let [a, b] = &takes;
     assert_eq!((a.n_frames(), a.n_vertices), (b.n_frames(), b.n_vertices));
-    let coordinates = |take: &risorius_rig::Take| take.positions.iter().flatten().copied().collect::<Vec<f32>>();
+    let coordinates =
+        |take: &risorius_rig::Take| take.positions.iter().flatten().copied().collect::<Vec<f32>>();
     let size = coordinates(a).iter().fold(0.0f32, |m, x| m.max(x.abs()));
     let pairs = coordinates(a).into_iter().zip(coordinates(b));
     let difference = pairs.map(|(x, y)| (x - y).abs()).fold(0.0, f32::max);
@@ -170,7 +177,10 @@ fn attenuation_holds_points_on_every_head() {
             let (before, after) = (mm("pinned_before", "rms_mm"), mm("pinned_after", "rms_mm"));
             assert!((0.2..30.0).contains(&before), "{name}: {before} mm");
             assert!(after < 0.7 * before, "{name}: {before} mm, then {after} mm");
-            assert!(mm("others_deviation", "rms_mm") < before && mm("pinned_after", "max_mm") >= after, "{report}");
+            assert!(
+                mm("others_deviation", "rms_mm") < before && mm("pinned_after", "max_mm") >= after,
+                "{report}"
+            );
             let weights = report["weights"].as_object().unwrap();
             let outside = weights.values().map(|w| w.as_f64().unwrap()).any(|w| !(0.0..=1.0).contains(&w));
             assert!(!outside || bounds.is_empty(), "{name}");

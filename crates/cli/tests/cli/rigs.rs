@@ -23,8 +23,10 @@ pub const SLIDERS: [Spot; 5] = [
 ];
 
 /// An in-between and a combination, told by their names.
-pub const EXTRAS: [Spot; 2] =
-    [("jawOpen50", [0.0, -5.0], [0.0, -0.5, 0.5]), ("mouthSmile_L__jawOpen", [2.0, -4.0], [0.25, 0.25, 0.25])];
+pub const EXTRAS: [Spot; 2] = [
+    ("jawOpen50", [0.0, -5.0], [0.0, -0.5, 0.5]),
+    ("mouthSmile_L__jawOpen", [2.0, -4.0], [0.25, 0.25, 0.25]),
+];
 
 /// Rest position of vertex `v` in centimeters.
 pub fn rest(v: usize) -> [f32; 3] {

@@ -15,8 +15,31 @@ fn any_number_of_threads_writes_the_same_bytes() {
         &["pose", "face.glb", "--clip", "clip.csv", "--bake", "-o", "baked.glb"],
         &["pose", "face.glb", "--clip", "clip.csv", "--fps", "24", "-o", "take.npz"],
         &["convert", "take.npz", "take.mdd"],
-        &["attenuate", "face.glb", "--pins", pins, "-w", "jawOpen=1", "--bounds", "-o", "w.json", "--picture", "w.png"],
-        &["attenuate", "face.glb", "--pins", pins, "--clip", "clip.csv", "-o", "held.csv", "--picture", "held.png"],
+        &[
+            "attenuate",
+            "face.glb",
+            "--pins",
+            pins,
+            "-w",
+            "jawOpen=1",
+            "--bounds",
+            "-o",
+            "w.json",
+            "--picture",
+            "w.png",
+        ],
+        &[
+            "attenuate",
+            "face.glb",
+            "--pins",
+            pins,
+            "--clip",
+            "clip.csv",
+            "-o",
+            "held.csv",
+            "--picture",
+            "held.png",
+        ],
         &["interference", "face.glb", "-o", "matrix.png"],
         &["interference", "face.glb", "--sliders", "jawOpen,mouthSmile_L", "-o", "pair.json"],
         &["render", "face.glb", "-w", "jawOpen=1", "--color", "motion", "--size", "200", "-o", "face.png"],
@@ -49,7 +72,8 @@ fn the_demo_ends_in_files_that_the_other_verbs_take() {
     let head = "my demo/head.glb";
     let inspected = desk.json(&["inspect", head]);
     assert_eq!((&inspected["sliders"], &inspected["space"]["meters_per_unit"]), (&67.into(), &1.0.into()));
-    let args = ["attenuate", head, "--pins", r#"[{"region": "lips_upper"}]"#, "-w", "noseSneerLeft=1", "--bounds"];
+    let args =
+        ["attenuate", head, "--pins", r#"[{"region": "lips_upper"}]"#, "-w", "noseSneerLeft=1", "--bounds"];
     let held = desk.json(&args);
     assert!(held["pinned_after"]["rms"].as_f64().unwrap() < held["pinned_before"]["rms"].as_f64().unwrap());
     let face = desk.json(&["inspect", "my demo/head.face"]);

@@ -1,4 +1,5 @@
-//! What was learned is edited, painted on, and carried to another face; markers drive far sides of thin flesh.
+//! What was learned is edited, painted on, and carried to another face; markers drive far sides of thin
+//! flesh.
 
 use crate::{apart, examples, handles, points, pressed, sheet};
 use glam::{DQuat, DVec3, Vec3};
@@ -13,7 +14,8 @@ const N: u32 = 40;
 const POSES: [[f32; 2]; 3] = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]];
 
 fn learned(mesh: &Mesh) -> Detail {
-    learn(mesh.clone(), &handles(N, 7), None, &examples(mesh, &POSES), &LearnOptions::default(), &silent).unwrap()
+    learn(mesh.clone(), &handles(N, 7), None, &examples(mesh, &POSES), &LearnOptions::default(), &silent)
+        .unwrap()
 }
 
 /// The model at a pose of the whole mesh.
@@ -44,8 +46,8 @@ fn a_pose_is_replaced_and_nothing_else_changes() {
         assert!(far < 1e-4, "example {k}: {far}");
     }
     let n = before.poses.len();
-    let same =
-        (0..mesh.n_vertices()).filter(|&v| after.weights[v * n..(v + 1) * n] == before.weights[v * n..(v + 1) * n]);
+    let same = (0..mesh.n_vertices())
+        .filter(|&v| after.weights[v * n..(v + 1) * n] == before.weights[v * n..(v + 1) * n]);
     assert_eq!(same.count(), mesh.n_vertices() - n_changed, "everything else to the bit");
 
     // Handles elsewhere: strains change, and the pose comes back where it is now.
@@ -97,7 +99,8 @@ fn wrinkles_of_one_sheet_go_to_another() {
     let rigid = Rigid { rotation: DQuat::from_rotation_y(0.8), translation: DVec3::new(5.0, -2.0, 1.0) };
     let carry = |p: &[f32; 3]| rigid.apply(Vec3::from(*p).as_dvec3() * 30.0).as_vec3().to_array();
     let fine = sheet(53);
-    let target = Mesh { positions: fine.positions.iter().map(carry).collect(), triangles: fine.triangles.clone() };
+    let target =
+        Mesh { positions: fine.positions.iter().map(carry).collect(), triangles: fine.triangles.clone() };
     let pairs: Vec<[u32; 2]> = handles(N, 4).into_iter().zip(handles(53, 4)).map(|(a, b)| [a, b]).collect();
     let moved = detail.transferred(target, &pairs, &ShellOptions::default(), &silent).unwrap();
     assert!((moved.similarity.scale - 30.0).abs() < 0.5 && moved.n_covered == 53 * 53);
@@ -105,7 +108,8 @@ fn wrinkles_of_one_sheet_go_to_another() {
     for amounts in [[1.0, 0.0], [0.6, 0.9]] {
         let truth: Vec<[f32; 3]> = pressed(&fine, amounts).iter().map(carry).collect();
         let wrinkled = at(&moved.detail, &truth);
-        let bare = Detail { weights: vec![[0.0; 3]; moved.detail.weights.len()].into(), ..moved.detail.clone() };
+        let bare =
+            Detail { weights: vec![[0.0; 3]; moved.detail.weights.len()].into(), ..moved.detail.clone() };
         let [with, without] = [wrinkled, at(&bare, &truth)].map(|made| {
             let off = made.iter().zip(points(&truth)).map(|(a, b)| a.distance_squared(b)).sum::<f64>();
             (off / made.len() as f64).sqrt()
@@ -115,11 +119,13 @@ fn wrinkles_of_one_sheet_go_to_another() {
     assert!(detail.transferred(fine.clone(), &pairs[..3], &ShellOptions::default(), &silent).is_err());
     let triangles = fine.triangles.iter().map(|&[a, b, c]| [a, c, b]).collect();
     let turned = Mesh { positions: fine.positions, triangles };
-    let error = detail.transferred(turned, &pairs, &ShellOptions::default(), &silent).err().map(|e| e.to_string());
+    let error =
+        detail.transferred(turned, &pairs, &ShellOptions::default(), &silent).err().map(|e| e.to_string());
     assert!(error.is_some_and(|e| e.contains("do not meet")), "it faces the other way");
 }
 
-/// A pocket: a sheet folded over, so that its end lies 0.1 behind its beginning. Markers on the outside tilt; the inside must stay behind.
+/// A pocket: a sheet folded over, so that its end lies 0.1 behind its beginning. Markers on the outside tilt;
+/// the inside must stay behind.
 #[test]
 fn the_far_side_of_thin_flesh_follows_the_near_one() {
     let n = 41;
@@ -139,8 +145,10 @@ fn the_far_side_of_thin_flesh_follows_the_near_one() {
     }
     mesh.triangles.iter_mut().for_each(|t| t.swap(0, 1));
     let at = |x: u32, y: u32| y * n + x;
-    let markers: Vec<u32> = [0, 10, 20, 30, 40].into_iter().flat_map(|x| [0, 8, 15].map(|y| at(x, y))).collect();
-    let rest: Vec<DVec3> = markers.iter().map(|&v| Vec3::from(mesh.positions[v as usize]).as_dvec3()).collect();
+    let markers: Vec<u32> =
+        [0, 10, 20, 30, 40].into_iter().flat_map(|x| [0, 8, 15].map(|y| at(x, y))).collect();
+    let rest: Vec<DVec3> =
+        markers.iter().map(|&v| Vec3::from(mesh.positions[v as usize]).as_dvec3()).collect();
     // Tilted: the lower, the farther to the front.
     let tilted: Vec<DVec3> = rest.iter().map(|p| *p + DVec3::new(0.0, 0.0, 0.5 * (1.0 - p.y))).collect();
     let head = vec![Rigid::IDENTITY, Rigid { rotation: DQuat::from_rotation_x(0.3), translation: DVec3::X }];

@@ -42,7 +42,8 @@ pub fn pressed(mesh: &Mesh, [left, right]: [f32; 2]) -> Vec<[f32; 3]> {
     let one = |&[x, y, z]: &[f32; 3]| {
         let (l, r) = (left * (1.0 - side(x)), right * side(x));
         let press = 0.25 * (l + r) * (y - 0.5);
-        let wrinkle = 0.02 * (l * l + 0.3 * l) * (40.0 * y).sin() + 0.02 * (r * r + 0.3 * r) * (40.0 * y).cos();
+        let wrinkle =
+            0.02 * (l * l + 0.3 * l) * (40.0 * y).sin() + 0.02 * (r * r + 0.3 * r) * (40.0 * y).cos();
         [x, y - press, z + wrinkle]
     };
     mesh.positions.iter().map(one).collect()

@@ -1,4 +1,5 @@
-//! Learning and playing: exact examples, rigid motion, the player against its definition, bases, degenerate examples.
+//! Learning and playing: exact examples, rigid motion, the player against its definition, bases, degenerate
+//! examples.
 
 use crate::{apart, examples, handles, points, pressed, sheet};
 use glam::{DQuat, DVec3};
@@ -67,7 +68,8 @@ fn rigid_motion_changes_no_wrinkle() {
     let handles = at_handles(&detail, &points(&pressed(&mesh, [0.8, 0.3])));
     let still = played(&detail, &handles);
     for k in 0..12 {
-        let rotation = DQuat::from_rotation_y(0.5 * f64::from(k)) * DQuat::from_rotation_x(0.3 * f64::from(k));
+        let rotation =
+            DQuat::from_rotation_y(0.5 * f64::from(k)) * DQuat::from_rotation_x(0.3 * f64::from(k));
         let motion = Rigid { rotation, translation: DVec3::new(1.0, -2.0, 0.1 * f64::from(k)) };
         let turned = played(&detail, &handles.iter().map(|&p| motion.apply(p)).collect::<Vec<_>>());
         let carried: Vec<DVec3> = still.iter().map(|&p| motion.apply(p)).collect();
@@ -75,7 +77,8 @@ fn rigid_motion_changes_no_wrinkle() {
     }
 }
 
-/// Both sides learned together, one pressed alone: distances around each vertex get it right, those over the whole face do not.
+/// Both sides learned together, one pressed alone: distances around each vertex get it right, those over the
+/// whole face do not.
 #[test]
 fn one_side_alone_looks_right_when_both_were_learned_together() {
     let mesh = sheet(N);
@@ -83,7 +86,8 @@ fn one_side_alone_looks_right_when_both_were_learned_together() {
     let error = |model: Model| {
         let detail = learned(&mesh, &[[1.0, 1.0]], &LearnOptions { model, ..LearnOptions::default() });
         let result = detail.by_definition(&at_handles(&detail, &truth));
-        (result.iter().zip(&truth).map(|(a, b)| a.distance_squared(*b)).sum::<f64>() / truth.len() as f64).sqrt()
+        (result.iter().zip(&truth).map(|(a, b)| a.distance_squared(*b)).sum::<f64>() / truth.len() as f64)
+            .sqrt()
     };
     let [local, whole] = [Model::Wpsd, Model::Psd].map(error);
     assert!(local < 0.5 * whole, "{local} against {whole}");
@@ -92,7 +96,8 @@ fn one_side_alone_looks_right_when_both_were_learned_together() {
 #[test]
 fn a_basis_is_chosen_and_more_poses_are_better() {
     let mesh = sheet(N);
-    let list: Vec<[f32; 2]> = (0..24).map(|k| [(0.7 * k as f32).sin() * 0.9, (0.4 * k as f32).cos() * 0.9]).collect();
+    let list: Vec<[f32; 2]> =
+        (0..24).map(|k| [(0.7 * k as f32).sin() * 0.9, (0.4 * k as f32).cos() * 0.9]).collect();
     let truth: Vec<Vec<DVec3>> = list.iter().map(|&p| points(&pressed(&mesh, p))).collect();
     let error = |detail: &Detail| {
         let one = |t: &Vec<DVec3>| apart(&detail.by_definition(&at_handles(detail, t)), t);
@@ -103,7 +108,12 @@ fn a_basis_is_chosen_and_more_poses_are_better() {
     assert_eq!((few.poses.len(), more.poses.len()), (3, 9));
     assert!(error(&more) < 0.7 * error(&few), "{} and {}", error(&more), error(&few));
     let tolerant = with(Fit::Tolerance(0.004));
-    assert!(error(&tolerant) < 0.0041 && tolerant.poses.len() < 20, "{} {}", error(&tolerant), tolerant.poses.len());
+    assert!(
+        error(&tolerant) < 0.0041 && tolerant.poses.len() < 20,
+        "{} {}",
+        error(&tolerant),
+        tolerant.poses.len()
+    );
     let refused = learn(
         mesh.clone(),
         &handles(N, 7),
@@ -125,7 +135,8 @@ fn degenerate_examples_are_learned_as_far_as_they_say_anything() {
     };
     // None, one, the same thrice, the rest itself.
     let none =
-        learn(mesh.clone(), &handles(N, 7), None, &Examples::default(), &LearnOptions::default(), &silent).unwrap();
+        learn(mesh.clone(), &handles(N, 7), None, &Examples::default(), &LearnOptions::default(), &silent)
+            .unwrap();
     finite(&none, [1.0, 0.5]);
     for list in [&[[1.0, 1.0]][..], &[[1.0, 1.0]; 3], &[[0.0, 0.0], [1.0, 1.0]]] {
         let detail = learned(&mesh, list, &LearnOptions::default());
@@ -137,22 +148,34 @@ fn degenerate_examples_are_learned_as_far_as_they_say_anything() {
     let wrinkle = |p: &mut [f32; 3]| p[2] += 0.01 * (50.0 * p[0]).sin();
     let at: Vec<u32> = handles(N, 7);
     let plain: Vec<[f32; 3]> = two.positions[1].clone();
-    two.positions[1].iter_mut().enumerate().filter(|(v, _)| !at.contains(&(*v as u32))).for_each(|(_, p)| wrinkle(p));
+    two.positions[1]
+        .iter_mut()
+        .enumerate()
+        .filter(|(v, _)| !at.contains(&(*v as u32)))
+        .for_each(|(_, p)| wrinkle(p));
     let detail = learn(mesh.clone(), &at, None, &two, &LearnOptions::default(), &silent).unwrap();
-    let mean: Vec<DVec3> = points(&plain).iter().zip(points(&two.positions[1])).map(|(a, b)| (*a + b) / 2.0).collect();
-    assert!(apart(&finite(&detail, [1.0, 1.0]), &mean) < 1.2e-4, "{}", apart(&finite(&detail, [1.0, 1.0]), &mean));
+    let mean: Vec<DVec3> =
+        points(&plain).iter().zip(points(&two.positions[1])).map(|(a, b)| (*a + b) / 2.0).collect();
+    assert!(
+        apart(&finite(&detail, [1.0, 1.0]), &mean) < 1.2e-4,
+        "{}",
+        apart(&finite(&detail, [1.0, 1.0]), &mean)
+    );
     // Wrong ones are named.
     let mut short = examples(&mesh, &[[1.0, 1.0]]);
     short.positions[0].pop();
-    let error = learn(mesh.clone(), &at, None, &short, &LearnOptions::default(), &silent).unwrap_err().to_string();
+    let error =
+        learn(mesh.clone(), &at, None, &short, &LearnOptions::default(), &silent).unwrap_err().to_string();
     assert!(error.contains("'1 1'") && error.contains("2303") && error.contains("2304"), "{error}");
     let mut lost = examples(&mesh, &[[1.0, 1.0]]);
     lost.positions[0][77][1] = f32::NAN;
-    let error = learn(mesh.clone(), &at, None, &lost, &LearnOptions::default(), &silent).unwrap_err().to_string();
+    let error =
+        learn(mesh.clone(), &at, None, &lost, &LearnOptions::default(), &silent).unwrap_err().to_string();
     assert!(error.contains("vertex 77"), "{error}");
 }
 
-/// A bump between the vertices on which poses are chosen is found all the same, and too many examples are not met one by one.
+/// A bump between the vertices on which poses are chosen is found all the same, and too many examples are not
+/// met one by one.
 #[test]
 fn tolerance_holds_at_every_vertex() {
     let n = 150;
@@ -171,7 +194,8 @@ fn tolerance_holds_at_every_vertex() {
     let detail = learn(mesh.clone(), &handles(n, 7), None, &all, &options, &silent).unwrap();
     assert!(detail.poses.len() > 1, "{:?}", detail.poses);
     let many = examples(&sheet(10), &[[0.5, 0.5]; 70]);
-    let error = learn(sheet(10), &handles(10, 4), None, &many, &LearnOptions::default(), &silent).unwrap_err();
+    let error =
+        learn(sheet(10), &handles(10, 4), None, &many, &LearnOptions::default(), &silent).unwrap_err();
     assert!(error.to_string().contains("--basis"), "{error}");
 }
 
@@ -198,8 +222,14 @@ fn detail_goes_onto_an_animation_that_exists() {
     // The large scale alone, as an animation: the same as driving handles.
     let truth = points(&pressed(&mesh, [1.0, 0.0]));
     let handles = at_handles(&detail, &truth);
-    let plain =
-        learn(mesh.clone(), &detail.shell.handles, None, &Examples::default(), &LearnOptions::default(), &silent);
+    let plain = learn(
+        mesh.clone(),
+        &detail.shell.handles,
+        None,
+        &Examples::default(),
+        &LearnOptions::default(),
+        &silent,
+    );
     let large = played(&plain.unwrap(), &handles);
     let large: Vec<[f32; 3]> = large.iter().map(|p| p.as_vec3().to_array()).collect();
     player.on(&large, &mut stage).unwrap();

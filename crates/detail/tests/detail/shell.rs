@@ -78,8 +78,8 @@ fn handles_are_met_to_the_bit_and_constants_kept() {
     assert!(u.iter().all(|u| u.distance(shift) < 1e-5));
 }
 
-/// On a flat sheet that only bends, affine motions cost nothing but at the border, where the shell is free to curl: they are kept in the
-/// middle of a large one. With stretching they are kept where handles are dense.
+/// On a flat sheet that only bends, affine motions cost nothing but at the border, where the shell is free to
+/// curl: they are kept in the middle of a large one. With stretching they are kept where handles are dense.
 #[test]
 fn affine_motions_are_kept_inside() {
     let n = 61;
@@ -100,7 +100,8 @@ fn affine_motions_are_kept_inside() {
 fn pieces_borders_and_handles_on_one_another() {
     let mut mesh = sheet(20);
     let n = mesh.n_vertices() as u32;
-    // A second sheet with a handle, a small triangle in front of the first, without, and a vertex of no triangle.
+    // A second sheet with a handle, a small triangle in front of the first, without, and a vertex of no
+    // triangle.
     let second = sheet(8);
     mesh.positions.extend(second.positions.iter().map(|[x, y, z]| [x + 5.0, *y, *z]));
     mesh.triangles.extend(second.triangles.iter().map(|t| t.map(|v| v + n)));
@@ -124,7 +125,8 @@ fn pieces_borders_and_handles_on_one_another() {
     let [a, b, c, lost] = [0, 1, 2, 3].map(|k| u[small as usize + k]);
     assert!(a == b && b == c && a.z > 0.2 && lost.is_finite(), "{a} {b} {c} {lost}");
 
-    let refused = |handles: &[u32]| Shell::prepare(&mesh, handles, 1.0, &ShellOptions::default(), &silent).unwrap_err();
+    let refused =
+        |handles: &[u32]| Shell::prepare(&mesh, handles, 1.0, &ShellOptions::default(), &silent).unwrap_err();
     assert!(matches!(refused(&[]), DetailError::Empty { .. }));
     assert!(matches!(refused(&[0, 99999]), DetailError::Handle { handle: 1, .. }));
     assert!(matches!(refused(&[small + 3]), DetailError::Handle { handle: 0, .. }));

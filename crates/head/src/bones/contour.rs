@@ -1,10 +1,11 @@
 //! The surface of a sculpt as triangles: one half by marching tetrahedra, the other half its mirror image.
 //!
-//! Space at x >= 0 is cut into cubes, each cube into six tetrahedra around its diagonal. The surface crosses a tet in
-//! no, one or two triangles, whatever the values, so that it is always a manifold (unlike with cubes); its border lies
-//! in the grid's face x = 0 exactly and welds to its mirror image. Triangles are wound outwards by the parity of the
-//! tet alone. In: a sculpt, its bounds, the grid step (mm). Out: the half surface, border vertices at x = 0. Cost:
-//! distances at the grid points near the surface; cubes of 4 x 4 x 4 cells whose middle is far from it are left out.
+//! Space at x >= 0 is cut into cubes, each cube into six tetrahedra around its diagonal. The surface crosses
+//! a tet in no, one or two triangles, whatever the values, so that it is always a manifold (unlike with
+//! cubes); its border lies in the grid's face x = 0 exactly and welds to its mirror image. Triangles are
+//! wound outwards by the parity of the tet alone. In: a sculpt, its bounds, the grid step (mm). Out: the half
+//! surface, border vertices at x = 0. Cost: distances at the grid points near the surface; cubes of 4 x 4 x 4
+//! cells whose middle is far from it are left out.
 
 use super::implicit::Sculpt;
 use glam::{DVec3, IVec3};
@@ -63,8 +64,9 @@ fn weld(triangles: impl Iterator<Item = [Crossing; 3]>) -> Surface {
 
 fn march_block(sculpt: &Sculpt, block: IVec3, at: &impl Fn(IVec3) -> DVec3) -> Vec<[Crossing; 3]> {
     let n = BLOCK + 1;
-    let values: Vec<f64> =
-        (0..n * n * n).map(|i| sculpt.distance(at(block + IVec3::new(i % n, i / n % n, i / (n * n))))).collect();
+    let values: Vec<f64> = (0..n * n * n)
+        .map(|i| sculpt.distance(at(block + IVec3::new(i % n, i / n % n, i / (n * n)))))
+        .collect();
     let value = |p: IVec3| {
         let q = p - block;
         values[(q.x + n * (q.y + n * q.z)) as usize]
@@ -84,8 +86,8 @@ fn march_block(sculpt: &Sculpt, block: IVec3, at: &impl Fn(IVec3) -> DVec3) -> V
     out
 }
 
-/// The six ways along the axes from a cube's lowest corner to its highest, and whether the tet so made is wound
-/// positively.
+/// The six ways along the axes from a cube's lowest corner to its highest, and whether the tet so made is
+/// wound positively.
 const AXIS_ORDERS: [([usize; 3], bool); 6] = [
     ([0, 1, 2], true),
     ([1, 2, 0], true),
@@ -172,7 +174,9 @@ mod tests {
         sculpt.add(0.0, ellipsoid([0.0; 3], [20.0; 3]));
         let ball = mirrored(&half_surface(&sculpt, DVec3::splat(-25.0), DVec3::splat(25.0), 2.0));
         let edges = Edges::of(&Polygons::from_triangles(&ball.triangles));
-        assert!(edges.boundary().is_empty() && edges.non_manifold().is_empty() && edges.inconsistent().is_empty());
+        assert!(
+            edges.boundary().is_empty() && edges.non_manifold().is_empty() && edges.inconsistent().is_empty()
+        );
         let truth = 4.0 / 3.0 * std::f64::consts::PI * 8000.0;
         assert!((ball.volume() / truth - 1.0).abs() < 0.02, "{}", ball.volume() / truth);
     }

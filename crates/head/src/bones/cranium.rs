@@ -1,8 +1,9 @@
 //! The skull without the jaw, sculpted: brain case, base, orbits, nose, cheek bones, upper jaw.
 //!
-//! Numbers are millimeters on the character's left; the frame is that of the head (origin midway between the condyles).
-//! They were placed from the skin's key points less the tissue depths ([`crate::depths`]) and, between those, from the
-//! proportions of anatomy atlases. Solid: the brain case, the base and the sinuses count as bone.
+//! Numbers are millimeters on the character's left; the frame is that of the head (origin midway between the
+//! condyles). They were placed from the skin's key points less the tissue depths ([`crate::depths`]) and,
+//! between those, from the proportions of anatomy atlases. Solid: the brain case, the base and the sinuses
+//! count as bone.
 
 use super::implicit::{Form, Plate, Sculpt, ellipsoid, ribbon, tube};
 
@@ -74,15 +75,30 @@ fn orbits(s: &mut Sculpt) {
     // Brow and rim first, then the socket cut from them.
     s.add(
         8.0,
-        tube(&[[6.0, 45.5, 81.5, 6.0], [18.0, 46.5, 78.5, 4.9], [32.0, 45.5, 74.0, 5.2], [43.5, 41.0, 64.5, 4.8]]),
+        tube(&[
+            [6.0, 45.5, 81.5, 6.0],
+            [18.0, 46.5, 78.5, 4.9],
+            [32.0, 45.5, 74.0, 5.2],
+            [43.5, 41.0, 64.5, 4.8],
+        ]),
     );
     s.add(
         6.0,
-        tube(&[[43.5, 41.0, 64.0, 5.0], [48.3, 33.0, 56.0, 4.2], [49.0, 18.0, 54.5, 4.0], [46.0, 5.0, 58.5, 5.5]]),
+        tube(&[
+            [43.5, 41.0, 64.0, 5.0],
+            [48.3, 33.0, 56.0, 4.2],
+            [49.0, 18.0, 54.5, 4.0],
+            [46.0, 5.0, 58.5, 5.5],
+        ]),
     );
     s.add(
         6.0,
-        tube(&[[45.0, 3.0, 59.5, 5.5], [34.0, 1.0, 67.0, 5.0], [22.0, 3.5, 70.5, 4.5], [12.0, 14.0, 71.5, 3.8]]),
+        tube(&[
+            [45.0, 3.0, 59.5, 5.5],
+            [34.0, 1.0, 67.0, 5.0],
+            [22.0, 3.5, 70.5, 4.5],
+            [12.0, 14.0, 71.5, 3.8],
+        ]),
     );
 }
 
@@ -129,7 +145,12 @@ fn nose(s: &mut Sculpt) {
     // Frontal processes of the maxillae, from the brow down beside the nasal opening.
     s.add(
         5.0,
-        tube(&[[6.5, 36.0, 74.5, 4.0], [7.2, 21.0, 74.2, 4.1], [12.0, 4.0, 76.5, 4.6], [15.0, -14.0, 76.0, 4.0]]),
+        tube(&[
+            [6.5, 36.0, 74.5, 4.0],
+            [7.2, 21.0, 74.2, 4.1],
+            [12.0, 4.0, 76.5, 4.6],
+            [15.0, -14.0, 76.0, 4.0],
+        ]),
     );
     s.add(8.0, tube(&[[0.0, 40.0, 77.0, 6.5], [0.0, 29.0, 77.0, 5.5], [0.0, 15.0, 95.0, 4.3]]));
     s.add(6.0, tube(&[[4.0, 30.0, 75.0, 3.8], [4.8, 13.5, 86.5, 3.8], [9.5, 4.0, 80.5, 4.2]]));

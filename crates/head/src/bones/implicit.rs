@@ -1,11 +1,12 @@
 //! Sculpting with signed distances: simple forms, joined and cut with rounded seams.
 //!
 //! A sculpt is a list of strokes; each adds a form to what is there or cuts one out. Forms give a distance in
-//! millimeters that is exact for tubes, ribbons and slabs near their surface and a first-order estimate for ellipsoids;
-//! negative inside. Seams are rounded with the quadratic smooth minimum, which changes the distance by at most a
-//! quarter of the seam's size and nothing farther away than that size.
-//! Everything is mirror-symmetric: a point is folded to +X before the forms are asked, so that tables hold one side.
-//! Limits: after many rounded seams the value is only roughly a distance (its gradient stays near 1 at the surface).
+//! millimeters that is exact for tubes, ribbons and slabs near their surface and a first-order estimate for
+//! ellipsoids; negative inside. Seams are rounded with the quadratic smooth minimum, which changes the
+//! distance by at most a quarter of the seam's size and nothing farther away than that size. Everything is
+//! mirror-symmetric: a point is folded to +X before the forms are asked, so that tables hold one side.
+//! Limits: after many rounded seams the value is only roughly a distance (its gradient stays near 1 at the
+//! surface).
 
 use glam::DVec3;
 
@@ -69,7 +70,8 @@ pub(crate) fn tube(rows: &[[f64; 4]]) -> Form {
     Form::Tube(rows.iter().map(|&[x, y, z, r]| (DVec3::new(x, y, z), r)).collect())
 }
 
-/// A ribbon from rows of x, y, z, half height, half width, and how far the top leans to +X per unit of height.
+/// A ribbon from rows of x, y, z, half height, half width, and how far the top leans to +X per unit of
+/// height.
 pub(crate) fn ribbon(rows: &[[f64; 6]]) -> Form {
     let station = |&[x, y, z, half_height, half_width, lean]: &[f64; 6]| Station {
         center: DVec3::new(x, y, z),
@@ -100,8 +102,8 @@ impl Sculpt {
         })
     }
 
-    /// The strokes that matter within `radius` of `center` wherever the surface is near: the surface is the same there,
-    /// only values farther than `2 * radius` from it differ.
+    /// The strokes that matter within `radius` of `center` wherever the surface is near: the surface is the
+    /// same there, only values farther than `2 * radius` from it differ.
     pub fn near(&self, center: DVec3, radius: f64) -> Self {
         let center = DVec3::new(center.x.abs(), center.y, center.z);
         let mut strokes = Vec::new();
@@ -117,7 +119,8 @@ impl Sculpt {
         Self { strokes }
     }
 
-    /// Gradient of [`Self::distance`] by central differences over 0.2 mm: finer would see the creases of the forms.
+    /// Gradient of [`Self::distance`] by central differences over 0.2 mm: finer would see the creases of the
+    /// forms.
     pub fn gradient(&self, p: DVec3) -> DVec3 {
         let step = 0.1;
         let slope = |d: DVec3| (self.distance(p + d * step) - self.distance(p - d * step)) / (2.0 * step);
@@ -154,7 +157,9 @@ impl Form {
                 let t = along(p, a, b);
                 d.min(p.distance(a.lerp(b, t)) - (ra + t * (rb - ra)))
             }),
-            Self::Ribbon(stations) => stations.windows(2).fold(f64::INFINITY, |d, w| d.min(band(p, &w[0], &w[1]))),
+            Self::Ribbon(stations) => {
+                stations.windows(2).fold(f64::INFINITY, |d, w| d.min(band(p, &w[0], &w[1])))
+            }
             Self::Slab(plate) => plate.distance(p),
         }
     }
@@ -173,7 +178,10 @@ fn band(p: DVec3, a: &Station, b: &Station) -> f64 {
     let up = a.up.lerp(b.up, t).normalize_or(DVec3::Y);
     let q = p - a.center.lerp(b.center, t);
     let height = q.dot(up);
-    let half = [a.half_height + t * (b.half_height - a.half_height), a.half_width + t * (b.half_width - a.half_width)];
+    let half = [
+        a.half_height + t * (b.half_height - a.half_height),
+        a.half_width + t * (b.half_width - a.half_width),
+    ];
     rounded_box(height.abs() - half[0], (q - up * height).length() - half[1], 0.9 * half[0].min(half[1]))
 }
 
@@ -186,8 +194,8 @@ impl Plate {
     }
 }
 
-/// Distance from the corner region of two half spaces at signed distances `a` and `b`, its edge rounded with radius
-/// `r`.
+/// Distance from the corner region of two half spaces at signed distances `a` and `b`, its edge rounded with
+/// radius `r`.
 fn rounded_box(a: f64, b: f64, r: f64) -> f64 {
     let (a, b) = (a + r, b + r);
     (a.max(0.0).powi(2) + b.max(0.0).powi(2)).sqrt() + a.max(b).min(0.0) - r
@@ -199,7 +207,8 @@ fn polygon_distance(p: [f64; 2], corners: &[[f64; 2]]) -> f64 {
     for (i, &a) in corners.iter().enumerate() {
         let b = corners[(i + 1) % corners.len()];
         let (edge, to) = ([b[0] - a[0], b[1] - a[1]], [p[0] - a[0], p[1] - a[1]]);
-        let t = ((to[0] * edge[0] + to[1] * edge[1]) / (edge[0] * edge[0] + edge[1] * edge[1])).clamp(0.0, 1.0);
+        let t =
+            ((to[0] * edge[0] + to[1] * edge[1]) / (edge[0] * edge[0] + edge[1] * edge[1])).clamp(0.0, 1.0);
         nearest = nearest.min((to[0] - t * edge[0]).hypot(to[1] - t * edge[1]));
         if (a[1] > p[1]) != (b[1] > p[1]) && to[0] < edge[0] * to[1] / edge[1] {
             inside = !inside;
@@ -236,7 +245,11 @@ mod tests {
         }
         for i in 0..2000 {
             let t = f64::from(i) * 0.61803;
-            let p = DVec3::new(140.0 * t.fract(), 50.0 * (3.7 * t).fract() - 10.0, 20.0 * (5.3 * t).fract() - 10.0);
+            let p = DVec3::new(
+                140.0 * t.fract(),
+                50.0 * (3.7 * t).fract() - 10.0,
+                20.0 * (5.3 * t).fract() - 10.0,
+            );
             let center = p + DVec3::new(2.0, -3.0, 2.0);
             let (all, few) = (sculpt.distance(p), sculpt.near(center, 5.0).distance(p));
             assert!(all == few || (all.abs() > 5.0 && (all < 0.0) == (few < 0.0)), "{all} {few}");

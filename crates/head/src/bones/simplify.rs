@@ -1,11 +1,13 @@
-//! Fewer and better triangles on a half surface: edges collapsed by quadric error, then relaxed on the sculpt.
+//! Fewer and better triangles on a half surface: edges collapsed by quadric error, then relaxed on the
+//! sculpt.
 //!
-//! Collapses go from cheap to dear until a number of vertices is reached. The price of an edge is the squared distance
-//! (area-weighted) of its new place from the planes around it plus a little of its squared length, so that flat regions
-//! get even triangles. Refused are collapses that would change the topology (link condition), turn a triangle over,
-//! make one a sliver, or an edge longer than allowed. Border vertices (x = 0) move only along the border.
-//! Relaxing moves every vertex towards the middle of its neighbors within the surface and back onto the sculpt, and
-//! flips edges to the shorter diagonal. Collapses are ordered by price, then number: the result never varies.
+//! Collapses go from cheap to dear until a number of vertices is reached. The price of an edge is the squared
+//! distance (area-weighted) of its new place from the planes around it plus a little of its squared length,
+//! so that flat regions get even triangles. Refused are collapses that would change the topology (link
+//! condition), turn a triangle over, make one a sliver, or an edge longer than allowed. Border vertices (x =
+//! 0) move only along the border. Relaxing moves every vertex towards the middle of its neighbors within the
+//! surface and back onto the sculpt, and flips edges to the shorter diagonal. Collapses are ordered by price,
+//! then number: the result never varies.
 
 use super::implicit::Sculpt;
 use glam::DVec3;
@@ -133,8 +135,11 @@ impl Mesh {
 
     /// Vertices that share a triangle with `v`, ascending.
     fn neighbors(&self, v: u32) -> Vec<u32> {
-        let mut n: Vec<u32> =
-            self.around[v as usize].iter().flat_map(|&t| self.triangles[t as usize]).filter(|&u| u != v).collect();
+        let mut n: Vec<u32> = self.around[v as usize]
+            .iter()
+            .flat_map(|&t| self.triangles[t as usize])
+            .filter(|&u| u != v)
+            .collect();
         n.sort_unstable();
         n.dedup();
         n
@@ -149,7 +154,8 @@ impl Mesh {
             (true, false) => &[p],
             (false, true) => &[q],
         };
-        let best = candidates.iter().copied().map(|c| (c, sum.at(c).max(0.0))).min_by(|x, y| x.1.total_cmp(&y.1))?;
+        let best =
+            candidates.iter().copied().map(|c| (c, sum.at(c).max(0.0))).min_by(|x, y| x.1.total_cmp(&y.1))?;
         let length_sq = p.distance_squared(q);
         Some((best.0, best.1 + 1e-3 * length_sq * length_sq))
     }
@@ -166,8 +172,9 @@ impl Mesh {
         let on_border = [self.on_border(a), self.on_border(b)];
         let both_on_border = on_border == [true, true];
         // An inner edge between two border vertices would be there twice after mirroring.
-        let new_border_neighbors =
-            |n: &[u32], of: &[u32], but: u32| n.iter().any(|&v| v != but && self.on_border(v) && !of.contains(&v));
+        let new_border_neighbors = |n: &[u32], of: &[u32], but: u32| {
+            n.iter().any(|&v| v != but && self.on_border(v) && !of.contains(&v))
+        };
         if on_border == [true, false] && new_border_neighbors(&nb, &na, a)
             || on_border == [false, true] && new_border_neighbors(&na, &nb, b)
         {
@@ -180,7 +187,10 @@ impl Mesh {
             return false;
         }
         [(a, b), (b, a)].iter().all(|&(v, other)| {
-            self.around[v as usize].iter().filter(|&&t| !self.has(t, other)).all(|&t| self.stays_sound(t, v, place))
+            self.around[v as usize]
+                .iter()
+                .filter(|&&t| !self.has(t, other))
+                .all(|&t| self.stays_sound(t, v, place))
         })
     }
 
@@ -266,8 +276,9 @@ fn keep_sides(surface: &mut Surface, before: &[DVec3]) {
     for &t in &surface.triangles {
         t.iter().for_each(|&v| sides[v as usize] += normal(before, t));
     }
-    let side =
-        |t: [u32; 3]| t.iter().map(|&v| sides[v as usize].normalize_or_zero()).sum::<DVec3>().normalize_or_zero();
+    let side = |t: [u32; 3]| {
+        t.iter().map(|&v| sides[v as usize].normalize_or_zero()).sum::<DVec3>().normalize_or_zero()
+    };
     // What is put back may fold its own neighbors: a few times over.
     for _ in 0..4 {
         let turned = |t: &&[u32; 3]| normal(&surface.positions, **t).normalize_or_zero().dot(side(**t)) < 0.3;

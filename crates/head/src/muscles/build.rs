@@ -1,10 +1,10 @@
 //! From the table's middle surfaces to solids that lie on or off the bones.
 //!
-//! Each control point of a middle surface gets a normal (across its neighbors, away from the head's inside) and becomes
-//! a pair, half the thickness below and above. Then the surface is fitted to the bones: samples of the spline that
-//! should lie at a given height over bone, or at least clear of it by half the thickness, pull their control points
-//! there in a few rounds, each by its basis weight. Teeth and eyeballs count as bone. Left muscles only; right ones are
-//! their mirror images.
+//! Each control point of a middle surface gets a normal (across its neighbors, away from the head's inside)
+//! and becomes a pair, half the thickness below and above. Then the surface is fitted to the bones: samples
+//! of the spline that should lie at a given height over bone, or at least clear of it by half the thickness,
+//! pull their control points there in a few rounds, each by its basis weight. Teeth and eyeballs count as
+//! bone. Left muscles only; right ones are their mirror images.
 
 use crate::bones;
 use glam::DVec3;
@@ -12,7 +12,8 @@ use rayon::prelude::*;
 use risorius_muscle::spline::basis;
 use risorius_muscle::{Attachment, Muscle, SplineSolid};
 
-/// Space that is kept between a muscle and bone (mm): what the triangles of the bones may stand off their sculpt.
+/// Space that is kept between a muscle and bone (mm): what the triangles of the bones may stand off their
+/// sculpt.
 const CLEARANCE: f64 = 0.4;
 
 /// A left (or single) muscle as its table has it, in millimeters.
@@ -41,7 +42,8 @@ pub(super) fn all(drafts: &[Draft], obstacles: &bones::Obstacles) -> Vec<Muscle>
     let fitted: Vec<SplineSolid> = drafts.par_iter().map(|d| fitted(d, obstacles)).collect();
     let mut out = Vec::new();
     for (draft, solid) in drafts.iter().zip(fitted) {
-        let muscle = |name: String, solid| Muscle { name, origin: draft.origin, insertion: draft.insertion, solid };
+        let muscle =
+            |name: String, solid| Muscle { name, origin: draft.origin, insertion: draft.insertion, solid };
         if draft.paired {
             let right = mirrored(&solid);
             out.push(muscle(format!("{}_left", draft.name), solid));
@@ -55,8 +57,9 @@ pub(super) fn all(drafts: &[Draft], obstacles: &bones::Obstacles) -> Vec<Muscle>
 
 fn mirrored(solid: &SplineSolid) -> SplineSolid {
     let [nu, nv, nw] = solid.counts;
-    let place =
-        |i: usize, j: usize, k: usize| solid.control[solid.index(i, nv - 1 - j, k)] * DVec3::new(-1.0, 1.0, 1.0);
+    let place = |i: usize, j: usize, k: usize| {
+        solid.control[solid.index(i, nv - 1 - j, k)] * DVec3::new(-1.0, 1.0, 1.0)
+    };
     let control = (0..nu * nv * nw).map(|c| place(c / (nv * nw), c / nw % nv, c % nw)).collect();
     SplineSolid { counts: solid.counts, control }
 }
@@ -132,12 +135,14 @@ fn pull(rows: &mut [Row], obstacles: &bones::Obstacles) {
             }
             let distance = obstacles.distance(p);
             let lack = height.map_or((thick + CLEARANCE - distance).max(0.0), |h| h - distance);
-            let shift = if lack == 0.0 { DVec3::ZERO } else { obstacles.gradient(p).normalize_or_zero() * lack };
+            let shift =
+                if lack == 0.0 { DVec3::ZERO } else { obstacles.gradient(p).normalize_or_zero() * lack };
             for a in 0..bu.count {
                 for b in 0..bv.count {
                     let weight = bu.weights[a] * bv.weights[b];
                     let sum = &mut sums[(bu.first + a) * nv + bv.first + b];
-                    // Samples that are clear count as well, so that a single bad one does not move a whole row by all.
+                    // Samples that are clear count as well, so that a single bad one does not move a whole
+                    // row by all.
                     sum.0 += shift * weight;
                     sum.1 += if lack == 0.0 { 0.3 * weight } else { weight };
                 }

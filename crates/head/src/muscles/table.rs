@@ -1,8 +1,9 @@
-//! Where the muscles of the built-in head run: origin, way, insertion, breadth and thickness. Left side, millimeters.
+//! Where the muscles of the built-in head run: origin, way, insertion, breadth and thickness. Left side,
+//! millimeters.
 //!
-//! Placed after the descriptions in anatomy atlases, between the skin's key points and the bones. A band is given by
-//! its center line; its breadth lies across the way and along the surface of the head. A sheet is given by its middle
-//! surface. A ring is given by an inner and an outer ellipse around the mouth or an eye.
+//! Placed after the descriptions in anatomy atlases, between the skin's key points and the bones. A band is
+//! given by its center line; its breadth lies across the way and along the surface of the head. A sheet is
+//! given by its middle surface. A ring is given by an inner and an outer ellipse around the mouth or an eye.
 
 use super::build::{Draft, Row, outward};
 use crate::bones::Obstacles;
@@ -116,7 +117,11 @@ const BANDS: [Band; 15] = [
         "mentalis",
         Mandible,
         Soft,
-        &[[4.5, -67.0, 83.5, 2.5, 1.4, 2.0], [5.5, -73.0, 87.5, 3.2, 1.8, FREE], [6.5, -81.0, 87.5, 3.8, 1.6, FREE]],
+        &[
+            [4.5, -67.0, 83.5, 2.5, 1.4, 2.0],
+            [5.5, -73.0, 87.5, 3.2, 1.8, FREE],
+            [6.5, -81.0, 87.5, 3.8, 1.6, FREE],
+        ],
     ),
     (
         "nasalis",
@@ -133,19 +138,31 @@ const BANDS: [Band; 15] = [
         "depressor_septi_nasi",
         Cranium,
         Soft,
-        &[[3.6, -24.5, 89.0, 1.8, 0.8, 1.4], [3.0, -21.0, 94.0, 1.6, 0.8, FREE], [2.2, -17.0, 101.0, 1.4, 0.7, FREE]],
+        &[
+            [3.6, -24.5, 89.0, 1.8, 0.8, 1.4],
+            [3.0, -21.0, 94.0, 1.6, 0.8, FREE],
+            [2.2, -17.0, 101.0, 1.4, 0.7, FREE],
+        ],
     ),
     (
         "procerus",
         Cranium,
         Soft,
-        &[[2.4, 19.0, 94.5, 1.6, 0.4, 0.9], [2.8, 31.0, 88.0, 2.2, 0.6, 1.4], [4.0, 46.0, 91.0, 2.8, 0.6, 2.0]],
+        &[
+            [2.4, 19.0, 94.5, 1.6, 0.4, 0.9],
+            [2.8, 31.0, 88.0, 2.2, 0.6, 1.4],
+            [4.0, 46.0, 91.0, 2.8, 0.6, 2.0],
+        ],
     ),
     (
         "corrugator_supercilii",
         Cranium,
         Soft,
-        &[[8.5, 43.5, 87.5, 2.2, 0.7, 1.2], [18.0, 47.0, 85.5, 2.5, 0.8, 1.4], [29.0, 49.5, 82.5, 2.6, 0.7, 2.4]],
+        &[
+            [8.5, 43.5, 87.5, 2.2, 0.7, 1.2],
+            [18.0, 47.0, 85.5, 2.5, 0.8, 1.4],
+            [29.0, 49.5, 82.5, 2.6, 0.7, 2.4],
+        ],
     ),
     (
         "medial_pterygoid",
@@ -161,7 +178,11 @@ const BANDS: [Band; 15] = [
         "lateral_pterygoid_lower",
         Cranium,
         Mandible,
-        &[[23.0, -15.0, 31.0, 5.0, 2.0, FREE], [35.0, -13.0, 18.0, 5.0, 3.0, FREE], [45.0, -10.0, 5.0, 3.0, 1.8, FREE]],
+        &[
+            [23.0, -15.0, 31.0, 5.0, 2.0, FREE],
+            [35.0, -13.0, 18.0, 5.0, 3.0, FREE],
+            [45.0, -10.0, 5.0, 3.0, 1.8, FREE],
+        ],
     ),
 ];
 
@@ -185,9 +206,18 @@ const SHEETS: [Sheet; 7] = [
         Cranium,
         Soft,
         &[
-            ([0.9, 1.5], &[[8.0, 20.0, -90.0], [21.0, 21.0, -87.0], [34.0, 22.0, -80.0], [46.0, 23.0, -68.0]]),
-            ([1.1, 1.8], &[[8.0, 38.0, -95.0], [22.0, 39.0, -91.0], [36.0, 39.0, -83.0], [48.0, 38.0, -72.0]]),
-            ([0.6, 1.6], &[[9.0, 58.0, -93.0], [22.0, 59.0, -90.0], [36.0, 58.0, -82.0], [48.0, 56.0, -72.0]]),
+            (
+                [0.9, 1.5],
+                &[[8.0, 20.0, -90.0], [21.0, 21.0, -87.0], [34.0, 22.0, -80.0], [46.0, 23.0, -68.0]],
+            ),
+            (
+                [1.1, 1.8],
+                &[[8.0, 38.0, -95.0], [22.0, 39.0, -91.0], [36.0, 39.0, -83.0], [48.0, 38.0, -72.0]],
+            ),
+            (
+                [0.6, 1.6],
+                &[[9.0, 58.0, -93.0], [22.0, 59.0, -90.0], [36.0, 58.0, -82.0], [48.0, 56.0, -72.0]],
+            ),
         ],
     ),
     (
@@ -257,7 +287,11 @@ fn band(&(name, origin, insertion, rows): &Band, obstacles: &Obstacles) -> Draft
         // On bone the band lies flat on it; elsewhere, along the head.
         let up = if r[5] >= 0.0 { obstacles.gradient(center(i)) } else { outward(center(i)) };
         let across = up.cross(along).normalize_or_zero() * r[3];
-        Row { points: vec![center(i) - across, center(i) + across], half_thickness: r[4], height: height(r[5]) }
+        Row {
+            points: vec![center(i) - across, center(i) + across],
+            half_thickness: r[4],
+            height: height(r[5]),
+        }
     };
     Draft { name, origin, insertion, paired: true, rows: rows.iter().enumerate().map(row).collect() }
 }
@@ -292,8 +326,8 @@ fn overshoot(n_spans: usize) -> f64 {
     3.0 / (2.0 + (TAU / n_spans as f64).cos())
 }
 
-/// Orbicularis oris, from the middle of the upper lip over the left corner and the lower lip back. It runs in the
-/// middle of the lips, which bow around the teeth.
+/// Orbicularis oris, from the middle of the upper lip over the left corner and the lower lip back. It runs in
+/// the middle of the lips, which bow around the teeth.
 fn mouth_ring() -> Draft {
     let n = 19;
     let over = overshoot(n - 3);
@@ -303,7 +337,8 @@ fn mouth_ring() -> Draft {
         let edges = [(28.5, 3.4, 4.0), (31.8, 9.5, 8.5), (35.2, 16.5, 11.8)];
         let points = edges.map(|(wide, up, down)| {
             let (x, y) = (over * wide * sin, -44.5 + over * cos * if cos > 0.0 { up } else { down });
-            let forward = if cos > 0.0 { 99.9 - 0.6 * (y + 34.0).max(0.0) } else { 98.6 - 0.34 * (-48.0 - y).max(0.0) };
+            let forward =
+                if cos > 0.0 { 99.9 - 0.6 * (y + 34.0).max(0.0) } else { 98.6 - 0.34 * (-48.0 - y).max(0.0) };
             DVec3::new(x, y, forward - 0.0225 * x * x)
         });
         Row { points: points.to_vec(), half_thickness: 1.25 + 0.2 * cos, height: None }
@@ -312,8 +347,8 @@ fn mouth_ring() -> Draft {
     outwards(Draft { name: "orbicularis_oris", origin: Soft, insertion: Soft, paired: false, rows })
 }
 
-/// An edge of a ring around the left eye: reach from the eye's middle inwards, upwards, outwards, downwards, and depth
-/// z at those four.
+/// An edge of a ring around the left eye: reach from the eye's middle inwards, upwards, outwards, downwards,
+/// and depth z at those four.
 type EyeEdge = ([f64; 4], [f64; 4]);
 
 const ORBITAL: [EyeEdge; 3] = [
@@ -328,7 +363,8 @@ const PALPEBRAL: [EyeEdge; 3] = [
     ([14.0, 11.6, 17.0, 10.6], [69.8, 75.0, 64.0, 73.6]),
 ];
 
-/// Orbicularis oculi around the orbit, or its part in the lids; from the inner corner of the eye over the upper lid.
+/// Orbicularis oculi around the orbit, or its part in the lids; from the inner corner of the eye over the
+/// upper lid.
 fn eye_ring(orbital: bool) -> Draft {
     let n = 15;
     let over = overshoot(n - 3);

@@ -1,8 +1,8 @@
 //! Keeps lips and the lining of the mouth off teeth and gums.
 //!
-//! A vertex inside a tooth leaves it against its own normal (the lining's normal points into the mouth, where the teeth
-//! are); one that is merely too near is moved away from the nearest point. Each round spreads the moves over a few
-//! rings of neighbors, so that no crease is left.
+//! A vertex inside a tooth leaves it against its own normal (the lining's normal points into the mouth, where
+//! the teeth are); one that is merely too near is moved away from the nearest point. Each round spreads the
+//! moves over a few rings of neighbors, so that no crease is left.
 
 use super::ground::{Field, Ground};
 use glam::DVec3;
@@ -88,7 +88,8 @@ impl<'g, 'h> Contact<'g, 'h> {
 
     fn pushes(&self, field: &Field, solids: &[Solid]) -> Vec<Option<DVec3>> {
         let n = self.ground.n_skin;
-        let posed: Vec<[f32; 3]> = (0..n).map(|v| (self.ground.points[v] + field[v]).as_vec3().to_array()).collect();
+        let posed: Vec<[f32; 3]> =
+            (0..n).map(|v| (self.ground.points[v] + field[v]).as_vec3().to_array()).collect();
         let normals = self.normals.compute(&posed);
         let mut pushes = vec![None; n];
         for (&v, &keep) in self.near.iter().zip(&self.keep) {

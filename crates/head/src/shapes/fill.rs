@@ -1,13 +1,16 @@
 //! Smooth extension of values from some skin vertices to others.
 //!
-//! Between vertices whose values are given, the values minimize bending, `|L u|^2 / area` (a thin plate), or stretch,
-//! `u L u` (a membrane), with the Laplacian of [`Ground::edges`]. Plates pass given values without a kink and reach
-//! 0 at a border of given zeros without one; membranes never overshoot. Factored once, filled as often as wanted.
+//! Between vertices whose values are given, the values minimize bending, `|L u|^2 / area` (a thin plate), or
+//! stretch, `u L u` (a membrane), with the Laplacian of [`Ground::edges`]. Plates pass given values without a
+//! kink and reach 0 at a border of given zeros without one; membranes never overshoot. Factored once, filled
+//! as often as wanted.
 
 use super::ground::Ground;
 use glam::DVec3;
 use risorius_linalg::sparse::block_index;
-use risorius_linalg::{BlockMatrix, ElementBlocks, Gather, NO_NODE, NodeGraph, Pattern, SparseCholesky, Stencil};
+use risorius_linalg::{
+    BlockMatrix, ElementBlocks, Gather, NO_NODE, NodeGraph, Pattern, SparseCholesky, Stencil,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -31,8 +34,9 @@ pub struct Fill<'g, 'h> {
 impl<'g, 'h> Fill<'g, 'h> {
     /// Prepares for values given where `given` is set (at least one vertex; the skin is connected).
     pub fn prepare(ground: &'g Ground<'h>, given: Vec<bool>, sheet: Sheet) -> Self {
-        let rows: Vec<BTreeMap<u32, f64>> =
-            (0..ground.n_skin).map(|v| if given[v] { BTreeMap::new() } else { row(ground, v, sheet) }).collect();
+        let rows: Vec<BTreeMap<u32, f64>> = (0..ground.n_skin)
+            .map(|v| if given[v] { BTreeMap::new() } else { row(ground, v, sheet) })
+            .collect();
         let (mut stencils, mut blocks): (Vec<Stencil>, Vec<ElementBlocks<1>>) = (Vec::new(), Vec::new());
         for (v, row) in rows.iter().enumerate() {
             for (&w, &value) in row.range(..=v as u32).filter(|(w, _)| !given[**w as usize]) {
@@ -58,7 +62,8 @@ impl<'g, 'h> Fill<'g, 'h> {
         Self { ground, sheet, given, factor }
     }
 
-    /// Vectors everywhere on the skin, equal to `values` where they are given; others of `values` are ignored.
+    /// Vectors everywhere on the skin, equal to `values` where they are given; others of `values` are
+    /// ignored.
     pub fn vectors(&self, values: &[DVec3]) -> Vec<DVec3> {
         let n = self.ground.n_skin;
         let known: Vec<DVec3> = (0..n).map(|v| if self.given[v] { values[v] } else { DVec3::ZERO }).collect();

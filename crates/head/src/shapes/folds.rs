@@ -1,7 +1,8 @@
 //! Folds that deepen when skin is pushed together: the nasolabial fold of a smile or a sneer.
 //!
-//! Along a named line the skin sinks, and beside it, on the side of the cheek, it swells, both along its normal and by
-//! bells of the distance along the skin. Distances on the other side of the line count for the furrow only.
+//! Along a named line the skin sinks, and beside it, on the side of the cheek, it swells, both along its
+//! normal and by bells of the distance along the skin. Distances on the other side of the line count for the
+//! furrow only.
 
 use super::ground::{Field, Ground, bell, ramp};
 use glam::DVec3;
@@ -21,7 +22,8 @@ pub fn nasolabial(ground: &Ground, depth: f64, height: f64) -> Field {
         let line = ground.line(&format!("nasolabial_{side}"));
         // The fold ends at the corner of the mouth; the line runs on to the chin.
         let corner = ground.points[ground.mark(&format!("mouth_{side}")) as usize].y;
-        let upper: Vec<u32> = line.iter().copied().filter(|&v| ground.points[v as usize].y > corner - 3.0).collect();
+        let upper: Vec<u32> =
+            line.iter().copied().filter(|&v| ground.points[v as usize].y > corner - 3.0).collect();
         let distance = ground.distances(&upper, APART + SWELL);
         for v in (0..ground.n_skin).filter(|&v| distance[v].is_finite()) {
             let p = ground.points[v];

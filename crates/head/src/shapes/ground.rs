@@ -1,8 +1,8 @@
-//! The neutral head as the shapes see it: millimeters, all parts in one list, who is next to whom, distances along the
-//! skin.
+//! The neutral head as the shapes see it: millimeters, all parts in one list, who is next to whom, distances
+//! along the skin.
 //!
-//! Distances run along edges and diagonals of the quads (Dijkstra), so that the upper lip is far from the lower lip
-//! and the lids are far from each other although they nearly touch in space.
+//! Distances run along edges and diagonals of the quads (Dijkstra), so that the upper lip is far from the
+//! lower lip and the lids are far from each other although they nearly touch in space.
 
 use crate::landmarks::NAMES;
 use crate::skin::{Eyeball, NeutralHead};
@@ -174,8 +174,8 @@ type Links = Vec<Vec<(u32, f64)>>;
 
 /// Areas, edges with Laplacian weights, and edges and diagonals with lengths.
 ///
-/// The weight of an edge is the mean area of its ends over its squared length: on a grid of a x b this is b/a and a/b,
-/// what finite differences have.
+/// The weight of an edge is the mean area of its ends over its squared length: on a grid of a x b this is b/a
+/// and a/b, what finite differences have.
 fn neighbors(points: &[DVec3], faces: &risorius_mesh::Polygons) -> (Vec<f64>, Links, Links) {
     let n = points.len();
     let mut area = vec![0.0; n];

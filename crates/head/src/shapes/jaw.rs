@@ -1,8 +1,9 @@
 //! The jaw: teeth, gums and tongue move with the bone, the skin by how much it belongs to the bone.
 //!
-//! A share of 1 follows the mandible, 0 the skull. Shares are given on the lips (the corner 0.5, so that the open mouth
-//! is an oval), along the line of the jaw, inside the mouth and where nothing moves; a plate fills the rest. A vertex
-//! with share w takes the motion at w times the angle and slide, so it runs on its own arc and does not shrink.
+//! A share of 1 follows the mandible, 0 the skull. Shares are given on the lips (the corner 0.5, so that the
+//! open mouth is an oval), along the line of the jaw, inside the mouth and where nothing moves; a plate fills
+//! the rest. A vertex with share w takes the motion at w times the angle and slide, so it runs on its own arc
+//! and does not shrink.
 
 use super::fill::{Fill, Sheet};
 use super::ground::{Field, Ground, MM, ramp};
@@ -85,8 +86,10 @@ fn shares(ground: &Ground, lips: &Lips) -> Vec<f64> {
     ground.line("neck_border").iter().for_each(|&v| given[v as usize] = true);
     let mut share = vec![0.0; n];
     let chin = ground.points[ground.mark("gnathion") as usize];
-    let (alare, tragion) =
-        (ground.points[ground.mark("alare_left") as usize], ground.points[ground.mark("tragion_left") as usize]);
+    let (alare, tragion) = (
+        ground.points[ground.mark("alare_left") as usize],
+        ground.points[ground.mark("tragion_left") as usize],
+    );
     let slope = (alare.y - tragion.y) / (alare.z - tragion.z);
     let bag = ground.marked(&["mouth_bag"]);
     let seam = ground.points[ground.mark("mouth_left_inner") as usize].y;

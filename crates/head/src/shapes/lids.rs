@@ -1,9 +1,10 @@
 //! Lids and eyes, for the left side; the right is the mirror image.
 //!
-//! Lids turn about a line through the middle of the eyeball from side to side: every lid vertex has an angle, given at
-//! the margins and the crease, 0 at the rim of the orbit, a plate between. The margins are radial bands, so lids that
-//! close meet flush. A straight path from open to closed cuts the sphere (by `r (1 - cos(angle / 2))` halfway), so
-//! closed lids stand out a little. At last everything is kept off the eyeball with its cornea.
+//! Lids turn about a line through the middle of the eyeball from side to side: every lid vertex has an angle,
+//! given at the margins and the crease, 0 at the rim of the orbit, a plate between. The margins are radial
+//! bands, so lids that close meet flush. A straight path from open to closed cuts the sphere (by `r (1 -
+//! cos(angle / 2))` halfway), so closed lids stand out a little. At last everything is kept off the eyeball
+//! with its cornea.
 
 use super::fill::{Fill, Sheet};
 use super::ground::{Field, Ground};
@@ -131,7 +132,8 @@ impl<'g, 'h> Lids<'g, 'h> {
         let ground = self.ground;
         let angle = self.fill.numbers(&self.margin_angles(pose));
         let drift = if pose.yaw == 0.0 { vec![0.0; ground.n_skin] } else { self.drift() };
-        let eye_turn = DQuat::from_rotation_y(pose.yaw.to_radians()) * DQuat::from_rotation_x(-pose.pitch.to_radians());
+        let eye_turn =
+            DQuat::from_rotation_y(pose.yaw.to_radians()) * DQuat::from_rotation_x(-pose.pitch.to_radians());
         let gaze = eye_turn * DVec3::Z;
         let mut field = ground.still();
         for &v in &self.near {
@@ -162,7 +164,8 @@ impl<'g, 'h> Lids<'g, 'h> {
                 let line = line(lid, ring);
                 for (k, &v) in line.iter().enumerate().take(line.len() - 1).skip(1) {
                     let d = ground.points[v as usize] - self.center;
-                    let shut = (closed.height(d.x, side) / d.y.hypot(d.z)).clamp(-0.99, 0.99).asin() - d.y.atan2(d.z);
+                    let shut = (closed.height(d.x, side) / d.y.hypot(d.z)).clamp(-0.99, 0.99).asin()
+                        - d.y.atan2(d.z);
                     let shut = shut.to_degrees() + side * rounded[k];
                     angle[v as usize] = pose.close * shut + more * closed.arch(d.x).powf(0.7);
                 }

@@ -1,9 +1,9 @@
 //! Moving the lips as two flexible rods, and the skin around them as a sheet that follows.
 //!
-//! Every lip vertex knows s, its place along the mouth (-1 right corner, 0 middle, 1 left corner), and its lip. A
-//! [`LipPose`] says, in mm and degrees, how the middle, the side (|s| = 0.55) and the corner move, how far each lip
-//! rolls about its own axis (inwards positive) and how much it thins towards the seam. Vertices that meet in the seam
-//! move alike when both lips have the same numbers, so a closed mouth stays closed.
+//! Every lip vertex knows s, its place along the mouth (-1 right corner, 0 middle, 1 left corner), and its
+//! lip. A [`LipPose`] says, in mm and degrees, how the middle, the side (|s| = 0.55) and the corner move, how
+//! far each lip rolls about its own axis (inwards positive) and how much it thins towards the seam. Vertices
+//! that meet in the seam move alike when both lips have the same numbers, so a closed mouth stays closed.
 
 use super::fill::{Fill, Sheet};
 use super::ground::{Field, Ground, ramp};
@@ -70,7 +70,8 @@ impl<'g, 'h> Lips<'g, 'h> {
     /// Finds the lips; `reaches` are the sizes of the sheets, in mm.
     pub fn prepare(ground: &'g Ground<'h>, reaches: &[f64]) -> Self {
         let of = [ground.marked(&["lips_upper"]), ground.marked(&["lips_lower"])];
-        let lip: Vec<u32> = (0..ground.n_skin as u32).filter(|&v| of[0][v as usize] || of[1][v as usize]).collect();
+        let lip: Vec<u32> =
+            (0..ground.n_skin as u32).filter(|&v| of[0][v as usize] || of[1][v as usize]).collect();
         let distance = ground.distances(&lip, 90.0);
         let line = |name: &str| Curve(ground.line(name).iter().map(|&v| ground.points[v as usize]).collect());
         let mean = |names: &[&str]| {
@@ -93,7 +94,8 @@ impl<'g, 'h> Lips<'g, 'h> {
         let ground = self.ground;
         let mut given: Vec<bool> = self.distance.iter().map(|d| *d > 14.0).collect();
         let corner = ground.points[ground.mark("mouth_left") as usize].x;
-        let mut s: Vec<f64> = ground.points[..ground.n_skin].iter().map(|p| (p.x / corner).clamp(-1.0, 1.0)).collect();
+        let mut s: Vec<f64> =
+            ground.points[..ground.n_skin].iter().map(|p| (p.x / corner).clamp(-1.0, 1.0)).collect();
         for name in [
             "lip_upper_border",
             "lip_upper_outer",
@@ -136,7 +138,8 @@ impl<'g, 'h> Lips<'g, 'h> {
 
     /// Where a pose takes every lip vertex, as displacements; zero elsewhere.
     pub fn moves(&self, pose: &LipPose) -> Vec<DVec3> {
-        let at = |v: usize| if self.is_lip(v) { self.moved(v, pose) - self.ground.points[v] } else { DVec3::ZERO };
+        let at =
+            |v: usize| if self.is_lip(v) { self.moved(v, pose) - self.ground.points[v] } else { DVec3::ZERO };
         (0..self.ground.n_skin).map(at).collect()
     }
 
@@ -176,7 +179,9 @@ fn along(lip: &Lip, corner: [f64; 3], s: f64) -> DVec3 {
     let through = c - a;
     let hermite = |p: DVec3, m: DVec3, q: DVec3, n: DVec3, width: f64, t: f64| {
         let (t2, t3) = (t * t, t * t * t);
-        p * (2.0 * t3 - 3.0 * t2 + 1.0) + q * (3.0 * t2 - 2.0 * t3) + width * (m * (t3 - 2.0 * t2 + t) + n * (t3 - t2))
+        p * (2.0 * t3 - 3.0 * t2 + 1.0)
+            + q * (3.0 * t2 - 2.0 * t3)
+            + width * (m * (t3 - 2.0 * t2 + t) + n * (t3 - t2))
     };
     let d = if x < SIDE {
         let start = DVec3::new(b.x / SIDE, 0.0, 0.0);

@@ -1,8 +1,8 @@
 //! The shapes of the mouth as tables: how the lips move, and what the skin around them does besides.
 //!
-//! Everything is written for both sides alike; one-sided shapes are halves. Pulls follow the muscles: zygomaticus draws
-//! the corner out, up and back along the arch of the teeth, depressor anguli oris down, risorius out and back, mentalis
-//! raises chin and lower lip, orbicularis closes the ring.
+//! Everything is written for both sides alike; one-sided shapes are halves. Pulls follow the muscles:
+//! zygomaticus draws the corner out, up and back along the arch of the teeth, depressor anguli oris down,
+//! risorius out and back, mentalis raises chin and lower lip, orbicularis closes the ring.
 
 use super::lips::{Lip, LipPose};
 use super::pulls::{Pull, pull};

@@ -1,9 +1,9 @@
 //! Soft pulls at landmarks: each moves the skin around it by a bell of the distance.
 //!
-//! Bells are round in space (distances along edges have corners, which would show as ridges), but reach only what is
-//! also near along the skin.
-//! Pulls of one list blend: where bells overlap, the move is their weighted mean times one minus the product of what
-//! each leaves out, so that a row of pulls along a brow moves it as one piece.
+//! Bells are round in space (distances along edges have corners, which would show as ridges), but reach only
+//! what is also near along the skin. Pulls of one list blend: where bells overlap, the move is their weighted
+//! mean times one minus the product of what each leaves out, so that a row of pulls along a brow moves it as
+//! one piece.
 
 use super::ground::{Field, Ground, bell, ramp};
 use glam::DVec3;
@@ -63,7 +63,8 @@ pub fn masked(field: &mut Field, mask: impl Fn(usize) -> f64, n_skin: usize) {
     (0..n_skin).for_each(|v| field[v] *= mask(v));
 }
 
-/// The left half of a symmetric field; with its mirror image it adds up to the whole. The middle `width` mm blend.
+/// The left half of a symmetric field; with its mirror image it adds up to the whole. The middle `width` mm
+/// blend.
 pub fn left_half(ground: &Ground, field: &Field, width: f64) -> Field {
     let half = |(d, p): (&DVec3, &DVec3)| *d * ramp(p.x, -0.5 * width, 0.5 * width);
     field.iter().zip(&ground.points).map(half).collect()
@@ -74,8 +75,8 @@ pub fn add(field: &mut Field, amount: f64, other: &Field) {
     field.iter_mut().zip(other).for_each(|(a, b)| *a += amount * *b);
 }
 
-/// Lets moved skin of some regions slide over what is beneath: it keeps the height of the neutral surface where it
-/// arrives, by `amount` (0 not at all, 1 wholly).
+/// Lets moved skin of some regions slide over what is beneath: it keeps the height of the neutral surface
+/// where it arrives, by `amount` (0 not at all, 1 wholly).
 pub fn slide(ground: &Ground, field: &mut Field, regions: &[&str], amount: f64) {
     let within = ground.marked(regions);
     let triangles: Vec<[u32; 3]> =

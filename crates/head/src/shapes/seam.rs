@@ -1,8 +1,9 @@
 //! Keeps the lips off one another: each stays on its side of the seam.
 //!
-//! The seam of a pose is the surface midway between the lines in which the lips meet, front and back, as a height over
-//! x and z. Upper-lip vertices that came below it and lower-lip vertices that came above move to their side, and
-//! neighbors share the moves. Where a shape opens the mouth the seam hangs between the lips and asks for nothing.
+//! The seam of a pose is the surface midway between the lines in which the lips meet, front and back, as a
+//! height over x and z. Upper-lip vertices that came below it and lower-lip vertices that came above move to
+//! their side, and neighbors share the moves. Where a shape opens the mouth the seam hangs between the lips
+//! and asks for nothing.
 
 use super::contact::spread;
 use super::ground::{Field, Ground};

@@ -42,8 +42,11 @@ fn fitted(field: &Field, part: &str) -> (Rigid, f64) {
 
 /// Pairs of skin triangles that cross.
 fn crossings(field: &Field, weight: f64) -> usize {
-    let at: Vec<[f32; 3]> = posed(field, weight)[..GROUND.n_skin].iter().map(|p| p.as_vec3().to_array()).collect();
-    self_intersections(&at, &GROUND.triangles, &IntersectOptions::default(), &progress::silent).unwrap().n_pairs
+    let at: Vec<[f32; 3]> =
+        posed(field, weight)[..GROUND.n_skin].iter().map(|p| p.as_vec3().to_array()).collect();
+    self_intersections(&at, &GROUND.triangles, &IntersectOptions::default(), &progress::silent)
+        .unwrap()
+        .n_pairs
 }
 
 #[test]
@@ -51,7 +54,11 @@ fn every_shape_exists_and_is_sparse() {
     assert_eq!(SHAPES.len(), 67);
     for (name, shape) in names().iter().zip(SHAPES.iter()) {
         let n = shape.vertices.len();
-        assert!(n > 0 && n < GROUND.points.len() * 6 / 10, "{name} moves {n} of {} vertices", GROUND.points.len());
+        assert!(
+            n > 0 && n < GROUND.points.len() * 6 / 10,
+            "{name} moves {n} of {} vertices",
+            GROUND.points.len()
+        );
         assert!(shape.vertices.windows(2).all(|w| w[0] < w[1]), "{name} is not ascending");
         assert!(shape.offsets.iter().flatten().all(|x| x.is_finite()), "{name} is not finite");
         let most = f64::from(shape.max_length()) * MM;

@@ -29,8 +29,8 @@ pub fn bend(ground: &Ground, field: &mut Field, [rise, advance, back]: [f64; 3])
 pub fn put_out(ground: &Ground, field: &mut Field) {
     let [root, tip] = ends(ground);
     let length = tip - root;
-    let middle =
-        ground.part("tongue").map(|v| ground.points[v].y).sum::<f64>() / ground.part("tongue").len().max(1) as f64;
+    let middle = ground.part("tongue").map(|v| ground.points[v].y).sum::<f64>()
+        / ground.part("tongue").len().max(1) as f64;
     for v in ground.part("tongue") {
         let p = ground.points[v];
         let t = ((p.z - root) / length).clamp(0.0, 1.0);

@@ -2,8 +2,8 @@
 
 use super::pulls::{Pull, pull};
 
-/// One entry of the table: pulls, the lids' turns that go with them, and how wide the middle blends in one-sided
-/// halves.
+/// One entry of the table: pulls, the lids' turns that go with them, and how wide the middle blends in
+/// one-sided halves.
 pub struct UpperShape {
     /// Name without side.
     pub name: &'static str,

@@ -1,6 +1,7 @@
 //! A control cage of quads with labels: built by halves, joined in strips, mirrored into a whole.
 //!
-//! Positions are where the *limit surface* shall pass, in millimeters; `fit` finds the control points for them.
+//! Positions are where the *limit surface* shall pass, in millimeters; `fit` finds the control points for
+//! them.
 
 use glam::DVec3;
 use std::collections::BTreeMap;
@@ -119,8 +120,9 @@ impl Cage {
         self.strip(&close(a), &close(b), label);
     }
 
-    /// Fills a ring of `2 * (columns + rows)` vertices by a grid that starts at ring vertex 0; `inner` are the points
-    /// within, row by row. Ring vertices run along the first row, down the last column, back and up.
+    /// Fills a ring of `2 * (columns + rows)` vertices by a grid that starts at ring vertex 0; `inner` are
+    /// the points within, row by row. Ring vertices run along the first row, down the last column, back and
+    /// up.
     pub fn cap(&mut self, ring: &[u32], columns: usize, inner: &[DVec3], label: Label) {
         let rows = ring.len() / 2 - columns;
         let inner = self.add(inner);
@@ -146,7 +148,8 @@ impl Cage {
 
 /// The half cage (x >= 0) and its mirror image, joined where x is 0, wound outwards.
 ///
-/// Chains called `..._left` get a right sibling; others whose ends lie in the middle run on to the other side.
+/// Chains called `..._left` get a right sibling; others whose ends lie in the middle run on to the other
+/// side.
 pub fn whole(half: &Cage) -> Cage {
     let mut cage = half.clone();
     cage.mirror = Vec::with_capacity(2 * half.points.len());
@@ -184,9 +187,9 @@ pub fn turn_outwards(cage: &mut Cage) {
     }
 }
 
-/// Smooths the surface where it is broad (cheeks, forehead, cranium, neck) and leaves features and the border alone:
-/// `rounds` steps against the bi-Laplacian, which takes out unevenness and keeps curvature, each followed by a step
-/// of the Laplacian within the surface, which evens out the quads.
+/// Smooths the surface where it is broad (cheeks, forehead, cranium, neck) and leaves features and the border
+/// alone: `rounds` steps against the bi-Laplacian, which takes out unevenness and keeps curvature, each
+/// followed by a step of the Laplacian within the surface, which evens out the quads.
 pub fn smooth(cage: &mut Cage, rounds: usize) {
     let n = cage.points.len();
     let mut neighbors = vec![Vec::new(); n];
@@ -195,7 +198,8 @@ pub fn smooth(cage: &mut Cage, rounds: usize) {
     }
     let loose = looseness(cage);
     let umbrella = |x: &[DVec3]| -> Vec<DVec3> {
-        let mean = |v: usize| neighbors[v].iter().map(|&w| x[w as usize]).sum::<DVec3>() / neighbors[v].len() as f64;
+        let mean =
+            |v: usize| neighbors[v].iter().map(|&w| x[w as usize]).sum::<DVec3>() / neighbors[v].len() as f64;
         (0..n).map(|v| mean(v) - x[v]).collect()
     };
     for _ in 0..rounds {

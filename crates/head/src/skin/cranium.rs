@@ -1,8 +1,8 @@
 //! Behind the face: cranium, ear and neck of the half cage.
 //!
-//! The contours of the face go on over the top of the head to the back (C1..C6), each from the middle line to the upper
-//! and rear border of the ear, about which they turn like the ribs of a fan. What hangs below the last of them, the ear
-//! and the jaw is the neck, in rows down to the border. Millimeters.
+//! The contours of the face go on over the top of the head to the back (C1..C6), each from the middle line to
+//! the upper and rear border of the ear, about which they turn like the ribs of a fan. What hangs below the
+//! last of them, the ear and the jaw is the neck, in rows down to the border. Millimeters.
 
 use super::cage::{Cage, Label};
 use super::ears;
@@ -19,12 +19,14 @@ const MIDDLE: DVec3 = DVec3::new(0.0, 46.0, -6.0);
 const RADII: DVec3 = DVec3::new(82.0, 88.0, 97.0);
 /// 2 is an ellipsoid; above, it is fuller between its axes.
 const FULLNESS: f64 = 2.45;
-/// Where the vertices of the foremost contour lie along it, dense over the face; ribs go over to even spacing.
+/// Where the vertices of the foremost contour lie along it, dense over the face; ribs go over to even
+/// spacing.
 const FRONT: [f64; SEGMENTS + 1] = [0.0, 0.058, 0.121, 0.188, 0.261, 0.36, 0.497, 0.712, 1.0];
 /// Number of segments of a rib.
 const SEGMENTS: usize = 8;
 
-/// The last rib, which is the hairline of the nape, from the middle to the ear; it is no arc of the ellipsoid.
+/// The last rib, which is the hairline of the nape, from the middle to the ear; it is no arc of the
+/// ellipsoid.
 const NAPE: &str = "
     0 -26 -74, 12 -26 -74, 24 -26 -72.5, 35 -26 -69.5, 45 -26 -64.5, 52.5 -26 -57, 58.5 -25 -47, 62 -22 -35,
         66.5 -17.5 -24.5";
@@ -66,8 +68,8 @@ pub fn build(cage: &mut Cage, face: &Face) {
     cage.name("neck_border", &above, false);
 }
 
-/// Points from the middle line to the ear, spaced by angle (evenly for `evenness` 1, like [`FRONT`] for 0), on the
-/// ellipsoid moved so that both ends are met.
+/// Points from the middle line to the ear, spaced by angle (evenly for `evenness` 1, like [`FRONT`] for 0),
+/// on the ellipsoid moved so that both ends are met.
 fn rib(top: DVec3, end: DVec3, evenness: f64) -> Vec<DVec3> {
     let unit = |p: DVec3| ((p - MIDDLE) / RADII).normalize();
     let on_ellipsoid = |d: DVec3| {
@@ -79,7 +81,9 @@ fn rib(top: DVec3, end: DVec3, evenness: f64) -> Vec<DVec3> {
     let at = |t: usize| {
         let s = FRONT[t] + (t as f64 / SEGMENTS as f64 - FRONT[t]) * evenness;
         let d = (((1.0 - s) * angle).sin() * a + (s * angle).sin() * b) / angle.sin();
-        let mut p = on_ellipsoid(d) + (1.0 - s).powi(2) * (top - on_ellipsoid(a)) + s.powi(3) * (end - on_ellipsoid(b));
+        let mut p = on_ellipsoid(d)
+            + (1.0 - s).powi(2) * (top - on_ellipsoid(a))
+            + s.powi(3) * (end - on_ellipsoid(b));
         if t == 0 {
             p.x = 0.0;
         }

@@ -1,8 +1,9 @@
-//! The auricle: rings of twelve from the head over the back of the ear, the helix and the antihelix into the concha.
+//! The auricle: rings of twelve from the head over the back of the ear, the helix and the antihelix into the
+//! concha.
 //!
-//! Tables are in the frame of the ear, in mm: u backwards in the plane of the ear, v upwards along it, w outwards from
-//! it, origin at the tragus. Ring vertices run down the front (e0 root of the helix, e2 tragus, e5 front of the lobe),
-//! and up behind (e6 back of the lobe, e9 above and behind, e11 top).
+//! Tables are in the frame of the ear, in mm: u backwards in the plane of the ear, v upwards along it, w
+//! outwards from it, origin at the tragus. Ring vertices run down the front (e0 root of the helix, e2 tragus,
+//! e5 front of the lobe), and up behind (e6 back of the lobe, e9 above and behind, e11 top).
 
 use super::cage::{Cage, Label};
 use super::table::{row, rows};
@@ -15,7 +16,8 @@ const STAND_OFF: f64 = 26.0;
 /// Its long axis leans back by this angle.
 const LEAN: f64 = 10.0;
 
-/// Back of the ear, rim, inner border of the helix, furrow behind the antihelix, antihelix and border of the concha.
+/// Back of the ear, rim, inner border of the helix, furrow behind the antihelix, antihelix and border of the
+/// concha.
 const RINGS: &str = "
     -0.5 20.5 1.8, -0.5 8.5 0.5, 1 0 1.2, 1 -9 0.8, -0.5 -20 0, 4.5 -28.5 -3.2, 14.5 -23 -4.5,
         22.5 -9.5 -5.5, 26 8 -5.5, 24 19.5 -3.5, 16.5 26 -1.5, 7 25.5 0.5

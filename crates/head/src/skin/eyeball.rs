@@ -9,7 +9,8 @@ use glam::DVec3;
 const AROUND: usize = 32;
 /// Angles of the rings from the gaze, in degrees: pupil to 9, iris to 27, then the white.
 const RINGS: [f64; 19] = [
-    4.5, 9.0, 13.5, 18.0, 22.5, 27.0, 28.5, 32.0, 38.0, 45.0, 54.0, 64.0, 76.0, 90.0, 105.0, 120.0, 135.0, 150.0, 165.0,
+    4.5, 9.0, 13.5, 18.0, 22.5, 27.0, 28.5, 32.0, 38.0, 45.0, 54.0, 64.0, 76.0, 90.0, 105.0, 120.0, 135.0,
+    150.0, 165.0,
 ];
 /// First ring of the iris and of the white.
 const IRIS: usize = 1;

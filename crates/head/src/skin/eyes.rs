@@ -1,7 +1,7 @@
 //! Lids around an eyeball, the socket behind them, and the eyeball itself.
 //!
-//! The eyeball is a sphere with a cornea: its radius as a function of the angle from the gaze. The edge of the lids is
-//! a band: the outer edge is where lashes grow, the inner edge rests on the eyeball.
+//! The eyeball is a sphere with a cornea: its radius as a function of the angle from the gaze. The edge of
+//! the lids is a band: the outer edge is where lashes grow, the inner edge rests on the eyeball.
 
 use super::cage::{Cage, Label};
 use super::table::{row, rows};
@@ -60,7 +60,8 @@ pub fn build(cage: &mut Cage) -> Orbit {
     let equator: Vec<DVec3> = edge.iter().map(|p| behind(*p)).collect();
     let mut rings = vec![cage.add(&equator), cage.add(&inner), cage.add(&edge)];
     for (i, line) in rows(LIDS).into_iter().enumerate() {
-        let line: Vec<DVec3> = line.into_iter().map(|p| if i == 0 { on_sphere(p, LID_RADIUS) } else { p }).collect();
+        let line: Vec<DVec3> =
+            line.into_iter().map(|p| if i == 0 { on_sphere(p, LID_RADIUS) } else { p }).collect();
         rings.push(cage.add(&line));
     }
     // The cap's grid starts at a ring vertex above and to the inside.
@@ -76,7 +77,9 @@ pub fn build(cage: &mut Cage) -> Orbit {
         1..6 => Label::OrbitUpper,
         _ => Label::OrbitLower,
     });
-    for (name, ring) in [("edge", &rings[2]), ("edge_inner", &rings[1]), ("crease", &rings[4]), ("orbit", &rings[6])] {
+    for (name, ring) in
+        [("edge", &rings[2]), ("edge_inner", &rings[1]), ("crease", &rings[4]), ("orbit", &rings[6])]
+    {
         cage.name(&format!("lid_upper_left_{name}"), &ring[..7], false);
         let lower: Vec<u32> = [&ring[..1], &ring[6..].iter().rev().copied().collect::<Vec<_>>()].concat();
         cage.name(&format!("lid_lower_left_{name}"), &lower, false);
@@ -87,11 +90,15 @@ pub fn build(cage: &mut Cage) -> Orbit {
 /// A point of the front view on a sphere around the eye; points with a depth of their own keep it.
 fn on_sphere(p: DVec3, radius: f64) -> DVec3 {
     let (dx, dy) = (p.x - CENTER.x, p.y - CENTER.y);
-    if p.z != 0.0 { p } else { DVec3::new(p.x, p.y, CENTER.z + (radius * radius - dx * dx - dy * dy).max(0.0).sqrt()) }
+    if p.z != 0.0 {
+        p
+    } else {
+        DVec3::new(p.x, p.y, CENTER.z + (radius * radius - dx * dx - dy * dy).max(0.0).sqrt())
+    }
 }
 
-/// The inner edge of the lids behind the outer one; at the inner corner it lies far behind, which leaves room for the
-/// caruncle.
+/// The inner edge of the lids behind the outer one; at the inner corner it lies far behind, which leaves room
+/// for the caruncle.
 fn inner_edge(k: usize, edge: DVec3) -> DVec3 {
     let direction = (edge - CENTER).normalize();
     let direction = if k == 0 { DVec3::new(-0.935, -0.05, 0.35).normalize() } else { direction };

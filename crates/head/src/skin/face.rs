@@ -1,11 +1,11 @@
 //! The face of the half cage: nose, lips, lids, and the loops that run around all of them.
 //!
-//! Names used in the tables. Nose: columns c0 (middle) to c5 (crease beside the wing) and rows r0 (root) to r7 (base);
-//! the nostril takes the place of c2 r6. Mouth: rings around the lips, each from the middle of the upper lip (k0) over
-//! the corner (k5) to the middle of the lower lip (k10). Eye: rings of 12 from the inner corner (k0) over the upper lid
-//! to the outer corner (k6) and back below. Contours: loops Q around the whole face; c5 and the outermost mouth ring
-//! are the first, and each later one starts further out around the eye, so that forehead, temple, cheek and jaw
-//! are one grid. Millimeters.
+//! Names used in the tables. Nose: columns c0 (middle) to c5 (crease beside the wing) and rows r0 (root) to
+//! r7 (base); the nostril takes the place of c2 r6. Mouth: rings around the lips, each from the middle of the
+//! upper lip (k0) over the corner (k5) to the middle of the lower lip (k10). Eye: rings of 12 from the inner
+//! corner (k0) over the upper lid to the outer corner (k6) and back below. Contours: loops Q around the whole
+//! face; c5 and the outermost mouth ring are the first, and each later one starts further out around the eye,
+//! so that forehead, temple, cheek and jaw are one grid. Millimeters.
 
 use super::cage::{Cage, Label};
 use super::eyes::{self, Orbit};
@@ -65,8 +65,8 @@ const CONTOURS: [&str; 3] = [
          55.5 -71 -10, 53 -89 -6.5, 45.5 -109 4.5, 29 -130 19, 0 -143 30.5",
 ];
 
-/// The contours by number, Q0 to Q6. Q3 and later start in the middle of the forehead (21 vertices); the earlier ones
-/// start at the ring of the eye (13 vertices).
+/// The contours by number, Q0 to Q6. Q3 and later start in the middle of the forehead (21 vertices); the
+/// earlier ones start at the ring of the eye (13 vertices).
 pub struct Face {
     /// Rows of vertices.
     pub contours: Vec<Vec<u32>>,
@@ -135,12 +135,17 @@ fn nose(cage: &mut Cage, orbit: &Orbit) -> (Vec<Vec<u32>>, Vec<u32>) {
     }
     for c in 0..3 {
         for r in (0..7).filter(|&r| c == 0 || r < 5) {
-            cage.quad([columns[c][r], columns[c + 1][r], columns[c + 1][r + 1], columns[c][r + 1]], Label::Nose);
+            cage.quad(
+                [columns[c][r], columns[c + 1][r], columns[c + 1][r + 1], columns[c][r + 1]],
+                Label::Nose,
+            );
         }
     }
     let side = columns[3][2..].to_vec();
     cage.strip(&side, &columns[4].clone(), |_| Label::Nose);
-    cage.strip(&columns[4].clone(), &columns[5].clone(), |i| if i == 0 { Label::Cheek } else { Label::NoseCrease });
+    cage.strip(&columns[4].clone(), &columns[5].clone(), |i| {
+        if i == 0 { Label::Cheek } else { Label::NoseCrease }
+    });
     nostril(cage, &columns);
     let top = columns[5].clone();
     (columns, top)

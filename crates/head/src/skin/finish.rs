@@ -4,7 +4,8 @@ use super::cage::{Cage, Label, normals};
 use super::{eyes, mouth};
 use glam::DVec3;
 
-/// Soft ridges (or furrows) along a line: its ends, how far it reaches to the side, and its height, in mm; on the left.
+/// Soft ridges (or furrows) along a line: its ends, how far it reaches to the side, and its height, in mm; on
+/// the left.
 const STROKES: [([f64; 3], [f64; 3], f64, f64); 2] = [
     // Sternomastoid: from behind the ear to the pit of the neck, and the hollow in front of it.
     ([58.0, -55.0, -18.0], [17.0, -158.0, 27.5], 11.0, 1.8),

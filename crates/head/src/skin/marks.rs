@@ -1,4 +1,5 @@
-//! Which vertices of the skin are the landmarks: the nearest to where each belongs, on the lines that it belongs to.
+//! Which vertices of the skin are the landmarks: the nearest to where each belongs, on the lines that it
+//! belongs to.
 
 use super::cage::Cage;
 use crate::landmarks::NAMES;

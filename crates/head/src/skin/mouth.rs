@@ -37,8 +37,8 @@ const THROAT: &str = "
     0 -46 32, 9 -46 32, 20 -46 34
     0 -60 34, 9 -60 34, 19 -60 36";
 
-/// The line in which the lips meet, at `x` mm from the middle: y and z of its front, on a cubic through the points of
-/// the table.
+/// The line in which the lips meet, at `x` mm from the middle: y and z of its front, on a cubic through the
+/// points of the table.
 fn lip_line(front: &[DVec3], x: f64) -> DVec3 {
     let last = front.len() - 1;
     let i = front.iter().skip(1).position(|p| p.x >= x).unwrap_or(last - 1);
@@ -53,8 +53,8 @@ fn lip_line(front: &[DVec3], x: f64) -> DVec3 {
     t * t * (1.0 + 2.0 * s) * a + s2 * (3.0 - 2.0 * s) * b + width * s * t * (t * slope(i) - s * slope(i + 1))
 }
 
-/// Lays the sheets in which the lips meet along the lip line, [`HALF_GAP`] from it and nearing it at the corners, and
-/// keeps the rest of each lip on its own side.
+/// Lays the sheets in which the lips meet along the lip line, [`HALF_GAP`] from it and nearing it at the
+/// corners, and keeps the rest of each lip on its own side.
 pub fn part_lips(fine: &mut Cage) {
     let tables = rows(CONTACT);
     let (front, back) = (tables[0][5], tables[1][5]);
@@ -124,7 +124,8 @@ fn parted(line: &[DVec3]) -> Vec<DVec3> {
     upper.chain([corner]).chain(lower).collect()
 }
 
-/// Closes the bag: ring vertices 0..3 are the upper row of a grid of 3 x 4, 3..7 its side and 7..10 the lower row.
+/// Closes the bag: ring vertices 0..3 are the upper row of a grid of 3 x 4, 3..7 its side and 7..10 the lower
+/// row.
 fn half_cap(cage: &mut Cage, ring: &[u32]) {
     let middle: Vec<Vec<u32>> = rows(THROAT).iter().map(|line| cage.add(line)).collect();
     let mut grid = vec![ring[..4].to_vec()];

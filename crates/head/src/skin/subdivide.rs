@@ -1,9 +1,10 @@
 //! Catmull-Clark subdivision of quads, its limit positions, and control points for a limit that is wanted.
 //!
-//! One step puts a point into each face and each edge and moves the old points [Catmull78, pp. 350-355]; the border is
-//! a cubic B-spline. New numbering: old vertices, then edges (ascending by their ends), then faces, so a vertex of the
-//! cage keeps its number for good. Limit of an inner vertex with n faces: (n^2 v + 4 sum of neighbors + sum of
-//! opposite corners) / (n (n + 5)) [Halstead93, pp. 35-44]; of a border vertex: (a + 4 v + b) / 6.
+//! One step puts a point into each face and each edge and moves the old points [Catmull78, pp. 350-355]; the
+//! border is a cubic B-spline. New numbering: old vertices, then edges (ascending by their ends), then faces,
+//! so a vertex of the cage keeps its number for good. Limit of an inner vertex with n faces: (n^2 v + 4 sum
+//! of neighbors + sum of opposite corners) / (n (n + 5)) [Halstead93, pp. 35-44]; of a border vertex: (a + 4
+//! v + b) / 6.
 
 use super::cage::{Cage, Chain};
 use glam::DVec3;
@@ -122,7 +123,8 @@ pub fn subdivide(cage: &Cage) -> Cage {
             next.labels.push(cage.labels[f]);
         }
     }
-    next.loops = cage.loops.iter().map(|(name, c)| (name.clone(), refine(c, n as u32, edge_number))).collect();
+    next.loops =
+        cage.loops.iter().map(|(name, c)| (name.clone(), refine(c, n as u32, edge_number))).collect();
     next.mirror = mirror(cage, &rings.edges, edge_number);
     next
 }

@@ -1,8 +1,9 @@
 //! Fourteen teeth and the gums of each jaw, along half an ellipse.
 //!
-//! A tooth is a small cage in a frame of its own (t along the arch away from the middle, n outwards, y up), subdivided
-//! once: from below the gum over its fullest ring to the edge or the cusps. Gums are a tube along the arch
-//! whose margin is scalloped from tooth to tooth. Millimeters, tables by tooth from the middle backwards.
+//! A tooth is a small cage in a frame of its own (t along the arch away from the middle, n outwards, y up),
+//! subdivided once: from below the gum over its fullest ring to the edge or the cusps. Gums are a tube along
+//! the arch whose margin is scalloped from tooth to tooth. Millimeters, tables by tooth from the middle
+//! backwards.
 
 use super::cage::{Cage, Label};
 use super::{METERS, PartMesh, subdivide};
@@ -25,8 +26,8 @@ struct Tooth {
     height: f64,
     /// Across the arch at the gum and at the edge.
     depth: [f64; 2],
-    /// y of the edge, and how far its corners stand out from its middle (cusps), or below 0 its middle from the
-    /// corners (point).
+    /// y of the edge, and how far its corners stand out from its middle (cusps), or below 0 its middle from
+    /// the corners (point).
     edge: f64,
     cusp: f64,
 }
@@ -103,7 +104,8 @@ impl Jaw {
     }
 }
 
-/// The teeth of a jaw, each a closed surface of its own: left ones from the middle backwards, then right ones.
+/// The teeth of a jaw, each a closed surface of its own: left ones from the middle backwards, then right
+/// ones.
 pub fn teeth(jaw: Jaw) -> PartMesh {
     let mut part =
         PartMesh { name: format!("teeth_{}", jaw.name()), groups: vec![("teeth", 0)], ..PartMesh::default() };
@@ -158,7 +160,8 @@ fn crown(jaw: Jaw, i: usize) -> Cage {
             (-0.9 * w, middle),
         ];
         let raise = |k: usize| if l < 3 { 0.0 } else { relief(tooth.cusp, k) };
-        let points: Vec<DVec3> = around.iter().enumerate().map(|(k, &(t, n))| at(t, n, up + raise(k))).collect();
+        let points: Vec<DVec3> =
+            around.iter().enumerate().map(|(k, &(t, n))| at(t, n, up + raise(k))).collect();
         rings.push(cage.add(&points));
     }
     for pair in rings.windows(2) {
@@ -194,7 +197,8 @@ pub fn refined(mut cage: Cage, rounds: usize) -> Cage {
     fine
 }
 
-/// Gum across the arch: outwards from the arch, and up from the margin; y given as a share of the way to its base.
+/// Gum across the arch: outwards from the arch, and up from the margin; y given as a share of the way to its
+/// base.
 const GUM: [(f64, f64); 8] =
     [(0.5, 0.0), (1.1, 0.25), (1.0, 0.75), (-1.0, 1.0), (-5.5, 1.0), (-9.0, 0.75), (-8.8, 0.25), (-6.6, 0.0)];
 
@@ -237,7 +241,8 @@ pub fn gums(jaw: Jaw) -> PartMesh {
         let middle = ring.iter().map(|&v| cage.points[v as usize]).sum::<DVec3>() / ring.len() as f64;
         cage.cap(ring, 2, &[middle], Label::MouthBag);
     }
-    let mut part = PartMesh { name: format!("gums_{}", jaw.name()), groups: vec![("gums", 0)], ..PartMesh::default() };
+    let mut part =
+        PartMesh { name: format!("gums_{}", jaw.name()), groups: vec![("gums", 0)], ..PartMesh::default() };
     append(&mut part, &refined(cage, 1), 1.0);
     part
 }

@@ -43,13 +43,16 @@ fn the_skin_is_one_sheet_of_quads_with_one_border() {
 #[test]
 fn every_other_part_is_closed_and_wound_outwards() {
     let names: Vec<&str> = HEAD.parts.iter().map(|p| p.name.as_str()).collect();
-    let wanted = ["skin", "eye_left", "eye_right", "teeth_upper", "teeth_lower", "gums_upper", "gums_lower", "tongue"];
+    let wanted =
+        ["skin", "eye_left", "eye_right", "teeth_upper", "teeth_lower", "gums_upper", "gums_lower", "tongue"];
     assert_eq!(names, wanted);
     for part in &HEAD.parts[1..] {
         let edges = Edges::of(&part.faces);
         assert!(edges.boundary().is_empty() && edges.inconsistent().is_empty(), "{}", part.name);
-        let surface =
-            risorius_mesh::Surface { positions: part.positions.clone(), triangles: part.faces.triangulated() };
+        let surface = risorius_mesh::Surface {
+            positions: part.positions.clone(),
+            triangles: part.faces.triangulated(),
+        };
         assert!(surface.volume() > 0.0, "{}", part.name);
     }
     let pieces = |part: &PartMesh| components::components(part.positions.len(), &part.faces).sizes.len();
@@ -132,7 +135,8 @@ fn lips_are_closed_without_touching() {
 fn teeth_lie_just_behind_the_lips() {
     let teeth = &HEAD.parts[3];
     let bvh = Bvh::build(&single(&skin().positions), &skin().faces.triangulated());
-    let edge = teeth.positions.iter().filter(|p| p.x.abs() < 4e-3).min_by(|a, b| a.y.total_cmp(&b.y)).unwrap();
+    let edge =
+        teeth.positions.iter().filter(|p| p.x.abs() < 4e-3).min_by(|a, b| a.y.total_cmp(&b.y)).unwrap();
     assert!((*edge / METERS).distance(DVec3::new(edge.x / METERS, -47.0, 90.0)) < 2.0, "{edge}");
     let nearest = bvh.closest_point(*edge, f64::INFINITY).unwrap();
     let distance = nearest.distance_sq.sqrt() / METERS;
@@ -177,7 +181,10 @@ fn landmarks_are_where_the_bones_expect_them() {
         let v = HEAD.landmarks[landmarks::index(name).unwrap()];
         let off = skin().positions[v as usize].distance(place) / METERS;
         // Vertices on the cranium stand 14 mm apart.
-        assert!(off < if ["vertex", "trichion"].contains(&name) { 8.0 } else { 2.8 }, "{name} is {off} mm off");
+        assert!(
+            off < if ["vertex", "trichion"].contains(&name) { 8.0 } else { 2.8 },
+            "{name} is {off} mm off"
+        );
     }
     assert_eq!(HEAD.landmarks.len(), NAMES.len());
     for (i, &v) in HEAD.landmarks.iter().enumerate() {
@@ -191,7 +198,10 @@ fn the_head_is_the_same_on_every_run() {
     for (a, b) in HEAD.parts.iter().zip(&again.parts) {
         assert_eq!((&a.positions, &a.faces), (&b.positions, &b.faces), "{}", a.name);
     }
-    assert_eq!((&HEAD.loops, &HEAD.regions, &HEAD.landmarks), (&again.loops, &again.regions, &again.landmarks));
+    assert_eq!(
+        (&HEAD.loops, &HEAD.regions, &HEAD.landmarks),
+        (&again.loops, &again.regions, &again.landmarks)
+    );
 }
 
 #[test]

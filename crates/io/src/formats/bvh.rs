@@ -1,10 +1,10 @@
 //! BVH motion capture: the path of one joint, normally the head, as a head motion.
 //!
-//! A joint's place in the world is the product over its ancestors, root first, of the translation by its offset plus
-//! its position channels and of its rotation channels in the order in which they are listed (degrees). Only the
-//! channels on the way from the root to the joint are evaluated; the skeleton may be of any depth. Stretches of joints
-//! without channels are folded into one, so the work is bounded by the numbers in the file. The joint's rest
-//! orientation is the world's. Stated frame counts must agree with the rows.
+//! A joint's place in the world is the product over its ancestors, root first, of the translation by its
+//! offset plus its position channels and of its rotation channels in the order in which they are listed
+//! (degrees). Only the channels on the way from the root to the joint are evaluated; the skeleton may be of
+//! any depth. Stretches of joints without channels are folded into one, so the work is bounded by the numbers
+//! in the file. The joint's rest orientation is the world's. Stated frame counts must agree with the rows.
 
 use crate::IoError;
 use crate::formats::text::{Lines, excerpt, lines, number, text, tokens};
@@ -81,7 +81,9 @@ fn read_hierarchy(lines: &mut Lines) -> Result<Skeleton, IoError> {
         let mut words = tokens(content);
         match words.next() {
             None | Some(b"HIERARCHY") => {}
-            Some(b"ROOT" | b"JOINT" | b"End") => announced = Some(announce(&mut skeleton, &open, line, content)?),
+            Some(b"ROOT" | b"JOINT" | b"End") => {
+                announced = Some(announce(&mut skeleton, &open, line, content)?)
+            }
             Some(b"{") => {
                 open.push(announced.take().ok_or_else(|| malformed(line, "'{' without a joint before it"))?);
             }
@@ -167,12 +169,17 @@ fn channels<'a>(line: usize, mut words: impl Iterator<Item = &'a [u8]>) -> Resul
             match &lower[..] {
                 [axis @ b'x'..=b'z', b'p', b'o', b's', ..] => Ok(Channel::Position((axis - b'x').into())),
                 [axis @ b'x'..=b'z', b'r', b'o', b't', ..] => Ok(Channel::Rotation((axis - b'x').into())),
-                _ => Err(malformed(line, format!("'{}' is not a channel (such as Xrotation)", excerpt(word)))),
+                _ => {
+                    Err(malformed(line, format!("'{}' is not a channel (such as Xrotation)", excerpt(word))))
+                }
             }
         })
         .collect::<Result<_, _>>()?;
     if count != Some(channels.len()) {
-        return Err(malformed(line, format!("{} channels are listed, another number is stated", channels.len())));
+        return Err(malformed(
+            line,
+            format!("{} channels are listed, another number is stated", channels.len()),
+        ));
     }
     Ok(channels)
 }
@@ -187,7 +194,11 @@ fn find_joint(skeleton: &Skeleton, wanted: Option<&str>) -> Result<usize, IoErro
         let wanted = wanted.unwrap_or("Head");
         let near = nearest(wanted, skeleton.joints.iter().map(|j| j.name.as_str()));
         let advice = if near.is_empty() { String::new() } else { format!("; nearest: {}", near.join(", ")) };
-        IoError::malformed(FORMAT, "HIERARCHY", format!("there is no joint '{wanted}'{advice}; name the joint to use"))
+        IoError::malformed(
+            FORMAT,
+            "HIERARCHY",
+            format!("there is no joint '{wanted}'{advice}; name the joint to use"),
+        )
     })
 }
 
@@ -203,8 +214,10 @@ fn steps_to(skeleton: &Skeleton, joint: usize) -> Vec<Step> {
             Some(Step::Offset(offset)) => *offset += joint.offset,
             _ => steps.push(Step::Offset(joint.offset)),
         }
-        // Positions come before rotations, in whatever order they are listed: they move the joint in its parent.
-        let numbered = || joint.channels.iter().enumerate().map(|(i, &c)| Step::Channel(c, joint.first_channel + i));
+        // Positions come before rotations, in whatever order they are listed: they move the joint in its
+        // parent.
+        let numbered =
+            || joint.channels.iter().enumerate().map(|(i, &c)| Step::Channel(c, joint.first_channel + i));
         let is_position = |s: &Step| matches!(s, Step::Channel(Channel::Position(_), _));
         steps.extend(numbered().filter(is_position));
         steps.extend(numbered().filter(|s| !is_position(s)));
@@ -217,7 +230,9 @@ fn evaluate(steps: &[Step], values: &[f64]) -> (DVec3, DQuat) {
     for step in steps {
         match *step {
             Step::Offset(offset) => position += rotation * offset,
-            Step::Channel(Channel::Position(axis), i) => position += rotation * (DVec3::AXES[axis] * values[i]),
+            Step::Channel(Channel::Position(axis), i) => {
+                position += rotation * (DVec3::AXES[axis] * values[i])
+            }
             Step::Channel(Channel::Rotation(axis), i) => {
                 rotation *= DQuat::from_axis_angle(DVec3::AXES[axis], values[i].to_radians());
             }
@@ -226,7 +241,12 @@ fn evaluate(steps: &[Step], values: &[f64]) -> (DVec3, DQuat) {
     (position, rotation.normalize())
 }
 
-fn read_motion(lines: &mut Lines, n_channels: usize, steps: &[Step], unit: f64) -> Result<HeadMotion, IoError> {
+fn read_motion(
+    lines: &mut Lines,
+    n_channels: usize,
+    steps: &[Step],
+    unit: f64,
+) -> Result<HeadMotion, IoError> {
     let (n_frames, frame_secs) = motion_header(lines)?;
     if n_channels == 0 {
         return Err(IoError::malformed(FORMAT, "HIERARCHY", "no joint has channels, so nothing moves"));
@@ -236,14 +256,18 @@ fn read_motion(lines: &mut Lines, n_channels: usize, steps: &[Step], unit: f64) 
     for (line, row) in lines.filter(|(_, row)| !row.is_empty()) {
         let frame = motion.n_frames();
         if frame as u64 == n_frames {
-            return Err(malformed(line, format!("there are more than the {n_frames} frames that the file states")));
+            return Err(malformed(
+                line,
+                format!("there are more than the {n_frames} frames that the file states"),
+            ));
         }
         values.clear();
         for word in tokens(row) {
             values.push(finite_number(line, word)?);
         }
         if values.len() != n_channels {
-            let problem = format!("frame {frame} has {} numbers, the joints have {n_channels} channels", values.len());
+            let problem =
+                format!("frame {frame} has {} numbers, the joints have {n_channels} channels", values.len());
             return Err(malformed(line, problem));
         }
         let (position, rotation) = evaluate(steps, &values);
@@ -252,7 +276,8 @@ fn read_motion(lines: &mut Lines, n_channels: usize, steps: &[Step], unit: f64) 
         motion.rotations_xyzw.push(rotation.to_array());
     }
     if (motion.n_frames() as u64) < n_frames {
-        let problem = format!("{n_frames} frames are stated, {} are there; the file is cut off", motion.n_frames());
+        let problem =
+            format!("{n_frames} frames are stated, {} are there; the file is cut off", motion.n_frames());
         return Err(IoError::malformed(FORMAT, "end of file", problem));
     }
     Ok(motion)
@@ -265,10 +290,13 @@ fn motion_header(lines: &mut Lines) -> Result<(u64, f64), IoError> {
         let (line, row) =
             found.ok_or_else(|| IoError::malformed(FORMAT, "end of file", format!("'{key}' is missing")))?;
         let value = row.strip_prefix(key.as_bytes()).map(<[u8]>::trim_ascii);
-        value.map(|v| (line, v)).ok_or_else(|| malformed(line, format!("'{key}' is expected, not '{}'", excerpt(row))))
+        value
+            .map(|v| (line, v))
+            .ok_or_else(|| malformed(line, format!("'{key}' is expected, not '{}'", excerpt(row))))
     };
     let (line, count) = field("Frames:")?;
-    let n_frames: u64 = number(count).ok_or_else(|| malformed(line, format!("'{}' is not a count", excerpt(count))))?;
+    let n_frames: u64 =
+        number(count).ok_or_else(|| malformed(line, format!("'{}' is not a count", excerpt(count))))?;
     let (line, time) = field("Frame Time:")?;
     let frame_secs = finite_number(line, time)?;
     if frame_secs <= 0.0 {

@@ -1,23 +1,26 @@
 //! Clips as CSV: Live Link Face recordings and tables of time and slider values.
 //!
-//! **Live Link Face**: columns `Timecode`, `BlendShapeCount`, sliders, and optionally `HeadYaw HeadPitch HeadRoll`,
-//! `LeftEye...`, `RightEye...` in radians. Times are counted from the first frame; rules of timecodes are in the
-//! [`timecode`] module. A row of lost tracking (count 0) holds the frame before it; a
-//! timecode that repeats is dropped. Both are noted.
-//! **Other tables**: `time_s`, `time`, `t` (seconds) or `frame` (with [`ClipOptions::fps`]), then sliders; the head as
-//! `head_tx .. head_tz, head_qx .. head_qw`, as `px_m py_m pz_m qx qy qz qw` (meters), or as the angles above.
+//! **Live Link Face**: columns `Timecode`, `BlendShapeCount`, sliders, and optionally `HeadYaw HeadPitch
+//! HeadRoll`, `LeftEye...`, `RightEye...` in radians. Times are counted from the first frame; rules of
+//! timecodes are in the [`timecode`] module. A row of lost tracking (count 0) holds the frame before it; a
+//! timecode that repeats is dropped. Both are noted. **Other tables**: `time_s`, `time`, `t` (seconds) or
+//! `frame` (with [`ClipOptions::fps`]), then sliders; the head as `head_tx .. head_tz, head_qx .. head_qw`,
+//! as `px_m py_m pz_m qx qy qz qw` (meters), or as the angles above.
 //!
-//! Head angles become the rotation `Ry(-yaw) Rx(pitch) Rz(roll)` about axes with +Y up and +Z front: positive yaw turns
-//! the face to the character's right, positive pitch lowers the nose, as the eye columns of the same recorder count;
-//! positive roll lowers the right ear, which no recording at hand confirms. [`ClipOptions::head_angle_signs`] reverses
-//! angles of recorders that count the other way. Eye angles are kept as recorded. Separators are comma, semicolon or
-//! tab, cells may be quoted, and every cell must be a finite number.
+//! Head angles become the rotation `Ry(-yaw) Rx(pitch) Rz(roll)` about axes with +Y up and +Z front: positive
+//! yaw turns the face to the character's right, positive pitch lowers the nose, as the eye columns of the
+//! same recorder count; positive roll lowers the right ear, which no recording at hand confirms.
+//! [`ClipOptions::head_angle_signs`] reverses angles of recorders that count the other way. Eye angles are
+//! kept as recorded. Separators are comma, semicolon or tab, cells may be quoted, and every cell must be a
+//! finite number.
 
 mod columns;
 pub mod timecode;
 
 use crate::IoError;
-use crate::formats::text::{csv_cells, csv_separator, excerpt, lines, number, push_csv_cell, push_f32, push_f64};
+use crate::formats::text::{
+    csv_cells, csv_separator, excerpt, lines, number, push_csv_cell, push_f32, push_f64,
+};
 use columns::{Columns, Use};
 use glam::DQuat;
 use risorius_rig::{Clip, HeadMotion};
@@ -29,7 +32,8 @@ const FORMAT: &str = "clip CSV";
 /// What the file cannot say itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClipOptions {
-    /// Frames per second of a `frame` column or of timecodes; by default timecodes show it and `frame` is refused.
+    /// Frames per second of a `frame` column or of timecodes; by default timecodes show it and `frame` is
+    /// refused.
     pub fps: Option<f64>,
     /// Length of one unit of `head_tx ..` in meters, above 0; meters by default, as our own files have it.
     pub head_meters_per_unit: f64,
@@ -58,7 +62,8 @@ pub struct ClipContent {
 
 /// Reads a clip.
 pub fn read(bytes: &[u8], options: &ClipOptions) -> Result<ClipContent, IoError> {
-    let mut rows = lines(bytes).filter(|(_, row)| !row.is_empty()).skip_while(|(_, row)| row.starts_with(b"#"));
+    let mut rows =
+        lines(bytes).filter(|(_, row)| !row.is_empty()).skip_while(|(_, row)| row.starts_with(b"#"));
     let Some((header_line, header)) = rows.next() else {
         return Err(IoError::malformed(FORMAT, "line 1", "the file is empty"));
     };
@@ -135,7 +140,8 @@ impl Recording {
             self.start(timecode, line, cell(columns.time));
         } else {
             let stamp = columns.value::<f64>(line, columns.time, cell(columns.time))?;
-            self.stamps.push((if columns.is_frame { stamp / options.fps.unwrap_or(1.0) } else { stamp }, line));
+            self.stamps
+                .push((if columns.is_frame { stamp / options.fps.unwrap_or(1.0) } else { stamp }, line));
         }
         let (mut head_move, mut head_angle, mut eyes) = ([0.0; 7], [0.0; 3], [[0.0; 3]; 2]);
         for (i, column) in columns.uses.iter().enumerate() {
@@ -160,7 +166,8 @@ impl Recording {
         self.timecodes.push((timecode, line));
     }
 
-    /// A frame without tracking: the one before it again. Before the first tracked frame there is nothing to hold.
+    /// A frame without tracking: the one before it again. Before the first tracked frame there is nothing to
+    /// hold.
     fn hold(&mut self, columns: &Columns, timecode: Timecode, line: usize) -> Result<(), IoError> {
         let Some(last) = self.head_moves.len().checked_sub(1) else {
             self.n_leading_lost += 1;
@@ -199,7 +206,9 @@ impl Recording {
     fn note(&self, notes: &mut Vec<String>) {
         if let [first, ..] = self.lost_lines[..] {
             let n = self.lost_lines.len();
-            notes.push(format!("{n} frames without tracking hold the frame before them (the first on line {first})"));
+            notes.push(format!(
+                "{n} frames without tracking hold the frame before them (the first on line {first})"
+            ));
         }
         if self.n_leading_lost > 0 {
             notes.push(format!("{} frames before the first tracked one are left out", self.n_leading_lost));
@@ -210,7 +219,13 @@ impl Recording {
         }
     }
 
-    fn into_clip(self, columns: Columns, times: Vec<f64>, options: &ClipOptions, notes: &mut Vec<String>) -> Clip {
+    fn into_clip(
+        self,
+        columns: Columns,
+        times: Vec<f64>,
+        options: &ClipOptions,
+        notes: &mut Vec<String>,
+    ) -> Clip {
         let head = if columns.has_head_move {
             Some(HeadMotion {
                 times_secs: times.clone(),
@@ -227,7 +242,9 @@ impl Recording {
             })
         };
         if columns.has_head_angles && self.head_angles.iter().all(|a| *a == [0.0; 3]) {
-            notes.push("the head angles are 0 in every frame: the recorder did not store head rotation".into());
+            notes.push(
+                "the head angles are 0 in every frame: the recorder did not store head rotation".into(),
+            );
         }
         let eye_angles = columns.has_eyes.then_some(self.eyes);
         Clip { names: columns.names, times_secs: times, values: self.values, head, eye_angles }
@@ -242,8 +259,8 @@ fn head_rotation(angles: [f64; 3], signs: [f64; 3]) -> DQuat {
 
 /// The rate of most steps between ascending `times`, `None` when they keep to none.
 ///
-/// The clocks of recorders are off by a little: within 0.1 % of a usual rate, it is that rate. The rates of television,
-/// themselves 0.1 % below whole numbers, are told from that by being met to 0.002 %.
+/// The clocks of recorders are off by a little: within 0.1 % of a usual rate, it is that rate. The rates of
+/// television, themselves 0.1 % below whole numbers, are told from that by being met to 0.002 %.
 pub fn detect_fps(times_secs: &[f64]) -> Option<f64> {
     const TELEVISION: [f64; 3] = [24_000.0 / 1001.0, 30_000.0 / 1001.0, 60_000.0 / 1001.0];
     const USUAL: [f64; 9] = [24.0, 25.0, 30.0, 48.0, 50.0, 60.0, 100.0, 120.0, 240.0];
@@ -256,11 +273,13 @@ pub fn detect_fps(times_secs: &[f64]) -> Option<f64> {
         return None;
     }
     let rate = steps.len() as f64 / steps.iter().sum::<f64>();
-    let near = |rates: &[f64], tolerance: f64| rates.iter().copied().find(|r| (r / rate - 1.0).abs() < tolerance);
+    let near =
+        |rates: &[f64], tolerance: f64| rates.iter().copied().find(|r| (r / rate - 1.0).abs() < tolerance);
     Some(near(&TELEVISION, 2e-5).or_else(|| near(&USUAL, 1e-3)).unwrap_or(rate))
 }
 
-/// The clip as a table that [`read`] gives back exactly: `time_s`, the sliders, and the head and eyes if there are any.
+/// The clip as a table that [`read`] gives back exactly: `time_s`, the sliders, and the head and eyes if
+/// there are any.
 ///
 /// A head motion with times of its own is sampled at those of the clip.
 pub fn write_csv(clip: &Clip) -> Vec<u8> {
@@ -294,8 +313,11 @@ pub fn write_csv(clip: &Clip) -> Vec<u8> {
 }
 
 fn head_at(head: &HeadMotion, clip: &Clip, frame: usize) -> [f64; 7] {
-    let (p, q) = match (head.times_secs == clip.times_secs, head.positions_m.get(frame), head.rotations_xyzw.get(frame))
-    {
+    let (p, q) = match (
+        head.times_secs == clip.times_secs,
+        head.positions_m.get(frame),
+        head.rotations_xyzw.get(frame),
+    ) {
         // As recorded: sampling would normalize the rotation.
         (true, Some(p), Some(q)) => (*p, *q),
         _ => {
@@ -311,7 +333,8 @@ fn finite<T: std::str::FromStr + Into<f64> + Copy>(cell: &[u8]) -> Result<T, Str
     if cell.is_empty() {
         return Err("the cell is missing; fill it or remove the row".into());
     }
-    let value: T = number(cell).ok_or_else(|| format!("'{}' is not a number (with a decimal point)", excerpt(cell)))?;
+    let value: T =
+        number(cell).ok_or_else(|| format!("'{}' is not a number (with a decimal point)", excerpt(cell)))?;
     if !value.into().is_finite() {
         return Err(format!("the value is {}; give a finite number", value.into()));
     }

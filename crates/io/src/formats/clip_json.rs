@@ -1,11 +1,13 @@
 //! Clips as JSON, in two forms.
 //!
-//! - Rows: `{"fps": 30, "names": ["jawOpen"], "frames": [[0.2], [0.3]]}`, with `"times"` (seconds) in place of or
-//!   besides `"fps"`; `times` wins.
-//! - Named: `{"frames": [{"time": 0.0, "weights": {"jawOpen": 0.2}}]}`. A name that a frame leaves out is 0 there.
+//! - Rows: `{"fps": 30, "names": ["jawOpen"], "frames": [[0.2], [0.3]]}`, with `"times"` (seconds) in place
+//!   of or besides `"fps"`; `times` wins.
+//! - Named: `{"frames": [{"time": 0.0, "weights": {"jawOpen": 0.2}}]}`. A name that a frame leaves out is 0
+//!   there.
 //!
-//! [`write()`] gives the first form with times, and the head and the eyes if the clip has them; it reads back exactly.
-//! Other keys are ignored. The table of the second form may not be more than 64 times larger than the file.
+//! [`write()`] gives the first form with times, and the head and the eyes if the clip has them; it reads back
+//! exactly. Other keys are ignored. The table of the second form may not be more than 64 times larger than
+//! the file.
 
 use crate::IoError;
 use crate::error::check_count;
@@ -92,7 +94,8 @@ pub fn read(bytes: &[u8], fps: Option<f64>) -> Result<ClipContent, IoError> {
         let problem = format!("there are {} entries for {n_frames} frames", eyes.len());
         return Err(IoError::malformed(FORMAT, "eye_angles", problem));
     }
-    if let Some(frame) = file.eye_angles.iter().flatten().position(|e| !e.as_flattened().iter().all(|x| x.is_finite()))
+    if let Some(frame) =
+        file.eye_angles.iter().flatten().position(|e| !e.as_flattened().iter().all(|x| x.is_finite()))
     {
         return Err(IoError::malformed(FORMAT, format!("eye_angles[{frame}]"), "the angles are not finite"));
     }
@@ -109,7 +112,11 @@ fn checked_head(head: Head) -> Result<HeadMotion, IoError> {
         let problem = format!("there are {n} times, {p} positions and {q} rotations; give as many of each");
         return Err(IoError::malformed(FORMAT, "head", problem));
     }
-    Ok(HeadMotion { times_secs: head.times, positions_m: head.positions_m, rotations_xyzw: head.rotations_xyzw })
+    Ok(HeadMotion {
+        times_secs: head.times,
+        positions_m: head.positions_m,
+        rotations_xyzw: head.rotations_xyzw,
+    })
 }
 
 fn row_clip(
@@ -127,11 +134,17 @@ fn row_clip(
         }
         (None, Some(fps)) if fps > 0.0 && fps <= 100_000.0 => (0..n_frames).map(|i| i as f64 / fps).collect(),
         (None, Some(fps)) => return Err(ClipError::BadRate { fps }.into()),
-        (None, None) => return Err(IoError::malformed(FORMAT, "fps", "there is neither 'fps' nor 'times'; add one")),
+        (None, None) => {
+            return Err(IoError::malformed(FORMAT, "fps", "there is neither 'fps' nor 'times'; add one"));
+        }
     };
     let mut seen = HashSet::new();
     if let Some(twice) = names.iter().position(|name| !seen.insert(name)) {
-        return Err(IoError::malformed(FORMAT, format!("names[{twice}]"), format!("'{}' stands twice", names[twice])));
+        return Err(IoError::malformed(
+            FORMAT,
+            format!("names[{twice}]"),
+            format!("'{}' stands twice", names[twice]),
+        ));
     }
     let mut values = Vec::new();
     for (i, frame) in frames.into_iter().enumerate() {
@@ -156,7 +169,8 @@ fn named_clip(frames: Vec<Frame>, n_bytes: usize, notes: &mut Vec<String>) -> Re
     let mut sparse: Vec<Vec<(usize, f32)>> = Vec::with_capacity(frames.len());
     for (i, frame) in frames.into_iter().enumerate() {
         let Frame::Named(frame) = frame else {
-            let problem = "it is a list of values; add 'names' for them, or give objects with time and weights";
+            let problem =
+                "it is a list of values; add 'names' for them, or give objects with time and weights";
             return Err(IoError::malformed(FORMAT, format!("frames[{i}]"), problem));
         };
         clip.times_secs.push(frame.time);

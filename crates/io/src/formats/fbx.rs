@@ -1,10 +1,10 @@
 //! FBX (binary or text, 3.0 to 7.7): meshes with blend shapes, materials' colors, blend weight animation.
 //!
-//! Every node with a mesh becomes a part, control points in the file's order, polygons as they are, with the node's
-//! world transform applied. The numbers stay those of the file; its settings give unit and axes. A blend shape channel
-//! is a shape; its in-between targets become shapes called `channel@0.5`. Texture coordinates are turned from FBX's
-//! origin at the bottom left to ours at the top left. Skinning, pictures and node animation are not carried, which is
-//! noted.
+//! Every node with a mesh becomes a part, control points in the file's order, polygons as they are, with the
+//! node's world transform applied. The numbers stay those of the file; its settings give unit and axes. A
+//! blend shape channel is a shape; its in-between targets become shapes called `channel@0.5`. Texture
+//! coordinates are turned from FBX's origin at the bottom left to ours at the top left. Skinning, pictures
+//! and node animation are not carried, which is noted.
 //!
 //! Parsing is done by ufbx under memory limits that grow with the file, without touching other files.
 
@@ -73,10 +73,11 @@ fn limits(bytes: &[u8]) -> ufbx::AllocatorOpts {
 }
 
 fn load(bytes: &[u8], progress: &Progress) -> Result<ufbx::SceneRoot, IoError> {
-    let report = |p: &ufbx::Progress| match progress("parsing", p.bytes_read as f32 / p.bytes_total.max(1) as f32) {
-        std::ops::ControlFlow::Continue(()) => ufbx::ProgressResult::Continue,
-        std::ops::ControlFlow::Break(()) => ufbx::ProgressResult::Cancel,
-    };
+    let report =
+        |p: &ufbx::Progress| match progress("parsing", p.bytes_read as f32 / p.bytes_total.max(1) as f32) {
+            std::ops::ControlFlow::Continue(()) => ufbx::ProgressResult::Continue,
+            std::ops::ControlFlow::Break(()) => ufbx::ProgressResult::Cancel,
+        };
     let options = ufbx::LoadOpts {
         temp_allocator: limits(bytes),
         result_allocator: limits(bytes),
@@ -101,7 +102,9 @@ fn failed(error: ufbx::Error) -> IoError {
             feature: format!("this version ({})", error.info()),
             advice: "export it as FBX 7.4 (2014) or later".into(),
         },
-        ufbx::ErrorType::UnrecognizedFileFormat => IoError::malformed(FORMAT, "byte 0", "this is not an FBX file"),
+        ufbx::ErrorType::UnrecognizedFileFormat => {
+            IoError::malformed(FORMAT, "byte 0", "this is not an FBX file")
+        }
         _ => IoError::malformed(FORMAT, "the file", format!("{} {}", &*error.description, error.info())),
     }
 }
@@ -109,7 +112,8 @@ fn failed(error: ufbx::Error) -> IoError {
 /// Unit and axes by the file's settings.
 fn space(settings: &ufbx::SceneSettings, notes: &mut Vec<String>) -> Space {
     let axis = |a: ufbx::CoordinateAxis| {
-        (a != ufbx::CoordinateAxis::Unknown).then_some(Axis { index: a as usize / 2, negative: a as usize % 2 == 1 })
+        (a != ufbx::CoordinateAxis::Unknown)
+            .then_some(Axis { index: a as usize / 2, negative: a as usize % 2 == 1 })
     };
     let mut space = Space::default();
     if settings.unit_meters > 0.0 && settings.unit_meters.is_finite() {
@@ -117,7 +121,8 @@ fn space(settings: &ufbx::SceneSettings, notes: &mut Vec<String>) -> Space {
     }
     match (axis(settings.axes.up), axis(settings.axes.front)) {
         (Some(up), Some(front)) if up.index != front.index => (space.up, space.front) = (up, front),
-        _ => notes.push("the file does not say which axes point up and to the front; +Y and +Z are assumed".into()),
+        _ => notes
+            .push("the file does not say which axes point up and to the front; +Y and +Z are assumed".into()),
     }
     space
 }
@@ -125,7 +130,11 @@ fn space(settings: &ufbx::SceneSettings, notes: &mut Vec<String>) -> Space {
 fn material(m: &ufbx::Material) -> Material {
     let color = if m.pbr.base_color.has_value { &m.pbr.base_color } else { &m.fbx.diffuse_color }.value_vec4;
     let unit = |map: &ufbx::MaterialMap, default: f32| {
-        if map.has_value && map.value_vec4.x.is_finite() { map.value_vec4.x.clamp(0.0, 1.0) as f32 } else { default }
+        if map.has_value && map.value_vec4.x.is_finite() {
+            map.value_vec4.x.clamp(0.0, 1.0) as f32
+        } else {
+            default
+        }
     };
     Material {
         name: m.element.name.to_string(),
@@ -170,7 +179,11 @@ impl Reader {
         let corners = corners(mesh, &faces, placement.mirrored);
         part.groups = groups;
         if let Some(v) = mesh.vertex_indices.iter().find(|&&v| v as usize >= part.positions.len()) {
-            return Err(IoError::malformed(FORMAT, format!("mesh '{name}'"), format!("vertex {v} does not exist")));
+            return Err(IoError::malformed(
+                FORMAT,
+                format!("mesh '{name}'"),
+                format!("vertex {v} does not exist"),
+            ));
         }
         part.faces = corners.map_vertices(|c| mesh.vertex_indices[c as usize]);
         if mesh.vertex_uv.exists {
@@ -179,19 +192,27 @@ impl Reader {
         }
         if mesh.vertex_normal.exists && !mesh.generated_normals {
             let turn = |n: &ufbx::Vec3| placement.normal([n.x, n.y, n.z]);
-            part.corner_normals = Some(gather(&corners, &mesh.vertex_normal.indices, &mesh.vertex_normal.values, turn));
+            part.corner_normals =
+                Some(gather(&corners, &mesh.vertex_normal.indices, &mesh.vertex_normal.values, turn));
         }
         part.shapes = self.shapes(&name, mesh, &placement)?;
         part.name = name;
         Ok(part)
     }
 
-    fn shapes(&mut self, part: &str, mesh: &ufbx::Mesh, placement: &Placement) -> Result<Vec<RawShape>, IoError> {
+    fn shapes(
+        &mut self,
+        part: &str,
+        mesh: &ufbx::Mesh,
+        placement: &Placement,
+    ) -> Result<Vec<RawShape>, IoError> {
         let mut shapes = Vec::new();
         let mut taken = HashMap::new();
         for channel in mesh.blend_deformers.iter().flat_map(|d| d.channels.iter()) {
             check_count(FORMAT, &format!("shapes of '{part}'"), shapes.len() as u64, MAX_SHAPES)?;
-            let Some(full) = channel.keyframes.iter().map(|k| k.target_weight).max_by(f64::total_cmp) else { continue };
+            let Some(full) = channel.keyframes.iter().map(|k| k.target_weight).max_by(f64::total_cmp) else {
+                continue;
+            };
             let name = unique(channel.element.name.to_string(), &mut taken);
             for key in &channel.keyframes {
                 let at = key.target_weight / full;
@@ -202,7 +223,10 @@ impl Reader {
                 self.keep(128 + 16 * key.shape.offset_vertices.len() as u64, part)?;
                 let shape_name =
                     if is_full { name.clone() } else { unique(format!("{name}@{}", at as f32), &mut taken) };
-                shapes.push(RawShape { name: shape_name, deltas: deltas(&key.shape, mesh.vertices.len(), placement) });
+                shapes.push(RawShape {
+                    name: shape_name,
+                    deltas: deltas(&key.shape, mesh.vertices.len(), placement),
+                });
             }
             self.shape_of_channel.entry(channel.element.element_id).or_insert(name);
         }
@@ -230,7 +254,8 @@ impl Reader {
         if columns.is_empty() {
             return Ok(None);
         }
-        let mut times_secs: Vec<f64> = columns.iter().flat_map(|(_, keys)| keys.iter().map(|k| k.time)).collect();
+        let mut times_secs: Vec<f64> =
+            columns.iter().flat_map(|(_, keys)| keys.iter().map(|k| k.time)).collect();
         times_secs.sort_unstable_by(f64::total_cmp);
         times_secs.dedup();
         check_count(FORMAT, "frames", times_secs.len() as u64, MAX_FRAMES as u64)?;
@@ -272,7 +297,8 @@ fn affine(m: &ufbx::Matrix) -> DAffine3 {
     }
 }
 
-/// Faces with three corners or more, those of one material together in the file's order, and the groups that they form.
+/// Faces with three corners or more, those of one material together in the file's order, and the groups that
+/// they form.
 fn ordered_faces(node: &ufbx::Node, mesh: &ufbx::Mesh) -> (Vec<usize>, Vec<FaceGroup>) {
     let slot = |f: usize| mesh.face_material.get(f).copied().unwrap_or(0);
     let mut order_of_slot: HashMap<u32, usize> = HashMap::new();
@@ -298,7 +324,8 @@ fn ordered_faces(node: &ufbx::Node, mesh: &ufbx::Mesh) -> (Vec<usize>, Vec<FaceG
     (faces, groups)
 }
 
-/// The corners of each face as places in the mesh's index lists; from the first corner backwards when mirrored.
+/// The corners of each face as places in the mesh's index lists; from the first corner backwards when
+/// mirrored.
 fn corners(mesh: &ufbx::Mesh, faces: &[usize], mirrored: bool) -> Polygons {
     let n = mesh.vertex_indices.len() as u32;
     let mut corners = Polygons::default();
@@ -317,7 +344,8 @@ fn corners(mesh: &ufbx::Mesh, faces: &[usize], mirrored: bool) -> Polygons {
 
 /// A per-corner attribute in the order of `corners`.
 fn gather<T, U: Default>(corners: &Polygons, indices: &[u32], values: &[T], f: impl Fn(&T) -> U) -> Vec<U> {
-    let value = |&c: &u32| indices.get(c as usize).and_then(|&i| values.get(i as usize)).map(&f).unwrap_or_default();
+    let value =
+        |&c: &u32| indices.get(c as usize).and_then(|&i| values.get(i as usize)).map(&f).unwrap_or_default();
     corners.corners().iter().map(value).collect()
 }
 

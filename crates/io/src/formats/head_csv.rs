@@ -1,7 +1,7 @@
 //! Head motion as CSV: `time_s,px_m,py_m,pz_m,qx,qy,qz,qw`, in seconds, meters and a unit quaternion.
 //!
-//! The table may have other columns, and the head may be named in any way that [`crate::formats::clip_csv`] knows: a clip
-//! recorded with its head is a head motion too.
+//! The table may have other columns, and the head may be named in any way that [`crate::formats::clip_csv`]
+//! knows: a clip recorded with its head is a head motion too.
 
 use crate::IoError;
 use crate::formats::clip_csv::{self, ClipOptions};
@@ -11,7 +11,8 @@ use risorius_rig::HeadMotion;
 /// Reads the head motion of a table.
 pub fn read(bytes: &[u8], options: &ClipOptions) -> Result<HeadMotion, IoError> {
     clip_csv::read(bytes, options)?.clip.head.ok_or_else(|| {
-        let problem = "the table has no head motion; give the columns time_s, px_m, py_m, pz_m, qx, qy, qz, qw";
+        let problem =
+            "the table has no head motion; give the columns time_s, px_m, py_m, pz_m, qx, qy, qz, qw";
         IoError::malformed("head CSV", "header", problem)
     })
 }
@@ -19,7 +20,9 @@ pub fn read(bytes: &[u8], options: &ClipOptions) -> Result<HeadMotion, IoError> 
 /// The motion as a table that [`read`] gives back exactly.
 pub fn write(head: &HeadMotion) -> Vec<u8> {
     let mut out = b"time_s,px_m,py_m,pz_m,qx,qy,qz,qw\n".to_vec();
-    for ((time, position), rotation) in head.times_secs.iter().zip(&head.positions_m).zip(&head.rotations_xyzw) {
+    for ((time, position), rotation) in
+        head.times_secs.iter().zip(&head.positions_m).zip(&head.rotations_xyzw)
+    {
         push_f64(&mut out, *time);
         for value in position.iter().chain(rotation) {
             out.push(b',');

@@ -1,7 +1,8 @@
 //! Marker takes as CSV: a time column and three columns for each marker, `NAME_X`, `NAME_Y`, `NAME_Z`.
 //!
-//! The letter may also stand after a point, a colon or a blank, and be small. Where a marker was lost, its cells are empty, not numbers, or all three
-//! are exactly zero, as recorders write it. Columns that belong to no marker are left out and named.
+//! The letter may also stand after a point, a colon or a blank, and be small. Where a marker was lost, its
+//! cells are empty, not numbers, or all three are exactly zero, as recorders write it. Columns that belong to
+//! no marker are left out and named.
 
 use crate::IoError;
 use crate::formats::clip_csv::split;
@@ -23,12 +24,18 @@ pub struct MarkerContent {
 
 /// Reads a marker take.
 pub fn read(bytes: &[u8]) -> Result<MarkerContent, IoError> {
-    let mut rows = lines(bytes).filter(|(_, row)| !row.is_empty()).skip_while(|(_, row)| row.starts_with(b"#"));
-    let (first, header) = rows.next().ok_or_else(|| IoError::malformed(FORMAT, "line 1", "the file is empty"))?;
+    let mut rows =
+        lines(bytes).filter(|(_, row)| !row.is_empty()).skip_while(|(_, row)| row.starts_with(b"#"));
+    let (first, header) =
+        rows.next().ok_or_else(|| IoError::malformed(FORMAT, "line 1", "the file is empty"))?;
     let separator = csv_separator(header);
-    let names: Vec<String> =
-        split(first, header, separator)?.iter().map(|cell| String::from_utf8_lossy(cell).trim().to_owned()).collect();
-    let time = names.iter().position(|name| ["time_s", "time", "seconds", "t"].contains(&name.to_lowercase().as_str()));
+    let names: Vec<String> = split(first, header, separator)?
+        .iter()
+        .map(|cell| String::from_utf8_lossy(cell).trim().to_owned())
+        .collect();
+    let time = names
+        .iter()
+        .position(|name| ["time_s", "time", "seconds", "t"].contains(&name.to_lowercase().as_str()));
     let Some(time) = time else {
         let problem = "there is no column of times; call it time_s";
         return Err(IoError::malformed(FORMAT, format!("line {first}"), problem));
@@ -41,14 +48,17 @@ pub fn read(bytes: &[u8]) -> Result<MarkerContent, IoError> {
             None => others.push(name.as_str()),
         }
     }
-    let (whole, parts): (Vec<_>, Vec<_>) = columns.iter().partition(|(_, axes)| axes.iter().all(Option::is_some));
+    let (whole, parts): (Vec<_>, Vec<_>) =
+        columns.iter().partition(|(_, axes)| axes.iter().all(Option::is_some));
     others.extend(parts.iter().map(|(name, _)| **name));
     if whole.is_empty() {
         let problem = "there are no markers; give columns NAME_X, NAME_Y, NAME_Z";
         return Err(IoError::malformed(FORMAT, format!("line {first}"), problem));
     }
-    let mut take =
-        MarkerTake { names: whole.iter().map(|(name, _)| name.to_string()).collect(), ..MarkerTake::default() };
+    let mut take = MarkerTake {
+        names: whole.iter().map(|(name, _)| name.to_string()).collect(),
+        ..MarkerTake::default()
+    };
     for (line, row) in rows {
         let cells = split(line, row, separator)?;
         let number = |column: usize| -> Option<f64> {
@@ -99,7 +109,10 @@ mod tests {
         let content = read(text.as_bytes()).unwrap();
         assert_eq!(content.take.names, ["Chin", "Nose"]);
         assert_eq!(content.take.times_secs, [0.0, 0.1, 0.3]);
-        assert_eq!(content.take.frames[0], [Some(DVec3::new(1.0, 2.0, 3.0)), Some(DVec3::new(4.0, 5.0, 6.0))]);
+        assert_eq!(
+            content.take.frames[0],
+            [Some(DVec3::new(1.0, 2.0, 3.0)), Some(DVec3::new(4.0, 5.0, 6.0))]
+        );
         assert_eq!(content.take.frames[1], [None, None]);
         assert_eq!(content.take.frames[2][0], None);
         assert!(content.notes[0].contains("half") && content.notes[0].contains("note"));

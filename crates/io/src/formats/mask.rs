@@ -1,9 +1,10 @@
 //! Masks: pictures whose brightness means a number, read off through texture coordinates.
 //!
-//! PNG of any color type and depth. The value at a pixel is its brightness as a screen shows it (0 black, 1 white; the
-//! luminance of linear light, encoded as sRGB again, so that grays keep the number that painting programs tell), and
-//! alpha 0 says that nothing is painted there. Between pixels values are blended linearly by their alpha; coordinates
-//! outside of 0 to 1 repeat, as textures do. Pictures above 8192 pixels a side are refused.
+//! PNG of any color type and depth. The value at a pixel is its brightness as a screen shows it (0 black, 1
+//! white; the luminance of linear light, encoded as sRGB again, so that grays keep the number that painting
+//! programs tell), and alpha 0 says that nothing is painted there. Between pixels values are blended linearly
+//! by their alpha; coordinates outside of 0 to 1 repeat, as textures do. Pictures above 8192 pixels a side
+//! are refused.
 
 use crate::IoError;
 use crate::error::check_count;
@@ -73,8 +74,8 @@ impl Mask {
     }
 }
 
-/// The two pixels around a coordinate that repeats, with their shares. The last pixel's outer half is not blended with
-/// the first: textures of faces seldom tile, and 1 is the far rim.
+/// The two pixels around a coordinate that repeats, with their shares. The last pixel's outer half is not
+/// blended with the first: textures of faces seldom tile, and 1 is the far rim.
 fn place(coordinate: f64, n: usize) -> [(usize, f64); 2] {
     let wrapped = if (0.0..=1.0).contains(&coordinate) { coordinate } else { coordinate.rem_euclid(1.0) };
     let at = (wrapped * n as f64 - 0.5).clamp(0.0, (n - 1) as f64);
@@ -99,7 +100,9 @@ mod tests {
     #[test]
     fn grays_keep_their_number_and_are_blended() {
         let mask = read(&encoded(2, 1, png::ColorType::Grayscale, &[51, 204])).unwrap();
-        for (u, expected) in [(0.0, 0.2), (0.25, 0.2), (0.5, 0.5), (0.75, 0.8), (1.0, 0.8), (1.25, 0.2), (-0.25, 0.8)] {
+        for (u, expected) in
+            [(0.0, 0.2), (0.25, 0.2), (0.5, 0.5), (0.75, 0.8), (1.0, 0.8), (1.25, 0.2), (-0.25, 0.8)]
+        {
             let found = mask.at([u, 0.5]).unwrap();
             assert!((found - expected).abs() < 1e-4, "{u}: {found}");
         }

@@ -64,6 +64,7 @@ pub fn read(bytes: &[u8]) -> Result<Take, IoError> {
     let (times, positions) = body.split_at(n_frames as usize);
     let float = |b: &[u8; 4]| f32::from_be_bytes(*b);
     let times_secs = times.iter().map(|t| f64::from(float(t))).collect();
-    let positions = positions.as_chunks::<3>().0.iter().map(|p| [float(&p[0]), float(&p[1]), float(&p[2])]).collect();
+    let positions =
+        positions.as_chunks::<3>().0.iter().map(|p| [float(&p[0]), float(&p[1]), float(&p[2])]).collect();
     finished(FORMAT, times_secs, n_vertices as usize, positions)
 }

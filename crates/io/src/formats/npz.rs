@@ -1,8 +1,10 @@
-//! NPZ, the archive of numpy: `positions` (frames, vertices, 3) f32, `times` (frames) f64, `faces` (triangles, 3) u32.
+//! NPZ, the archive of numpy: `positions` (frames, vertices, 3) f32, `times` (frames) f64, `faces`
+//! (triangles, 3) u32.
 //!
-//! Written uncompressed (as `numpy.savez` does), with the same bytes for the same take. Read: the arrays `positions`
-//! (4- or 8-byte floats) and `times`, uncompressed, little-endian and in C order; compressed archives are refused with
-//! advice. Sizes are checked against the bytes of the file before anything is allocated.
+//! Written uncompressed (as `numpy.savez` does), with the same bytes for the same take. Read: the arrays
+//! `positions` (4- or 8-byte floats) and `times`, uncompressed, little-endian and in C order; compressed
+//! archives are refused with advice. Sizes are checked against the bytes of the file before anything is
+//! allocated.
 
 use crate::IoError;
 use crate::take_out::{Count, TakeHeader, TakeWriter, finished, product};
@@ -79,7 +81,9 @@ impl<W: Write + Seek> TakeWriter<W> for NpzWriter<W> {
             ("faces.npy", array_header("<u4", &[header.triangles.len(), 3]), faces),
         ];
         for (name, start, data) in arrays {
-            start_array(&mut zip, name, &start).and_then(|()| zip.write_all(&data)).map_err(|e| count.os(e))?;
+            start_array(&mut zip, name, &start)
+                .and_then(|()| zip.write_all(&data))
+                .map_err(|e| count.os(e))?;
         }
         zip.finish().map_err(|e| count.os(e.into()))
     }
@@ -114,7 +118,9 @@ fn read_array<T>(
     let present: Vec<String> =
         zip.file_names().flatten().take(8).map(|n| n.trim_end_matches(".npy").to_string()).collect();
     let raw = zip.by_name_raw(file_name.as_bytes()).map_err(|e| match e {
-        ZipError::FileNotFound => malformed(format!("there is no such array; the archive has: {}", present.join(", "))),
+        ZipError::FileNotFound => {
+            malformed(format!("there is no such array; the archive has: {}", present.join(", ")))
+        }
         other => malformed(other.to_string()),
     })?;
     if raw.compression() != CompressionMethod::Stored {
@@ -128,7 +134,9 @@ fn read_array<T>(
     let entry = zip.by_name(&file_name).map_err(|e| malformed(e.to_string()))?;
     let n_bytes = entry.size();
     if n_bytes > n_file_bytes as u64 || entry.compressed_size() != n_bytes {
-        return Err(malformed(format!("it is said to have {n_bytes} bytes, the whole file has {n_file_bytes}")));
+        return Err(malformed(format!(
+            "it is said to have {n_bytes} bytes, the whole file has {n_file_bytes}"
+        )));
     }
     let mut reader = std::io::BufReader::with_capacity(1 << 16, entry);
     let array = read_array_header(&mut reader, n_bytes).map_err(malformed)?;
@@ -171,13 +179,18 @@ fn read_array_header(reader: &mut impl Read, n_bytes: u64) -> Result<Array, Stri
 }
 
 /// Reads the data to its very end, where the archive compares its checksum.
-fn read_values<T>(reader: &mut impl Read, array: &Array, convert: impl Fn(f64) -> T) -> std::io::Result<Vec<T>> {
+fn read_values<T>(
+    reader: &mut impl Read,
+    array: &Array,
+    convert: impl Fn(f64) -> T,
+) -> std::io::Result<Vec<T>> {
     let mut values = Vec::with_capacity(array.n_values as usize);
     let mut item = [0u8; 8];
     for _ in 0..array.n_values {
         reader.read_exact(&mut item[..array.item])?;
         let [a, b, c, d, ..] = item;
-        let value = if array.item == 4 { f32::from_le_bytes([a, b, c, d]).into() } else { f64::from_le_bytes(item) };
+        let value =
+            if array.item == 4 { f32::from_le_bytes([a, b, c, d]).into() } else { f64::from_le_bytes(item) };
         values.push(convert(value));
     }
     reader.read_exact(&mut item[..1]).map_or_else(

@@ -1,13 +1,14 @@
 //! Wavefront OBJ: meshes as text.
 //!
-//! Read: `v` (with an optional `w`, which is dropped, and optional colors), `vt`, `vn`, `f` in all four corner forms
-//! with negative numbers, `o` as parts, `g` as vertex regions, `usemtl` as materials, `mtllib`, lines that go on after
-//! `\`. Polygons stay polygons and vertices keep the numbers of their `v` lines, used or not. Curves, lines, points and
-//! smoothing groups are skipped. Texture `v` runs upwards in the file and downwards in a rig; colors are sRGB in the
-//! file and linear in a rig. A file whose objects share vertices becomes a single part with the objects as regions.
+//! Read: `v` (with an optional `w`, which is dropped, and optional colors), `vt`, `vn`, `f` in all four
+//! corner forms with negative numbers, `o` as parts, `g` as vertex regions, `usemtl` as materials, `mtllib`,
+//! lines that go on after `\`. Polygons stay polygons and vertices keep the numbers of their `v` lines, used
+//! or not. Curves, lines, points and smoothing groups are skipped. Texture `v` runs upwards in the file and
+//! downwards in a rig; colors are sRGB in the file and linear in a rig. A file whose objects share vertices
+//! becomes a single part with the objects as regions.
 //!
-//! Written: one `o` per part with quads, texture coordinates, normals, colors, regions as `g` and materials as
-//! `usemtl`. Numbers are the shortest that read back to the same bits.
+//! Written: one `o` per part with quads, texture coordinates, normals, colors, regions as `g` and materials
+//! as `usemtl`. Numbers are the shortest that read back to the same bits.
 
 mod mtl;
 mod parse;

@@ -1,9 +1,10 @@
 //! A rig as a folder of OBJ files: the neutral and one file per shape, all with the same vertices.
 //!
-//! The neutral is `neutral`, `base`, `rest` or `<anything>_neutral` (in that order, any case); every other `.obj` is
-//! a shape called by its file's stem, and its displacement is its vertices minus the neutral's. Faces, texture
-//! coordinates and materials come from the neutral; of shape files only the `v` lines are read. A shape file that does
-//! not fit is left out and reported with all others; only an unusable neutral is an error. Shapes are sorted by name.
+//! The neutral is `neutral`, `base`, `rest` or `<anything>_neutral` (in that order, any case); every other
+//! `.obj` is a shape called by its file's stem, and its displacement is its vertices minus the neutral's.
+//! Faces, texture coordinates and materials come from the neutral; of shape files only the `v` lines are
+//! read. A shape file that does not fit is left out and reported with all others; only an unusable neutral is
+//! an error. Shapes are sorted by name.
 
 use crate::IoError;
 use crate::formats::obj::{self, ObjContent};
@@ -38,7 +39,8 @@ pub fn read(path: &Path, progress: &Progress) -> Result<FolderContent, IoError> 
             files.push((stem.to_string_lossy().into_owned(), file));
         }
     }
-    let load = |file: &PathBuf| std::fs::read(file).map_err(|source| IoError::Os { path: file.clone(), source });
+    let load =
+        |file: &PathBuf| std::fs::read(file).map_err(|source| IoError::Os { path: file.clone(), source });
     let name = path.file_name().map_or_else(|| "face".into(), |n| n.to_string_lossy().into_owned());
     let (mut content, left_out) = build(&name, files, load, progress)?;
     for library in std::mem::take(&mut content.material_libs) {
@@ -53,7 +55,11 @@ pub fn read(path: &Path, progress: &Progress) -> Result<FolderContent, IoError> 
 }
 
 /// The same from files in memory: stem and bytes of each.
-pub fn read_files(name: &str, files: &[(String, Vec<u8>)], progress: &Progress) -> Result<FolderContent, IoError> {
+pub fn read_files(
+    name: &str,
+    files: &[(String, Vec<u8>)],
+    progress: &Progress,
+) -> Result<FolderContent, IoError> {
     let stems = files.iter().map(|(stem, bytes)| (stem.clone(), bytes)).collect();
     let (content, left_out) = build(name, stems, |bytes| Ok(bytes.as_slice()), progress)?;
     Ok(finished(name.into(), content, left_out))
@@ -64,8 +70,8 @@ fn finished(name: String, content: ObjContent, left_out: Vec<String>) -> FolderC
     FolderContent { raw, left_out, notes: content.notes }
 }
 
-/// Neutral with shapes, and what was left out; `load` gives the bytes of one file, so that a large folder is never in
-/// memory at once.
+/// Neutral with shapes, and what was left out; `load` gives the bytes of one file, so that a large folder is
+/// never in memory at once.
 fn build<F, B: AsRef<[u8]>>(
     name: &str,
     mut files: Vec<(String, F)>,
@@ -104,7 +110,8 @@ fn find_neutral(stems: &[&str]) -> Result<usize, IoError> {
             [] => {}
             [only] => return Ok(only),
             [a, b, ..] => {
-                let problem = format!("'{}' and '{}' could both be the neutral; keep one of them", stems[a], stems[b]);
+                let problem =
+                    format!("'{}' and '{}' could both be the neutral; keep one of them", stems[a], stems[b]);
                 return Err(IoError::malformed(FORMAT, "file names", problem));
             }
         }
@@ -137,8 +144,8 @@ fn add_shape(content: &mut ObjContent, name: &str, shape: &[[f32; 3]]) {
 
 /// The rig as files: stem and bytes of the neutral, then of each shape at full strength.
 ///
-/// Stems are shape names where a file system takes them; other characters become `_`, and names that would collide
-/// get a number.
+/// Stems are shape names where a file system takes them; other characters become `_`, and names that would
+/// collide get a number.
 pub fn files(rig: &Rig) -> impl Iterator<Item = (String, Vec<u8>)> {
     let mut taken: HashSet<String> = HashSet::from(["neutral".to_string()]);
     let neutral = std::iter::once_with(|| ("neutral".to_string(), obj::write(rig, &rig.neutral)));
@@ -153,8 +160,8 @@ pub fn files(rig: &Rig) -> impl Iterator<Item = (String, Vec<u8>)> {
     }))
 }
 
-/// Writes [`files`] into `folder`: all of them or none; how many. Refuses a folder with OBJs of another rig, which
-/// would be read as shapes of this one.
+/// Writes [`files`] into `folder`: all of them or none; how many. Refuses a folder with OBJs of another rig,
+/// which would be read as shapes of this one.
 pub fn write(rig: &Rig, folder: &Path, progress: &Progress) -> Result<usize, IoError> {
     let os = |source| IoError::Os { path: folder.to_path_buf(), source };
     let above = folder.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -190,7 +197,8 @@ fn refuse_strangers(folder: &Path, names: &HashSet<String>) -> Result<(), IoErro
         Some(first) => {
             let place = folder.display().to_string();
             let n = strangers.len();
-            let problem = format!("it holds {n} OBJs of another rig ({first} ...); write into an empty folder");
+            let problem =
+                format!("it holds {n} OBJs of another rig ({first} ...); write into an empty folder");
             Err(IoError::malformed("folder of OBJs", place, problem))
         }
     }

@@ -1,7 +1,8 @@
-//! PC2 point cache (3ds Max, Blender, Maya): little-endian; point count, first frame, frames per sample, sample count.
+//! PC2 point cache (3ds Max, Blender, Maya): little-endian; point count, first frame, frames per sample,
+//! sample count.
 //!
-//! The format counts in frames and does not say how long one is. We write one sample per frame, so times must be
-//! evenly spaced, and the reader is told the frame rate.
+//! The format counts in frames and does not say how long one is. We write one sample per frame, so times must
+//! be evenly spaced, and the reader is told the frame rate.
 
 use crate::IoError;
 use crate::take_out::{Count, TakeHeader, TakeWriter, finished, product};
@@ -66,7 +67,8 @@ pub fn read(bytes: &[u8], fps: f64) -> Result<Take, IoError> {
     if !(fps > 0.0 && fps <= 100_000.0) {
         return Err(risorius_rig::clip::ClipError::BadRate { fps }.into());
     }
-    let malformed = |byte: usize, problem: String| IoError::malformed(FORMAT, format!("byte {byte}"), problem);
+    let malformed =
+        |byte: usize, problem: String| IoError::malformed(FORMAT, format!("byte {byte}"), problem);
     if !bytes.starts_with(MAGIC) {
         return Err(malformed(0, "the file does not start with POINTCACHE2".into()));
     }
@@ -85,11 +87,15 @@ pub fn read(bytes: &[u8], fps: f64) -> Result<Take, IoError> {
         return Err(malformed(16, problem));
     }
     if !(rate > 0.0 && rate.is_finite() && start.is_finite()) {
-        return Err(malformed(20, format!("first frame {start} and {rate} frames per sample are not possible")));
+        return Err(malformed(
+            20,
+            format!("first frame {start} and {rate} frames per sample are not possible"),
+        ));
     }
     let times = (0..n_frames).map(|i| (f64::from(start) + f64::from(rate) * f64::from(i)) / fps).collect();
     let float = |b: &[u8; 4]| f32::from_le_bytes(*b);
     let (floats, _) = body.as_chunks::<4>();
-    let positions = floats.as_chunks::<3>().0.iter().map(|p| [float(&p[0]), float(&p[1]), float(&p[2])]).collect();
+    let positions =
+        floats.as_chunks::<3>().0.iter().map(|p| [float(&p[0]), float(&p[1]), float(&p[2])]).collect();
     finished(FORMAT, times, n_vertices as usize, positions)
 }

@@ -1,7 +1,7 @@
 //! Pictures of numbers: displacement maps in, displacement and normal maps out.
 //!
-//! Reads PNG, JPEG, TIFF and OpenEXR; whole numbers become 0 to 1, floats stay as they are, and of several colors the mean is taken. Writes PNG of 16 bits and
-//! OpenEXR of 32-bit floats.
+//! Reads PNG, JPEG, TIFF and OpenEXR; whole numbers become 0 to 1, floats stay as they are, and of several
+//! colors the mean is taken. Writes PNG of 16 bits and OpenEXR of 32-bit floats.
 
 use crate::IoError;
 use crate::output::write_whole;

@@ -1,9 +1,9 @@
 //! PLY: a surface as a table of vertices and a table of faces, as text or binary in either byte order.
 //!
-//! Read: `x y z` of any type, faces as lists of any integer types (`vertex_indices` or `vertex_index`), colors
-//! `red green blue alpha` as integers of full range or as floats 0 to 1. Other elements and properties are skipped.
-//! Colors are sRGB in the file and linear in the part. Counts of the header are checked against the bytes that follow
-//! before anything is allocated. Triangle strips are refused.
+//! Read: `x y z` of any type, faces as lists of any integer types (`vertex_indices` or `vertex_index`),
+//! colors `red green blue alpha` as integers of full range or as floats 0 to 1. Other elements and properties
+//! are skipped. Colors are sRGB in the file and linear in the part. Counts of the header are checked against
+//! the bytes that follow before anything is allocated. Triangle strips are refused.
 //!
 //! Written: positions, faces and, where there are any, colors of one byte per component.
 
@@ -25,7 +25,8 @@ const FORMAT: &str = "PLY";
 pub fn read(bytes: &[u8], name: &str) -> Result<Surface, IoError> {
     let (header, body) = header::parse(bytes)?;
     let mut rows = Rows::new(body, bytes.len() - body.len(), header.encoding);
-    let mut surface = Surface { part: RawPart { name: name.into(), ..RawPart::default() }, notes: Vec::new() };
+    let mut surface =
+        Surface { part: RawPart { name: name.into(), ..RawPart::default() }, notes: Vec::new() };
     let mut seen_vertices = false;
     for element in &header.elements {
         check_backed(element, &rows)?;
@@ -190,7 +191,12 @@ pub fn write(positions: &[[f32; 3]], faces: &Polygons, colors: Option<&[[f32; 4]
     let mut out = header_text(positions.len(), faces.len(), colors.is_some(), wide, encoding);
     for (i, position) in positions.iter().enumerate() {
         let color = colors.and_then(|c| c.get(i)).map(|&[r, g, b, a]| {
-            let stored = [srgb_from_linear(r.into()), srgb_from_linear(g.into()), srgb_from_linear(b.into()), a.into()];
+            let stored = [
+                srgb_from_linear(r.into()),
+                srgb_from_linear(g.into()),
+                srgb_from_linear(b.into()),
+                a.into(),
+            ];
             stored.map(|c| (c * 255.0).round().clamp(0.0, 255.0) as u8)
         });
         rows::push_vertex(&mut out, position, color, encoding);
@@ -210,6 +216,7 @@ fn header_text(n_vertices: usize, n_faces: usize, colors: bool, wide: bool, enco
         header += "property uchar red\nproperty uchar green\nproperty uchar blue\nproperty uchar alpha\n";
     }
     let count = if wide { Type::U32 } else { Type::U8 };
-    header += &format!("element face {n_faces}\nproperty list {} uint vertex_indices\nend_header\n", count.name());
+    header +=
+        &format!("element face {n_faces}\nproperty list {} uint vertex_indices\nend_header\n", count.name());
     header.into_bytes()
 }

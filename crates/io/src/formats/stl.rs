@@ -1,8 +1,9 @@
-//! STL: triangles as corner positions, as text or binary. Corners at exactly the same place become one vertex.
+//! STL: triangles as corner positions, as text or binary. Corners at exactly the same place become one
+//! vertex.
 //!
-//! A file is binary when its length is what the triangle count at byte 80 asks for, even if it starts with `solid`,
-//! as many do; otherwise it is text when it starts with `solid`. Normals and attribute bytes are not read. Triangles
-//! that have lost a corner in the joining are left out and counted.
+//! A file is binary when its length is what the triangle count at byte 80 asks for, even if it starts with
+//! `solid`, as many do; otherwise it is text when it starts with `solid`. Normals and attribute bytes are not
+//! read. Triangles that have lost a corner in the joining are left out and counted.
 
 use crate::IoError;
 use crate::error::{MAX_VERTICES, check_count};
@@ -36,17 +37,25 @@ fn is_binary(bytes: &[u8]) -> Result<bool, IoError> {
     if needed == Some(bytes.len() as u64) {
         return Ok(true);
     }
-    if without_bom(bytes).trim_ascii_start().get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"solid")) {
+    if without_bom(bytes)
+        .trim_ascii_start()
+        .get(..5)
+        .is_some_and(|start| start.eq_ignore_ascii_case(b"solid"))
+    {
         return Ok(false);
     }
     match needed {
         Some(needed) if needed < bytes.len() as u64 => Ok(true),
         Some(needed) => {
-            let problem =
-                format!("its triangle count asks for {needed} bytes, the file has {}; it is cut off", bytes.len());
+            let problem = format!(
+                "its triangle count asks for {needed} bytes, the file has {}; it is cut off",
+                bytes.len()
+            );
             Err(IoError::malformed(FORMAT, "byte 80", problem))
         }
-        None => Err(IoError::malformed(FORMAT, "byte 0", "neither a text STL ('solid ...') nor a binary one")),
+        None => {
+            Err(IoError::malformed(FORMAT, "byte 0", "neither a text STL ('solid ...') nor a binary one"))
+        }
     }
 }
 
@@ -72,18 +81,25 @@ fn text_corners(bytes: &[u8]) -> Result<Vec<[f32; 3]>, IoError> {
                 let mut position = [0.0f32; 3];
                 for x in &mut position {
                     let word = words.next().unwrap_or_default();
-                    *x = number(word).ok_or_else(|| malformed(format!("'{}' is not a coordinate", excerpt(word))))?;
+                    *x = number(word)
+                        .ok_or_else(|| malformed(format!("'{}' is not a coordinate", excerpt(word))))?;
                 }
                 corners.push(position);
             }
             Some(b"endfacet") if !corners.len().is_multiple_of(3) => {
-                return Err(malformed("a facet has other than three vertices; only triangles are read".into()));
+                return Err(malformed(
+                    "a facet has other than three vertices; only triangles are read".into(),
+                ));
             }
             _ => {}
         }
     }
     if !corners.len().is_multiple_of(3) {
-        return Err(IoError::malformed(FORMAT, "end of file", "the last facet is incomplete; the file is cut off"));
+        return Err(IoError::malformed(
+            FORMAT,
+            "end of file",
+            "the last facet is incomplete; the file is cut off",
+        ));
     }
     Ok(corners)
 }
@@ -109,6 +125,11 @@ fn join(corners: &[[f32; 3]], name: &str) -> Surface {
         0 => Vec::new(),
         n => vec![format!("{n} triangles with two corners at one place are left out")],
     };
-    let part = RawPart { name: name.into(), positions, faces: Polygons::from_triangles(&kept), ..RawPart::default() };
+    let part = RawPart {
+        name: name.into(),
+        positions,
+        faces: Polygons::from_triangles(&kept),
+        ..RawPart::default()
+    };
     Surface { part, notes }
 }

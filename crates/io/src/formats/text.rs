@@ -1,8 +1,9 @@
 //! Reading text that people and programs write: lines with their numbers, tokens, numbers, CSV rows.
 //!
-//! Accepted everywhere: UTF-8 with or without a byte order mark, LF and CRLF, spaces and tabs in any amount. Numbers
-//! are what Rust parses (`1`, `-.5`, `1e-3`, `nan`, `inf`): whether a value that is not finite may stay is for the
-//! caller to say, who knows what it means. Nothing here allocates more than the text that it is given.
+//! Accepted everywhere: UTF-8 with or without a byte order mark, LF and CRLF, spaces and tabs in any amount.
+//! Numbers are what Rust parses (`1`, `-.5`, `1e-3`, `nan`, `inf`): whether a value that is not finite may
+//! stay is for the caller to say, who knows what it means. Nothing here allocates more than the text that it
+//! is given.
 
 use std::borrow::Cow;
 

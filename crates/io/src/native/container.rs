@@ -1,12 +1,14 @@
-//! The safetensors container: eight bytes with the length of a JSON header, the header, the arrays one after another.
+//! The safetensors container: eight bytes with the length of a JSON header, the header, the arrays one after
+//! another.
 //!
-//! Written here and not with the crate of that name, which keeps metadata in a hash map (other bytes every time) and
-//! wants all arrays in memory at once; its reader is what tests hold these files against. The header is padded so that
-//! arrays begin at a multiple of 64 bytes, and arrays are ordered by the size of their numbers, so that each is aligned
-//! for its type wherever it lies: a mapped file needs no copies. Numbers are little-endian.
+//! Written here and not with the crate of that name, which keeps metadata in a hash map (other bytes every
+//! time) and wants all arrays in memory at once; its reader is what tests hold these files against. The
+//! header is padded so that arrays begin at a multiple of 64 bytes, and arrays are ordered by the size of
+//! their numbers, so that each is aligned for its type wherever it lies: a mapped file needs no copies.
+//! Numbers are little-endian.
 //!
-//! Reading trusts nothing: the header may be as long as the file at most, arrays must fill the file without holes, and
-//! each must be as long as its shape says. Other arrays than those asked for are no fault.
+//! Reading trusts nothing: the header may be as long as the file at most, arrays must fill the file without
+//! holes, and each must be as long as its shape says. Other arrays than those asked for are no fault.
 
 use crate::IoError;
 use crate::formats::text::excerpt;
@@ -164,7 +166,8 @@ impl<'a> Writer<'a> {
 
     /// Adds metadata as JSON.
     pub fn json(&mut self, key: &str, value: &impl Serialize) -> Result<(), IoError> {
-        let text = serde_json::to_string(value).map_err(|e| IoError::malformed(FORMAT, key, e.to_string()))?;
+        let text =
+            serde_json::to_string(value).map_err(|e| IoError::malformed(FORMAT, key, e.to_string()))?;
         self.text(key, text);
         Ok(())
     }
@@ -198,7 +201,8 @@ impl<'a> Writer<'a> {
     /// The header with its length in front, padded.
     fn header(&self) -> Result<Vec<u8>, IoError> {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
-        let metadata: Vec<String> = self.metadata.iter().map(|(k, v)| format!("{}:{}", quoted(k), quoted(v))).collect();
+        let metadata: Vec<String> =
+            self.metadata.iter().map(|(k, v)| format!("{}:{}", quoted(k), quoted(v))).collect();
         let mut json = format!("{{\"__metadata__\":{{{}}}", metadata.join(","));
         let mut start = 0u64;
         for block in &self.blocks {
@@ -206,7 +210,8 @@ impl<'a> Writer<'a> {
             let n_rows = n_bytes / (block.dtype.n_bytes() * block.row.iter().product::<usize>());
             let shape: Vec<usize> = std::iter::once(n_rows).chain(block.row.iter().copied()).collect();
             let end = start + n_bytes as u64;
-            json += &format!(",{}:{{\"dtype\":\"{:?}\",\"shape\":{shape:?},", quoted(&block.name), block.dtype);
+            json +=
+                &format!(",{}:{{\"dtype\":\"{:?}\",\"shape\":{shape:?},", quoted(&block.name), block.dtype);
             json += &format!("\"data_offsets\":[{start},{end}]}}");
             start = end;
         }
@@ -220,7 +225,11 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes everything; `os` says which file the system refused to write.
-    pub fn write(mut self, out: &mut impl Write, os: impl Fn(std::io::Error) -> IoError) -> Result<(), IoError> {
+    pub fn write(
+        mut self,
+        out: &mut impl Write,
+        os: impl Fn(std::io::Error) -> IoError,
+    ) -> Result<(), IoError> {
         self.blocks.sort_by_key(|b| std::cmp::Reverse(b.dtype.n_bytes()));
         out.write_all(&self.header()?).map_err(&os)?;
         let mut pieces = self.blocks.iter().flat_map(|b| &b.pieces);
@@ -239,7 +248,8 @@ pub struct Archive {
 
 /// What is wrong with the file, and the usual advice.
 pub fn damaged(place: impl Into<String>, problem: impl std::fmt::Display) -> IoError {
-    let advice = "the file is damaged, make it again (`risorius build` makes faces, `risorius detail learn` details)";
+    let advice =
+        "the file is damaged, make it again (`risorius build` makes faces, `risorius detail learn` details)";
     IoError::malformed(FORMAT, place, format!("{problem}; {advice}"))
 }
 
@@ -269,12 +279,16 @@ impl Archive {
 
     /// Metadata that must be there.
     pub fn text(&self, key: &str) -> Result<&str, IoError> {
-        self.metadata.get(key).map(String::as_str).ok_or_else(|| damaged(format!("metadata '{key}'"), "it is missing"))
+        self.metadata
+            .get(key)
+            .map(String::as_str)
+            .ok_or_else(|| damaged(format!("metadata '{key}'"), "it is missing"))
     }
 
     /// Metadata that is JSON.
     pub fn json<T: DeserializeOwned>(&self, key: &str) -> Result<T, IoError> {
-        serde_json::from_str(self.text(key)?).map_err(|e| damaged(format!("metadata '{key}'"), brief(&e.to_string())))
+        serde_json::from_str(self.text(key)?)
+            .map_err(|e| damaged(format!("metadata '{key}'"), brief(&e.to_string())))
     }
 
     /// All arrays by name.
@@ -290,14 +304,18 @@ impl Archive {
     /// An array whose rows are `T`s, as a window into the file.
     pub fn array<T: Row>(&self, name: &str) -> Result<Array<T>, IoError> {
         let range = self.range::<T>(name)?;
-        Array::window(&self.bytes, range).ok_or_else(|| damaged(format!("array '{name}'"), "it lies outside the file"))
+        Array::window(&self.bytes, range)
+            .ok_or_else(|| damaged(format!("array '{name}'"), "it lies outside the file"))
     }
 
     /// An array of `n` rows, one for each of `what`.
     pub fn rows<T: Row>(&self, name: &str, n: usize, what: &str) -> Result<Array<T>, IoError> {
         let array = self.array::<T>(name)?;
         if array.len() != n {
-            return Err(damaged(format!("array '{name}'"), format!("it has {} rows for {n} {what}", array.len())));
+            return Err(damaged(
+                format!("array '{name}'"),
+                format!("it has {} rows for {n} {what}", array.len()),
+            ));
         }
         Ok(array)
     }
@@ -307,7 +325,10 @@ impl Archive {
         let place = || format!("array '{name}'");
         let first = self.array::<u64>(name)?;
         if Some(first.len()) != n.checked_add(1) {
-            return Err(damaged(place(), format!("it has {} rows for {n} {what}, not one more", first.len())));
+            return Err(damaged(
+                place(),
+                format!("it has {} rows for {n} {what}, not one more", first.len()),
+            ));
         }
         if first[0] != 0 || first.windows(2).any(|w| w[0] > w[1]) {
             return Err(damaged(place(), "it does not ascend from 0"));
@@ -320,7 +341,9 @@ impl Archive {
     pub fn lists<T: Row>(&self, name: &str, first: &[usize]) -> Result<Vec<Array<T>>, IoError> {
         let range = self.range::<T>(name)?;
         let n_rows = range.len() / size_of::<T>();
-        let wrong = || damaged(format!("array '{name}'"), format!("it has {n_rows} rows where its lists need another"));
+        let wrong = || {
+            damaged(format!("array '{name}'"), format!("it has {n_rows} rows where its lists need another"))
+        };
         if first.last() != Some(&n_rows) {
             return Err(wrong());
         }
@@ -333,8 +356,11 @@ impl Archive {
         let place = || format!("array '{name}'");
         let info = self.arrays.get(name).ok_or_else(|| damaged(place(), "it is missing"))?;
         if info.dtype != T::DTYPE || info.shape.get(1..) != Some(T::SHAPE) {
-            let wanted =
-                format!("{:?} of shape [n{}]", T::DTYPE, T::SHAPE.iter().map(|n| format!(", {n}")).collect::<String>());
+            let wanted = format!(
+                "{:?} of shape [n{}]",
+                T::DTYPE,
+                T::SHAPE.iter().map(|n| format!(", {n}")).collect::<String>()
+            );
             let found = format!("{:?} of {} dimensions", info.dtype, info.shape.len());
             return Err(damaged(place(), format!("it should be {wanted} and is {found}")));
         }

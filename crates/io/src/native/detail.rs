@@ -1,9 +1,10 @@
 //! The `.detail` file: a learned face with its rest rig, in the container of `.face` files.
 //!
-//! The rest rig is there so that what is played has the artist's own vertices, parts and texture coordinates; its
-//! shapes are left out. Where it is too coarse for wrinkles, detail rests on the rig subdivided so many times as `steps` in the metadata says; only the artist's is
-//! in the file. Arrays under `detail.` are those of [`Detail`], named as its fields; lists of one length are one array. Everything that
-//! refers to something is checked.
+//! The rest rig is there so that what is played has the artist's own vertices, parts and texture coordinates;
+//! its shapes are left out. Where it is too coarse for wrinkles, detail rests on the rig subdivided so many
+//! times as `steps` in the metadata says; only the artist's is in the file. Arrays under `detail.` are those
+//! of [`Detail`], named as its fields; lists of one length are one array. Everything that refers to something
+//! is checked.
 
 use crate::IoError;
 use crate::native::container::{Archive, Writer, damaged};
@@ -136,9 +137,13 @@ pub fn open_rig(path: &Path) -> Result<Rig, IoError> {
 fn archive(bytes: SharedBytes) -> Result<Archive, IoError> {
     let file = Archive::read(bytes)?;
     if file.text("format")? != NAME {
-        return Err(damaged("metadata 'format'", format!("it is not '{NAME}'; `risorius detail learn` makes details")));
+        return Err(damaged(
+            "metadata 'format'",
+            format!("it is not '{NAME}'; `risorius detail learn` makes details"),
+        ));
     }
-    let version: u32 = file.text("version")?.parse().map_err(|_| damaged("metadata 'version'", "it is no number"))?;
+    let version: u32 =
+        file.text("version")?.parse().map_err(|_| damaged("metadata 'version'", "it is no number"))?;
     if version != VERSION {
         let feature = format!("version {version} of the file (this program has version {VERSION})");
         let advice = "learn it again with `risorius detail learn`".into();
@@ -195,7 +200,8 @@ pub fn read(bytes: SharedBytes) -> Result<DetailFile, IoError> {
     let edges = file.array::<[u32; 2]>("detail.edges")?.to_vec();
     below("detail.handles", &handles, n)?;
     below("detail.edges", edges.as_flattened(), handles.len())?;
-    let features = FeatureGraph::given(&mesh, &handles, &edges).map_err(|e| damaged("array 'detail.edges'", e))?;
+    let features =
+        FeatureGraph::given(&mesh, &handles, &edges).map_err(|e| damaged("array 'detail.edges'", e))?;
     if features.edges != edges {
         return Err(damaged("array 'detail.edges'", "edges repeat, are not in order, or have no length"));
     }
@@ -212,15 +218,23 @@ pub fn read(bytes: SharedBytes) -> Result<DetailFile, IoError> {
         },
         false => Influence::default(),
     };
-    if let Some(v) = influence.gauges.iter().position(|g| g.iter().any(|&g| usize::from(g) >= edges.len().max(1))) {
-        return Err(damaged("array 'detail.gauges'", format!("row {v} names a gauge beyond the {}", edges.len())));
+    if let Some(v) =
+        influence.gauges.iter().position(|g| g.iter().any(|&g| usize::from(g) >= edges.len().max(1)))
+    {
+        return Err(damaged(
+            "array 'detail.gauges'",
+            format!("row {v} names a gauge beyond the {}", edges.len()),
+        ));
     }
     if edges.is_empty() && influence.weights.as_flattened().iter().any(|w| *w > 0.0) {
         return Err(damaged("array 'detail.gauge_weights'", "there are no gauges to weigh"));
     }
     let detail = Detail {
         shell: Shell { basis: split("detail.basis", &file, handles.len(), n)?, handles, options },
-        strains: split("detail.strains", &file, n_poses, n_felt)?.iter().map(|of: &Array<f32>| of.to_vec()).collect(),
+        strains: split("detail.strains", &file, n_poses, n_felt)?
+            .iter()
+            .map(|of: &Array<f32>| of.to_vec())
+            .collect(),
         weights: file.rows::<[f32; 3]>("detail.weights", n.saturating_mul(n_poses), "vertices and poses")?,
         displacements: split("detail.displacements", &file, n_poses, n)?,
         limits: file.rows::<[f32; 2]>("detail.limits", n_felt, "strain gauges")?.to_vec(),
@@ -240,7 +254,10 @@ pub fn read(bytes: SharedBytes) -> Result<DetailFile, IoError> {
     finite("detail.basis", detail.shell.basis.iter().flat_map(|column| column.iter()).copied())?;
     finite("detail.strains", detail.strains.iter().flatten().copied())?;
     if !detail.relief.is_empty() && detail.relief.len() != n {
-        return Err(damaged("array 'detail.relief'", format!("it has {} rows for {n} vertices", detail.relief.len())));
+        return Err(damaged(
+            "array 'detail.relief'",
+            format!("it has {} rows for {n} vertices", detail.relief.len()),
+        ));
     }
     finite("detail.relief", detail.relief.as_flattened().iter().copied())?;
     finite("detail.limits", detail.limits.as_flattened().iter().copied())?;

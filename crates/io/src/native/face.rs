@@ -1,15 +1,17 @@
 //! The `.face` file: rig, anatomy, flesh and report in one safetensors file that Python opens without us.
 //!
-//! [`crate::native::container`] is the file around it; `rig`, `anatomy` and `flesh` say which arrays and which metadata there are
-//! (docs/face-file.md has the table); `check` decides whether they make sense; [`cache`] keeps shapes of a build that
-//! was interrupted. The rig comes back to the bit, everything else too.
+//! [`crate::native::container`] is the file around it; `rig`, `anatomy` and `flesh` say which arrays and
+//! which metadata there are (docs/face-file.md has the table); `check` decides whether they make sense;
+//! [`cache`] keeps shapes of a build that was interrupted. The rig comes back to the bit, everything else
+//! too.
 //!
-//! Opening maps the file: flesh is read from the disk when it is looked at, and by several processes at once. Nobody
-//! may change a file in place while it is mapped; numbers would change after they were checked, and a file that is cut
-//! short ends the process. [`write`](fn@write) never does: it replaces files as a whole, and whoever has the old one
-//! open keeps it.
+//! Opening maps the file: flesh is read from the disk when it is looked at, and by several processes at once.
+//! Nobody may change a file in place while it is mapped; numbers would change after they were checked, and a
+//! file that is cut short ends the process. [`write`](fn@write) never does: it replaces files as a whole, and
+//! whoever has the old one open keeps it.
 //!
-//! A file of another version is refused: a face is made from a rig by `risorius build`, and can be made again.
+//! A file of another version is refused: a face is made from a rig by `risorius build`, and can be made
+//! again.
 
 mod anatomy;
 pub mod cache;
@@ -148,10 +150,14 @@ pub fn is_face(path: &Path) -> bool {
     }
     let mut start = Vec::new();
     let read = file.by_ref().take(9).read_to_end(&mut start);
-    // The rest of the header only of what looks like one: other software may have put the format anywhere in it.
+    // The rest of the header only of what looks like one: other software may have put the format anywhere in
+    // it.
     let length = start.first_chunk().map_or(0, |n| u64::from_le_bytes(*n));
-    let plausible = read.is_ok() && start.get(8) == Some(&b'{') && file.metadata().is_ok_and(|m| length < m.len());
-    if !plausible || file.take(length.saturating_sub(1).min(container::MAX_HEADER)).read_to_end(&mut start).is_err() {
+    let plausible =
+        read.is_ok() && start.get(8) == Some(&b'{') && file.metadata().is_ok_and(|m| length < m.len());
+    if !plausible
+        || file.take(length.saturating_sub(1).min(container::MAX_HEADER)).read_to_end(&mut start).is_err()
+    {
         return false;
     }
     header_of(&start).is_some_and(|json| json.windows(NAME.len()).any(|w| w == NAME.as_bytes()))
@@ -162,7 +168,8 @@ fn archive(bytes: SharedBytes) -> Result<Archive, IoError> {
     if file.text("format")? != NAME {
         return Err(damaged("metadata 'format'", format!("it is not '{NAME}'")));
     }
-    let version: u32 = file.text("version")?.parse().map_err(|_| damaged("metadata 'version'", "it is no number"))?;
+    let version: u32 =
+        file.text("version")?.parse().map_err(|_| damaged("metadata 'version'", "it is no number"))?;
     let advice = match version.cmp(&VERSION) {
         std::cmp::Ordering::Equal => return Ok(file),
         std::cmp::Ordering::Less => "build it again with `risorius build`",
@@ -179,9 +186,9 @@ pub(crate) fn map(path: &Path) -> Result<SharedBytes, IoError> {
     if !file.metadata().map_err(os)?.is_file() {
         return Err(IoError::malformed("file", path.display().to_string(), "it is not a file"));
     }
-    // SAFETY: the bytes are only read, as types for which every bit pattern is a value, and every use of them as an
-    // index is checked by Rust. What a map cannot promise is that no other process changes or cuts the file meanwhile;
-    // the module says so, and this program replaces files instead of changing them.
+    // SAFETY: the bytes are only read, as types for which every bit pattern is a value, and every use of them
+    // as an index is checked by Rust. What a map cannot promise is that no other process changes or cuts the
+    // file meanwhile; the module says so, and this program replaces files instead of changing them.
     let map = unsafe { memmap2::Mmap::map(&file) }.map_err(os)?;
     Ok(Arc::new(map))
 }

@@ -1,11 +1,11 @@
 //! Frames of a take in the making, and states to go on from: small files in a folder beside the output.
 //!
-//! `take.glb` has `take.glb.partial/`, with `frame-000012.kept` (vertices and report) for every frame that is done and
-//! `state-000012.kept` (the flesh at its end) for some. Each is a safetensors file, written beside its place and renamed
-//! into it; it carries the key of its frame ([`risorius_perform::FrameKey`]) and a checksum of everything in it. What is
-//! damaged, cut, foreign or of another version is [`Kept::Unusable`], and what has another key is of other inputs: a file
-//! is never trusted for its name. One run at a time may use the folder; the system's lock on the file `lock` goes
-//! with the process, however that ends.
+//! `take.glb` has `take.glb.partial/`, with `frame-000012.kept` (vertices and report) for every frame that is
+//! done and `state-000012.kept` (the flesh at its end) for some. Each is a safetensors file, written beside
+//! its place and renamed into it; it carries the key of its frame ([`risorius_perform::FrameKey`]) and a
+//! checksum of everything in it. What is damaged, cut, foreign or of another version is [`Kept::Unusable`],
+//! and what has another key is of other inputs: a file is never trusted for its name. One run at a time may
+//! use the folder; the system's lock on the file `lock` goes with the process, however that ends.
 
 use crate::IoError;
 use crate::native::container::{Archive, Writer};
@@ -69,14 +69,16 @@ impl TakeFolder {
             path: folder.clone(),
             source: std::io::Error::new(e.kind(), format!("{problem}: {e}")),
         };
-        std::fs::create_dir_all(&folder)
-            .map_err(|e| refused("the folder for frames cannot be made; choose another place for the output", e))?;
+        std::fs::create_dir_all(&folder).map_err(|e| {
+            refused("the folder for frames cannot be made; choose another place for the output", e)
+        })?;
         let lock = File::options().create(true).truncate(false).write(true).open(folder.join("lock"));
-        let lock =
-            lock.map_err(|e| refused("frames cannot be written here; choose another place for the output", e))?;
+        let lock = lock
+            .map_err(|e| refused("frames cannot be written here; choose another place for the output", e))?;
         match lock.try_lock() {
             Err(TryLockError::WouldBlock) => {
-                let problem = "another run is at work on this take; wait for its end, or choose another output";
+                let problem =
+                    "another run is at work on this take; wait for its end, or choose another output";
                 let source = std::io::Error::new(ErrorKind::ResourceBusy, problem);
                 Err(IoError::Os { path: folder, source })
             }
@@ -139,7 +141,12 @@ impl TakeFolder {
                 whole.then(|| numbers.chunks_exact(3).map(DVec3::from_slice).collect::<Vec<_>>())
             };
             let configuration = |[rest, mu, lambda]: [&str; 3], surface: Posed| {
-                Some(Configuration { rest: points(rest)?, mu: numbers(mu)?, lambda: numbers(lambda)?, surface })
+                Some(Configuration {
+                    rest: points(rest)?,
+                    mu: numbers(mu)?,
+                    lambda: numbers(lambda)?,
+                    surface,
+                })
             };
             let (depths, clearances) = (numbers("depths")?, numbers("clearances")?);
             let surface = Posed { points: points("surface")?, depths, clearances };
@@ -150,7 +157,10 @@ impl TakeFolder {
                 velocities: points("velocities")?,
                 frame: Rigid { rotation: DQuat::from_xyzw(x, y, z, w), translation: translation.into() },
                 drift: points("drift")?,
-                factored: configuration(["factored_rest", "factored_mu", "factored_lambda"], Posed::default())?,
+                factored: configuration(
+                    ["factored_rest", "factored_mu", "factored_lambda"],
+                    Posed::default(),
+                )?,
             };
             let frame = frame_numbers(&state.frame);
             let arrays = arrays_of(&state, &frame);
@@ -225,7 +235,8 @@ impl TakeFolder {
             if file.text("format").ok()? != format {
                 return None;
             }
-            let prints: Option<Vec<Fingerprint>> = file.text("key").ok()?.split(' ').map(Fingerprint::parse).collect();
+            let prints: Option<Vec<Fingerprint>> =
+                file.text("key").ok()?.split(' ').map(Fingerprint::parse).collect();
             let [chain, inputs @ ..]: [Fingerprint; 1 + INPUTS.len()] = prints?.try_into().ok()?;
             let (sum, kept) = read(&file, FrameKey { chain, inputs })?;
             (Fingerprint::parse(file.text("checksum").ok()?)? == sum).then_some(kept)
@@ -315,14 +326,18 @@ mod tests {
             configuration: configuration(1.0, surface),
             positions: points(2.0),
             velocities: points(3.0),
-            frame: Rigid { rotation: DQuat::from_xyzw(0.1, 0.2, 0.3, 0.9), translation: DVec3::new(1.0, 2.0, 3.0) },
+            frame: Rigid {
+                rotation: DQuat::from_xyzw(0.1, 0.2, 0.3, 0.9),
+                translation: DVec3::new(1.0, 2.0, 3.0),
+            },
             drift: points(4.0),
             factored: configuration(5.0, Posed::default()),
         };
         Checkpoint { frame: 7, state }
     }
 
-    /// Flips every fifth byte of a file and cuts it there; `check` says whether what is read then is still good.
+    /// Flips every fifth byte of a file and cuts it there; `check` says whether what is read then is still
+    /// good.
     fn torment(path: &Path, check: impl Fn() -> bool) {
         let good = std::fs::read(path).unwrap();
         for at in (0..good.len()).step_by(5) {
@@ -341,7 +356,8 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let folder = TakeFolder::open(&place.path().join("take.glb")).unwrap();
         assert_eq!(folder.path(), place.path().join("take.glb.partial"));
-        let (report, vertices) = (FrameReport { elastic: 0.1 + 0.2, ..FrameReport::default() }, [[0.1, -0.0, 3.0]]);
+        let (report, vertices) =
+            (FrameReport { elastic: 0.1 + 0.2, ..FrameReport::default() }, [[0.1, -0.0, 3.0]]);
         assert_eq!(folder.frame(3), Kept::Nothing);
         folder.put_frame(3, &key(b"3"), &report, &vertices).unwrap();
         folder.put_state(&key(b"7"), &checkpoint()).unwrap();

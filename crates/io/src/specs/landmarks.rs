@@ -1,7 +1,7 @@
 //! Landmarks that the user gives: `{"mouth_left": 1234, "nose_tip": [0.1, 12.3, 9.8]}`.
 //!
-//! A number is a vertex as the file numbers it, over all parts in their order; three numbers are a position in the
-//! file's unit and axes, taken to the nearest skin. All problems of a file are reported at once.
+//! A number is a vertex as the file numbers it, over all parts in their order; three numbers are a position
+//! in the file's unit and axes, taken to the nearest skin. All problems of a file are reported at once.
 
 use crate::IoError;
 use glam::DVec3;
@@ -23,7 +23,8 @@ pub fn read(bytes: &[u8], rig: &Rig) -> Result<Given, IoError> {
     for (name, value) in &entries {
         let Some(index) = landmarks::index(name) else {
             let near = names::nearest(name, NAMES);
-            let advice = if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(", ")) };
+            let advice =
+                if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(", ")) };
             problems.push(format!("'{name}' is not the name of a landmark{advice}"));
             continue;
         };
@@ -36,7 +37,8 @@ pub fn read(bytes: &[u8], rig: &Rig) -> Result<Given, IoError> {
     if problems.is_empty() { Ok(given) } else { Err(problems_of(problems)) }
 }
 
-/// The landmarks as a file that [`read`] understands, positions in the rig's own unit and axes: to look at and edit.
+/// The landmarks as a file that [`read`] understands, positions in the rig's own unit and axes: to look at
+/// and edit.
 pub fn write(landmarks: &[FoundLandmark], rig: &Rig) -> String {
     let lines: Vec<String> = landmarks
         .iter()
@@ -55,10 +57,14 @@ fn position(value: &Value, rig: &Rig) -> Result<DVec3, String> {
             let n: usize = rig.parts.iter().map(|p| p.n_file_vertices()).sum();
             let advice = format!("give a vertex from 0 to {} or a position [x, y, z]", n.saturating_sub(1));
             let number = value.as_u64().ok_or_else(|| format!("{value} is not a vertex number; {advice}"))?;
-            let vertex =
-                file_vertex(rig, number).ok_or_else(|| format!("the file has no vertex {number}; {advice}"))?;
+            let vertex = file_vertex(rig, number)
+                .ok_or_else(|| format!("the file has no vertex {number}; {advice}"))?;
             let p = of_vertex(vertex);
-            if p.is_finite() { Ok(p) } else { Err(format!("vertex {number} has no finite position; give another")) }
+            if p.is_finite() {
+                Ok(p)
+            } else {
+                Err(format!("vertex {number} has no finite position; give another"))
+            }
         }
         Value::Array(list) => {
             let numbers: Option<Vec<f32>> = list.iter().map(|v| v.as_f64().map(|x| x as f32)).collect();

@@ -1,4 +1,5 @@
-//! Scenes as JSON: colliders, wind and forces ([`risorius_perform::Scene`]), in meters, seconds and newtons, +Y up, +Z front.
+//! Scenes as JSON: colliders, wind and forces ([`risorius_perform::Scene`]), in meters, seconds and newtons,
+//! +Y up, +Z front.
 //!
 //! ```json
 //! {
@@ -14,8 +15,8 @@
 //! }
 //! ```
 //!
-//! A `space` that is left out is `world`; a `time` is 0, a `position` the origin, a `rotation` (x, y, z, w) none. Every problem is told, with the
-//! entry that it is in.
+//! A `space` that is left out is `world`; a `time` is 0, a `position` the origin, a `rotation` (x, y, z, w)
+//! none. Every problem is told, with the entry that it is in.
 
 use crate::IoError;
 use crate::open::{OpenOptions, extension, open_rig};
@@ -163,7 +164,8 @@ pub fn read(bytes: &[u8]) -> Result<SceneSpec, IoError> {
 }
 
 impl SceneSpec {
-    /// The scene that is meant. `folder` is where its meshes are, `region` finds a region's vertices. What should be known is added to `notes`.
+    /// The scene that is meant. `folder` is where its meshes are, `region` finds a region's vertices. What
+    /// should be known is added to `notes`.
     pub fn resolve(
         &self,
         folder: &Path,
@@ -219,7 +221,9 @@ impl ColliderSpec {
         progress: &Progress,
     ) -> Result<Collider, String> {
         let form = match (&self.sphere, &self.capsule, &self.mesh) {
-            (Some(SphereSpec { radius }), None, None) => Form::Sphere { radius: positive("radius", *radius)? },
+            (Some(SphereSpec { radius }), None, None) => {
+                Form::Sphere { radius: positive("radius", *radius)? }
+            }
             (None, Some(CapsuleSpec { ends, radius }), None) => {
                 if !ends.iter().flatten().all(|x| x.is_finite()) {
                     return Err(format!("ends {ends:?} are not all numbers"));
@@ -251,7 +255,13 @@ impl ColliderSpec {
 }
 
 impl MeshSpec {
-    fn open(&self, folder: &Path, place: &str, notes: &mut Vec<String>, progress: &Progress) -> Result<Solid, String> {
+    fn open(
+        &self,
+        folder: &Path,
+        place: &str,
+        notes: &mut Vec<String>,
+        progress: &Progress,
+    ) -> Result<Solid, String> {
         let path = folder.join(&self.file);
         let unit = self.unit.as_deref().map(parse_unit).transpose()?;
         let axis = |index: usize| Some(Axis { index, negative: false });
@@ -264,7 +274,8 @@ impl MeshSpec {
                 ..OpenOptions::default()
             },
         };
-        let rig = open_rig(&path, &options, progress).map_err(|error| format!("{}: {error}", path.display()))?.rig;
+        let rig =
+            open_rig(&path, &options, progress).map_err(|error| format!("{}: {error}", path.display()))?.rig;
         let surface = Surface { positions: meters::neutral(&rig), triangles: rig.triangles() };
         let shown = path.display();
         if surface.triangles.is_empty() || !surface.positions.iter().all(|p| p.is_finite()) {
@@ -272,8 +283,9 @@ impl MeshSpec {
         }
         let n_open = Edges::of(&Polygons::from_triangles(&surface.triangles)).boundary().len();
         if n_open > 0 {
-            notes
-                .push(format!("{place}: {shown} is open at {n_open} edges; close it, or skin may get behind it there"));
+            notes.push(format!(
+                "{place}: {shown} is open at {n_open} edges; close it, or skin may get behind it there"
+            ));
         }
         let corners = surface.triangles.iter().flatten().map(|&v| surface.positions[v as usize]);
         let (low, high) =
@@ -287,7 +299,11 @@ impl MeshSpec {
 }
 
 fn positive(what: &str, value: f64) -> Result<f64, String> {
-    if value > 0.0 && value.is_finite() { Ok(value) } else { Err(format!("`{what}` is {value}; it must be positive")) }
+    if value > 0.0 && value.is_finite() {
+        Ok(value)
+    } else {
+        Err(format!("`{what}` is {value}; it must be positive"))
+    }
 }
 
 fn ascending(times: &[f64]) -> Result<(), String> {
@@ -323,7 +339,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let tetrahedron = "v 0 0 0\nv 10 0 0\nv 0 10 0\nv 0 0 10\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n";
         std::fs::write(folder.path().join("t.obj"), tetrahedron).unwrap();
-        let region = |name: &str| if name == "lips" { Ok(vec![1, 2]) } else { Err(format!("there is no {name}")) };
+        let region =
+            |name: &str| if name == "lips" { Ok(vec![1, 2]) } else { Err(format!("there is no {name}")) };
         let spec = read(text.as_bytes()).map_err(|e| e.to_string())?;
         spec.resolve(folder.path(), &region, &mut Vec::new(), &silent).map_err(|e| e.to_string())
     }
@@ -339,12 +356,18 @@ mod tests {
               "forces": [{"region": "lips", "keys": [{"time": 0.5, "newtons": [1, 0, 0]}]}]}"#,
         )
         .unwrap();
-        assert_eq!(scene.colliders.iter().map(|c| c.told_in == ToldIn::Head).collect::<Vec<_>>(), [true, false, false]);
+        assert_eq!(
+            scene.colliders.iter().map(|c| c.told_in == ToldIn::Head).collect::<Vec<_>>(),
+            [true, false, false]
+        );
         assert_eq!(scene.colliders[0].path.at(1.0).translation, DVec3::new(0.5, 1.0, 1.5));
         let Form::Mesh(solid) = &scene.colliders[2].form else { panic!("no mesh") };
         assert!((solid.surface().volume() - 1e-3 / 6.0).abs() < 1e-9, "10 cm: {}", solid.surface().volume());
         assert_eq!(scene.wind.at(9.0), Some(DVec3::new(0.0, 0.0, -5.0)));
-        assert_eq!((&scene.forces[0].vertices[..], scene.forces[0].newtons.at(0.0)), (&[1, 2][..], Some(DVec3::X)));
+        assert_eq!(
+            (&scene.forces[0].vertices[..], scene.forces[0].newtons.at(0.0)),
+            (&[1, 2][..], Some(DVec3::X))
+        );
     }
 
     #[test]
@@ -355,18 +378,34 @@ mod tests {
             (r#"{"colliders": [{"keys": [{}]}]}"#, "colliders[0]: give exactly one of `sphere`"),
             (r#"{"colliders": [{"sphere": {"radius": -1}, "keys": [{}]}]}"#, "`radius` is -1"),
             (r#"{"colliders": [{"sphere": {"radius": 1}}]}"#, "`keys` is empty"),
-            (r#"{"colliders": [{"sphere": {"radius": 1}, "keys": [{"time": 1}, {"time": 1}]}]}"#, "keys[1]: `time` 1"),
-            (r#"{"colliders": [{"sphere": {"radius": 1}, "keys": [{"rotation": [0, 0, 0, 0]}]}]}"#, "unit quaternion"),
+            (
+                r#"{"colliders": [{"sphere": {"radius": 1}, "keys": [{"time": 1}, {"time": 1}]}]}"#,
+                "keys[1]: `time` 1",
+            ),
+            (
+                r#"{"colliders": [{"sphere": {"radius": 1}, "keys": [{"rotation": [0, 0, 0, 0]}]}]}"#,
+                "unit quaternion",
+            ),
             (r#"{"colliders": [{"mesh": {"file": "no.obj"}, "keys": [{}]}]}"#, "no.obj"),
-            (r#"{"colliders": [{"mesh": {"file": "t.obj", "unit": "yd"}, "keys": [{}]}]}"#, "'yd' is not a unit"),
-            (r#"{"colliders": [{"sphere": {"radius": 1}, "space": "here", "keys": [{}]}]}"#, "`world` or `head`"),
-            (r#"{"forces": [{"region": "lip", "keys": [{"newtons": [1, 0, 0]}]}]}"#, "forces[0]: there is no lip"),
+            (
+                r#"{"colliders": [{"mesh": {"file": "t.obj", "unit": "yd"}, "keys": [{}]}]}"#,
+                "'yd' is not a unit",
+            ),
+            (
+                r#"{"colliders": [{"sphere": {"radius": 1}, "space": "here", "keys": [{}]}]}"#,
+                "`world` or `head`",
+            ),
+            (
+                r#"{"forces": [{"region": "lip", "keys": [{"newtons": [1, 0, 0]}]}]}"#,
+                "forces[0]: there is no lip",
+            ),
             (r#"{"forces": [{"region": "lips", "keys": []}]}"#, "forces[0]: `keys` is empty"),
         ] {
             let problem = resolve(text).unwrap_err();
             assert!(problem.contains(words), "no '{words}' in: {problem}");
         }
-        let two = resolve(r#"{"colliders": [{"keys": [{}]}, {"sphere": {"radius": 0}, "keys": [{}]}]}"#).unwrap_err();
+        let two = resolve(r#"{"colliders": [{"keys": [{}]}, {"sphere": {"radius": 0}, "keys": [{}]}]}"#)
+            .unwrap_err();
         assert!(two.contains("colliders[0]") && two.contains("colliders[1]"), "{two}");
     }
 }

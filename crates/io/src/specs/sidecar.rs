@@ -7,9 +7,9 @@
 //!  "regions": {"lips": [1, 2, 3], "teeth": {"part": "lower_teeth", "vertices": [7], "ranges": [[10, 20]]}},
 //!  "unit": "cm", "up": "+Y", "front": "+Z"}
 //! ```
-//! Every key is optional. `unit` is `m`, `dm`, `cm`, `mm`, `in`, `ft` or a number of meters. Ranges are half-open and
-//! stay ranges until the mesh is known ([`RegionSpec::resolve`]). Unknown keys are errors: a misspelled one would
-//! otherwise be silently without effect.
+//! Every key is optional. `unit` is `m`, `dm`, `cm`, `mm`, `in`, `ft` or a number of meters. Ranges are
+//! half-open and stay ranges until the mesh is known ([`RegionSpec::resolve`]). Unknown keys are errors: a
+//! misspelled one would otherwise be silently without effect.
 
 use crate::IoError;
 use crate::specs::weights::{json_error, shortest};
@@ -54,7 +54,8 @@ pub struct RegionSpec {
 }
 
 impl RegionSpec {
-    /// The vertices of the region, ascending, in a mesh or part of `n_vertices`; an error when one is beyond it.
+    /// The vertices of the region, ascending, in a mesh or part of `n_vertices`; an error when one is beyond
+    /// it.
     pub fn resolve(&self, n_vertices: usize) -> Result<Vec<u32>, IoError> {
         let highest = self.vertices.iter().copied().chain(self.ranges.iter().map(|r| r.end - 1)).max();
         if let Some(vertex) = highest.filter(|&v| v as usize >= n_vertices) {
@@ -124,10 +125,13 @@ impl<'a> At<'a> {
 
     /// Refuses keys other than `known`.
     fn only(&self, known: &[&str]) -> Result<(), IoError> {
-        let Some(unknown) = self.object()?.keys().find(|k| !known.contains(&k.as_str())) else { return Ok(()) };
+        let Some(unknown) = self.object()?.keys().find(|k| !known.contains(&k.as_str())) else {
+            return Ok(());
+        };
         let near = nearest(unknown, known.iter().copied());
-        let advice =
-            near.first().map_or_else(|| format!("known are {}", known.join(", ")), |n| format!("did you mean '{n}'?"));
+        let advice = near
+            .first()
+            .map_or_else(|| format!("known are {}", known.join(", ")), |n| format!("did you mean '{n}'?"));
         self.err(format!("'{unknown}' is not a key that is understood; {advice}"))
     }
 }
@@ -157,7 +161,8 @@ pub fn read(bytes: &[u8]) -> Result<Sidecar, IoError> {
     if let (Some(up), Some(front)) = (sidecar.up, sidecar.front)
         && up.index == front.index
     {
-        let problem = format!("up ({up}) and front ({front}) lie on one axis; the face cannot look at its own top");
+        let problem =
+            format!("up ({up}) and front ({front}) lie on one axis; the face cannot look at its own top");
         problems.take(top.err::<()>(problem));
     }
     problems.none_or_all()?;
@@ -206,7 +211,11 @@ fn roles(top: &At) -> Result<RoleTable, IoError> {
             if !(value > 0.0 && value < 1.0) {
                 return at.err(format!("{value} is not between 0 and 1"));
             }
-            table.inbetweens.push((entry.get("shape")?.text()?.into(), entry.get("slider")?.text()?.into(), value));
+            table.inbetweens.push((
+                entry.get("shape")?.text()?.into(),
+                entry.get("slider")?.text()?.into(),
+                value,
+            ));
         }
     }
     if let Some(list) = top.optional("combinations")? {
@@ -229,7 +238,8 @@ fn roles(top: &At) -> Result<RoleTable, IoError> {
         }
     }
     if let Some(ignore) = top.optional("ignore_names")? {
-        table.ignore_names = ignore.1.as_bool().map_or_else(|| ignore.err("true or false is expected"), Ok)?;
+        table.ignore_names =
+            ignore.1.as_bool().map_or_else(|| ignore.err("true or false is expected"), Ok)?;
     }
     Ok(table)
 }
@@ -284,8 +294,8 @@ fn axis(at: &At) -> Result<Axis, IoError> {
     at.text()?.parse().or_else(|problem: String| at.err(problem))
 }
 
-/// What `rig` has that names and defaults do not say, as a sidecar; `None` when there is nothing. `with_space` adds
-/// unit and axes, for formats that have no place for them.
+/// What `rig` has that names and defaults do not say, as a sidecar; `None` when there is nothing.
+/// `with_space` adds unit and axes, for formats that have no place for them.
 pub fn write(rig: &Rig, with_space: bool) -> Option<Vec<u8>> {
     let names: Vec<&str> = rig.shapes.iter().map(|s| s.name.as_str()).collect();
     let (by_name, _, _) = resolve(&names, &RoleTable::default());
@@ -319,7 +329,8 @@ pub fn write(rig: &Rig, with_space: bool) -> Option<Vec<u8>> {
         ("limits", limits.into()),
         ("regions", regions.into()),
     ];
-    let is_empty = |v: &Value| v.as_array().is_some_and(Vec::is_empty) || v.as_object().is_some_and(Map::is_empty);
+    let is_empty =
+        |v: &Value| v.as_array().is_some_and(Vec::is_empty) || v.as_object().is_some_and(Map::is_empty);
     let mut object: Map<String, Value> =
         parts.into_iter().filter(|(_, v)| !is_empty(v)).map(|(k, v)| (k.to_string(), v)).collect();
     if with_space {
@@ -342,6 +353,7 @@ fn driver_name<'a>(rig: &'a Rig, driver: &Driver) -> &'a str {
 /// A region over file vertices of all parts, in the order of parts.
 fn region_json(rig: &Rig, (name, vertices): (&String, &Vec<u32>)) -> Option<(String, Value)> {
     let all = rig.parts.iter().flat_map(|p| p.rig_vertex.iter());
-    let file: Vec<usize> = all.enumerate().filter(|(_, v)| vertices.binary_search(v).is_ok()).map(|(i, _)| i).collect();
+    let file: Vec<usize> =
+        all.enumerate().filter(|(_, v)| vertices.binary_search(v).is_ok()).map(|(i, _)| i).collect();
     (!file.is_empty()).then(|| (name.clone(), json!({ "vertices": file })))
 }

@@ -94,7 +94,10 @@ fn every_number_that_leads_astray_is_named() {
 fn arrays_that_do_not_fit_are_named() {
     refused(&changed(|h, _| h["flesh.bounds"]["dtype"] = "I8".into()), &["flesh.bounds", "should be U8"]);
     refused(&changed(|h, _| h["flesh.nodes"]["shape"] = serde_json::json!([15])), &["flesh.nodes", "[n, 3]"]);
-    refused(&changed(|h, _| h["flesh.nodes"]["shape"] = serde_json::json!([6, 3])), &["flesh.nodes", "shape says"]);
+    refused(
+        &changed(|h, _| h["flesh.nodes"]["shape"] = serde_json::json!([6, 3])),
+        &["flesh.nodes", "shape says"],
+    );
     let endless = serde_json::json!([u64::MAX, u64::MAX]);
     refused(&changed(|h, _| h["flesh.nodes"]["shape"] = endless.clone()), &["flesh.nodes", "shape says"]);
     refused(&changed(|h, _| h["flesh.nodes"]["data_offsets"] = endless.clone()), &["leave a hole"]);
@@ -123,8 +126,14 @@ fn metadata_that_does_not_fit_is_named() {
     refused(&with_text("rig", |r| r["shapes"][0]["sliders"][0] = 9.into()), &["'jawOpen'", "role"]);
     refused(&with_text("rig", |r| r["shapes"][2]["at"][0] = 1.5.into()), &["'jawOpen33'", "role"]);
     refused(&with_text("rig", |r| r["sliders"][1]["shape"] = 0.into()), &["slider 1"]);
-    refused(&with_text("rig", |r| r["parts"][0]["vertices"][1] = 99.into()), &["rig.parts.0", "0 to 99 of 11"]);
-    refused(&with_text("rig", |r| r["parts"][0]["groups"][0]["material"] = 3.into()), &["rig.parts.0", "materials"]);
+    refused(
+        &with_text("rig", |r| r["parts"][0]["vertices"][1] = 99.into()),
+        &["rig.parts.0", "0 to 99 of 11"],
+    );
+    refused(
+        &with_text("rig", |r| r["parts"][0]["groups"][0]["material"] = 3.into()),
+        &["rig.parts.0", "materials"],
+    );
     refused(&with_text("rig", |r| r["materials"][0]["image"] = 3.into()), &["no picture 3"]);
     refused(&with_text("anatomy", |a| a["landmarks"][0]["name"] = "nose".into()), &["landmark 0", "'nose'"]);
     refused(&with_text("anatomy", |a| a["eyes"][0]["radius"] = (-1.0).into()), &["anatomy.eyes", "left"]);

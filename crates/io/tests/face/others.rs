@@ -1,4 +1,5 @@
-//! Other software reads the file: the reference implementation, and Python with no more than its standard library.
+//! Other software reads the file: the reference implementation, and Python with no more than its standard
+//! library.
 
 use super::{sample, taken_apart};
 use risorius_io::native::face;
@@ -37,13 +38,17 @@ fn what_others_save_again_is_read() {
 
 #[test]
 fn every_array_is_in_the_documentation() {
-    let manual = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/face-file.md")).unwrap();
+    let manual =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/face-file.md")).unwrap();
     let bytes = face::to_bytes(&sample::face()).unwrap();
     let (header, _) = taken_apart(&bytes);
     for name in header.as_object().unwrap().keys().filter(|k| *k != "__metadata__") {
         let number = |c: &str| c.chars().all(|c| c.is_ascii_digit());
         let general: Vec<&str> = name.split('.').map(|c| if number(c) { "N" } else { c }).collect();
-        assert!(manual.contains(&format!("`{}`", general.join("."))), "docs/face-file.md does not name {name}");
+        assert!(
+            manual.contains(&format!("`{}`", general.join("."))),
+            "docs/face-file.md does not name {name}"
+        );
     }
     for key in header["__metadata__"].as_object().unwrap().keys() {
         assert!(manual.contains(&format!("`{key}`")), "docs/face-file.md does not name the metadata {key}");

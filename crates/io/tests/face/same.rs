@@ -104,9 +104,11 @@ fn what_could_not_be_opened_is_not_written() {
     face.flesh.volumes.pop();
     face.flesh.materials.mu = Array::default();
     let error = face::write(&face, &path).unwrap_err().to_string();
-    for words in
-        ["flesh.tets: row 0 has no positive volume", "flesh.volumes.first: 3 rows for 4", "flesh.materials.mu: 0"]
-    {
+    for words in [
+        "flesh.tets: row 0 has no positive volume",
+        "flesh.volumes.first: 3 rows for 4",
+        "flesh.materials.mu: 0",
+    ] {
         assert!(error.contains(words), "{error}");
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -1,4 +1,5 @@
-//! A face made by hand: a small rig with everything that rigs have, two tets of flesh, bones, a muscle, all landmarks.
+//! A face made by hand: a small rig with everything that rigs have, two tets of flesh, bones, a muscle, all
+//! landmarks.
 
 use glam::{DQuat, DVec3};
 use risorius_anatomy::carry::Anatomy;
@@ -27,7 +28,10 @@ pub fn face() -> Face {
 }
 
 fn shape(name: &str, moves: &[(u32, [f32; 3])]) -> RawShape {
-    let deltas = Deltas { vertices: moves.iter().map(|m| m.0).collect(), offsets: moves.iter().map(|m| m.1).collect() };
+    let deltas = Deltas {
+        vertices: moves.iter().map(|m| m.0).collect(),
+        offsets: moves.iter().map(|m| m.1).collect(),
+    };
     RawShape { name: name.into(), deltas }
 }
 
@@ -115,14 +119,21 @@ fn anatomy(rig: &Rig) -> Anatomy {
         bones: Bones {
             cranium: tetrahedron(0.1),
             mandible: tetrahedron(0.07),
-            joint: JawJoint { condyles: [DVec3::X * 0.05, DVec3::X * -0.05], track: DVec3::Z, track_length: 0.012 },
+            joint: JawJoint {
+                condyles: [DVec3::X * 0.05, DVec3::X * -0.05],
+                track: DVec3::Z,
+                track_length: 0.012,
+            },
         },
         teeth: [tetrahedron(0.01), Surface::default()],
         muscles: vec![Muscle {
             name: "zygomaticus_major_left".into(),
             origin: Attachment::Cranium,
             insertion: Attachment::Soft,
-            solid: SplineSolid { counts: [3, 2, 2], control: (0..12).map(|i| DVec3::splat(f64::from(i))).collect() },
+            solid: SplineSolid {
+                counts: [3, 2, 2],
+                control: (0..12).map(|i| DVec3::splat(f64::from(i))).collect(),
+            },
         }],
         landmarks: NAMES.iter().enumerate().map(mark).collect(),
         pieces: Pieces {
@@ -153,7 +164,8 @@ fn flesh() -> Flesh {
         tets: tets.into(),
     };
     Flesh {
-        nodes: vec![[0.0; 3], [0.01, 0.0, 0.0], [0.0, 0.01, 0.0], [0.0, 0.0, 0.01], [0.01, 0.01, 0.01]].into(),
+        nodes: vec![[0.0; 3], [0.01, 0.0, 0.0], [0.0, 0.01, 0.0], [0.0, 0.0, 0.01], [0.01, 0.01, 0.01]]
+            .into(),
         tets: vec![[0, 1, 2, 3], [4, 2, 1, 3]].into(),
         bounds: vec![0, 1, 2, 5, 6].into(),
         embedding: SkinEmbedding {

@@ -57,7 +57,8 @@ fn records(lines: &mut Peekable<Lines>, out: &mut Vec<u8>) {
 fn property(value: &str, out: &mut Vec<u8>) {
     if let Some(text) = value.strip_prefix('"').and_then(|v| v.strip_suffix('"')) {
         // Names carry their class behind, not in front.
-        let text = text.split_once("::").map_or(text.to_string(), |(class, name)| format!("{name}\0\u{1}{class}"));
+        let text =
+            text.split_once("::").map_or(text.to_string(), |(class, name)| format!("{name}\0\u{1}{class}"));
         out.push(b'S');
         out.extend((text.len() as u32).to_le_bytes());
         out.extend(text.bytes());
@@ -77,7 +78,9 @@ fn array(name: &str, numbers: &str, out: &mut Vec<u8>) {
         "KeyValueFloat" | "KeyAttrDataFloat" => {
             (b'f', numbers.iter().flat_map(|&x| (x as f32).to_le_bytes()).collect())
         }
-        "Vertices" | "Normals" | "UV" | "FullWeights" => (b'd', numbers.iter().flat_map(|x| x.to_le_bytes()).collect()),
+        "Vertices" | "Normals" | "UV" | "FullWeights" => {
+            (b'd', numbers.iter().flat_map(|x| x.to_le_bytes()).collect())
+        }
         _ => (b'i', numbers.iter().flat_map(|&x| (x as i32).to_le_bytes()).collect()),
     };
     out.push(kind);

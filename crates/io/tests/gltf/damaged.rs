@@ -40,7 +40,10 @@ fn numbers_beyond_the_file_are_named() {
     refused(&changed(|r| r["bufferViews"][0]["buffer"] = 3.into()), &["bufferView 0", "buffer 3"]);
     refused(&changed(|r| r["bufferViews"][0]["byteOffset"] = u64::MAX.into()), &["bufferView 0"]);
     refused(&changed(|r| r["bufferViews"][0]["byteStride"] = 0.into()), &["byteStride"]);
-    refused(&changed(|r| r["buffers"][0]["byteLength"] = 4_000_000_000u64.into()), &["buffer 0", "states 4000000000"]);
+    refused(
+        &changed(|r| r["buffers"][0]["byteLength"] = 4_000_000_000u64.into()),
+        &["buffer 0", "states 4000000000"],
+    );
     refused(&changed(|r| r["accessors"][1]["count"] = (-1).into()), &["JSON"]);
     refused(&triangle(&CORNERS, &[0, 1, 3], json!({})), &["index 3", "3 vertices"]);
     refused(&changed(|r| r["extensionsRequired"] = json!(["KHR_draco_mesh_compression"])), &["Draco"]);
@@ -51,7 +54,10 @@ fn numbers_beyond_the_file_are_named() {
 fn sparse_lies_are_named() {
     let with_sparse = |count: u64, sparse: Value| {
         changed(move |r| {
-            push(&mut r["accessors"], json!({"componentType": 5126, "count": count, "type": "VEC3", "sparse": sparse}));
+            push(
+                &mut r["accessors"],
+                json!({"componentType": 5126, "count": count, "type": "VEC3", "sparse": sparse}),
+            );
             r["meshes"][0]["primitives"][0]["targets"] = json!([{"POSITION": 2}]);
         })
     };
@@ -83,7 +89,10 @@ fn sparse_lies_are_named() {
 fn trees_that_are_none() {
     refused(&changed(|r| r["nodes"] = json!([{"children": [1]}, {"children": [0]}])), &["own ancestor"]);
     refused(&changed(|r| r["nodes"] = json!([{"children": [0]}])), &["node 0", "own ancestor"]);
-    refused(&changed(|r| r["nodes"] = json!([{"children": [2]}, {"children": [2]}, {}])), &["node 2", "one parent"]);
+    refused(
+        &changed(|r| r["nodes"] = json!([{"children": [2]}, {"children": [2]}, {}])),
+        &["node 2", "one parent"],
+    );
     refused(&changed(|r| r["nodes"] = json!([{"children": [1, 1]}, {}])), &["node 1", "one parent"]);
 }
 

@@ -9,14 +9,16 @@ fn with_views(views: &[(Vec<u8>, usize, Option<Value>)], extra: Value) -> Value 
     let mut bytes: Vec<u8> = Vec::new();
     let mut list = Vec::new();
     for (data, stride, compression) in views {
-        let mut view = json!({"buffer": 0, "byteOffset": bytes.len(), "byteLength": data.len(), "byteStride": stride});
+        let mut view =
+            json!({"buffer": 0, "byteOffset": bytes.len(), "byteLength": data.len(), "byteStride": stride});
         if let Some(compression) = compression {
             let mut compression = compression.clone();
             let name = compression["name"].take();
             for key in ["byteOffset", "byteLength", "byteStride", "buffer"] {
                 compression[key] = view[key].clone();
             }
-            view = json!({"buffer": 1, "byteLength": 1000, "extensions": {name.as_str().unwrap(): compression}});
+            view =
+                json!({"buffer": 1, "byteLength": 1000, "extensions": {name.as_str().unwrap(): compression}});
         }
         list.push(view);
         bytes.extend(data);
@@ -65,7 +67,10 @@ fn quantized_attributes() {
     assert_eq!(part.positions[2], [-1.0, 0.0, 1.0 / 32767.0]);
     assert_eq!(part.colors.as_ref().unwrap()[0], [0.0, 1.0, 0.2, 1.0]);
     assert_eq!(part.corner_uvs.as_ref().unwrap()[..], [[0.0, 1.0], [1.0 / 65535.0, 0.0], [1.0, 1.0]]);
-    assert_eq!(part.corner_normals.as_ref().unwrap()[..], [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]]);
+    assert_eq!(
+        part.corner_normals.as_ref().unwrap()[..],
+        [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]]
+    );
 }
 
 /// Encodes rows of four bytes or more as a compressed attribute stream.
@@ -128,7 +133,8 @@ fn sizes_are_checked_before_the_decoder_sees_them() {
     let corners: Vec<[f32; 3]> = CORNERS.as_chunks().0.to_vec();
     let good = |count: Value, mode: &str, filter: &str, stride: usize| {
         let bytes = meshopt::encode_vertex_buffer(&corners).unwrap();
-        let compression = json!({"name": "EXT_meshopt_compression", "count": count, "mode": mode, "filter": filter});
+        let compression =
+            json!({"name": "EXT_meshopt_compression", "count": count, "mode": mode, "filter": filter});
         let accessor = json!({"bufferView": 0, "componentType": 5126, "count": 3, "type": "VEC3"});
         let primitive = json!({"attributes": {"POSITION": 0}});
         with_views(

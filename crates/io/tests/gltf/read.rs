@@ -9,7 +9,8 @@ use risorius_rig::classify::roles::RoleTable;
 use risorius_rig::{RawPart, assemble};
 use serde_json::{Value, json};
 
-/// A .gltf of one buffer (`floats`, then `indices` as u16) with the parts of `extra` put over a plain triangle.
+/// A .gltf of one buffer (`floats`, then `indices` as u16) with the parts of `extra` put over a plain
+/// triangle.
 pub fn triangle(floats: &[f32], indices: &[u16], extra: Value) -> Value {
     let mut bytes: Vec<u8> = floats.iter().flat_map(|x| x.to_le_bytes()).collect();
     bytes.extend(indices.iter().flat_map(|i| i.to_le_bytes()));
@@ -75,7 +76,9 @@ fn ict_and_makehuman_are_read_whole() {
 
 #[test]
 fn compressed_and_plain_facecap_agree() {
-    let (Some(packed), Some(plain)) = (data("facecap/facecap.glb"), data("facecap/facecap_plain.glb")) else { return };
+    let (Some(packed), Some(plain)) = (data("facecap/facecap.glb"), data("facecap/facecap_plain.glb")) else {
+        return;
+    };
     let (packed, plain) = (read_alone(&packed).unwrap(), read_alone(&plain).unwrap());
     assert_eq!(names(&packed.raw.parts), ["eyeLeft", "eyeRight", "head", "teeth"]);
     let (mut a, mut b) = (packed.raw.parts, plain.raw.parts);
@@ -100,14 +103,20 @@ fn compressed_and_plain_facecap_agree() {
     assert_eq!(packed.clips.len(), 1);
     assert_eq!(packed.clips[0].clip.n_frames(), 335);
     assert_eq!(packed.clips[0].clip.names.len(), 52);
-    let nodes: Vec<_> = packed.tracks.iter().map(|t| (t.node_name.as_str(), t.is_ancestor_of_parts.clone())).collect();
-    assert_eq!(nodes, [("grp_eyeLeft", vec![0]), ("grp_eyeRight", vec![1]), ("grp_transform", vec![0, 1, 2, 3])]);
+    let nodes: Vec<_> =
+        packed.tracks.iter().map(|t| (t.node_name.as_str(), t.is_ancestor_of_parts.clone())).collect();
+    assert_eq!(
+        nodes,
+        [("grp_eyeLeft", vec![0]), ("grp_eyeRight", vec![1]), ("grp_transform", vec![0, 1, 2, 3])]
+    );
     assert!(packed.notes.iter().any(|n| n.contains("PNG")), "{:?}", packed.notes);
 }
 
 #[test]
 fn facecap_weights_are_those_of_its_recording() {
-    let (Some(glb), Some(csv)) = (data("facecap/facecap.glb"), data("facecap/facecap_take001.csv")) else { return };
+    let (Some(glb), Some(csv)) = (data("facecap/facecap.glb"), data("facecap/facecap_take001.csv")) else {
+        return;
+    };
     let content = read_alone(&glb).unwrap();
     let clip = &content.clips[0].clip;
     let text = String::from_utf8(csv).unwrap();
@@ -216,7 +225,8 @@ fn animated(values: &[f32], path: &str, interpolation: &str) -> Value {
 
 #[test]
 fn weight_tracks_of_every_interpolation() {
-    let clip = |values: &[f32], how| read_json(&animated(values, "weights", how)).unwrap().clips[0].clip.clone();
+    let clip =
+        |values: &[f32], how| read_json(&animated(values, "weights", how)).unwrap().clips[0].clip.clone();
     let linear = clip(&[0.25, 0.75], "LINEAR");
     assert_eq!((linear.n_frames(), linear.names[0].as_str()), (2, "jawOpen"));
     let step = clip(&[0.25, 0.75], "STEP");
@@ -231,12 +241,13 @@ fn weight_tracks_of_every_interpolation() {
 
 #[test]
 fn channels_with_other_key_times_share_frames() {
-    // Times 0 and 1 with weights 0.25 and 0.75; a second mesh has the same shape and another with keys at 0, 0.5 and 1.
-    let mut root = animated(&[0.25, 0.75, 0.0, 0.5, 1.0, 0.25, 0.0, 0.5, 1.0, 0.75, 0.25], "weights", "LINEAR");
+    // Times 0 and 1 with weights 0.25 and 0.75; a second mesh has the same shape and another with keys at 0,
+    // 0.5 and 1.
+    let mut root =
+        animated(&[0.25, 0.75, 0.0, 0.5, 1.0, 0.25, 0.0, 0.5, 1.0, 0.75, 0.25], "weights", "LINEAR");
     root["accessors"][3]["count"] = 2.into();
     for (offset, count) in [(52, 3), (64, 6)] {
-        let accessor =
-            json!({"bufferView": 0, "byteOffset": offset, "componentType": 5126, "count": count, "type": "SCALAR"});
+        let accessor = json!({"bufferView": 0, "byteOffset": offset, "componentType": 5126, "count": count, "type": "SCALAR"});
         root["accessors"].as_array_mut().unwrap().push(accessor);
     }
     let mut mesh = root["meshes"][0].clone();

@@ -7,9 +7,9 @@ use risorius_rig::{Deltas, FaceGroup, Image, Material, RawPart, RawRig, RawShape
 
 /// A picture of 2 x 2 pixels.
 const PNG: [u8; 73] = [
-    137, 80, 78, 71, 13, 10, 26, 10, 0, 0, 0, 13, 73, 72, 68, 82, 0, 0, 0, 2, 0, 0, 0, 2, 8, 2, 0, 0, 0, 253, 212, 154,
-    115, 0, 0, 0, 16, 73, 68, 65, 84, 120, 156, 99, 56, 49, 173, 9, 136, 24, 32, 20, 0, 53, 166, 7, 129, 231, 53, 15,
-    146, 0, 0, 0, 0, 73, 69, 78, 68, 174, 66, 96, 130,
+    137, 80, 78, 71, 13, 10, 26, 10, 0, 0, 0, 13, 73, 72, 68, 82, 0, 0, 0, 2, 0, 0, 0, 2, 8, 2, 0, 0, 0, 253,
+    212, 154, 115, 0, 0, 0, 16, 73, 68, 65, 84, 120, 156, 99, 56, 49, 173, 9, 136, 24, 32, 20, 0, 53, 166, 7,
+    129, 231, 53, 15, 146, 0, 0, 0, 0, 73, 69, 78, 68, 174, 66, 96, 130,
 ];
 
 pub fn material(name: &str, image: bool) -> Material {
@@ -32,8 +32,8 @@ fn shape(name: &str, moves: &[(u32, [f32; 3])]) -> RawShape {
     RawShape { name: name.into(), deltas: deltas(moves) }
 }
 
-/// A strip of quads with a seam in its texture coordinates, colors, two materials and two shapes; a triangle that does
-/// not move, without texture coordinates but with a material that has a picture.
+/// A strip of quads with a seam in its texture coordinates, colors, two materials and two shapes; a triangle
+/// that does not move, without texture coordinates but with a material that has a picture.
 pub fn raw() -> RawRig {
     let mut faces = Polygons::default();
     for f in [[0u32, 1, 4, 3], [1, 2, 5, 4], [3, 4, 7, 6]] {
@@ -47,7 +47,9 @@ pub fn raw() -> RawRig {
         positions: (0..8).map(position).collect(),
         // Corner 5 and on: the same vertex 4 with other coordinates in every face.
         corner_uvs: Some((0..n_corners).map(|c| [c as f32 / 16.0, (c / 5) as f32 / 3.0]).collect()),
-        corner_normals: Some((0..n_corners).map(|c| if c < 8 { [0.0, 0.0, 1.0] } else { [0.6, 0.0, 0.8] }).collect()),
+        corner_normals: Some(
+            (0..n_corners).map(|c| if c < 8 { [0.0, 0.0, 1.0] } else { [0.6, 0.0, 0.8] }).collect(),
+        ),
         colors: Some((0..8).map(|v| [v as f32 / 8.0, 0.25, 1.0 / 3.0, 1.0]).collect()),
         groups: vec![
             FaceGroup { name: "skin".into(), first_face: 0, material: Some(0) },

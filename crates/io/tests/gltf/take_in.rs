@@ -111,5 +111,7 @@ fn takes_of_other_rigs_are_refused() {
     assert!(error.contains("part 'strip'"), "{error}");
     let mut larger = rig.clone();
     larger.parts[1].rig_vertex.push(0);
-    assert!(opened(&glb, ".glb", &larger).unwrap_err().contains("'still' has 3 vertices, 'still' of the rig 4"));
+    assert!(
+        opened(&glb, ".glb", &larger).unwrap_err().contains("'still' has 3 vertices, 'still' of the rig 4")
+    );
 }

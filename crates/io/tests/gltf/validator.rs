@@ -1,4 +1,5 @@
-//! The Khronos validator, through npm. It is installed once under the target folder; without npm these tests fail.
+//! The Khronos validator, through npm. It is installed once under the target folder; without npm these tests
+//! fail.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -29,7 +30,10 @@ fn installed() -> &'static Path {
         if !folder.join("node_modules/gltf-validator").exists() {
             let install = ["install", "--no-package-lock", "--no-audit", "--no-fund"];
             let status = Command::new("npm").args(install).current_dir(&folder).status();
-            assert!(status.expect("npm is needed to install the glTF validator").success(), "npm install failed");
+            assert!(
+                status.expect("npm is needed to install the glTF validator").success(),
+                "npm install failed"
+            );
         }
         folder
     })

@@ -65,7 +65,9 @@ fn a_rig_with_seams_comes_back_to_the_bit() {
 
 #[test]
 fn real_rigs_come_back_to_the_bit() {
-    for path in ["ict_facekit/ict_expressions.glb", "makehuman_male/makehuman_head_male.glb", "facecap/facecap.glb"] {
+    for path in
+        ["ict_facekit/ict_expressions.glb", "makehuman_male/makehuman_head_male.glb", "facecap/facecap.glb"]
+    {
         let Some(bytes) = data(path) else { continue };
         let rig = read_rig(&bytes);
         for target_normals in [true, false] {
@@ -79,7 +81,8 @@ fn real_rigs_come_back_to_the_bit() {
 #[test]
 fn animation_and_head_motion_come_back() {
     let rig = rig();
-    let track = WeightTrack { times_secs: vec![0.0, 0.5, 1.0], coefficients: vec![0.0, 0.1, 0.7, 0.2, 1.0, 0.3] };
+    let track =
+        WeightTrack { times_secs: vec![0.0, 0.5, 1.0], coefficients: vec![0.0, 0.1, 0.7, 0.2, 1.0, 0.3] };
     let head = HeadMotion {
         times_secs: vec![0.0, 1.0],
         positions_m: vec![[0.0; 3], [0.02, 0.0, 0.01]],
@@ -102,7 +105,9 @@ fn animation_and_head_motion_come_back() {
     assert_eq!(motion.is_ancestor_of_parts, [0, 1]);
     // Centimetres in the file.
     assert!(glam::DVec3::from(motion.positions[1]).distance(glam::DVec3::new(2.0, 0.0, 1.0)) < 1e-6);
-    assert!(glam::DQuat::from_array(motion.rotations[1]).angle_between(glam::DQuat::from_rotation_y(0.4)) < 1e-3);
+    assert!(
+        glam::DQuat::from_array(motion.rotations[1]).angle_between(glam::DQuat::from_rotation_y(0.4)) < 1e-3
+    );
     assert_same(&rig, &assemble(content.raw, &RoleTable::default()).0);
 }
 

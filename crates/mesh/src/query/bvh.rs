@@ -1,11 +1,12 @@
 //! A tree of boxes over triangles, for everything that asks "which triangles are near".
 //!
-//! Built top down by halving at the median along the longest side of the triangles' centers: the depth is at most
-//! log2 of the number of triangles whatever they look like, so that no input makes it slow to build or deep to walk.
-//! Corners are copied into the order of the leaves. Boxes are f32 and exact, since they only compare corners; distances
-//! and crossings are computed in f64 (see [`crate::query::closest`] and [`crate::surface::intersect`]).
-//! In: n positions, m triangles. Out: about m/2 nodes of 32 bytes. Time m log m, on all threads; the tree is the same
-//! for any number of them. Triangles with a corner that is not finite are left out and never found.
+//! Built top down by halving at the median along the longest side of the triangles' centers: the depth is at
+//! most log2 of the number of triangles whatever they look like, so that no input makes it slow to build or
+//! deep to walk. Corners are copied into the order of the leaves. Boxes are f32 and exact, since they only
+//! compare corners; distances and crossings are computed in f64 (see [`crate::query::closest`] and
+//! [`crate::surface::intersect`]). In: n positions, m triangles. Out: about m/2 nodes of 32 bytes. Time m log
+//! m, on all threads; the tree is the same for any number of them. Triangles with a corner that is not finite
+//! are left out and never found.
 
 use glam::{DVec3, Vec3};
 use std::ops::ControlFlow;
@@ -108,8 +109,9 @@ impl Bvh {
         }
     }
 
-    /// The same tree around other positions of the same vertices: quicker than a new one, and as good while the surface
-    /// keeps its shape roughly. Positions that are not finite are taken as they are and never found.
+    /// The same tree around other positions of the same vertices: quicker than a new one, and as good while
+    /// the surface keeps its shape roughly. Positions that are not finite are taken as they are and never
+    /// found.
     pub fn refit(&mut self, positions: &[[f32; 3]]) {
         for (corners, (_, triangle)) in self.corners.iter_mut().zip(&self.triangles) {
             *corners = triangle.map(|v| Vec3::from(positions[v as usize]));
@@ -143,7 +145,11 @@ impl Bvh {
     }
 
     /// Calls `visit` with the number of every triangle whose box overlaps `region`, until it breaks.
-    pub fn overlapping(&self, region: &Aabb, mut visit: impl FnMut(u32) -> ControlFlow<()>) -> ControlFlow<()> {
+    pub fn overlapping(
+        &self,
+        region: &Aabb,
+        mut visit: impl FnMut(u32) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         self.slots_overlapping(region, |step| match step {
             Step::Look => ControlFlow::Continue(()),
             Step::Overlap(slot) => visit(self.triangles[slot].0),
@@ -224,7 +230,8 @@ fn n_nodes(n: usize) -> usize {
     if n <= LEAF { 1 } else { 1 + n_nodes(n / 2) + n_nodes(n - n / 2) }
 }
 
-/// Orders `items` into leaves and fills `nodes`, of which the first is number `node_idx`; `items` begin at `first`.
+/// Orders `items` into leaves and fills `nodes`, of which the first is number `node_idx`; `items` begin at
+/// `first`.
 fn split(
     items: &mut [Item],
     nodes: &mut [Node],
@@ -241,7 +248,8 @@ fn split(
     let axis = (extent.max - extent.min).max_position();
     let half = items.len() / 2;
     // Equal centers are ordered by number, so that the tree is the same on every run.
-    items.select_nth_unstable_by(half, |a, b| a.center[axis].total_cmp(&b.center[axis]).then(a.id.cmp(&b.id)));
+    items
+        .select_nth_unstable_by(half, |a, b| a.center[axis].total_cmp(&b.center[axis]).then(a.id.cmp(&b.id)));
     let parallel = items.len() >= PARALLEL;
     let (low, high) = items.split_at_mut(half);
     let n_left = n_nodes(half);

@@ -1,9 +1,9 @@
 //! Closest points and rays against a [`Bvh`].
 //!
-//! Boxes nearer than the best answer so far are entered, nearest first; the triangles themselves are measured in f64.
-//! Rays are watertight: edge tests are antisymmetric in floating point, so a ray through a shared edge meets at least
-//! one of its triangles. Equal answers are decided by the lower triangle or vertex number, not by the tree.
-//! Query points that are not finite find nothing.
+//! Boxes nearer than the best answer so far are entered, nearest first; the triangles themselves are measured
+//! in f64. Rays are watertight: edge tests are antisymmetric in floating point, so a ray through a shared
+//! edge meets at least one of its triangles. Equal answers are decided by the lower triangle or vertex
+//! number, not by the tree. Query points that are not finite find nothing.
 
 use crate::query::bvh::{Bvh, Stack};
 use glam::{DVec3, Vec3};
@@ -40,7 +40,8 @@ impl Bvh {
         self.closest_of(p, max_distance, |_| true)
     }
 
-    /// The point closest to `p` within `max_distance` on the triangles that `accept` takes, by number and vertices.
+    /// The point closest to `p` within `max_distance` on the triangles that `accept` takes, by number and
+    /// vertices.
     pub fn closest_within(
         &self,
         p: DVec3,
@@ -66,7 +67,9 @@ impl Bvh {
             let (triangle, distance_sq) = (self.triangles[slot].0, point.distance_squared(p));
             let better = match &best {
                 None => distance_sq <= limit_sq,
-                Some(b) => distance_sq < b.distance_sq || (distance_sq == b.distance_sq && triangle < b.triangle),
+                Some(b) => {
+                    distance_sq < b.distance_sq || (distance_sq == b.distance_sq && triangle < b.triangle)
+                }
             };
             if better {
                 best = Some(Closest { triangle, barycentric, point, distance_sq });
@@ -76,7 +79,8 @@ impl Bvh {
         best
     }
 
-    /// The corner of the mesh closest to `p`, as vertex and squared distance, if one is within `max_distance`.
+    /// The corner of the mesh closest to `p`, as vertex and squared distance, if one is within
+    /// `max_distance`.
     pub fn closest_vertex(&self, p: DVec3, max_distance: f64) -> Option<(u32, f64)> {
         let mut best: Option<(u32, f64)> = None;
         self.nearest_first(p, max_distance, |slot, limit_sq| {
@@ -157,8 +161,8 @@ impl Bvh {
             for slot in node.first as usize..(node.first + node.count) as usize {
                 let triangle = self.triangles[slot].0;
                 let Some(hit) = ray.meets(self.corners[slot], triangle) else { continue };
-                let nearer =
-                    hit.distance < limit || (hit.distance == limit && best.is_none_or(|b| triangle < b.triangle));
+                let nearer = hit.distance < limit
+                    || (hit.distance == limit && best.is_none_or(|b| triangle < b.triangle));
                 if nearer {
                     limit = hit.distance;
                     best = Some(hit);
@@ -169,7 +173,8 @@ impl Bvh {
     }
 }
 
-/// The point of triangle `abc` closest to `p`, and its weights. A triangle without area is a segment or a point.
+/// The point of triangle `abc` closest to `p`, and its weights. A triangle without area is a segment or a
+/// point.
 pub fn closest_on_triangle(p: DVec3, [a, b, c]: [DVec3; 3]) -> (DVec3, [f64; 3]) {
     let (ab, ac, ap) = (b - a, c - a, p - a);
     let normal = ab.cross(ac);

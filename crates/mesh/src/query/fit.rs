@@ -1,21 +1,23 @@
 //! The closest rigid motion, and the closest similarity, between two sets of points.
 //!
-//! The rotation is Horn's: the largest eigenvector of a symmetric 4x4 matrix made from the points' covariance; it is never a
-//! reflection.
+//! The rotation is Horn's: the largest eigenvector of a symmetric 4x4 matrix made from the points'
+//! covariance; it is never a reflection.
 
 use glam::{DMat3, DQuat, DVec3};
 use risorius_base::Rigid;
 use risorius_linalg::eigen;
 
-/// The rigid motion with the least squared distance between moved `from` and `to`, each pair weighing `weights[i]`
-/// (1 when empty). Identity without points; a pure translation when the points say nothing of rotation.
+/// The rigid motion with the least squared distance between moved `from` and `to`, each pair weighing
+/// `weights[i]` (1 when empty). Identity without points; a pure translation when the points say nothing of
+/// rotation.
 pub fn fit_rigid(from: &[DVec3], to: &[DVec3], weights: &[f64]) -> Rigid {
     let weight = |i: usize| weights.get(i).copied().unwrap_or(1.0);
     let total: f64 = (0..from.len()).map(weight).sum();
     if total <= 0.0 {
         return Rigid::IDENTITY;
     }
-    let center = |points: &[DVec3]| points.iter().enumerate().map(|(i, &p)| p * weight(i)).sum::<DVec3>() / total;
+    let center =
+        |points: &[DVec3]| points.iter().enumerate().map(|(i, &p)| p * weight(i)).sum::<DVec3>() / total;
     let (a, b) = (center(from), center(to));
     let mut s = DMat3::ZERO;
     for (i, (&p, &q)) in from.iter().zip(to).enumerate() {

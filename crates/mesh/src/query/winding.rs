@@ -1,16 +1,17 @@
 //! Generalized winding numbers: how many times a soup of triangles winds around a point.
 //!
-//! `w(q) = 1/(4 pi) * integral over the surface of (x - q).n / |x - q|^3`: 1 inside a closed surface, 0 outside, and a
-//! smooth value between where the surface is open, doubled or crosses itself. Near triangles add their exact solid
-//! angle; groups of triangles far away, by comparison with their radius, add a Taylor expansion about their center
-//! [Barill18, Taylor expansions]. With `r = center - q` and the harmonic parts M, Q of the surface's moments
+//! `w(q) = 1/(4 pi) * integral over the surface of (x - q).n / |x - q|^3`: 1 inside a closed surface, 0
+//! outside, and a smooth value between where the surface is open, doubled or crosses itself. Near triangles
+//! add their exact solid angle; groups of triangles far away, by comparison with their radius, add a Taylor
+//! expansion about their center [Barill18, Taylor expansions]. With `r = center - q` and the harmonic parts
+//! M, Q of the surface's moments
 //!     4 pi w ~ N.r / r^3  -  3 r.Mr / r^5  +  15 Q(r, r, r) / r^7
-//! where N sums area normals, `M = integral of sym(d n)` and `Q = 1/2 integral of d d n`, d counted from the center.
-//! Traces drop out of a harmonic function, so M and Q are made traceless, which leaves 6 and 10 numbers.
-//! In: n positions, m triangles. Out: about 230 bytes for each node of a box tree of m/2 nodes. A point of a head of
-//! 30k triangles takes 5 to 10 microseconds, and 2 to 4 roughly. A third order was tried: it halves the error at the
-//! same distance, but costs what a smaller distance saves. Error below 1e-3 (see the tests).
-//! Triangles without area or with corners that are not finite count nothing.
+//! where N sums area normals, `M = integral of sym(d n)` and `Q = 1/2 integral of d d n`, d counted from the
+//! center. Traces drop out of a harmonic function, so M and Q are made traceless, which leaves 6 and 10
+//! numbers. In: n positions, m triangles. Out: about 230 bytes for each node of a box tree of m/2 nodes. A
+//! point of a head of 30k triangles takes 5 to 10 microseconds, and 2 to 4 roughly. A third order was tried:
+//! it halves the error at the same distance, but costs what a smaller distance saves. Error below 1e-3 (see
+//! the tests). Triangles without area or with corners that are not finite count nothing.
 
 use crate::{Bvh, Surface};
 use glam::{DVec3, Vec3};
@@ -20,7 +21,8 @@ use std::f64::consts::PI;
 /// Groups are expanded when farther than this many of their radii: with errors below 1e-3, and below 1e-2.
 const FAR: f64 = 3.4;
 const FAR_ROUGHLY: f64 = 2.0;
-/// Triangles thinner than this share of their longest side have no area to speak of; their solid angle is noise.
+/// Triangles thinner than this share of their longest side have no area to speak of; their solid angle is
+/// noise.
 const THIN: f64 = 1e-10;
 
 /// The prepared surface of one pose; see the module.
@@ -54,7 +56,8 @@ impl WindingNumbers {
     pub fn prepare(positions: &[[f32; 3]], triangles: &[[u32; 3]]) -> Self {
         let has_area = |t: &&[u32; 3]| {
             let [a, b, c] = t.map(|v| Vec3::from(positions[v as usize]).as_dvec3());
-            let longest_sq = (b - a).length_squared().max((c - a).length_squared()).max((c - b).length_squared());
+            let longest_sq =
+                (b - a).length_squared().max((c - a).length_squared()).max((c - b).length_squared());
             (b - a).cross(c - a).length() > THIN * longest_sq
         };
         let triangles: Vec<[u32; 3]> = triangles.iter().filter(has_area).copied().collect();
@@ -126,8 +129,8 @@ impl WindingNumbers {
     }
 }
 
-/// Volume (six times, signed) and denominator whose quotient is the tangent of half the solid angle of a triangle seen
-/// from `q`, positive from behind.
+/// Volume (six times, signed) and denominator whose quotient is the tangent of half the solid angle of a
+/// triangle seen from `q`, positive from behind.
 fn tangent(q: DVec3, corners: &[Vec3; 3]) -> (f64, f64) {
     let [a, b, c] = corners.map(|p| p.as_dvec3() - q);
     // From the sides, not the corners: no digits are lost where the triangle is small or near.
@@ -142,8 +145,8 @@ fn half_solid_angle(q: DVec3, corners: &[Vec3; 3]) -> f64 {
     if volume == 0.0 { 0.0 } else { volume.atan2(denominator) }
 }
 
-/// A sum of half solid angles. Small ones are multiplied up as complex numbers `1 + i tan`, since an arc tangent costs
-/// more than all the rest of a triangle.
+/// A sum of half solid angles. Small ones are multiplied up as complex numbers `1 + i tan`, since an arc
+/// tangent costs more than all the rest of a triangle.
 struct HalfAngles {
     sum: f64,
     re: f64,
@@ -199,8 +202,9 @@ impl Group {
             self.normal += n;
             add_square(&mut self.square, middle, n);
             // The mean of d d^T over the triangle: a twelfth of the corners' and nine of the center's.
-            let mean =
-                |i: usize, j: usize| (d.iter().map(|d| d[i] * d[j]).sum::<f64>() + 9.0 * middle[i] * middle[j]) / 12.0;
+            let mean = |i: usize, j: usize| {
+                (d.iter().map(|d| d[i] * d[j]).sum::<f64>() + 9.0 * middle[i] * middle[j]) / 12.0
+            };
             let s = [mean(0, 0), mean(1, 1), mean(2, 2), mean(0, 1), mean(0, 2), mean(1, 2)].map(|m| 0.5 * m);
             add_cubic(&mut self.cubic, &s, n);
             let s_n = DVec3::new(
@@ -237,7 +241,14 @@ impl Group {
 }
 
 fn add_square(m: &mut [f64; 6], d: DVec3, n: DVec3) {
-    let form = [d.x * n.x, d.y * n.y, d.z * n.z, d.x * n.y + d.y * n.x, d.x * n.z + d.z * n.x, d.y * n.z + d.z * n.y];
+    let form = [
+        d.x * n.x,
+        d.y * n.y,
+        d.z * n.z,
+        d.x * n.y + d.y * n.x,
+        d.x * n.z + d.z * n.x,
+        d.y * n.z + d.z * n.y,
+    ];
     m.iter_mut().zip(form).for_each(|(m, f)| *m += f);
 }
 

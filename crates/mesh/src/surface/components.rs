@@ -1,7 +1,7 @@
 //! Which vertices hang together through faces, and which belong to no face.
 //!
-//! Union-find over the corners of each face, near linear. Components are numbered by their lowest vertex, so the
-//! answer does not depend on the order of faces. A vertex without faces is a component of its own.
+//! Union-find over the corners of each face, near linear. Components are numbered by their lowest vertex, so
+//! the answer does not depend on the order of faces. A vertex without faces is a component of its own.
 
 use crate::Polygons;
 

@@ -1,14 +1,14 @@
 //! Vertices and faces that should not be there twice, or at all.
 //!
-//! Each function returns what it found in ascending order and leaves the mesh alone. Positions are compared exactly
-//! (the two zeros are one); positions that are not finite equal nothing and have no area, so they are never reported
-//! here. Time n log n or better.
+//! Each function returns what it found in ascending order and leaves the mesh alone. Positions are compared
+//! exactly (the two zeros are one); positions that are not finite equal nothing and have no area, so they are
+//! never reported here. Time n log n or better.
 
 use crate::Polygons;
 use std::collections::HashMap;
 
-/// A face whose area is below this fraction of its longest edge squared counts as having none. For f32 positions a few
-/// edge lengths from the origin, rounding alone makes about a tenth of it.
+/// A face whose area is below this fraction of its longest edge squared counts as having none. For f32
+/// positions a few edge lengths from the origin, rounding alone makes about a tenth of it.
 pub const AREA_TOLERANCE: f64 = 1e-6;
 
 /// Vertices at exactly the place of an earlier one, as (vertex, earliest vertex there).
@@ -49,9 +49,11 @@ pub fn degenerate_faces(positions: &[[f32; 3]], faces: &Polygons) -> Vec<(u32, D
             return Some(Degenerate::RepeatedCorner);
         }
         let at = |i: usize| glam::Vec3::from(positions[face[i] as usize]).as_dvec3();
-        let longest = (0..face.len()).map(|i| at(i).distance_squared(at((i + 1) % face.len()))).fold(0.0, f64::max);
+        let longest =
+            (0..face.len()).map(|i| at(i).distance_squared(at((i + 1) % face.len()))).fold(0.0, f64::max);
         // Triangle by triangle: the halves of a folded quad must not cancel.
-        let area: f64 = (2..face.len()).map(|i| 0.5 * (at(i - 1) - at(0)).cross(at(i) - at(0)).length()).sum();
+        let area: f64 =
+            (2..face.len()).map(|i| 0.5 * (at(i - 1) - at(0)).cross(at(i) - at(0)).length()).sum();
         (area <= AREA_TOLERANCE * longest).then_some(Degenerate::NoArea)
     };
     faces.iter().enumerate().filter_map(|(f, face)| judge(face).map(|why| (f as u32, why))).collect()
@@ -84,8 +86,15 @@ mod tests {
 
     #[test]
     fn every_kind_of_no_surface_is_told() {
-        let p =
-            [[0., 0., 0.], [1., 0., 0.], [2., 0., 0.], [0., 1., 0.], [1., 1., 0.], [f32::NAN; 3], [1., 1e-9, 0.0f32]];
+        let p = [
+            [0., 0., 0.],
+            [1., 0., 0.],
+            [2., 0., 0.],
+            [0., 1., 0.],
+            [1., 1., 0.],
+            [f32::NAN; 3],
+            [1., 1e-9, 0.0f32],
+        ];
         let mut faces = Polygons::default();
         for f in [&[0u32, 1, 3][..], &[0, 1], &[0, 1, 0], &[0, 1, 2], &[0, 1, 5], &[0, 1, 3, 4], &[0, 2, 6]] {
             faces.push(f);

@@ -1,17 +1,18 @@
 //! Where a mesh passes through itself.
 //!
-//! Two triangles cross when each has corners strictly on both sides of the other's plane and they share more than a
-//! point of the line between the planes. That is decided by signs of tetrahedron volumes alone (Devillers and Guigue,
-//! "Faster triangle-triangle intersection tests", 2002): f64 volumes of f32 corners, with a bound on the rounding error
-//! below which a volume counts as zero. Consequences, all wanted:
-//! - touching is not crossing: a shared corner or edge, two vertices at one place, a corner resting on a face.
-//!   Neighbors at a common vertex are reported when they pass through one another beyond it;
+//! Two triangles cross when each has corners strictly on both sides of the other's plane and they share more
+//! than a point of the line between the planes. That is decided by signs of tetrahedron volumes alone
+//! (Devillers and Guigue, "Faster triangle-triangle intersection tests", 2002): f64 volumes of f32 corners,
+//! with a bound on the rounding error below which a volume counts as zero. Consequences, all wanted:
+//! - touching is not crossing: a shared corner or edge, two vertices at one place, a corner resting on a
+//!   face. Neighbors at a common vertex are reported when they pass through one another beyond it;
 //! - triangles in one plane never cross, however they overlap; nor do triangles without area;
 //! - a sheet that only meets another exactly along edges is seen at the triangles next to it or not at all.
 //!
-//! In: n positions, m triangles. Out: pairs ascending, the same for any number of threads. Candidates come from boxes
-//! that overlap. When very many do (a mesh crumpled into one place has m^2 of them) the work stops at
-//! [`IntersectOptions::max_steps`] or [`IntersectOptions::max_pairs`], and the result says that it is not complete.
+//! In: n positions, m triangles. Out: pairs ascending, the same for any number of threads. Candidates come
+//! from boxes that overlap. When very many do (a mesh crumpled into one place has m^2 of them) the work stops
+//! at [`IntersectOptions::max_steps`] or [`IntersectOptions::max_pairs`], and the result says that it is not
+//! complete.
 
 use crate::query::bvh::{Aabb, Bvh, Step};
 use glam::{DMat3, DVec3, Vec3};
@@ -35,8 +36,8 @@ pub struct IntersectOptions {
     pub max_listed: usize,
     /// Pairs after which counting stops, at the end of a batch of triangles. Default 1,000,000.
     pub max_pairs: usize,
-    /// Boxes and triangle pairs after which the search stops, beyond 200 for each triangle. Default 50 million: about
-    /// a second. The ICT head takes 100 for each of its 52 thousand triangles.
+    /// Boxes and triangle pairs after which the search stops, beyond 200 for each triangle. Default 50
+    /// million: about a second. The ICT head takes 100 for each of its 52 thousand triangles.
     pub max_steps: usize,
 }
 
@@ -140,20 +141,21 @@ pub fn triangles_cross(first: [Vec3; 3], second: [Vec3; 3]) -> bool {
     let (a, b) = (first.map(|p| p.as_dvec3()), second.map(|p| p.as_dvec3()));
     let Some(([p1, mut q1, mut r1], first_above)) = lone_corner(a, b) else { return false };
     let Some(([p2, mut q2, mut r2], second_above)) = lone_corner(b, a) else { return false };
-    // The interval test wants each lone corner above the other's plane: turn the plane over where it is below.
+    // The interval test wants each lone corner above the other's plane: turn the plane over where it is
+    // below.
     if !first_above {
         std::mem::swap(&mut q2, &mut r2);
     }
     if !second_above {
         std::mem::swap(&mut q1, &mut r1);
     }
-    // Each triangle covers an interval of the line between the planes; they overlap when each begins before the other
-    // ends.
+    // Each triangle covers an interval of the line between the planes; they overlap when each begins before
+    // the other ends.
     volume_sign(p1, q1, p2, q2) < 0 && volume_sign(p1, r1, r2, p2) < 0
 }
 
-/// The corners of `t`, turned so that the first is alone on its side of the plane of `plane`, and whether that side is
-/// the positive one; `None` when `t` does not reach both sides.
+/// The corners of `t`, turned so that the first is alone on its side of the plane of `plane`, and whether
+/// that side is the positive one; `None` when `t` does not reach both sides.
 fn lone_corner(t: [DVec3; 3], plane: [DVec3; 3]) -> Option<([DVec3; 3], bool)> {
     let side = t.map(|p| volume_sign(plane[0], plane[1], plane[2], p));
     if !side.contains(&1) || !side.contains(&-1) {
@@ -164,8 +166,8 @@ fn lone_corner(t: [DVec3; 3], plane: [DVec3; 3]) -> Option<([DVec3; 3], bool)> {
     Some(([t[i], t[(i + 1) % 3], t[(i + 2) % 3]], above))
 }
 
-/// Sign of the volume of the tetrahedron `abcd`: 1 when `d` is on the side from which `abc` runs clockwise, 0 when
-/// rounding could have made it.
+/// Sign of the volume of the tetrahedron `abcd`: 1 when `d` is on the side from which `abc` runs clockwise, 0
+/// when rounding could have made it.
 fn volume_sign(a: DVec3, b: DVec3, c: DVec3, d: DVec3) -> i32 {
     let (u, v, w) = (a - d, b - d, c - d);
     let volume = DMat3::from_cols(u, v, w).determinant();

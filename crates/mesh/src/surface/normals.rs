@@ -1,12 +1,12 @@
 //! Smooth vertex normals of a moving mesh.
 //!
-//! The normal of a vertex is the normalized sum of the unit normals of its triangles, each counted by its angle there.
-//! So it does not matter along which diagonal a flat quad was cut; counted by area, the corners of triangulated quads
-//! lean to the side that got two triangles, and folds of skin show streaks. Slivers, whose normals are rounding errors,
-//! fade out. Connectivity is prepared once; a pose then takes one pass over triangles and one over vertices. Each
-//! vertex adds its triangles in a fixed order, so the result does not depend on the number of threads.
-//! In: n positions. Out: n unit vectors; a vertex without area gets +Y, never NaN. Triangles that are not finite count
-//! for nothing.
+//! The normal of a vertex is the normalized sum of the unit normals of its triangles, each counted by its
+//! angle there. So it does not matter along which diagonal a flat quad was cut; counted by area, the corners
+//! of triangulated quads lean to the side that got two triangles, and folds of skin show streaks. Slivers,
+//! whose normals are rounding errors, fade out. Connectivity is prepared once; a pose then takes one pass
+//! over triangles and one over vertices. Each vertex adds its triangles in a fixed order, so the result does
+//! not depend on the number of threads. In: n positions. Out: n unit vectors; a vertex without area gets +Y,
+//! never NaN. Triangles that are not finite count for nothing.
 
 use glam::{Vec3A, Vec4};
 use rayon::prelude::*;
@@ -92,7 +92,8 @@ impl Facet {
     fn of([a, b, c]: [Vec3A; 3]) -> Self {
         let sides = [b - a, c - b, a - c];
         let largest = sides[0].abs().max(sides[1].abs()).max(sides[2].abs()).max_element();
-        // Products of very small or very large sides would leave the range of f32; `max` hides NaN, the sum does not.
+        // Products of very small or very large sides would leave the range of f32; `max` hides NaN, the sum
+        // does not.
         if !(largest >= f32::MIN_POSITIVE && (sides[0] + sides[1] + largest).is_finite()) {
             return Self { normal: Vec3A::ZERO, angles: [0.0; 4] };
         }
@@ -104,10 +105,11 @@ impl Facet {
     }
 }
 
-/// The angles (0 to pi) whose sines and cosines are in the ratios of `sine` (not negative) and `cosines`, within 2e-5.
+/// The angles (0 to pi) whose sines and cosines are in the ratios of `sine` (not negative) and `cosines`,
+/// within 2e-5.
 ///
-/// A polynomial (Abramowitz and Stegun 4.4.49) rather than the library's function: several times as fast, and the same
-/// on every machine.
+/// A polynomial (Abramowitz and Stegun 4.4.49) rather than the library's function: several times as fast, and
+/// the same on every machine.
 fn angles(sine: f32, cosines: Vec4) -> Vec4 {
     let size = cosines.abs();
     let r = (size - sine) / (size + sine).max(Vec4::splat(f32::MIN_POSITIVE));
@@ -169,13 +171,17 @@ mod tests {
         };
         let (one, other, mixed) = (cut(|_| true), cut(|_| false), cut(|q| q % 2 == 0));
         for ((a, b), c) in one.iter().zip(&other).zip(&mixed) {
-            assert!(Vec3::from(*a).distance(Vec3::from(*b)) < 1e-4 && Vec3::from(*a).distance(Vec3::from(*c)) < 1e-4);
+            assert!(
+                Vec3::from(*a).distance(Vec3::from(*b)) < 1e-4
+                    && Vec3::from(*a).distance(Vec3::from(*c)) < 1e-4
+            );
         }
     }
 
     #[test]
     fn slivers_and_broken_triangles_do_not_count() {
-        // A square, a fold without area that stands on its side, and a triangle with a corner that is not finite.
+        // A square, a fold without area that stands on its side, and a triangle with a corner that is not
+        // finite.
         let p = [[0.0f32, 0., 0.], [1., 0., 0.], [1., 1., 0.], [0., 1., 0.], [0.5, 0., 1e-6], [f32::NAN; 3]];
         let normals = VertexNormals::prepare(6, &[[0, 1, 2], [0, 2, 3], [0, 4, 1], [0, 1, 5]]);
         let out = normals.compute(&p);

@@ -1,8 +1,10 @@
 //! Loop's subdivision of triangle meshes, as weights that can be applied to any field on the vertices.
 //!
-//! Every edge gets a vertex, every triangle becomes four. New vertices on edges are 3/8 of each end and 1/8 of each vertex across;
-//! old ones move towards their neighbors by Warren's weights (3/16 for three neighbors, else 3/8 over their number). At borders, and at edges
-//! of more than two triangles, vertices see only what lies along them: 1/2 and 1/2 on edges, 1/8, 3/4, 1/8 at old vertices. Old vertices keep their numbers.
+//! Every edge gets a vertex, every triangle becomes four. New vertices on edges are 3/8 of each end and 1/8
+//! of each vertex across; old ones move towards their neighbors by Warren's weights (3/16 for three
+//! neighbors, else 3/8 over their number). At borders, and at edges of more than two triangles, vertices see
+//! only what lies along them: 1/2 and 1/2 on edges, 1/8, 3/4, 1/8 at old vertices. Old vertices keep their
+//! numbers.
 
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -38,7 +40,8 @@ impl Subdivision {
                 }
             }
         }
-        let mut new = Self { triangles: Vec::with_capacity(4 * triangles.len()), first: vec![0], parts: Vec::new() };
+        let mut new =
+            Self { triangles: Vec::with_capacity(4 * triangles.len()), first: vec![0], parts: Vec::new() };
         for v in 0..n_vertices {
             let (around, share) = match (along_border[v].len(), neighbors[v].len()) {
                 (0, 0) => (&[][..], 0.0),
@@ -94,7 +97,8 @@ mod tests {
     #[test]
     fn an_octahedron_becomes_round_and_a_square_stays_flat() {
         let x: Vec<Vec3> = [Vec3::X, Vec3::Y, Vec3::Z].into_iter().flat_map(|p| [p, -p]).collect();
-        let triangles = [[0, 2, 4], [2, 1, 4], [1, 3, 4], [3, 0, 4], [2, 0, 5], [1, 2, 5], [3, 1, 5], [0, 3, 5]];
+        let triangles =
+            [[0, 2, 4], [2, 1, 4], [1, 3, 4], [3, 0, 4], [2, 0, 5], [1, 2, 5], [3, 1, 5], [0, 3, 5]];
         let (mut x, mut triangles) = (x, triangles.to_vec());
         for _ in 0..3 {
             let step = Subdivision::prepare(x.len(), &triangles);

@@ -1,11 +1,11 @@
 //! Edges and borders of a list of faces.
 //!
-//! An edge is an unordered pair of different vertices that follow one another around some face. [`Edges`] lists every
-//! edge once, ascending by its vertices, with the faces at it; what is wrong with a surface is then read off:
-//! one face is a border, more than two is non-manifold, two faces that walk the edge the same way disagree about the
-//! outside. [`boundary_loops`] joins border edges into loops.
-//! In: m faces of any number of corners. Out: lists in ascending order. Time m log m, memory linear.
-//! Faces with fewer than three corners have no edges, and steps from a vertex to itself are none.
+//! An edge is an unordered pair of different vertices that follow one another around some face. [`Edges`]
+//! lists every edge once, ascending by its vertices, with the faces at it; what is wrong with a surface is
+//! then read off: one face is a border, more than two is non-manifold, two faces that walk the edge the same
+//! way disagree about the outside. [`boundary_loops`] joins border edges into loops. In: m faces of any
+//! number of corners. Out: lists in ascending order. Time m log m, memory linear. Faces with fewer than three
+//! corners have no edges, and steps from a vertex to itself are none.
 
 use crate::Polygons;
 use glam::DVec3;
@@ -116,13 +116,14 @@ impl BoundaryLoop {
 
     /// Mean position of the vertices.
     pub fn center(&self, positions: &[[f32; 3]]) -> DVec3 {
-        let sum: DVec3 = self.vertices.iter().map(|&v| glam::Vec3::from(positions[v as usize]).as_dvec3()).sum();
+        let sum: DVec3 =
+            self.vertices.iter().map(|&v| glam::Vec3::from(positions[v as usize]).as_dvec3()).sum();
         sum / self.vertices.len().max(1) as f64
     }
 }
 
-/// The border of a mesh as loops that run the way of their faces where those agree, found from low vertices to high.
-/// Where borders touch in a vertex, loops are kept apart, so that no loop visits a vertex twice.
+/// The border of a mesh as loops that run the way of their faces where those agree, found from low vertices
+/// to high. Where borders touch in a vertex, loops are kept apart, so that no loop visits a vertex twice.
 pub fn boundary_loops(edges: &Edges) -> Vec<BoundaryLoop> {
     // Border edges as the face walks them, and both ways around each of their vertices.
     let mut halves: Vec<(u32, bool, u32, u32)> = Vec::new();
@@ -134,7 +135,8 @@ pub fn boundary_loops(edges: &Edges) -> Vec<BoundaryLoop> {
         halves.push((to, true, i as u32, from));
     }
     halves.sort_unstable();
-    let mut walker = Walker { used: vec![false; halves.len() / 2], halves, next: Vec::new(), loops: Vec::new() };
+    let mut walker =
+        Walker { used: vec![false; halves.len() / 2], halves, next: Vec::new(), loops: Vec::new() };
     walker.next = (0..walker.halves.len()).collect();
     // Ends of open chains first: a walk from the middle of a chain would cut it in two.
     let starts = |w: &Walker, odd: bool| -> Vec<usize> {
@@ -248,7 +250,8 @@ mod tests {
         let loops = boundary_loops(&bow_tie);
         assert_eq!(loops.len(), 2);
         assert!(loops.iter().all(|l| l.closed && l.vertices.len() == 3));
-        // Three triangles on one edge: the border is three chains between its ends, two of which close a loop.
+        // Three triangles on one edge: the border is three chains between its ends, two of which close a
+        // loop.
         let fin = Edges::of(&faces(&[&[0, 1, 2], &[0, 1, 3], &[0, 1, 4]]));
         let loops = boundary_loops(&fin);
         let n_edges: usize = loops.iter().map(|l| l.vertices.len() - usize::from(!l.closed)).sum();

@@ -1,4 +1,5 @@
-//! Shortest ways along edges: Dijkstra's walk from one place, up to a length; and from many, to whichever is nearest.
+//! Shortest ways along edges: Dijkstra's walk from one place, up to a length; and from many, to whichever is
+//! nearest.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -73,8 +74,8 @@ impl Nearest {
     }
 }
 
-/// All places that ways from `start` reach within `reach`, with the length of the shortest way. `ways` gives the places one
-/// edge away and the lengths of the edges.
+/// All places that ways from `start` reach within `reach`, with the length of the shortest way. `ways` gives
+/// the places one edge away and the lengths of the edges.
 pub fn within<Edges: Iterator<Item = (u32, f64)>>(
     start: u32,
     reach: f64,
@@ -128,7 +129,10 @@ mod tests {
         let edges = [(0, 1, 1.0), (1, 2, 1.0), (0, 2, 3.0), (2, 3, 1.0)];
         let ways = |v: u32| {
             let there = edges.iter().filter(move |e| e.0 == v).map(|e| (e.1, e.2));
-            there.chain(edges.iter().filter(move |e| e.1 == v).map(|e| (e.0, e.2))).collect::<Vec<_>>().into_iter()
+            there
+                .chain(edges.iter().filter(move |e| e.1 == v).map(|e| (e.0, e.2)))
+                .collect::<Vec<_>>()
+                .into_iter()
         };
         assert_eq!(within(0, 2.5, ways), BTreeMap::from([(0, 0.0), (1, 1.0), (2, 2.0)]));
         assert_eq!(within(3, 3.0, ways).len(), 4);

@@ -1,14 +1,15 @@
 //! Every problem of a tet mesh that someone brings, before it is simulated.
 //!
-//! Nothing is repaired here; each finding says where and what to do. Nodes out of range are found first and their tets
-//! left out of the other checks, so that the check itself never fails. Time m log m for m tets.
+//! Nothing is repaired here; each finding says where and what to do. Nodes out of range are found first and
+//! their tets left out of the other checks, so that the check itself never fails. Time m log m for m tets.
 
 use crate::TetMesh;
 use crate::tet::quality::min_max_dihedral;
 use crate::tet::tet_mesh::faces_of;
 use std::fmt;
 
-/// Below this dihedral angle a tet is called flat, degrees: elements like that lock and spoil the conditioning.
+/// Below this dihedral angle a tet is called flat, degrees: elements like that lock and spoil the
+/// conditioning.
 const FLAT_DEG: f64 = 1.0;
 
 /// Something wrong with a tet mesh.
@@ -52,13 +53,20 @@ impl fmt::Display for TetProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => write!(f, "the mesh has no tets"),
-            Self::NodeNotFinite(v) => write!(f, "node {v} is not at a finite position; give it one or drop its tets"),
+            Self::NodeNotFinite(v) => {
+                write!(f, "node {v} is not at a finite position; give it one or drop its tets")
+            }
             Self::NodeOutOfRange { tet, node } => {
-                write!(f, "tet {tet} names node {node}, which does not exist; are the numbers counted from 1?")
+                write!(
+                    f,
+                    "tet {tet} names node {node}, which does not exist; are the numbers counted from 1?"
+                )
             }
             Self::NodeRepeated(t) => write!(f, "tet {t} names a node twice; drop it"),
             Self::Inverted(t) => write!(f, "tet {t} has negative volume; swap two of its nodes"),
-            Self::Flat(t) => write!(f, "tet {t} has dihedral angles below {FLAT_DEG} degree; improve the mesh"),
+            Self::Flat(t) => {
+                write!(f, "tet {t} has dihedral angles below {FLAT_DEG} degree; improve the mesh")
+            }
             Self::Duplicate(t, u) => write!(f, "tets {t} and {u} have the same nodes; drop one"),
             Self::SharedFace { face, tets } => write!(f, "face {face:?} has {} tets: {tets:?}", tets.len()),
             Self::Overlap(t, u) => write!(f, "tets {t} and {u} lie on the same side of their common face"),
@@ -82,7 +90,8 @@ pub fn check(mesh: &TetMesh) -> Vec<TetProblem> {
     let mut used = vec![false; mesh.nodes.len()];
     valid.iter().flat_map(|&t| mesh.tets[t as usize]).for_each(|v| used[v as usize] = true);
     found.extend((0..used.len()).filter(|&v| !used[v]).map(|v| TetProblem::Unused(v as u32)));
-    let whole = TetMesh { nodes: mesh.nodes.clone(), tets: valid.iter().map(|&t| mesh.tets[t as usize]).collect() };
+    let whole =
+        TetMesh { nodes: mesh.nodes.clone(), tets: valid.iter().map(|&t| mesh.tets[t as usize]).collect() };
     let pieces = whole.pieces();
     if pieces.n > 1 {
         found.push(TetProblem::Pieces(pieces.n));

@@ -1,14 +1,15 @@
 //! Pieces of a tet mesh that should not hang together, and pieces that should not be there.
 //!
-//! Two parts of a mesh that meet in a single node would be joined by it like by a rivet. The tets around a node are
-//! grouped by the faces through the node that they share; each group after the first gets a copy of the node. Parts
-//! that still meet along an edge hang together elsewhere; they are left, since no copy of a node can part them.
+//! Two parts of a mesh that meet in a single node would be joined by it like by a rivet. The tets around a
+//! node are grouped by the faces through the node that they share; each group after the first gets a copy of
+//! the node. Parts that still meet along an edge hang together elsewhere; they are left, since no copy of a
+//! node can part them.
 
 use crate::TetMesh;
 use crate::tet::tet_mesh::{faces_of, tets_of_nodes};
 
-/// Gives every part of the mesh that meets others only in a node, or in an edge whose nodes are such, nodes of its own.
-/// Returns for each new node, in order, the node that it copies.
+/// Gives every part of the mesh that meets others only in a node, or in an edge whose nodes are such, nodes
+/// of its own. Returns for each new node, in order, the node that it copies.
 pub fn part_at_nodes(mesh: &mut TetMesh) -> Vec<u32> {
     let around = tets_of_nodes(mesh.nodes.len(), &mesh.tets);
     let mut copies: Vec<(u32, Vec<u32>)> = Vec::new();
@@ -16,7 +17,10 @@ pub fn part_at_nodes(mesh: &mut TetMesh) -> Vec<u32> {
         let tets = around.of(v);
         let groups = groups_at_node(mesh, v as u32, tets);
         for g in 1..=groups.iter().copied().max().unwrap_or(0) {
-            copies.push((v as u32, tets.iter().zip(&groups).filter(|(_, of)| **of == g).map(|(t, _)| *t).collect()));
+            copies.push((
+                v as u32,
+                tets.iter().zip(&groups).filter(|(_, of)| **of == g).map(|(t, _)| *t).collect(),
+            ));
         }
     }
     let mut copied = Vec::new();
@@ -65,8 +69,8 @@ fn groups_at_node(mesh: &TetMesh, v: u32, tets: &[u32]) -> Vec<u32> {
     numbers
 }
 
-/// Drops pieces with less than `share` of the whole volume, but never the largest. Returns how many were dropped; their
-/// nodes stay until [`TetMesh::drop_unused_nodes`].
+/// Drops pieces with less than `share` of the whole volume, but never the largest. Returns how many were
+/// dropped; their nodes stay until [`TetMesh::drop_unused_nodes`].
 pub fn drop_small_pieces(mesh: &mut TetMesh, share: f64) -> usize {
     let pieces = mesh.pieces();
     let mut volumes = vec![0.0; pieces.n];

@@ -1,11 +1,12 @@
 //! Tets that are tiny by comparison with their neighbors, taken out by collapsing their shortest edge.
 //!
-//! Where a node could not be snapped, the cut leaves edges of any length; their tets may be well shaped and still a
-//! millionth of the others' volume, which spoils the conditioning of what is solved on them. One end of such an edge
-//! moves to the other if the mesh keeps its shape: the neighbors that both ends share must be exactly those around the
-//! edge (the link condition, with the outside as one more node), no tet may get worse than the worst was or than
-//! 15 degrees, and a node of the boundary only ever moves along the boundary's own edges.
-//! In: a mesh without inverted tets. Out: the same without the short edges that could go.
+//! Where a node could not be snapped, the cut leaves edges of any length; their tets may be well shaped and
+//! still a millionth of the others' volume, which spoils the conditioning of what is solved on them. One end
+//! of such an edge moves to the other if the mesh keeps its shape: the neighbors that both ends share must be
+//! exactly those around the edge (the link condition, with the outside as one more node), no tet may get
+//! worse than the worst was or than 15 degrees, and a node of the boundary only ever moves along the
+//! boundary's own edges. In: a mesh without inverted tets. Out: the same without the short edges that could
+//! go.
 
 use crate::TetMesh;
 use crate::tet::improve::min_sine;
@@ -16,8 +17,8 @@ const GOOD_DEG: f64 = 15.0;
 /// Rounds of collapses that do not touch one another.
 const ROUNDS: usize = 8;
 
-/// Collapses edges shorter than `share` of the mean edge length around their ends. Nodes that are left without tets
-/// stay until [`TetMesh::drop_unused_nodes`]. Returns how many edges were collapsed.
+/// Collapses edges shorter than `share` of the mean edge length around their ends. Nodes that are left
+/// without tets stay until [`TetMesh::drop_unused_nodes`]. Returns how many edges were collapsed.
 pub fn collapse_short(mesh: &mut TetMesh, on_boundary: &[bool], share: f64) -> usize {
     let mut n_collapsed = 0;
     for _ in 0..ROUNDS {
@@ -39,7 +40,11 @@ fn collapse_round(mesh: &mut TetMesh, on_boundary: &[bool], share: f64) -> usize
     for [a, b] in short {
         for (gone, kept) in [(a, b), (b, a)] {
             let free = |v: u32| {
-                link.around.of(v as usize).iter().flat_map(|&t| mesh.tets[t as usize]).all(|u| !touched[u as usize])
+                link.around
+                    .of(v as usize)
+                    .iter()
+                    .flat_map(|&t| mesh.tets[t as usize])
+                    .all(|u| !touched[u as usize])
             };
             let may_move = !on_boundary[gone as usize] || on_boundary[kept as usize];
             if !(may_move && free(gone) && free(kept)) {
@@ -81,16 +86,20 @@ fn short_edges(mesh: &TetMesh, share: f64) -> Vec<[u32; 2]> {
         }
     }
     let mean = |v: u32| sums[v as usize].0 / sums[v as usize].1;
-    let mut short: Vec<(f64, [u32; 2])> =
-        edges.into_iter().map(|e| (length(&e) / mean(e[0]).max(mean(e[1])), e)).filter(|(l, _)| *l < share).collect();
+    let mut short: Vec<(f64, [u32; 2])> = edges
+        .into_iter()
+        .map(|e| (length(&e) / mean(e[0]).max(mean(e[1])), e))
+        .filter(|(l, _)| *l < share)
+        .collect();
     short.sort_by(|x, y| x.0.total_cmp(&y.0).then(x.1.cmp(&y.1)));
     short.into_iter().map(|(_, e)| e).collect()
 }
 
 /// Whether the tets that stay are good enough with `gone` at `kept`.
 fn stays_good(mesh: &TetMesh, around: &Lists, gone: u32, kept: u32) -> bool {
-    let quality =
-        |t: u32, to: u32| min_sine(mesh.tets[t as usize].map(|v| mesh.nodes[if v == gone { to } else { v } as usize]));
+    let quality = |t: u32, to: u32| {
+        min_sine(mesh.tets[t as usize].map(|v| mesh.nodes[if v == gone { to } else { v } as usize]))
+    };
     let before = around.of(gone as usize).iter().map(|&t| quality(t, gone)).fold(f64::INFINITY, f64::min);
     let least = before.min(GOOD_DEG.to_radians().sin());
     let stays = |t: &&u32| !mesh.tets[**t as usize].contains(&kept);
@@ -135,15 +144,21 @@ impl Links {
         let nodes = at_a.nodes.iter().filter(|u| at_b.nodes.binary_search(u).is_ok());
         let edges = at_a.edges.iter().filter(|e| at_b.edges.binary_search(e).is_ok());
         let mut faces = at_a.faces.iter().filter(|f| at_b.faces.binary_search(f).is_ok());
-        if !(nodes.clone().all(|u| is_around(&[*u])) && edges.clone().all(|e| is_around(e)) && faces.next().is_none()) {
+        if !(nodes.clone().all(|u| is_around(&[*u]))
+            && edges.clone().all(|e| is_around(e))
+            && faces.next().is_none())
+        {
             return false;
         }
         if !both {
             return true;
         }
-        // The outside as one more node: it is beside the edge, and shared with another node only across a face.
+        // The outside as one more node: it is beside the edge, and shared with another node only across a
+        // face.
         self.has_edge(a, b)
-            && nodes.clone().all(|&u| !(self.has_edge(a, u) && self.has_edge(b, u)) || self.has_face([a, b, u]))
+            && nodes
+                .clone()
+                .all(|&u| !(self.has_edge(a, u) && self.has_edge(b, u)) || self.has_face([a, b, u]))
             && edges.clone().all(|&[u, w]| !(self.has_face([a, u, w]) && self.has_face([b, u, w])))
     }
 }
@@ -160,7 +175,8 @@ impl Ring {
     fn of(mesh: &TetMesh, around: &Lists, v: u32) -> Self {
         let tets: Vec<[u32; 4]> = around.of(v as usize).iter().map(|&t| mesh.tets[t as usize]).collect();
         let mut nodes: Vec<u32> = tets.iter().flatten().copied().filter(|&u| u != v).collect();
-        let mut edges: Vec<[u32; 2]> = tets.iter().flat_map(|&t| edges_of(t)).filter(|e| !e.contains(&v)).collect();
+        let mut edges: Vec<[u32; 2]> =
+            tets.iter().flat_map(|&t| edges_of(t)).filter(|e| !e.contains(&v)).collect();
         let opposite = |&t: &[u32; 4]| {
             let mut face = faces_of(t).into_iter().find(|f| !f.contains(&v)).unwrap_or_default();
             face.sort_unstable();

@@ -1,11 +1,12 @@
 //! Where the edges of a lattice meet the boundary of a domain.
 //!
-//! Only signs count. An edge with one end inside is bisected to its crossing. An edge that crosses more than once is
-//! the danger of all such methods: two pieces with a gap between them become one, or a thin sheet is lost. Edges near
-//! the boundary are therefore also asked at two points between their ends; an edge whose signs change more than once is
-//! [`doubtful`], and the cubes around it are refined. Of any three consecutive points none is farther than a third of
-//! the edge from the next, so gaps and sheets of that width across the edge are always seen.
-//! In: nodes with signs, edges. Out: one fraction for each crossing edge; 12 bisections place it to 1/4096 of the edge.
+//! Only signs count. An edge with one end inside is bisected to its crossing. An edge that crosses more than
+//! once is the danger of all such methods: two pieces with a gap between them become one, or a thin sheet is
+//! lost. Edges near the boundary are therefore also asked at two points between their ends; an edge whose
+//! signs change more than once is [`doubtful`], and the cubes around it are refined. Of any three consecutive
+//! points none is farther than a third of the edge from the next, so gaps and sheets of that width across the
+//! edge are always seen. In: nodes with signs, edges. Out: one fraction for each crossing edge; 12 bisections
+//! place it to 1/4096 of the edge.
 
 use crate::tet::domain::{Domain, Hits};
 use glam::DVec3;
@@ -58,7 +59,12 @@ pub(crate) struct Crossing {
 }
 
 /// Finds the crossing of every edge whose ends differ, ascending by edge.
-pub(crate) fn crossings(signs: &Signs, nodes: &[DVec3], inside: &[bool], edges: &[[u32; 2]]) -> Vec<Crossing> {
+pub(crate) fn crossings(
+    signs: &Signs,
+    nodes: &[DVec3],
+    inside: &[bool],
+    edges: &[[u32; 2]],
+) -> Vec<Crossing> {
     let differ = |e: &&[u32; 2]| inside[e[0] as usize] != inside[e[1] as usize];
     let crossing: Vec<[u32; 2]> = edges.iter().filter(differ).copied().collect();
     crossing

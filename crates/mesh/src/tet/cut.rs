@@ -1,13 +1,14 @@
 //! Cutting a lattice along the boundary of a domain: snapping, then templates.
 //!
-//! A node with a crossing close by on one of its edges moves there and lies on the boundary from then on, so that no
-//! tiny pieces are cut off [Labelle07, warping]. What is still cut is cut by the signs of its four nodes (inside,
-//! outside, on the boundary) into one tet, a pyramid or a prism. The quadrilateral sides of those lie in faces of the
-//! lattice and are split along the shorter diagonal, equal ones from the lower node, so that both neighbors choose
-//! alike. A prism whose three diagonals run in a circle gets a node in its middle.
-//! Departures: a node is not snapped where a tet would lose nearly all of its volume, which only happens between sizes,
-//! or where the boundary passes on two sides of it, since a sheet would be pinched or a gap bridged there; a tet with
-//! all nodes on the boundary is kept when its middle is inside, since thin sheets are made of those.
+//! A node with a crossing close by on one of its edges moves there and lies on the boundary from then on, so
+//! that no tiny pieces are cut off [Labelle07, warping]. What is still cut is cut by the signs of its four
+//! nodes (inside, outside, on the boundary) into one tet, a pyramid or a prism. The quadrilateral sides of
+//! those lie in faces of the lattice and are split along the shorter diagonal, equal ones from the lower
+//! node, so that both neighbors choose alike. A prism whose three diagonals run in a circle gets a node in
+//! its middle. Departures: a node is not snapped where a tet would lose nearly all of its volume, which only
+//! happens between sizes, or where the boundary passes on two sides of it, since a sheet would be pinched or
+//! a gap bridged there; a tet with all nodes on the boundary is kept when its middle is inside, since thin
+//! sheets are made of those.
 
 use crate::TetMesh;
 use crate::tet::crossings::Crossing;
@@ -15,8 +16,8 @@ use crate::tet::lattice::Lattice;
 use crate::tet::tet_mesh::{edge_matrix, edges_of, tets_of_nodes};
 use glam::DVec3;
 
-/// Crossings nearer than this share of an edge attract its node: long edges and short ones [Labelle07, alpha long and
-/// short].
+/// Crossings nearer than this share of an edge attract its node: long edges and short ones [Labelle07, alpha
+/// long and short].
 const SNAP_LONG: f64 = 0.24999;
 const SNAP_SHORT: f64 = 0.41189;
 /// A node is snapped only if its tets keep this share of their volume.
@@ -39,7 +40,8 @@ pub(crate) struct Cut {
     pub n_unsnapped: usize,
 }
 
-/// Keeps the part of `lattice` that is inside. `middle_inside` decides for tets with all nodes on the boundary.
+/// Keeps the part of `lattice` that is inside. `middle_inside` decides for tets with all nodes on the
+/// boundary.
 pub(crate) fn cut(
     lattice: &Lattice,
     inside: &[bool],
@@ -178,8 +180,8 @@ impl Cutter {
         }
     }
 
-    /// The prism between triangles `p` and `q`. With `free`, the side between corners 1 and 2 lies in no face of the
-    /// lattice and its diagonal is chosen for good tets.
+    /// The prism between triangles `p` and `q`. With `free`, the side between corners 1 and 2 lies in no face
+    /// of the lattice and its diagonal is chosen for good tets.
     fn push_prism(&mut self, p: [u32; 3], q: [u32; 3], free: bool) {
         let from_p = |i: usize, j: usize| self.splits_at_first([p[i], p[j], q[j], q[i]]);
         let sides = [from_p(0, 1), from_p(1, 2), from_p(2, 0)];
@@ -197,8 +199,10 @@ impl Cutter {
         let ratio = |&tet: &[u32; 4]| {
             let m = edge_matrix(&self.nodes, tet);
             let [a, b, c] = [m.x_axis, m.y_axis, m.z_axis];
-            let longest_sq =
-                [a, b, c, a - b, b - c, c - a].iter().map(|e| e.length_squared()).fold(f64::MIN_POSITIVE, f64::max);
+            let longest_sq = [a, b, c, a - b, b - c, c - a]
+                .iter()
+                .map(|e| e.length_squared())
+                .fold(f64::MIN_POSITIVE, f64::max);
             m.determinant().abs() / (longest_sq * longest_sq.sqrt())
         };
         tets.iter().map(ratio).fold(f64::INFINITY, f64::min)
@@ -234,7 +238,8 @@ impl Cutter {
 
 /// Whether the neighbors of node `v` that are inside hang together, and those outside too.
 fn is_simple(lattice: &Lattice, inside: &[bool], v: u32, tets: &[u32]) -> bool {
-    let mut ring: Vec<u32> = tets.iter().flat_map(|&t| lattice.tets[t as usize]).filter(|&u| u != v).collect();
+    let mut ring: Vec<u32> =
+        tets.iter().flat_map(|&t| lattice.tets[t as usize]).filter(|&u| u != v).collect();
     ring.sort_unstable();
     ring.dedup();
     let mut group: Vec<usize> = (0..ring.len()).collect();
@@ -259,8 +264,8 @@ fn is_simple(lattice: &Lattice, inside: &[bool], v: u32, tets: &[u32]) -> bool {
     n_groups <= 2
 }
 
-/// Three tets of a prism whose side i, between corners i and i + 1, is split from `p[i]` if `sides[i]`, else from
-/// `p[i + 1]`; `None` when the diagonals run in a circle.
+/// Three tets of a prism whose side i, between corners i and i + 1, is split from `p[i]` if `sides[i]`, else
+/// from `p[i + 1]`; `None` when the diagonals run in a circle.
 fn split_prism(p: [u32; 3], q: [u32; 3], sides: [bool; 3]) -> Option<[[u32; 4]; 3]> {
     // How many diagonals start at each corner of p: 2, 1 and 0 unless they run in a circle.
     let mut starts = [0usize; 3];

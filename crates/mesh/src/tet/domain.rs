@@ -7,13 +7,13 @@ pub trait Domain: Sync {
     /// Positive inside. Only the sign counts.
     fn value(&self, p: DVec3) -> f64;
 
-    /// The longest edge wanted near `p`, in meters; positive. Edges come out between half of it and all of it, and up
-    /// to 1.5 times where sizes change. It should not fall faster than about 1 m per meter, or small sizes are found
-    /// late; sizes below 1/256 of the largest are not met.
+    /// The longest edge wanted near `p`, in meters; positive. Edges come out between half of it and all of
+    /// it, and up to 1.5 times where sizes change. It should not fall faster than about 1 m per meter, or
+    /// small sizes are found late; sizes below 1/256 of the largest are not met.
     fn size(&self, p: DVec3) -> f64;
 
-    /// Whether the whole ball is inside (`true`) or outside, if that is certain. `None` is always right, but then all
-    /// of the box is refined and looked at; see [`crate::Solid`] for a good answer.
+    /// Whether the whole ball is inside (`true`) or outside, if that is certain. `None` is always right, but
+    /// then all of the box is refined and looked at; see [`crate::Solid`] for a good answer.
     fn side_of_ball(&self, center: DVec3, radius: f64) -> Option<bool> {
         let _ = (center, radius);
         None

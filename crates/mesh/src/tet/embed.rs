@@ -1,13 +1,14 @@
 //! Points carried by a tet mesh: a skin that follows its flesh.
 //!
-//! A point inside a tet moves by the tet's barycentric weights. A point outside is bound to the tet behind the closest
-//! triangle of the boundary, with that tet's weights extended beyond it: the map is affine there, so that a skin that
-//! stands off the flesh turns and stretches with it, and a linear field is carried exactly. Weights from the closest
-//! point would move the whole offset rigidly and crease the skin where triangles meet. Extended weights amplify what
-//! the tet does, so they are bounded: a point so far out that a weight leaves `[-limit, 1 + limit]` is bound as if it
-//! were nearer to the boundary, on the line to its closest point, and moves like that place.
-//! In: n points, a mesh of m tets; time n log m. A predicate may forbid tets for a point, so that a lower lip never
-//! binds to the upper. Out: 4 nodes and weights a point. Applying is a gather, on all threads, the same on any number.
+//! A point inside a tet moves by the tet's barycentric weights. A point outside is bound to the tet behind
+//! the closest triangle of the boundary, with that tet's weights extended beyond it: the map is affine there,
+//! so that a skin that stands off the flesh turns and stretches with it, and a linear field is carried
+//! exactly. Weights from the closest point would move the whole offset rigidly and crease the skin where
+//! triangles meet. Extended weights amplify what the tet does, so they are bounded: a point so far out that a
+//! weight leaves `[-limit, 1 + limit]` is bound as if it were nearer to the boundary, on the line to its
+//! closest point, and moves like that place. In: n points, a mesh of m tets; time n log m. A predicate may
+//! forbid tets for a point, so that a lower lip never binds to the upper. Out: 4 nodes and weights a point.
+//! Applying is a gather, on all threads, the same on any number.
 
 use crate::Bvh;
 use crate::TetMesh;
@@ -37,12 +38,13 @@ impl TetTree {
             let (low, high) = (nodes.into_iter().reduce(DVec3::min), nodes.into_iter().reduce(DVec3::max));
             corners.extend(rounded_outward(low.unwrap_or_default(), high.unwrap_or_default()));
         }
-        let triangles: Vec<[u32; 3]> = (0..mesh.tets.len() as u32).map(|t| [2 * t, 2 * t + 1, 2 * t + 1]).collect();
+        let triangles: Vec<[u32; 3]> =
+            (0..mesh.tets.len() as u32).map(|t| [2 * t, 2 * t + 1, 2 * t + 1]).collect();
         Self { boxes: Bvh::build(&corners, &triangles) }
     }
 
-    /// The tet of `mesh` (the one prepared) that `p` is in and its weights, among those that `accept` takes. Of
-    /// several, by rounding or overlap, the one that `p` is deepest in, then the lowest.
+    /// The tet of `mesh` (the one prepared) that `p` is in and its weights, among those that `accept` takes.
+    /// Of several, by rounding or overlap, the one that `p` is deepest in, then the lowest.
     pub fn locate(&self, mesh: &TetMesh, p: DVec3, accept: impl Fn(u32) -> bool) -> Option<(u32, [f64; 4])> {
         if !p.is_finite() {
             return None;
@@ -79,8 +81,8 @@ impl TetMesh {
 /// How points are bound.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EmbedOptions {
-    /// How far weights may leave 0 to 1, without unit. 0 binds to closest points; 1 lets a point stand off by about a
-    /// tet's height.
+    /// How far weights may leave 0 to 1, without unit. 0 binds to closest points; 1 lets a point stand off by
+    /// about a tet's height.
     pub limit: f64,
 }
 
@@ -168,7 +170,8 @@ impl Embedding {
     }
 }
 
-/// The weights of tet `t` at `p`, or at the farthest place from `foot` to `p` where they are within the limit.
+/// The weights of tet `t` at `p`, or at the farthest place from `foot` to `p` where they are within the
+/// limit.
 fn bounded_weights(mesh: &TetMesh, t: u32, p: DVec3, foot: DVec3, limit: f64) -> [f64; 4] {
     let tet = mesh.tets[t as usize];
     let (at_foot, at_p) = (barycentric(&mesh.nodes, tet, foot), barycentric(&mesh.nodes, tet, p));

@@ -1,12 +1,13 @@
 //! Better shaped tets by moving nodes: each to where the worst of its tets is best.
 //!
-//! The quality of a tet here is the least sine of its dihedral angles, signed by its volume: 0.94 for a regular tet, 0
-//! for a flat one, whether by a small or by a large angle. Around a node it is the least of its tets', which has
-//! creases, so the search goes along the gradients of the worst few tets and toward the middle of the neighbors, with
-//! shrinking steps, and takes only what is better [Klingner07, smoothing]. No move makes the worst tet at a node worse;
-//! therefore none is ever inverted. Nodes of the boundary move along it and are put back onto it by the caller's
-//! function. In: a mesh without inverted tets. Out: the same tets over moved nodes. Nodes that share no tet move
-//! together, on all threads, in an order that depends on the mesh alone.
+//! The quality of a tet here is the least sine of its dihedral angles, signed by its volume: 0.94 for a
+//! regular tet, 0 for a flat one, whether by a small or by a large angle. Around a node it is the least of
+//! its tets', which has creases, so the search goes along the gradients of the worst few tets and toward the
+//! middle of the neighbors, with shrinking steps, and takes only what is better [Klingner07, smoothing]. No
+//! move makes the worst tet at a node worse; therefore none is ever inverted. Nodes of the boundary move
+//! along it and are put back onto it by the caller's function. In: a mesh without inverted tets. Out: the
+//! same tets over moved nodes. Nodes that share no tet move together, on all threads, in an order that
+//! depends on the mesh alone.
 
 use crate::TetMesh;
 use crate::tet::crossings::{Signs, bisect};
@@ -17,8 +18,8 @@ use glam::DVec3;
 use rayon::prelude::*;
 use risorius_base::progress::{Cancelled, Progress, tick};
 
-/// Puts a point near boundary node `v` back onto the boundary, given the outward normal there; `None` to leave the
-/// node.
+/// Puts a point near boundary node `v` back onto the boundary, given the outward normal there; `None` to
+/// leave the node.
 pub type Project<'a> = dyn Fn(u32, DVec3, DVec3) -> Option<DVec3> + Sync + 'a;
 
 /// How to improve a mesh.
@@ -38,8 +39,8 @@ impl Default for ImproveOptions {
     }
 }
 
-/// Moves nodes of `mesh`; those with `on_boundary` only through `project`, and not at all without. Returns how many
-/// moves were made.
+/// Moves nodes of `mesh`; those with `on_boundary` only through `project`, and not at all without. Returns
+/// how many moves were made.
 pub fn smooth(
     mesh: &mut TetMesh,
     on_boundary: &[bool],
@@ -53,9 +54,12 @@ pub fn smooth(
     let mut active = vec![true; mesh.nodes.len()];
     for round in 0..options.rounds {
         tick(progress, "improve", round as f32 / options.rounds as f32)?;
-        let enough = |v: usize| if on_boundary[v] { options.enough_on_boundary_deg } else { options.enough_deg };
-        let qualities: Vec<f64> = mesh.tets.par_iter().map(|&t| min_sine(t.map(|v| mesh.nodes[v as usize]))).collect();
-        let worst = |v: usize| around.of(v).iter().map(|&t| qualities[t as usize]).fold(f64::INFINITY, f64::min);
+        let enough =
+            |v: usize| if on_boundary[v] { options.enough_on_boundary_deg } else { options.enough_deg };
+        let qualities: Vec<f64> =
+            mesh.tets.par_iter().map(|&t| min_sine(t.map(|v| mesh.nodes[v as usize]))).collect();
+        let worst =
+            |v: usize| around.of(v).iter().map(|&t| qualities[t as usize]).fold(f64::INFINITY, f64::min);
         let movable = |v: &u32| {
             let v = *v as usize;
             active[v] && (!on_boundary[v] || project.is_some()) && worst(v) < enough(v).to_radians().sin()
@@ -78,7 +82,11 @@ pub fn smooth(
         // Only around what moved is there something new to find.
         active.fill(false);
         for &v in &moved {
-            around.of(v as usize).iter().flat_map(|&t| mesh.tets[t as usize]).for_each(|u| active[u as usize] = true);
+            around
+                .of(v as usize)
+                .iter()
+                .flat_map(|&t| mesh.tets[t as usize])
+                .for_each(|u| active[u as usize] = true);
         }
         most = most.max(moved.len());
         if moved.len() * 50 <= most {
@@ -88,8 +96,8 @@ pub fn smooth(
     Ok(n_moves)
 }
 
-/// The point of the boundary of `domain` on the line through `p` along `normal` (outwards), within `reach` to either
-/// side; `None` if there is none.
+/// The point of the boundary of `domain` on the line through `p` along `normal` (outwards), within `reach` to
+/// either side; `None` if there is none.
 pub fn onto_boundary(domain: &dyn Domain, p: DVec3, normal: DVec3, reach: f64) -> Option<DVec3> {
     onto_zero(&Signs { domain, min: DVec3::NEG_INFINITY, max: DVec3::INFINITY }, p, normal, reach)
 }
@@ -108,23 +116,27 @@ pub(crate) fn onto_zero(signs: &Signs, p: DVec3, normal: DVec3, reach: f64) -> O
     })
 }
 
-/// Takes away flat tets that lie on the boundary with two or three faces and have dihedral angles below `below_deg`:
-/// the boundary barely moves, and the corners of the tet can never be moved apart along it. Returns how many were
-/// taken.
+/// Takes away flat tets that lie on the boundary with two or three faces and have dihedral angles below
+/// `below_deg`: the boundary barely moves, and the corners of the tet can never be moved apart along it.
+/// Returns how many were taken.
 pub fn peel(mesh: &mut TetMesh, below_deg: f64) -> usize {
     let mut n_taken = 0;
     loop {
         let boundary = mesh.boundary();
         let mut edges: Vec<[u32; 2]> = boundary.iter().flat_map(|b| sides(b.nodes)).collect();
         edges.sort_unstable();
-        let flat =
-            |t: u32| min_sine(mesh.tets[t as usize].map(|v| mesh.nodes[v as usize])) < below_deg.to_radians().sin();
+        let flat = |t: u32| {
+            min_sine(mesh.tets[t as usize].map(|v| mesh.nodes[v as usize])) < below_deg.to_radians().sin()
+        };
         let mut taken = vec![false; mesh.tets.len()];
         let mut touched = vec![false; mesh.nodes.len()];
-        for faces in boundary.chunk_by(|a, b| a.tet == b.tet).filter(|f| (2..4).contains(&f.len()) && flat(f[0].tet)) {
+        for faces in
+            boundary.chunk_by(|a, b| a.tet == b.tet).filter(|f| (2..4).contains(&f.len()) && flat(f[0].tet))
+        {
             let tet = mesh.tets[faces[0].tet as usize];
             let outer: Vec<[u32; 2]> = faces.iter().flat_map(|f| sides(f.nodes)).collect();
-            // The edges that come to light must not be on the boundary already, or it would touch itself there.
+            // The edges that come to light must not be on the boundary already, or it would touch itself
+            // there.
             let fresh = edges_of(tet).into_iter().filter(|e| !outer.contains(e));
             let safe = fresh.into_iter().all(|e| edges.binary_search(&e).is_err());
             if safe && !tet.iter().any(|&v| touched[v as usize]) {
@@ -188,7 +200,8 @@ pub(crate) fn min_sine(corners: [DVec3; 4]) -> f64 {
     let volume = volume_6(corners);
     // sin = 3/2 volume * length of the edge / product of the areas of its two faces.
     let edges = [(ab, fc * fd), (ac, fb * fd), (ad, fb * fc), (bc, fa * fd), (bd, fa * fc), (cd, fa * fb)];
-    let least = edges.iter().map(|(e, areas)| e.length_squared() / (areas * areas)).fold(f64::INFINITY, f64::min);
+    let least =
+        edges.iter().map(|(e, areas)| e.length_squared() / (areas * areas)).fold(f64::INFINITY, f64::min);
     if least.is_finite() { volume * least.sqrt() } else { f64::MIN_POSITIVE.min(volume) }
 }
 
@@ -224,7 +237,8 @@ impl Star<'_> {
         let mut ring: Vec<u32> = self.around.iter().flat_map(|&t| self.tets[t as usize]).collect();
         ring.retain(|&u| u != self.v);
         let middle = ring.iter().map(|&u| self.nodes[u as usize]).sum::<DVec3>() / ring.len().max(1) as f64;
-        let reach = ring.iter().map(|&u| self.nodes[u as usize].distance(start)).fold(f64::INFINITY, f64::min);
+        let reach =
+            ring.iter().map(|&u| self.nodes[u as usize].distance(start)).fold(f64::INFINITY, f64::min);
         let mut step = 0.5 * reach.max(0.2 * middle.distance(start));
         for _ in 0..6 {
             let mut better = None;
@@ -234,7 +248,11 @@ impl Star<'_> {
                     (Some(n), Some(project)) => {
                         let along = direction - n * n.dot(direction);
                         // Directions across the boundary are no use.
-                        if along.length() < 0.3 { None } else { project(self.v, place + step * along.normalize(), n) }
+                        if along.length() < 0.3 {
+                            None
+                        } else {
+                            project(self.v, place + step * along.normalize(), n)
+                        }
                     }
                     (Some(_), None) => None,
                 };
@@ -258,7 +276,8 @@ impl Star<'_> {
         poor.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         poor.truncate(4);
         poor.retain(|&(q, _)| q < worst + 0.15);
-        let gradients: Vec<DVec3> = poor.iter().map(|&(_, t)| self.gradient(t, p).normalize_or_zero()).collect();
+        let gradients: Vec<DVec3> =
+            poor.iter().map(|&(_, t)| self.gradient(t, p).normalize_or_zero()).collect();
         let both = gradients.iter().take(2).sum::<DVec3>();
         let all = gradients.iter().sum::<DVec3>();
         let first = gradients.first().copied().unwrap_or_default();

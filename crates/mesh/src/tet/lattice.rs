@@ -1,12 +1,14 @@
-//! A graded lattice of well-shaped tetrahedra: the background that [`crate::tet::stuffing`] cuts a domain from.
+//! A graded lattice of well-shaped tetrahedra: the background that [`crate::tet::stuffing`] cuts a domain
+//! from.
 //!
-//! Body-centered cubic: every leaf of a balanced [`Octree`] has a node at its center and at its corners. Two leaves of
-//! the same size share around each edge of their common face a tet of both centers and the edge: all dihedral angles 60
-//! or 90 degrees. An edge that has a midpoint, because a finer cube touches it, halves its tet. Where sizes meet, the
-//! coarse cube fans its center over the eight triangles of the divided face, and each fine cube fills its pyramid with
-//! two halves along the same diagonals, so that faces always match [Labelle07, graded grids].
-//! Departure from bisecting tets: sizes are powers of two apart, but what is uniform is made of the best-shaped tets.
-//! In: an octree. Out: nodes ascending by place, tets in the order of cubes; the same on any number of threads.
+//! Body-centered cubic: every leaf of a balanced [`Octree`] has a node at its center and at its corners. Two
+//! leaves of the same size share around each edge of their common face a tet of both centers and the edge:
+//! all dihedral angles 60 or 90 degrees. An edge that has a midpoint, because a finer cube touches it, halves
+//! its tet. Where sizes meet, the coarse cube fans its center over the eight triangles of the divided face,
+//! and each fine cube fills its pyramid with two halves along the same diagonals, so that faces always match
+//! [Labelle07, graded grids]. Departure from bisecting tets: sizes are powers of two apart, but what is
+//! uniform is made of the best-shaped tets. In: an octree. Out: nodes ascending by place, tets in the order
+//! of cubes; the same on any number of threads.
 
 use crate::tet::octree::{Cube, Octree};
 use glam::{DVec3, UVec3};
@@ -58,8 +60,8 @@ impl Lattice {
     }
 }
 
-/// The tets that cube `c` is responsible for: those towards finer and coarser neighbors, and towards equal ones in the
-/// positive directions.
+/// The tets that cube `c` is responsible for: those towards finer and coarser neighbors, and towards equal
+/// ones in the positive directions.
 fn tets_of_cube(tree: &Octree, c: u32, cube: &Cube) -> Vec<([u64; 4], [u32; 2])> {
     let mut tets = Vec::new();
     let center = tree.center(cube);
@@ -118,7 +120,8 @@ fn face_corners(tree: &Octree, cube: &Cube, axis: usize, sign: i32) -> [UVec3; 4
     })
 }
 
-/// Whether a finer cube touches the edge `pq` of the face around `middle` that `cube` shares with its equal at `step`.
+/// Whether a finer cube touches the edge `pq` of the face around `middle` that `cube` shares with its equal
+/// at `step`.
 fn edge_is_halved(tree: &Octree, cube: &Cube, step: [i32; 3], p: UVec3, q: UVec3, middle: UVec3) -> bool {
     let mut aside = [0; 3];
     for k in 0..3 {
@@ -127,7 +130,8 @@ fn edge_is_halved(tree: &Octree, cube: &Cube, step: [i32; 3], p: UVec3, q: UVec3
     }
     let both = [0, 1, 2].map(|k| aside[k] + step[k]);
     let is_finer = |s: [i32; 3]| {
-        tree.neighbor(cube, s).is_some_and(|n| tree.cubes[n].level == cube.level && tree.cubes[n].children != 0)
+        tree.neighbor(cube, s)
+            .is_some_and(|n| tree.cubes[n].level == cube.level && tree.cubes[n].children != 0)
     };
     is_finer(aside) || is_finer(both)
 }

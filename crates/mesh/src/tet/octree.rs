@@ -1,10 +1,10 @@
 //! A grid of cubes, each refined as an octree, balanced two to one across faces and edges.
 //!
-//! What [`crate::tet::lattice`] fills with tetrahedra. Cubes are split by the caller's decision, level by level; then any
-//! cube that shares a face or an edge with one more than a level finer is split too. Balancing goes from fine to coarse
-//! and creates only coarser cubes than the one it looks at, so it ends. Memory: 24 bytes for each cube.
-//! Places are integers: units of half the finest cube that [`MAX_LEVEL`] allows, so that equal points are equal
-//! numbers.
+//! What [`crate::tet::lattice`] fills with tetrahedra. Cubes are split by the caller's decision, level by
+//! level; then any cube that shares a face or an edge with one more than a level finer is split too.
+//! Balancing goes from fine to coarse and creates only coarser cubes than the one it looks at, so it ends.
+//! Memory: 24 bytes for each cube. Places are integers: units of half the finest cube that [`MAX_LEVEL`]
+//! allows, so that equal points are equal numbers.
 
 use glam::{DVec3, UVec3};
 use rayon::prelude::*;
@@ -57,8 +57,8 @@ pub struct Octree {
 }
 
 impl Octree {
-    /// Grows the tree over `n` cubes (at most [`MAX_CUBES`] an axis). `decide` is asked for a cube's center and side.
-    /// `None` if it would grow beyond [`MAX_TOTAL`].
+    /// Grows the tree over `n` cubes (at most [`MAX_CUBES`] an axis). `decide` is asked for a cube's center
+    /// and side. `None` if it would grow beyond [`MAX_TOTAL`].
     pub fn grow(
         origin: DVec3,
         side: f64,
@@ -74,7 +74,9 @@ impl Octree {
         while !level.is_empty() {
             let decisions: Vec<Decision> = tree.cubes[level.clone()]
                 .par_iter()
-                .map(|cube| decide(tree.position(tree.center(cube)), tree.side / f64::from(1u32 << cube.level)))
+                .map(|cube| {
+                    decide(tree.position(tree.center(cube)), tree.side / f64::from(1u32 << cube.level))
+                })
                 .collect();
             let next = tree.cubes.len();
             if next + 8 * decisions.iter().filter(|&&d| d == Decision::Split).count() > MAX_TOTAL {
@@ -113,7 +115,12 @@ impl Octree {
         self.cubes[c].children = self.cubes.len() as u32;
         for i in 0..8 {
             let corner = UVec3::new(i & 1, i >> 1 & 1, i >> 2);
-            self.cubes.push(Cube { at: parent.at * 2 + corner, level: parent.level + 1, children: 0, ..parent });
+            self.cubes.push(Cube {
+                at: parent.at * 2 + corner,
+                level: parent.level + 1,
+                children: 0,
+                ..parent
+            });
         }
     }
 

@@ -1,9 +1,9 @@
 //! How well shaped the tets of a mesh are.
 //!
-//! Two measures: dihedral angles, which decide how wrongly stiff a flat element is and which [`crate::tet::improve`] betters
-//! by their sines; and the ratio of volume to cubed root mean square edge, scaled to 1 for the regular tet, 0 for a
-//! flat one and negative for an inverted one, which also sees needles that have good angles [Klingner07, quality
-//! measures].
+//! Two measures: dihedral angles, which decide how wrongly stiff a flat element is and which
+//! [`crate::tet::improve`] betters by their sines; and the ratio of volume to cubed root mean square edge,
+//! scaled to 1 for the regular tet, 0 for a flat one and negative for an inverted one, which also sees
+//! needles that have good angles [Klingner07, quality measures].
 
 use crate::TetMesh;
 use glam::DVec3;
@@ -65,8 +65,13 @@ pub(crate) fn volume_6([a, b, c, d]: [DVec3; 4]) -> f64 {
 /// Signed volume over cubed root mean square edge, 1 for a regular tet.
 pub fn volume_length(corners: [DVec3; 4]) -> f64 {
     let [a, b, c, d] = corners;
-    let mean_sq = [b - a, c - a, d - a, c - b, d - b, d - c].iter().map(|e| e.length_squared()).sum::<f64>() / 6.0;
-    if mean_sq > 0.0 { std::f64::consts::SQRT_2 * volume_6(corners) / (mean_sq * mean_sq.sqrt()) } else { 0.0 }
+    let mean_sq =
+        [b - a, c - a, d - a, c - b, d - b, d - c].iter().map(|e| e.length_squared()).sum::<f64>() / 6.0;
+    if mean_sq > 0.0 {
+        std::f64::consts::SQRT_2 * volume_6(corners) / (mean_sq * mean_sq.sqrt())
+    } else {
+        0.0
+    }
 }
 
 /// Smallest and largest dihedral angle in degrees; 0 and 180 for an inverted or flat tet.
@@ -93,7 +98,8 @@ mod tests {
 
     #[test]
     fn known_tets() {
-        let regular = [[1.0, 1.0, 1.0], [-1.0, 1.0, -1.0], [1.0, -1.0, -1.0], [-1.0, -1.0, 1.0]].map(DVec3::from);
+        let regular =
+            [[1.0, 1.0, 1.0], [-1.0, 1.0, -1.0], [1.0, -1.0, -1.0], [-1.0, -1.0, 1.0]].map(DVec3::from);
         let (low, high) = min_max_dihedral(regular);
         assert!((low - 70.5288).abs() < 1e-3 && (high - 70.5288).abs() < 1e-3);
         assert!((volume_length(regular) - 1.0).abs() < 1e-12);

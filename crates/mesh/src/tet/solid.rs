@@ -1,12 +1,14 @@
-//! The inside of a surface that may be open, doubled or cross itself, minus other surfaces: a [`Domain`] for flesh.
+//! The inside of a surface that may be open, doubled or cross itself, minus other surfaces: a [`Domain`] for
+//! flesh.
 //!
-//! Inside is where the winding number of the skin is above one half and that of no hole is. Values are winding numbers,
-//! so only their sign means something. A point outside the box of a surface sees it within half of all directions,
-//! which makes less than one half. A ball is clear of the boundary when no triangle is near; but the zero set also
-//! spans the openings of the skin, far from any triangle. There the winding number is harmonic, and by Harnack's
-//! inequality it grows within a ball of radius r at most by (1 + q) / (1 - q)^2 from what it is at the center, where q
-//! is r over the distance to the nearest triangle (as long as it is between 0 and 1; where skins overlap it exceeds
-//! that, which does no harm). The same holds for what it lacks to 1.
+//! Inside is where the winding number of the skin is above one half and that of no hole is. Values are
+//! winding numbers, so only their sign means something. A point outside the box of a surface sees it within
+//! half of all directions, which makes less than one half. A ball is clear of the boundary when no triangle
+//! is near; but the zero set also spans the openings of the skin, far from any triangle. There the winding
+//! number is harmonic, and by Harnack's inequality it grows within a ball of radius r at most by (1 + q) / (1
+//! - q)^2 from what it is at the center, where q is r over the distance to the nearest triangle (as long as
+//! it is between 0 and 1; where skins overlap it exceeds that, which does no harm). The same holds for what
+//! it lacks to 1.
 
 use crate::query::bvh::Aabb;
 use crate::tet::domain::{Domain, Hits};
@@ -68,7 +70,8 @@ impl Shell {
         if self.bounds.distance_sq(center) > radius * radius {
             return Some(false);
         }
-        let nearest = self.tree.closest_point(center, FAR * radius).map_or(FAR * radius, |c| c.distance_sq.sqrt());
+        let nearest =
+            self.tree.closest_point(center, FAR * radius).map_or(FAR * radius, |c| c.distance_sq.sqrt());
         let share = radius / nearest;
         // Also where the ball has no radius and lies on a triangle.
         if share.is_nan() || share >= 1.0 {
@@ -83,7 +86,11 @@ impl Shell {
 impl Domain for Solid<'_> {
     fn value(&self, p: DVec3) -> f64 {
         let inside = self.skin.value(p);
-        if inside <= 0.0 { inside } else { self.holes.iter().fold(inside, |least, hole| least.min(-hole.value(p))) }
+        if inside <= 0.0 {
+            inside
+        } else {
+            self.holes.iter().fold(inside, |least, hole| least.min(-hole.value(p)))
+        }
     }
 
     fn size(&self, p: DVec3) -> f64 {

@@ -1,13 +1,14 @@
 //! Tetrahedra for a domain that is known by its sign: isosurface stuffing [Labelle07, all of it].
 //!
-//! A graded lattice ([`crate::tet::lattice`]) is laid over the domain and refined until no cube is larger than the caller
-//! asks for; the crossings of its edges with the boundary are found by bisection (`crossings.rs`); nodes snap to them
-//! and the rest is cut (`cut.rs`). Where an edge crosses the boundary twice, the cubes around it are refined first, so
-//! that gaps of about 0.6 of the size asked for stay open, and sheets of that thickness stay whole.
-//! In: a [`Domain`] and a box around what is wanted of it. Out: positively oriented tets, boundary nodes on the zero
-//! set to 1/4096 of an edge. Time: some ten to thirty evaluations of the domain for each node; all threads, same bytes.
-//! Limits: features thinner than a third of the local size may be bridged or lost (`Report::n_doubtful` counts the
-//! edges); creases and corners of the domain are rounded off by about a fifth of the local size.
+//! A graded lattice ([`crate::tet::lattice`]) is laid over the domain and refined until no cube is larger
+//! than the caller asks for; the crossings of its edges with the boundary are found by bisection
+//! (`crossings.rs`); nodes snap to them and the rest is cut (`cut.rs`). Where an edge crosses the boundary
+//! twice, the cubes around it are refined first, so that gaps of about 0.6 of the size asked for stay open,
+//! and sheets of that thickness stay whole. In: a [`Domain`] and a box around what is wanted of it. Out:
+//! positively oriented tets, boundary nodes on the zero set to 1/4096 of an edge. Time: some ten to thirty
+//! evaluations of the domain for each node; all threads, same bytes. Limits: features thinner than a third of
+//! the local size may be bridged or lost (`Report::n_doubtful` counts the edges); creases and corners of the
+//! domain are rounded off by about a fifth of the local size.
 
 use crate::TetMesh;
 use crate::tet::clean::{drop_small_pieces, part_at_nodes};
@@ -43,8 +44,9 @@ pub struct TetOptions {
     pub target_nodes: Option<usize>,
     /// The factor on the sizes that the search for the number of nodes begins with; estimated when not known.
     pub first_scale: Option<f64>,
-    /// How many times cubes may be halved below the size asked for where edges cross the boundary twice, 0 to 3. 1
-    /// keeps gaps of 0.6 of the size open; every step more halves that and costs nodes around all creases.
+    /// How many times cubes may be halved below the size asked for where edges cross the boundary twice, 0 to
+    /// 3. 1 keeps gaps of 0.6 of the size open; every step more halves that and costs nodes around all
+    /// creases.
     pub gap_levels: u8,
     /// Whether and how nodes are moved for better tets afterwards; `None` leaves the cut lattice as it is.
     pub improve: Option<ImproveOptions>,
@@ -120,7 +122,9 @@ pub enum TetError {
         size: f64,
     },
     /// Sizes are tiny by comparison with the box.
-    #[error("the largest size, {size} m, gives more than {MAX_CUBES} cubes along {extent} m; are both in meters?")]
+    #[error(
+        "the largest size, {size} m, gives more than {MAX_CUBES} cubes along {extent} m; are both in meters?"
+    )]
     TooFine {
         /// Largest size.
         size: f64,
@@ -153,7 +157,12 @@ pub fn tetrahedralize(
     if !(min.is_finite() && max.is_finite() && min.cmplt(max).all()) {
         return Err(TetError::Bounds { min, max });
     }
-    let job = Job { signs: Signs { domain, min, max }, largest: largest_size(domain, min, max)?, options, progress };
+    let job = Job {
+        signs: Signs { domain, min, max },
+        largest: largest_size(domain, min, max)?,
+        options,
+        progress,
+    };
     let mut meshed = match options.target_nodes {
         None => job.stuff(1.0, 1.0),
         Some(target) => job.stuff_to(target),
@@ -169,7 +178,8 @@ fn largest_size(domain: &dyn Domain, min: DVec3, max: DVec3) -> Result<f64, TetE
     const N: u32 = 12;
     let mut largest: f64 = 0.0;
     for i in 0..(N + 1).pow(3) {
-        let share = UVec3::new(i % (N + 1), i / (N + 1) % (N + 1), i / (N + 1).pow(2)).as_dvec3() / f64::from(N);
+        let share =
+            UVec3::new(i % (N + 1), i / (N + 1) % (N + 1), i / (N + 1).pow(2)).as_dvec3() / f64::from(N);
         let at = min + (max - min) * share;
         let size = domain.size(at);
         if !(size > 0.0 && size.is_finite()) {
@@ -185,8 +195,8 @@ struct Search {
     /// Too many nodes at the first, too few at the second: x and y.
     fine: Option<(f64, f64)>,
     coarse: Option<(f64, f64)>,
-    /// dy/dx when only one side is known: nodes fall with the cube of the scale, with its square where all is surface,
-    /// and less where gaps are refined.
+    /// dy/dx when only one side is known: nodes fall with the cube of the scale, with its square where all is
+    /// surface, and less where gaps are refined.
     slope: f64,
 }
 
@@ -249,13 +259,15 @@ impl Job<'_> {
             if self.signs.side_of_ball(center, 0.5 * 3f64.sqrt() * side) == Some(false) {
                 return Decision::Outside;
             }
-            let corner = |i: u32| DVec3::new(f64::from(i & 1), f64::from(i >> 1 & 1), f64::from(i >> 2)) - 0.5;
+            let corner =
+                |i: u32| DVec3::new(f64::from(i & 1), f64::from(i >> 1 & 1), f64::from(i >> 2)) - 0.5;
             let mut asked = (0..8).map(|i| center + side * corner(i)).chain([center]);
             // A hair of tolerance: sizes that are the same everywhere must not split for rounding.
             let too_coarse = |p: DVec3| side > scale * domain.size(p.clamp(min, max)) * (1.0 + 1e-9);
             if asked.any(too_coarse) { Decision::Split } else { Decision::Keep }
         };
-        Octree::grow(origin, side, cubes.as_uvec3(), self.options.gap_levels, &decide).ok_or(TetError::TooMany)
+        Octree::grow(origin, side, cubes.as_uvec3(), self.options.gap_levels, &decide)
+            .ok_or(TetError::TooMany)
     }
 
     fn stuff(&self, grid: f64, scale: f64) -> Result<Meshed, TetError> {
@@ -283,12 +295,16 @@ impl Job<'_> {
     }
 
     fn improve(&self, meshed: &mut Meshed, options: &ImproveOptions) -> Result<(), TetError> {
-        // Sizes before anything moves: a node that strays must not be put back onto another part of the boundary.
+        // Sizes before anything moves: a node that strays must not be put back onto another part of the
+        // boundary.
         let neighbors = meshed.mesh.neighbors();
         let nodes = meshed.mesh.nodes.clone();
-        let sum = |v: usize| neighbors.of(v).iter().map(|&u| nodes[u as usize].distance(nodes[v])).sum::<f64>();
-        let reaches: Vec<f64> = (0..nodes.len()).map(|v| sum(v) / neighbors.of(v).len().max(1) as f64).collect();
-        let project = |v: u32, p: DVec3, normal: DVec3| onto_zero(&self.signs, p, normal, 0.5 * reaches[v as usize]);
+        let sum =
+            |v: usize| neighbors.of(v).iter().map(|&u| nodes[u as usize].distance(nodes[v])).sum::<f64>();
+        let reaches: Vec<f64> =
+            (0..nodes.len()).map(|v| sum(v) / neighbors.of(v).len().max(1) as f64).collect();
+        let project =
+            |v: u32, p: DVec3, normal: DVec3| onto_zero(&self.signs, p, normal, 0.5 * reaches[v as usize]);
         let Meshed { mesh, on_boundary, report } = meshed;
         smooth(mesh, on_boundary, Some(&project), options, self.progress)?;
         report.n_collapsed += collapse_short(mesh, on_boundary, SHORT);
@@ -301,9 +317,9 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Scales sizes until the number of nodes is near `target`. Lattice nodes are counted first, which is cheap but
-    /// knows nothing of gaps; then full runs. Where the number jumps because all cubes shift with the scale, the grid
-    /// is held and only the sizes are scaled, which splits one cube after the other.
+    /// Scales sizes until the number of nodes is near `target`. Lattice nodes are counted first, which is
+    /// cheap but knows nothing of gaps; then full runs. Where the number jumps because all cubes shift with
+    /// the scale, the grid is held and only the sizes are scaled, which splits one cube after the other.
     fn stuff_to(&self, target: usize) -> Result<Meshed, TetError> {
         let target = target.max(20) as f64;
         let mut x = match self.options.first_scale.filter(|s| *s > 0.0 && s.is_finite()) {
@@ -340,7 +356,8 @@ impl Job<'_> {
         best.map(|(_, meshed)| meshed).ok_or(TetError::Empty)
     }
 
-    /// The scale at which a lattice of the sizes asked for, two nodes to a cube, has about `target` nodes inside.
+    /// The scale at which a lattice of the sizes asked for, two nodes to a cube, has about `target` nodes
+    /// inside.
     fn first_scale(&self, target: f64) -> f64 {
         const N: u32 = 16;
         let Signs { domain, min, max } = self.signs;
@@ -370,7 +387,8 @@ impl Job<'_> {
         Ok(x.exp())
     }
 
-    /// Roughly how many nodes there will be: lattice nodes inside, and half of those outside that have one inside.
+    /// Roughly how many nodes there will be: lattice nodes inside, and half of those outside that have one
+    /// inside.
     fn estimate(&self, scale: f64) -> Result<f64, TetError> {
         tick(self.progress, "sizes", 0.0)?;
         let lattice = Lattice::of(&self.octree(scale, scale)?);
@@ -399,7 +417,13 @@ impl Job<'_> {
                 Vec::new()
             } else {
                 let at_doubt = |(tet, _): &(&[u32; 4], &[u32; 2])| edges_of(**tet).iter().any(in_doubt);
-                lattice.tets.par_iter().zip(&lattice.cubes).filter(at_doubt).flat_map_iter(|(_, c)| *c).collect()
+                lattice
+                    .tets
+                    .par_iter()
+                    .zip(&lattice.cubes)
+                    .filter(at_doubt)
+                    .flat_map_iter(|(_, c)| *c)
+                    .collect()
             };
             marked.sort_unstable();
             marked.dedup();

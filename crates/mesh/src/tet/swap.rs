@@ -1,11 +1,12 @@
 //! Better tets over the same nodes: faces and edges swapped around the worst.
 //!
-//! Two moves fill the same space with other tets [Klingner07, topological improvement]. A face between two tets gives
-//! way to the edge between their tips: two tets become three. An edge inside the mesh gives way to triangles over the
-//! ring of nodes around it: n tets become 2n - 4; the triangles fan out from one node of the ring, which is every way
-//! there is for rings of up to five. A move is made when the worst new tet is better than the worst old one, so none is
-//! ever inverted, and the best move for the worst tet is made first. The boundary does not change.
-//! In: a mesh without inverted tets. Time: that of some hundred tet shapes for every poor tet.
+//! Two moves fill the same space with other tets [Klingner07, topological improvement]. A face between two
+//! tets gives way to the edge between their tips: two tets become three. An edge inside the mesh gives way to
+//! triangles over the ring of nodes around it: n tets become 2n - 4; the triangles fan out from one node of
+//! the ring, which is every way there is for rings of up to five. A move is made when the worst new tet is
+//! better than the worst old one, so none is ever inverted, and the best move for the worst tet is made
+//! first. The boundary does not change. In: a mesh without inverted tets. Time: that of some hundred tet
+//! shapes for every poor tet.
 
 use crate::TetMesh;
 use crate::tet::improve::min_sine;
@@ -18,7 +19,8 @@ const ROUNDS: usize = 4;
 /// A swap must gain this much in the sine, so that none is undone again.
 const GAIN: f64 = 1e-3;
 
-/// Swaps faces and edges of tets with dihedral angles below `below_deg` or above 180 minus that. Returns how many.
+/// Swaps faces and edges of tets with dihedral angles below `below_deg` or above 180 minus that. Returns how
+/// many.
 pub fn swap_poor(mesh: &mut TetMesh, below_deg: f64) -> usize {
     let lists = tets_of_nodes(mesh.nodes.len(), &mesh.tets);
     let around = (0..mesh.nodes.len()).map(|v| lists.of(v).to_vec()).collect();
@@ -69,8 +71,11 @@ impl Swapper<'_> {
         let edges = edges_of(tet).into_iter().flat_map(|edge| self.without_edge(edge));
         let mut best: Option<(f64, Swap)> = None;
         for swap in faces.chain(edges) {
-            let before =
-                swap.old.iter().map(|&t| self.quality(self.mesh.tets[t as usize])).fold(f64::INFINITY, f64::min);
+            let before = swap
+                .old
+                .iter()
+                .map(|&t| self.quality(self.mesh.tets[t as usize]))
+                .fold(f64::INFINITY, f64::min);
             let after = swap.new.iter().map(|&tet| self.quality(tet)).fold(f64::INFINITY, f64::min);
             if after > before + GAIN && best.as_ref().is_none_or(|(gain, _)| after - before > *gain) {
                 best = Some((after - before, swap));
@@ -105,8 +110,11 @@ impl Swapper<'_> {
 
     /// Every fan of tets instead of those around an edge.
     fn without_edge(&self, [a, b]: [u32; 2]) -> Vec<Swap> {
-        let old: Vec<u32> =
-            self.around[a as usize].iter().copied().filter(|&t| self.mesh.tets[t as usize].contains(&b)).collect();
+        let old: Vec<u32> = self.around[a as usize]
+            .iter()
+            .copied()
+            .filter(|&t| self.mesh.tets[t as usize].contains(&b))
+            .collect();
         let Some(ring) = self.ring(a, b, &old) else { return Vec::new() };
         let fan = |hub: usize| {
             let at = |k: usize| ring[(hub + k) % ring.len()];
@@ -118,8 +126,8 @@ impl Swapper<'_> {
         (0..if ring.len() == 3 { 1 } else { ring.len() }).map(fan).collect()
     }
 
-    /// The nodes around edge `ab`, in the order in which they turn about the way from `a` to `b`; `None` on the
-    /// boundary.
+    /// The nodes around edge `ab`, in the order in which they turn about the way from `a` to `b`; `None` on
+    /// the boundary.
     fn ring(&self, a: u32, b: u32, tets: &[u32]) -> Option<Vec<u32>> {
         if !(3..=MAX_RING).contains(&tets.len()) {
             return None;
@@ -137,7 +145,8 @@ impl Swapper<'_> {
     }
 }
 
-/// The other two nodes of a positive tet with edge `ab`, ordered so that `[a, b, first, second]` is positive too.
+/// The other two nodes of a positive tet with edge `ab`, ordered so that `[a, b, first, second]` is positive
+/// too.
 fn turn(tet: [u32; 4], a: u32, b: u32) -> Option<(u32, u32)> {
     let (i, j) = (tet.iter().position(|&v| v == a)?, tet.iter().position(|&v| v == b)?);
     let rest: Vec<usize> = (0..4).filter(|&k| k != i && k != j).collect();

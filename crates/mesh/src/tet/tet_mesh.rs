@@ -1,8 +1,9 @@
 //! A volume of tetrahedra: nodes, elements, the surface around them.
 //!
 //! Elements are positively oriented, `det [x1-x0, x2-x0, x3-x0] > 0`. Everything derived from them (boundary,
-//! neighbors, pieces) is ascending in node or tet numbers and takes time linear in the elements, up to a sort.
-//! What a user brings is checked by [`crate::tet::check::check`] first: the functions here take node numbers as valid.
+//! neighbors, pieces) is ascending in node or tet numbers and takes time linear in the elements, up to a
+//! sort. What a user brings is checked by [`crate::tet::check::check`] first: the functions here take node
+//! numbers as valid.
 
 use crate::Surface;
 use glam::{DMat3, DVec3};
@@ -28,12 +29,14 @@ pub fn faces_of([a, b, c, d]: [u32; 4]) -> [[u32; 3]; 4] {
     [[b, c, d], [a, d, c], [a, b, d], [a, c, b]]
 }
 
-/// The weights of a tet's nodes at `p`: they sum to 1, and none is negative inside. Not finite where the tet is flat.
+/// The weights of a tet's nodes at `p`: they sum to 1, and none is negative inside. Not finite where the tet
+/// is flat.
 pub fn barycentric(positions: &[DVec3], tet: [u32; 4], p: DVec3) -> [f64; 4] {
     let [a, b, c, d] = tet.map(|v| positions[v as usize]);
     let (ab, ac, ad, ap) = (b - a, c - a, d - a, p - a);
     let whole = ab.dot(ac.cross(ad));
-    let [v, w, x] = [ap.dot(ac.cross(ad)) / whole, ab.dot(ap.cross(ad)) / whole, ab.dot(ac.cross(ap)) / whole];
+    let [v, w, x] =
+        [ap.dot(ac.cross(ad)) / whole, ab.dot(ap.cross(ad)) / whole, ab.dot(ac.cross(ap)) / whole];
     [1.0 - v - w - x, v, w, x]
 }
 
@@ -88,7 +91,10 @@ impl Lists {
 
 /// The tets around each node, ascending.
 pub fn tets_of_nodes(n_nodes: usize, tets: &[[u32; 4]]) -> Lists {
-    Lists::from_pairs(n_nodes, tets.iter().enumerate().flat_map(|(t, tet)| tet.iter().map(move |&v| (v, t as u32))))
+    Lists::from_pairs(
+        n_nodes,
+        tets.iter().enumerate().flat_map(|(t, tet)| tet.iter().map(move |&v| (v, t as u32))),
+    )
 }
 
 /// The six edges of a tet, lower node first.
@@ -135,17 +141,25 @@ impl TetMesh {
             }
         }
         faces.sort_unstable();
-        let mut single: Vec<(u32, u32)> =
-            faces.chunk_by(|x, y| x.0 == y.0).filter(|same| same.len() == 1).map(|f| (f[0].1, f[0].2)).collect();
+        let mut single: Vec<(u32, u32)> = faces
+            .chunk_by(|x, y| x.0 == y.0)
+            .filter(|same| same.len() == 1)
+            .map(|f| (f[0].1, f[0].2))
+            .collect();
         single.sort_unstable();
-        let triangle =
-            |(t, i): (u32, u32)| BoundaryTriangle { nodes: faces_of(self.tets[t as usize])[i as usize], tet: t };
+        let triangle = |(t, i): (u32, u32)| BoundaryTriangle {
+            nodes: faces_of(self.tets[t as usize])[i as usize],
+            tet: t,
+        };
         single.into_iter().map(triangle).collect()
     }
 
     /// The boundary as a surface over all nodes, wound outwards.
     pub fn boundary_surface(&self) -> Surface {
-        Surface { positions: self.nodes.clone(), triangles: self.boundary().iter().map(|b| b.nodes).collect() }
+        Surface {
+            positions: self.nodes.clone(),
+            triangles: self.boundary().iter().map(|b| b.nodes).collect(),
+        }
     }
 
     /// For each node, whether it belongs to the boundary.
@@ -165,7 +179,10 @@ impl TetMesh {
 
     /// Length of each edge, in the order of [`edges`].
     pub fn edge_lengths(&self) -> Vec<f64> {
-        edges(&self.tets).iter().map(|&[a, b]| self.nodes[a as usize].distance(self.nodes[b as usize])).collect()
+        edges(&self.tets)
+            .iter()
+            .map(|&[a, b]| self.nodes[a as usize].distance(self.nodes[b as usize]))
+            .collect()
     }
 
     /// The pieces that hang together through nodes.

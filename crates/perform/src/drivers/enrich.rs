@@ -1,13 +1,15 @@
 //! A clip played through flesh: dynamic rebalancing of a face [Kozlov17, alg. 1].
 //!
-//! Each frame of the clip has a rest volume `X(w)` and a stiffness `P(w)`; between frames both go on straight lines. Steps
-//! of at most `dt_secs` lead from frame to frame ([`risorius_solve::Dynamics`]). Nodes on skull, jaw and border, and those
-//! around the jaw joint, are held where they rest; the head's motion turns the frame in which all of this is told. Gravity is counted as the
-//! artist meant it: a head that is upright has the shape that was sculpted, so only its *change* relative to the
-//! head pulls, `m (R^-1 g - g)`. What else acts, a [`Scene`] says.
+//! Each frame of the clip has a rest volume `X(w)` and a stiffness `P(w)`; between frames both go on straight
+//! lines. Steps of at most `dt_secs` lead from frame to frame ([`risorius_solve::Dynamics`]). Nodes on skull,
+//! jaw and border, and those around the jaw joint, are held where they rest; the head's motion turns the
+//! frame in which all of this is told. Gravity is counted as the artist meant it: a head that is upright has
+//! the shape that was sculpted, so only its *change* relative to the head pulls, `m (R^-1 g - g)`. What else
+//! acts, a [`Scene`] says.
 //!
-//! In: a face, weights over time, the head's path. Out: the rig's vertices at every frame, handed over one by one in the
-//! head's frame, and what was measured. With no head motion and no scene the vertices are the artist's, to the bit.
+//! In: a face, weights over time, the head's path. Out: the rig's vertices at every frame, handed over one by
+//! one in the head's frame, and what was measured. With no head motion and no scene the vertices are the
+//! artist's, to the bit.
 
 use crate::checkpoint::Checkpoint;
 use crate::collision_pairs::{ContactMode, Touching};
@@ -24,7 +26,9 @@ use risorius_flesh::Face;
 use risorius_flesh::rest::{LEAST_J, RestVolumes};
 use risorius_rig::Evaluator;
 use risorius_solve::energy::springs::lumped_masses;
-use risorius_solve::{Around, Body, Configuration, Dynamics, Options, Posed, SolveError, StepOptions, StepReport};
+use risorius_solve::{
+    Around, Body, Configuration, Dynamics, Options, Posed, SolveError, StepOptions, StepReport,
+};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -199,7 +203,8 @@ const LEAST_STIFFNESS: f64 = 0.1;
 /// Between frames, rest volumes are repaired below this share of [`LEAST_J`].
 const SQUASHED: f64 = 0.2;
 
-/// Takes a frame: its index, the rig's vertices in file units in the head's frame, and its report. `Break` ends the run.
+/// Takes a frame: its index, the rig's vertices in file units in the head's frame, and its report. `Break`
+/// ends the run.
 pub type Sink<'a> = dyn FnMut(usize, &[[f32; 3]], &FrameReport) -> ControlFlow<()> + 'a;
 
 /// A frame that is done.
@@ -226,7 +231,8 @@ pub fn enrich(
     enrich_from(None, face, performance, options, &mut sink, progress)
 }
 
-/// [`enrich`] after a checkpoint of the same performance, or from the first frame on: the frames are the same either way.
+/// [`enrich`] after a checkpoint of the same performance, or from the first frame on: the frames are the same
+/// either way.
 pub fn enrich_from(
     checkpoint: Option<Checkpoint>,
     face: &Face,
@@ -247,7 +253,8 @@ pub fn enrich_from(
         // Factors are of another time, and know no surface.
         let first = Configuration { surface: state.configuration.surface.clone(), ..state.factored.clone() };
         let velocities = state.velocities.clone();
-        let restored = player.prepared(first, state.frame, velocities).and_then(|mut b| b.restore(state).map(|()| b));
+        let restored =
+            player.prepared(first, state.frame, velocities).and_then(|mut b| b.restore(state).map(|()| b));
         body = Some(restored.map_err(|source| PerformError::Checkpoint { frame, source })?);
     }
     for first in (next..n_frames).step_by(AHEAD) {
@@ -350,7 +357,8 @@ impl<'a> Player<'a> {
     /// Rest volume, stiffness and skin at each of these frames.
     fn poses(&self, frames: std::ops::Range<usize>) -> Result<Vec<Pose>, PerformError> {
         let one = |frame: usize| {
-            let strengths: Vec<f64> = self.evaluator.strengths(self.weights(frame)).iter().map(|&c| c.into()).collect();
+            let strengths: Vec<f64> =
+                self.evaluator.strengths(self.weights(frame)).iter().map(|&c| c.into()).collect();
             let rest = self.rest.at(&strengths).map_err(|source| PerformError::Rest { frame, source })?;
             let [mu, lambda] = self.stiffness(&strengths);
             let pose = self.evaluator.positions(self.weights(frame));
@@ -364,8 +372,8 @@ impl<'a> Player<'a> {
     /// `P(w) = P0 + B_P c(w)` [Kozlov17, eq. 3], as mu and lambda of each tet.
     fn stiffness(&self, strengths: &[f64]) -> [Vec<f64>; 2] {
         let materials = &self.face.flesh.materials;
-        let neutral =
-            [&materials.mu, &materials.lambda].map(|all| all.iter().map(|&k| f64::from(k)).collect::<Vec<_>>());
+        let neutral = [&materials.mu, &materials.lambda]
+            .map(|all| all.iter().map(|&k| f64::from(k)).collect::<Vec<_>>());
         let mut now = neutral.clone();
         for (shape, &c) in materials.shapes.iter().zip(strengths).filter(|(_, c)| **c != 0.0) {
             let c = c * self.options.tightening;
@@ -375,20 +383,29 @@ impl<'a> Player<'a> {
             }
         }
         for (all, neutral) in now.iter_mut().zip(&neutral) {
-            all.iter_mut().zip(neutral).for_each(|(k, k0)| *k = k.max(LEAST_STIFFNESS * k0) * self.options.stiffness);
+            all.iter_mut()
+                .zip(neutral)
+                .for_each(|(k, k0)| *k = k.max(LEAST_STIFFNESS * k0) * self.options.stiffness);
             all.iter_mut().zip(&self.factors.stiffness).for_each(|(k, factor)| *k *= factor);
         }
         now
     }
 
     /// The body at rest under gravity and what else acts in the first frame, moving along with the head.
-    fn begin(&self, first: &Pose, report: &mut FrameReport, progress: &Progress) -> Result<Dynamics, PerformError> {
+    fn begin(
+        &self,
+        first: &Pose,
+        report: &mut FrameReport,
+        progress: &Progress,
+    ) -> Result<Dynamics, PerformError> {
         let Pose { configuration: first, facing } = first;
         let options = self.options;
         let time_secs = self.performance.times_secs[0];
-        let (here, soon) = (self.performance.head.at(time_secs), self.performance.head.at(time_secs + options.dt_secs));
-        let carried =
-            |&p: &DVec3| if here == soon { DVec3::ZERO } else { (soon.apply(p) - here.apply(p)) / options.dt_secs };
+        let (here, soon) =
+            (self.performance.head.at(time_secs), self.performance.head.at(time_secs + options.dt_secs));
+        let carried = |&p: &DVec3| {
+            if here == soon { DVec3::ZERO } else { (soon.apply(p) - here.apply(p)) / options.dt_secs }
+        };
         let velocities = first.rest.iter().map(carried).collect();
         let failed = |source| step_error(0, time_secs, source);
         let mut body = self.prepared(first.clone(), here, velocities).map_err(failed)?;
@@ -401,7 +418,8 @@ impl<'a> Player<'a> {
         for stage in 1..=stages {
             let share = stage as f64 / stages as f64;
             let part = |(i, force): (usize, &DVec3)| at_rest(i).lerp(*force, share);
-            let forces = if stage == stages { whole.clone() } else { whole.iter().enumerate().map(part).collect() };
+            let forces =
+                if stage == stages { whole.clone() } else { whole.iter().enumerate().map(part).collect() };
             let around = Around { forces: &forces, obstacles: &obstacles };
             let settled = body.settle(&around, progress).map_err(failed)?;
             if stage == stages {
@@ -412,7 +430,12 @@ impl<'a> Player<'a> {
     }
 
     /// A body at rest in `first`.
-    fn prepared(&self, first: Configuration, frame: Rigid, velocities: Vec<DVec3>) -> Result<Dynamics, SolveError> {
+    fn prepared(
+        &self,
+        first: Configuration,
+        frame: Rigid,
+        velocities: Vec<DVec3>,
+    ) -> Result<Dynamics, SolveError> {
         let options = self.options;
         let held = self.face.flesh.kinematic_nodes();
         let step = StepOptions {

@@ -1,10 +1,11 @@
 //! Regions that are stiffer or heavier, without a seam at their border.
 //!
-//! A region is given on the skin. Each skin vertex belongs to it by a share s: 1 within, falling to 0 over [`FALLOFF`] along
-//! the skin by `f^2 (3 - 2 f)`, `f = 1 - distance / FALLOFF`. Nodes that carry skin take the mean of the shares that hang
-//! on them, by weight; below, s is harmonic (`L s = 0`, [`risorius_solve::Harmonic`]), so it reaches down to the bone and has no
-//! step anywhere. A node's mass is multiplied by `factor^s`; a tet's mu and lambda by `factor^s` of the mean s of its nodes.
-//! Regions that overlap multiply.
+//! A region is given on the skin. Each skin vertex belongs to it by a share s: 1 within, falling to 0 over
+//! [`FALLOFF`] along the skin by `f^2 (3 - 2 f)`, `f = 1 - distance / FALLOFF`. Nodes that carry skin take
+//! the mean of the shares that hang on them, by weight; below, s is harmonic (`L s = 0`,
+//! [`risorius_solve::Harmonic`]), so it reaches down to the bone and has no step anywhere. A node's mass is
+//! multiplied by `factor^s`; a tet's mu and lambda by `factor^s` of the mean s of its nodes. Regions that
+//! overlap multiply.
 
 use crate::scene::along_skin::distances;
 use crate::scene::model::{Factor, Scene};
@@ -72,7 +73,10 @@ impl<'a> Spread<'a> {
             let f = (1.0 - distances[vertex as usize] / FALLOFF).max(0.0);
             values[node][0] += weight * f * f * (3.0 - 2.0 * f);
         });
-        values.iter_mut().zip(&self.carried).for_each(|(v, c)| v[0] = if *c > LEAST_CARRIED { v[0] / c } else { 0.0 });
+        values
+            .iter_mut()
+            .zip(&self.carried)
+            .for_each(|(v, c)| v[0] = if *c > LEAST_CARRIED { v[0] / c } else { 0.0 });
         Ok(self.harmonic.extend(&values)?.into_iter().map(|[s]| s.clamp(0.0, 1.0)).collect())
     }
 }
@@ -83,7 +87,8 @@ const LEAST_CARRIED: f64 = 0.05;
 /// Vertex, node and weight of all that hangs.
 fn for_each_weight(face: &Face, mut f: impl FnMut(u32, usize, f64)) {
     let embedding = &face.flesh.embedding;
-    for ((&vertex, &tet), weights) in embedding.vertices.iter().zip(embedding.tets.iter()).zip(embedding.weights.iter())
+    for ((&vertex, &tet), weights) in
+        embedding.vertices.iter().zip(embedding.tets.iter()).zip(embedding.weights.iter())
     {
         for (&node, &weight) in face.flesh.tets[tet as usize].iter().zip(weights) {
             f(vertex, node as usize, f64::from(weight).max(0.0));

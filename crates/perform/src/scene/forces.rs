@@ -1,9 +1,9 @@
 //! Forces of a [`Scene`] at the nodes of a face's flesh.
 //!
-//! A force f at a skin vertex that hangs on its tet by weights w_j acts on the tet's nodes by `w_j f`, because the vertex
-//! moves by `sum w_j u_j`. Where the skin has no flesh, or only a share of its motion is shown ([`crate::skin_out`]), the
-//! rest of the force is borne by bone. Wind asks for area vectors of the skin, which are those of the pose and go straight
-//! between frames; what physics adds does not turn them.
+//! A force f at a skin vertex that hangs on its tet by weights w_j acts on the tet's nodes by `w_j f`,
+//! because the vertex moves by `sum w_j u_j`. Where the skin has no flesh, or only a share of its motion is
+//! shown ([`crate::skin_out`]), the rest of the force is borne by bone. Wind asks for area vectors of the
+//! skin, which are those of the pose and go straight between frames; what physics adds does not turn them.
 
 use crate::drivers::enrich::PerformError;
 use crate::scene::along_skin::areas;
@@ -77,13 +77,15 @@ impl<'a> Acting<'a> {
     /// Area vectors of the skin that wind can meet, in a pose of the rig in file units.
     pub fn facing(&self, pose: &[[f32; 3]]) -> Vec<DVec3> {
         let area = |triangle: &Windward| {
-            let [a, b, c] = triangle.corners.map(|v| self.si_from_file * Vec3::from(pose[v as usize]).as_dvec3());
+            let [a, b, c] =
+                triangle.corners.map(|v| self.si_from_file * Vec3::from(pose[v as usize]).as_dvec3());
             0.5 * (b - a).cross(c - a)
         };
         self.windward.iter().map(area).collect()
     }
 
-    /// Adds wind and forces at a moment, told in the head, to those at the nodes; empty forces are none, and stay so if none act.
+    /// Adds wind and forces at a moment, told in the head, to those at the nodes; empty forces are none, and
+    /// stay so if none act.
     pub fn add_forces(&self, moment: &Moment, facing: &[DVec3], forces: &mut Vec<DVec3>) {
         let back = moment.head.rotation.inverse();
         let mut push = |node: u32, force: DVec3| {

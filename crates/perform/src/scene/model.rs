@@ -1,22 +1,24 @@
-//! What acts on a face besides the motion of its head: things that push it, wind, forces; and what of it is stiffer or
-//! heavier.
+//! What acts on a face besides the motion of its head: things that push it, wind, forces; and what of it is
+//! stiffer or heavier.
 //!
 //! *Colliders* are rigid and follow keyframes. Skin stays out of them; flesh gives way, they do not.
 //!
-//! *Wind* is a velocity w of the air in the world. A piece of visible skin with the area vector A (outward normal times area) that
-//! the head moves at the velocity u meets the air at `v = w - u` and bears its dynamic pressure on the area that faces it:
+//! *Wind* is a velocity w of the air in the world. A piece of visible skin with the area vector A (outward
+//! normal times area) that the head moves at the velocity u meets the air at `v = w - u` and bears its
+//! dynamic pressure on the area that faces it:
 //!
 //! ```text
 //! f = 1/2 rho |v|^2 max(0, -A . v/|v|) v/|v|,    rho = 1.2 kg/m^3
 //! ```
 //!
-//! so a face bears the pressure times its frontal area. 10 m/s press with 60 Pa, as a layer of 5 mm of flesh weighs. Air does
-//! not flow around anything: no lift, no gusts, no shelter behind a nose. Flesh does not slow down in it by its own motion.
-//! Wind acts on top of what the artist made.
+//! so a face bears the pressure times its frontal area. 10 m/s press with 60 Pa, as a layer of 5 mm of flesh
+//! weighs. Air does not flow around anything: no lift, no gusts, no shelter behind a nose. Flesh does not
+//! slow down in it by its own motion. Wind acts on top of what the artist made.
 //!
 //! *Forces* are newtons on a region, spread over it by area.
 //!
-//! *Factors* make regions stiffer or heavier ([`crate::scene::factors`]). *Touch* names regions that are kept apart ([`crate::collision_pairs`]).
+//! *Factors* make regions stiffer or heavier ([`crate::scene::factors`]). *Touch* names regions that are kept
+//! apart ([`crate::collision_pairs`]).
 //!
 //! All is in meters, seconds and newtons, +Y up, +Z the way the face looks, +X the character's left.
 
@@ -96,7 +98,8 @@ pub struct Factor {
 pub struct Scene {
     /// Things that push.
     pub colliders: Vec<Collider>,
-    /// Velocity of the air in the world, m/s. Empty: no air. Zero: a moving head feels the air that stands still.
+    /// Velocity of the air in the world, m/s. Empty: no air. Zero: a moving head feels the air that stands
+    /// still.
     pub wind: Curve<DVec3>,
     /// Forces on regions.
     pub forces: Vec<Force>,
@@ -126,11 +129,15 @@ impl Scene {
         }
         for (what, factors) in [("stiffness", &self.stiffness), ("mass", &self.mass)] {
             if let Some(bad) = factors.iter().find(|f| !positive(f.factor)) {
-                return wrong(format!("the factor on the {what} of a region is {}; it must be positive", bad.factor));
+                return wrong(format!(
+                    "the factor on the {what} of a region is {}; it must be positive",
+                    bad.factor
+                ));
             }
         }
         let factors = self.stiffness.iter().chain(&self.mass).map(|f| &f.vertices);
-        let regions = factors.chain(self.forces.iter().map(|f| &f.vertices)).chain(self.touch.iter().flatten());
+        let regions =
+            factors.chain(self.forces.iter().map(|f| &f.vertices)).chain(self.touch.iter().flatten());
         for region in regions {
             let ascending = region.is_sorted_by(|a, b| a < b);
             if region.is_empty() || !ascending || region.last().is_some_and(|&v| v as usize >= n_vertices) {
@@ -193,7 +200,9 @@ impl Scene {
             print = print.bytes(b"c").numbers(collider.path.knots(span_secs));
         }
         // Forces that are nothing do nothing.
-        for Force { vertices, newtons, told_in } in self.forces.iter().filter(|f| !f.newtons.is_zero(span_secs)) {
+        for Force { vertices, newtons, told_in } in
+            self.forces.iter().filter(|f| !f.newtons.is_zero(span_secs))
+        {
             print = with_vertices(print.bytes(&[*told_in as u8]), vertices).numbers(newtons.knots(span_secs));
         }
         print

@@ -1,7 +1,7 @@
 //! Triangles that pass through one another, in the neutral and at each slider.
 //!
-//! A crossing within one connected surface is a fault. One between two surfaces (a tooth in its gum, an eyeball behind
-//! a lid) is how faces are usually built, and is told apart.
+//! A crossing within one connected surface is a fault. One between two surfaces (a tooth in its gum, an
+//! eyeball behind a lid) is how faces are usually built, and is told apart.
 
 use super::{CheckOptions, Kind, List, Places, Severity};
 use crate::model::{Part, Rig};
@@ -49,7 +49,12 @@ struct Count {
 }
 
 /// Adds crossings to `list`.
-pub fn check(rig: &Rig, options: &CheckOptions, list: &mut List, progress: &Progress) -> Result<(), Cancelled> {
+pub fn check(
+    rig: &Rig,
+    options: &CheckOptions,
+    list: &mut List,
+    progress: &Progress,
+) -> Result<(), Cancelled> {
     let surfaces = Surfaces::of(rig);
     let neutral = surfaces.count(&rig.neutral, &options.intersect, progress)?;
     let unfinished = |complete: bool| if complete { "" } else { " (counting stopped early; there are more)" };
@@ -92,7 +97,10 @@ fn check_sliders(
         if n_found > n_neutral {
             places.add(|| list.shape(slider.shape));
             if n_found > worst.0 {
-                worst = (n_found, format!(" (most: '{}' with {n_found} pairs, neutral {n_neutral})", slider.name));
+                worst = (
+                    n_found,
+                    format!(" (most: '{}' with {n_found} pairs, neutral {n_neutral})", slider.name),
+                );
             }
         }
     }
@@ -118,12 +126,18 @@ impl Surfaces {
         all
     }
 
-    fn count(&self, pose: &[[f32; 3]], options: &IntersectOptions, progress: &Progress) -> Result<Count, Cancelled> {
+    fn count(
+        &self,
+        pose: &[[f32; 3]],
+        options: &IntersectOptions,
+        progress: &Progress,
+    ) -> Result<Count, Cancelled> {
         // Every pair that is counted has to be listed, to be told apart.
         let options = IntersectOptions { max_listed: usize::MAX, ..*options };
         let found = self_intersections(pose, &self.triangles, &options, progress)?;
         let surface = |t: u32| self.surface[t as usize];
-        let (within, between): (Vec<_>, Vec<_>) = found.pairs.iter().partition(|[a, b]| surface(*a) == surface(*b));
+        let (within, between): (Vec<_>, Vec<_>) =
+            found.pairs.iter().partition(|[a, b]| surface(*a) == surface(*b));
         let first = |pairs: Vec<[u32; 2]>| pairs.iter().map(|p| p[0]).collect();
         Ok(Count { within: first(within), between: first(between), complete: found.complete })
     }
@@ -131,8 +145,9 @@ impl Surfaces {
 
 /// The connected surface of each file vertex of `part`, and how many there are.
 ///
-/// The file's own faces hold together by their vertices. Across a texture seam, where the file has two vertices for
-/// one, they do so by the edge that exactly two faces share after welding; a lash that merely touches a lid does not.
+/// The file's own faces hold together by their vertices. Across a texture seam, where the file has two
+/// vertices for one, they do so by the edge that exactly two faces share after welding; a lash that merely
+/// touches a lid does not.
 fn surfaces(part: &Part) -> (Vec<u32>, u32) {
     let welded = Edges::of(&part.faces.map_vertices(|v| part.rig_vertex[v as usize]));
     let mut links = part.faces.clone();

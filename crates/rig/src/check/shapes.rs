@@ -200,7 +200,8 @@ fn check_roles(rig: &Rig, list: &mut List) {
 
 fn check_sliders(rig: &Rig, list: &mut List) {
     let (mut one_sided, mut bad_range) = (Places::default(), Places::default());
-    let keys: HashMap<Key, usize> = rig.sliders.iter().enumerate().map(|(i, s)| (names::key(&s.name), i)).collect();
+    let keys: HashMap<Key, usize> =
+        rig.sliders.iter().enumerate().map(|(i, s)| (names::key(&s.name), i)).collect();
     for slider in &rig.sliders {
         let place = || Place { shape: Some(slider.name.clone()), ..Place::default() };
         let key = names::key(&slider.name);

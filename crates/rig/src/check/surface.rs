@@ -165,10 +165,14 @@ impl Extent {
         let middle = glam::DVec3::from([0, 1, 2].map(|k| median(points.iter().map(|p| p[k]).collect())));
         let radius = median(points.iter().map(|p| p.distance(middle)).collect());
         let mut extent = Self { middle, radius, size: 0.0 };
-        let near: Vec<[f32; 3]> =
-            rig.neutral.iter().filter(|p| Vec3::from(**p).is_finite() && !extent.is_far(**p)).copied().collect();
-        extent.size =
-            risorius_mesh::query::bvh::bounds(&near).map_or(0.0, |b| f64::from((b.max - b.min).max_element()));
+        let near: Vec<[f32; 3]> = rig
+            .neutral
+            .iter()
+            .filter(|p| Vec3::from(**p).is_finite() && !extent.is_far(**p))
+            .copied()
+            .collect();
+        extent.size = risorius_mesh::query::bvh::bounds(&near)
+            .map_or(0.0, |b| f64::from((b.max - b.min).max_element()));
         extent
     }
 

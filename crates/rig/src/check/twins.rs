@@ -1,9 +1,9 @@
 //! Shapes that are another shape, or a positive multiple of one.
 //!
-//! Each shape is condensed to a few sums of its displacements with pseudo-random signs, divided by its size: multiples
-//! have equal sums, and different shapes almost surely do not. Only shapes with equal sums are compared in full, each
-//! with the first of its kind, so that a thousand shapes cost one pass over their displacements.
-//! Negative multiples (jawLeft and jawRight) are ordinary and not reported.
+//! Each shape is condensed to a few sums of its displacements with pseudo-random signs, divided by its size:
+//! multiples have equal sums, and different shapes almost surely do not. Only shapes with equal sums are
+//! compared in full, each with the first of its kind, so that a thousand shapes cost one pass over their
+//! displacements. Negative multiples (jawLeft and jawRight) are ordinary and not reported.
 
 use crate::model::{Deltas, Rig};
 use glam::{DVec3, Vec3};

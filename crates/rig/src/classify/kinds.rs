@@ -1,7 +1,8 @@
 //! What a surface of a face is, guessed from the names that artists give.
 //!
-//! Names are cut into words at punctuation and case changes, so that "eyeLashes_L", "M_EyeLashes" and "eye lashes"
-//! read alike, and "solid" is no lid. Words that mean skin decide nothing: a mesh called "face" often holds teeth too.
+//! Names are cut into words at punctuation and case changes, so that "eyeLashes_L", "M_EyeLashes" and "eye
+//! lashes" read alike, and "solid" is no lid. Words that mean skin decide nothing: a mesh called "face" often
+//! holds teeth too.
 
 /// What a surface is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,8 +43,16 @@ pub fn kind_of(name: &str) -> Option<Kind> {
     if starts(&["eyebrow", "hair", "beard", "mustache", "moustache"]) || has(&["brow", "brows"]) {
         return Some(Kind::Hair);
     }
-    if starts(&["lacrimal", "tear", "cornea", "meniscus", "occlusion", "eyeocclusion", "eyeblend", "eyeshadow"])
-        || eye && (starts(&["blend", "fluid", "wet", "shell"]) || has(&["ao"]))
+    if starts(&[
+        "lacrimal",
+        "tear",
+        "cornea",
+        "meniscus",
+        "occlusion",
+        "eyeocclusion",
+        "eyeblend",
+        "eyeshadow",
+    ]) || eye && (starts(&["blend", "fluid", "wet", "shell"]) || has(&["ao"]))
     {
         return Some(Kind::Hidden);
     }
@@ -58,7 +67,8 @@ pub fn kind_of(name: &str) -> Option<Kind> {
     if starts(&["teeth", "tooth", "denture", "incisor", "molar", "premolar", "canine"]) {
         return Some(Kind::Teeth);
     }
-    let around_eye = starts(&["socket", "eyesocket", "lid", "eyelid", "bag", "area", "region", "skin", "contour"]);
+    let around_eye =
+        starts(&["socket", "eyesocket", "lid", "eyelid", "bag", "area", "region", "skin", "contour"]);
     (!around_eye && (eye || starts(&["sclera", "iris", "pupil"]))).then_some(Kind::Eye)
 }
 

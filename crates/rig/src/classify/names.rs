@@ -1,10 +1,10 @@
 //! Shape names: one face, many spellings.
 //!
-//! A name is read as a base and a side: `eyeBlinkLeft`, `eyeBlink_L`, `EyeBlinkLeft`, `ARKit_eyeBlinkLeft` and
-//! `blendShape1.eyeBlink_L` are all `(eyeblink, left)`. Prefixes are dropped only in front of a known ARKit or ICT
-//! base; other names (visemes, studio names) are compared whole, ignoring case and separators, and never changed.
-//! A shape without sides meets its two halves (`browInnerUp` drives `browInnerUp_L` and `browInnerUp_R`; the halves
-//! together drive the whole by their mean).
+//! A name is read as a base and a side: `eyeBlinkLeft`, `eyeBlink_L`, `EyeBlinkLeft`, `ARKit_eyeBlinkLeft`
+//! and `blendShape1.eyeBlink_L` are all `(eyeblink, left)`. Prefixes are dropped only in front of a known
+//! ARKit or ICT base; other names (visemes, studio names) are compared whole, ignoring case and separators,
+//! and never changed. A shape without sides meets its two halves (`browInnerUp` drives `browInnerUp_L` and
+//! `browInnerUp_R`; the halves together drive the whole by their mean).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -99,8 +99,8 @@ pub enum Spelling {
 
 /// Reads a name as base and side, dropping a prefix in front of a known base.
 pub fn key(name: &str) -> Key {
-    let starts =
-        std::iter::once(0).chain(name.char_indices().filter(|(_, c)| is_separator(*c)).map(|(i, c)| i + c.len_utf8()));
+    let starts = std::iter::once(0)
+        .chain(name.char_indices().filter(|(_, c)| is_separator(*c)).map(|(i, c)| i + c.len_utf8()));
     for start in starts.filter(|&s| !name[s..].starts_with(is_separator)) {
         let candidate = plain_key(&name[start..]);
         // After two underscores or another known name it is no prefix but a combination: smile_L__jawOpen.
@@ -122,14 +122,19 @@ pub fn find<'a>(name: &str, candidates: impl Iterator<Item = &'a str> + Clone) -
 /// The ARKit name behind any spelling of it, as an index into [`ARKIT`].
 pub fn arkit_index(name: &str) -> Option<usize> {
     let wanted = key(name);
-    KNOWN.get(&wanted.base)?.iter().find(|(side, _)| *side == wanted.side).map(|k| k.1).filter(|&i| i < ARKIT.len())
+    KNOWN
+        .get(&wanted.base)?
+        .iter()
+        .find(|(side, _)| *side == wanted.side)
+        .map(|k| k.1)
+        .filter(|&i| i < ARKIT.len())
 }
 
 /// The known names that share a base.
 type Sides = Vec<(Option<Side>, usize)>;
 
-/// Known names by base: side, and number in [`ARKIT`] followed by [`ICT_EXTRA`]. Rigs with very many shapes look here
-/// for each of them.
+/// Known names by base: side, and number in [`ARKIT`] followed by [`ICT_EXTRA`]. Rigs with very many shapes
+/// look here for each of them.
 static KNOWN: LazyLock<HashMap<String, Sides>> = LazyLock::new(|| {
     let mut by_base: HashMap<String, Sides> = HashMap::new();
     for (i, name) in ARKIT.iter().chain(&ICT_EXTRA).enumerate() {
@@ -214,7 +219,8 @@ pub struct NameMap {
 
 /// Matches `columns` (a clip's names) to `sliders` (a rig's).
 pub fn match_names(columns: &[String], sliders: &[String]) -> NameMap {
-    let exact: HashMap<&str, usize> = columns.iter().enumerate().rev().map(|(i, n)| (n.as_str(), i)).collect();
+    let exact: HashMap<&str, usize> =
+        columns.iter().enumerate().rev().map(|(i, n)| (n.as_str(), i)).collect();
     let mut by_key: HashMap<Key, usize> = HashMap::new();
     let (bare, prefixed): (Vec<usize>, Vec<usize>) = (0..columns.len()).partition(|&c| is_bare(&columns[c]));
     for c in bare.into_iter().chain(prefixed) {
@@ -255,7 +261,8 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     let wanted = name.to_lowercase();
     let likeness = |c: &str| strsim::jaro_winkler(&wanted, &c.to_lowercase());
     // Prefixes such as ARKit_ are seldom typed.
-    let likeness = |c: &str| c.split_once(is_separator).map_or(0.0, |(_, rest)| likeness(rest)).max(likeness(c));
+    let likeness =
+        |c: &str| c.split_once(is_separator).map_or(0.0, |(_, rest)| likeness(rest)).max(likeness(c));
     let mut scored: Vec<(f64, &str)> =
         candidates.into_iter().map(|c| (likeness(c), c)).filter(|(score, _)| *score > 0.6).collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));

@@ -1,10 +1,11 @@
 //! What a face is made of when nobody named it: separate pieces, eyeballs, shells in front of them, teeth.
 //!
-//! Pieces are found over the *file's* vertices: welding joins an eyelash card to the lid that it touches. Splits at
-//! texture seams are closed again where two open edges, and no others, meet on one welded edge. An eyeball is a piece
-//! that a sphere fits; a shell is an open piece whose vertices all lie just above an eyeball; lashes reach further out;
-//! a row of small pieces below the eyes is teeth, and what overlaps them and is not the skin is gums and tongue.
-//! Lengths are in units of half a face (see [`crate::classify::surfaces`]), so the limits hold for every rig.
+//! Pieces are found over the *file's* vertices: welding joins an eyelash card to the lid that it touches.
+//! Splits at texture seams are closed again where two open edges, and no others, meet on one welded edge. An
+//! eyeball is a piece that a sphere fits; a shell is an open piece whose vertices all lie just above an
+//! eyeball; lashes reach further out; a row of small pieces below the eyes is teeth, and what overlaps them
+//! and is not the skin is gums and tongue. Lengths are in units of half a face (see
+//! [`crate::classify::surfaces`]), so the limits hold for every rig.
 
 use crate::classify::kinds::Kind;
 use glam::{DMat4, DVec3, DVec4, Vec3};
@@ -51,7 +52,8 @@ pub fn pieces(n_file_vertices: usize, triangles: &[Corners]) -> Vec<Piece> {
         }
     }
     edges.sort_unstable();
-    // More than two triangles at an edge: a card or a shell stands on the skin there and is a piece of its own.
+    // More than two triangles at an edge: a card or a shell stands on the skin there and is a piece of its
+    // own.
     for group in edges.chunk_by(|a, b| a.0 == b.0) {
         if let [a, b] = group {
             join(&mut parent, a.2, b.2);
@@ -111,8 +113,8 @@ fn join(parent: &mut [u32], a: u32, b: u32) {
     parent[a.max(b) as usize] = a.min(b);
 }
 
-/// The eyeball that the points of a piece form, if their distances from a center differ by less than `tolerance`
-/// (root mean square, in radii). The face looks along +Z.
+/// The eyeball that the points of a piece form, if their distances from a center differ by less than
+/// `tolerance` (root mean square, in radii). The face looks along +Z.
 pub fn fit_eye(points: &[Vec3], tolerance: f64) -> Option<Eye> {
     let (center, radius) = fit_sphere(points)?;
     let spread = points.iter().map(|p| (p.as_dvec3().distance(center) / radius - 1.0).powi(2)).sum::<f64>();
@@ -148,12 +150,14 @@ fn fit_sphere(points: &[Vec3]) -> Option<(DVec3, f64)> {
     (center.is_finite() && radius.is_finite() && radius > 0.0).then_some((mean + center, radius))
 }
 
-/// Modelers put rings of vertices around the pupil, so the densest direction near the front is where the eye looks.
+/// Modelers put rings of vertices around the pupil, so the densest direction near the front is where the eye
+/// looks.
 fn gaze(points: &[Vec3], center: Vec3) -> Vec3 {
     let mut gaze = Vec3::Z;
     let cone = 30f32.to_radians().cos();
     for _ in 0..12 {
-        let sum: Vec3 = points.iter().map(|p| (*p - center).normalize_or_zero()).filter(|d| d.dot(gaze) > cone).sum();
+        let sum: Vec3 =
+            points.iter().map(|p| (*p - center).normalize_or_zero()).filter(|d| d.dot(gaze) > cone).sum();
         let next = (gaze * 1e-3 + sum).normalize_or_zero();
         // More than 40 degrees off is not an eye at rest; keep what the axes of the file say.
         if next.z < 0.76 {
@@ -172,7 +176,8 @@ pub fn bounds(points: &[Vec3]) -> Option<(Vec3, Vec3)> {
 
 /// What pieces are; eyeballs are added to `eyes`. `named` is what names say of each triangle.
 ///
-/// Shells and lashes that touch each other come as one piece; these are taken apart, so pieces are returned too.
+/// Shells and lashes that touch each other come as one piece; these are taken apart, so pieces are returned
+/// too.
 pub fn classify(
     n_file_vertices: usize,
     triangles: &[Corners],
@@ -183,8 +188,9 @@ pub fn classify(
     let is_at_eye = |t: &u32| matches!(named[*t as usize], Some(Kind::Lash | Kind::Hidden));
     let joined = pieces(n_file_vertices, triangles);
     let largest_size = joined.iter().map(|p| p.triangles.len()).max().unwrap_or(0);
-    let (mixed, mut pieces): (Vec<Piece>, Vec<Piece>) =
-        joined.into_iter().partition(|p| p.triangles.len() < largest_size && p.triangles.iter().any(is_at_eye));
+    let (mixed, mut pieces): (Vec<Piece>, Vec<Piece>) = joined
+        .into_iter()
+        .partition(|p| p.triangles.len() < largest_size && p.triangles.iter().any(is_at_eye));
     pieces.extend(islands(n_file_vertices, triangles, &mixed));
     let points_of = |piece: &Piece| -> Vec<Vec3> {
         piece.vertices.iter().map(|&v| rest[v as usize]).filter(|p| p.is_finite()).collect()
@@ -268,7 +274,8 @@ fn near_eye(points: &[Vec3], eyes: &[Eye]) -> Option<Kind> {
     })
 }
 
-/// At least six small pieces below the eyes are teeth; other pieces that overlap their row are gums and tongue.
+/// At least six small pieces below the eyes are teeth; other pieces that overlap their row are gums and
+/// tongue.
 fn mouth_parts(pieces: &[Vec<Vec3>], eyes: &[Eye]) -> Vec<Kind> {
     let eye_line = eyes.iter().map(|e| e.center.y - e.radius).fold(f32::MAX, f32::min);
     let below_eyes: Vec<(usize, Vec3, Vec3)> = (pieces.iter().enumerate())

@@ -1,13 +1,13 @@
 //! What shapes are for: sliders, in-betweens or combinations, from a table or from their names.
 //!
 //! Names that are understood, when every slider that they refer to exists:
-//! - `jawOpen50`, `jawOpen_50`, `jawOpen@0.5`: what `jawOpen` looks like at 0.5. Percent has two digits; a base with a
-//!   one-digit sibling (`smile1`, `smile10`) is a numbered series, not in-betweens.
-//! - `smile_L__jawOpen`, `smile_L+jawOpen`, of any number of sliders: a correction for both at once, by the product.
-//!   A part may itself be an in-between (`smile_L50__jawOpen`).
+//! - `jawOpen50`, `jawOpen_50`, `jawOpen@0.5`: what `jawOpen` looks like at 0.5. Percent has two digits; a
+//!   base with a one-digit sibling (`smile1`, `smile10`) is a numbered series, not in-betweens.
+//! - `smile_L__jawOpen`, `smile_L+jawOpen`, of any number of sliders: a correction for both at once, by the
+//!   product. A part may itself be an in-between (`smile_L50__jawOpen`).
 //!
-//! A table (from a sidecar file) comes first and may also give the lowest rule, slider limits, or say that a shape is a
-//! plain slider in spite of its name.
+//! A table (from a sidecar file) comes first and may also give the lowest rule, slider limits, or say that a
+//! shape is a plain slider in spite of its name.
 
 use crate::model::{Driver, Role, Rule};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -69,7 +69,11 @@ pub fn resolve(names: &[&str], table: &RoleTable) -> (Vec<Role>, Vec<usize>, Rol
                         _ => Driver { slider: slider_of_shape[d], at: None },
                     })
                     .collect();
-                notes.combinations.push((names[s].into(), of.iter().map(|&d| names[d].into()).collect(), *rule));
+                notes.combinations.push((
+                    names[s].into(),
+                    of.iter().map(|&d| names[d].into()).collect(),
+                    *rule,
+                ));
                 Role::Combination { drivers, rule: *rule }
             }
         })
@@ -151,7 +155,8 @@ fn plan_by_table(index: &HashMap<&str, usize>, table: &RoleTable, plans: &mut [P
     }
 }
 
-/// Turns plans that refer to themselves, to combinations or to too few sliders back into sliders, and says so.
+/// Turns plans that refer to themselves, to combinations or to too few sliders back into sliders, and says
+/// so.
 fn demote_unusable(names: &[&str], plans: &mut [Plan], notes: &mut RoleNotes) {
     let mut taken: HashSet<(usize, u32)> = HashSet::new();
     for s in 0..plans.len() {
@@ -171,7 +176,9 @@ fn demote_unusable(names: &[&str], plans: &mut [Plan], notes: &mut RoleNotes) {
                     .collect();
                 bases.sort_unstable();
                 bases.dedup();
-                bases.len() >= 2 && bases.len() == of.len() && bases.iter().all(|&b| b != s && plans[b] == Plan::Slider)
+                bases.len() >= 2
+                    && bases.len() == of.len()
+                    && bases.iter().all(|&b| b != s && plans[b] == Plan::Slider)
             }
         };
         if !usable {
@@ -191,7 +198,8 @@ mod tests {
 
     #[test]
     fn names_say_inbetweens_and_combinations() {
-        let names = ["jawOpen", "smile_L", "jawOpen50", "smile_L__jawOpen", "jawOpen@0.25", "smile_L__jawOpen50"];
+        let names =
+            ["jawOpen", "smile_L", "jawOpen50", "smile_L__jawOpen", "jawOpen@0.25", "smile_L__jawOpen50"];
         let (roles, sliders, notes) = resolve(&names, &RoleTable::default());
         assert_eq!(sliders, [0, 1]);
         assert_eq!(roles[2], Role::Inbetween { slider: 0, at: 0.5 });

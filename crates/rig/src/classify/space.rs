@@ -1,16 +1,16 @@
 //! Guessing the unit and the axes of a rig from what it looks like and what its shapes do.
 //!
-//! Files promise little: OBJ has neither unit nor axes, and many glTF faces are in centimeters although the format says
-//! meters. The axes are those of the 24 right-handed orientations that most evidence speaks for; each piece is a vote,
-//! a vector that should point up, to the front or to the character's left:
+//! Files promise little: OBJ has neither unit nor axes, and many glTF faces are in centimeters although the
+//! format says meters. The axes are those of the 24 right-handed orientations that most evidence speaks for;
+//! each piece is a vote, a vector that should point up, to the front or to the character's left:
 //! - left and right shapes lie on their sides, and a head is mirror symmetric;
 //! - eyes and brows are above mouth and jaw, jawOpen goes down, brows up, the open neck is at the bottom;
 //! - pucker, funnel, jawForward and tongueOut go to the front, and shapes act on the front of the head.
 //!
-//! The unit is the one of m, dm, cm, mm, inch and foot that makes the eyes 63 mm apart, the mouth as wide as mouths are
-//! and the head 0.30 m tall, weighed by how sure each of these is and how usual the unit is.
-//! Limits: a head turned by other than quarter turns fits no answer; a whole body without shapes has the wrong height.
-//! Nothing to go by gives meters, +Y up, +Z front, with a confidence near 0.
+//! The unit is the one of m, dm, cm, mm, inch and foot that makes the eyes 63 mm apart, the mouth as wide as
+//! mouths are and the head 0.30 m tall, weighed by how sure each of these is and how usual the unit is.
+//! Limits: a head turned by other than quarter turns fits no answer; a whole body without shapes has the
+//! wrong height. Nothing to go by gives meters, +Y up, +Z front, with a confidence near 0.
 
 use crate::model::Rig;
 use glam::DVec3;
@@ -129,7 +129,8 @@ fn best_axes(votes: &[Vote]) -> (Axis, Axis, f64) {
     (scored[0].1, scored[0].2, margin / (margin + 0.5))
 }
 
-/// A little for the axes that most files use, which decides when nothing else does: glTF's and then Blender's.
+/// A little for the axes that most files use, which decides when nothing else does: glTF's and then
+/// Blender's.
 fn convention(up: Axis, front: Axis) -> f64 {
     match (up.index, up.negative, front.index, front.negative) {
         (1, false, 2, false) => 0.05,
@@ -142,7 +143,11 @@ fn convention(up: Axis, front: Axis) -> f64 {
 /// The likeliest of [`UNITS`] and its probability.
 fn best_unit(measures: &[Measure]) -> (usize, f64) {
     let likelihood = |meters: f64, prior: f64| {
-        prior - measures.iter().map(|m| 0.5 * ((m.length * meters / m.usual).ln() / m.spread).powi(2)).sum::<f64>()
+        prior
+            - measures
+                .iter()
+                .map(|m| 0.5 * ((m.length * meters / m.usual).ln() / m.spread).powi(2))
+                .sum::<f64>()
     };
     let scores = UNITS.map(|(_, meters, prior)| likelihood(meters, prior));
     let best = (0..UNITS.len()).fold(0, |best, i| if scores[i] > scores[best] { i } else { best });

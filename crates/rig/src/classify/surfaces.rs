@@ -1,8 +1,10 @@
-//! Where the face of a rig is, and what its surfaces are made of: names first, geometry where names are silent.
+//! Where the face of a rig is, and what its surfaces are made of: names first, geometry where names are
+//! silent.
 //!
-//! Coordinates are carried into *face space*: +Y up, +Z the way the face looks, origin in the middle of the face, and
-//! half the face's height (or width, if larger) is 1, so that constants hold for every unit and every rig. The face is
-//! where shapes move the skin; without shapes it is around the tip of the nose, the front-most point of the head.
+//! Coordinates are carried into *face space*: +Y up, +Z the way the face looks, origin in the middle of the
+//! face, and half the face's height (or width, if larger) is 1, so that constants hold for every unit and
+//! every rig. The face is where shapes move the skin; without shapes it is around the tip of the nose, the
+//! front-most point of the head.
 
 use crate::classify::kinds::{Kind, kind_of};
 use crate::classify::pieces::{self, Corners, Eye, Piece, PieceLook};
@@ -55,8 +57,8 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// A frame whose origin is between `lo` and `hi` (already turned by `rotation`), which are 1 above and below it, or
-    /// beside it if that is further.
+    /// A frame whose origin is between `lo` and `hi` (already turned by `rotation`), which are 1 above and
+    /// below it, or beside it if that is further.
     pub fn around(rotation: DMat3, lo: DVec3, hi: DVec3) -> Self {
         let half = (0.5 * (hi - lo).truncate()).max_element();
         let per_unit = if half > 0.0 && (1.0 / half).is_finite() { 1.0 / half } else { 1.0 };
@@ -98,7 +100,8 @@ fn gather(rig: &Rig) -> (Vec<Corners>, Vec<Source>, usize) {
             }
             for i in 2..face.len() {
                 let file = [face[0], face[i - 1], face[i]];
-                let rig_of = |v: u32| part.rig_vertex.get(v as usize).filter(|&&r| (r as usize) < rig.neutral.len());
+                let rig_of =
+                    |v: u32| part.rig_vertex.get(v as usize).filter(|&&r| (r as usize) < rig.neutral.len());
                 let [Some(&a), Some(&b), Some(&c)] = file.map(rig_of) else { continue };
                 let outline = 1 | if i + 1 == face.len() { 2 } else { 0 } | if i == 2 { 4 } else { 0 };
                 corners.push(Corners { rig: [a, b, c], file: file.map(|v| v + first_file) });
@@ -154,7 +157,8 @@ fn find_face(rig: &Rig, turned: &[DVec3]) -> (Vec<u32>, DVec3, DVec3) {
     for shape in &rig.shapes {
         let least = 0.1 * shape.deltas.max_length();
         for (&v, &o) in shape.deltas.vertices.iter().zip(&shape.deltas.offsets) {
-            if Vec3::from(o).length() > least && (v as usize) < counts.len() && turned[v as usize].is_finite() {
+            if Vec3::from(o).length() > least && (v as usize) < counts.len() && turned[v as usize].is_finite()
+            {
                 counts[v as usize] += 1;
             }
         }
@@ -177,10 +181,14 @@ fn front_of_head(turned: &[DVec3]) -> Vec<u32> {
     // A standing figure is much taller than wide: its head is the top seventh.
     let neck = if size.y > 2.5 * size.x { hi.y - size.y / 7.0 } else { hi.y - 1.3 * size.x.max(size.z) };
     let head = all.iter().copied().filter(|&v| turned[v as usize].y >= neck);
-    let Some(nose) = head.max_by(|&a, &b| turned[a as usize].z.total_cmp(&turned[b as usize].z)) else { return all };
+    let Some(nose) = head.max_by(|&a, &b| turned[a as usize].z.total_cmp(&turned[b as usize].z)) else {
+        return all;
+    };
     let nose = turned[nose as usize];
     let reach = hi.y - nose.y;
-    let near = |p: DVec3| (p.y - nose.y).abs() <= reach && (p.x - nose.x).abs() <= reach && p.z >= nose.z - 1.2 * reach;
+    let near = |p: DVec3| {
+        (p.y - nose.y).abs() <= reach && (p.x - nose.x).abs() <= reach && p.z >= nose.z - 1.2 * reach
+    };
     let face: Vec<u32> = all.iter().copied().filter(|&v| near(turned[v as usize])).collect();
     if face.len() < 12 { all } else { face }
 }

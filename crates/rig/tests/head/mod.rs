@@ -1,5 +1,5 @@
-//! A made-up head: an egg with a nose, cut off at the neck, with shapes where a face has them. Centimeters, +Y up,
-//! +Z front, the character's left at +X.
+//! A made-up head: an egg with a nose, cut off at the neck, with shapes where a face has them. Centimeters,
+//! +Y up, +Z front, the character's left at +X.
 
 use risorius_mesh::Polygons;
 use risorius_rig::{Deltas, RawPart, RawRig, RawShape, Rig, assemble};

@@ -1,19 +1,22 @@
 //! Where a body's surface touches itself, things that its pose carries (teeth, eyes), and obstacles.
 //!
-//! The surface is what the artist sees: points that the pose puts somewhere and the body displaces. Each point of a rule is
-//! compared with the closest place of the rule's triangles: beyond it by the smooth normal there, or in front of it. What
-//! overlaps in the pose as it was made is the zero: a contact allows as much overlap as its point, or the place that it
-//! touches, has without any displacement. So a pose that is left alone is never pushed, whatever it looks like.
+//! The surface is what the artist sees: points that the pose puts somewhere and the body displaces. Each
+//! point of a rule is compared with the closest place of the rule's triangles: beyond it by the smooth normal
+//! there, or in front of it. What overlaps in the pose as it was made is the zero: a contact allows as much
+//! overlap as its point, or the place that it touches, has without any displacement. So a pose that is left
+//! alone is never pushed, whatever it looks like.
 //!
-//! A place counts only if it faces the point: a lining is not in contact with the gum whose back it hangs on. On one surface,
-//! neighbors are close without touching, and so are both faces of a lip or a lid; there a place counts only if the way to
-//! it through the body is longer than [`TouchOptions::own_flesh`] and if some pose holds it apart from the point.
+//! A place counts only if it faces the point: a lining is not in contact with the gum whose back it hangs on.
+//! On one surface, neighbors are close without touching, and so are both faces of a lip or a lid; there a
+//! place counts only if the way to it through the body is longer than [`TouchOptions::own_flesh`] and if some
+//! pose holds it apart from the point.
 //!
-//! A point cannot be deeper than it and the place have moved towards each other; what is, is another side of the same flesh met
-//! around an edge, and does not count. What is deep all the same comes out at [`TouchOptions::out_speed`].
+//! A point cannot be deeper than it and the place have moved towards each other; what is, is another side of
+//! the same flesh met around an edge, and does not count. What is deep all the same comes out at
+//! [`TouchOptions::out_speed`].
 //!
-//! Limits: vertices against triangles, no edges against edges; overlaps deeper than [`TouchOptions::rest_reach`] in the
-//! pose are taken for none.
+//! Limits: vertices against triangles, no edges against edges; overlaps deeper than
+//! [`TouchOptions::rest_reach`] in the pose are taken for none.
 
 use crate::contact::obstacle::Obstacle;
 use crate::contact::planes::{Attachment, Carriers, Contact};
@@ -42,8 +45,8 @@ pub struct TouchOptions {
     pub stiffness: f64,
     /// No deeper than this beyond the pose's own overlap, meters; infinite for a mere penalty.
     pub wall: f64,
-    /// How fast a point that is too deep is pushed out, m/s: a place that the point has come to all at once, around the edge
-    /// of a tooth, would fling it out otherwise.
+    /// How fast a point that is too deep is pushed out, m/s: a place that the point has come to all at once,
+    /// around the edge of a tooth, would fling it out otherwise.
     pub out_speed: f64,
     /// How deep a point may have passed a place and still be found, meters.
     pub reach: f64,
@@ -72,7 +75,8 @@ impl Default for TouchOptions {
 /// Rounding must not push a pose that is left alone, meters.
 const SLACK: f64 = 1e-6;
 
-/// Places farther than this are not watched in a solve, meters: in a step, points come closer by some tenths of that.
+/// Places farther than this are not watched in a solve, meters: in a step, points come closer by some tenths
+/// of that.
 const WATCHED: f64 = 6e-4;
 
 /// A place faces a point when the cosine between their normals is below minus this.
@@ -117,9 +121,9 @@ struct Place {
 }
 
 impl Touch {
-    /// `areas`: surface around each point. `body`: tets, nodes in the neutral, points in the neutral and in other poses that
-    /// part what can touch.
-    /// `obstacles_push`: whether obstacles will be given; it costs a little everywhere.
+    /// `areas`: surface around each point. `body`: tets, nodes in the neutral, points in the neutral and in
+    /// other poses that part what can touch. `obstacles_push`: whether obstacles will be given; it costs a
+    /// little everywhere.
     pub fn prepare(
         attachments: Vec<Attachment>,
         areas: Vec<f64>,
@@ -135,8 +139,14 @@ impl Touch {
         for pose in &apart {
             check_length("surface points in a pose", pose.len(), n)?;
         }
-        let named = |rule: &Rule| rule.points.iter().chain(rule.triangles.iter().flatten()).all(|&p| (p as usize) < n);
-        check_length("rules that name surface points", rules.iter().filter(|rule| named(rule)).count(), rules.len())?;
+        let named = |rule: &Rule| {
+            rule.points.iter().chain(rule.triangles.iter().flatten()).all(|&p| (p as usize) < n)
+        };
+        check_length(
+            "rules that name surface points",
+            rules.iter().filter(|rule| named(rule)).count(),
+            rules.len(),
+        )?;
         let neutral = apart.first().cloned().unwrap_or_else(|| vec![DVec3::ZERO; n]);
         let flat = flattened(&neutral);
         let watch = |rule: Rule| Watched { tree: Bvh::build(&flat, &rule.triangles), rule };
@@ -148,8 +158,11 @@ impl Touch {
             .iter()
             .flat_map(|r| r.points.iter().chain(r.triangles.iter().flatten()))
             .for_each(|&p| acting[p as usize] = true);
-        let used: Vec<Attachment> =
-            attachments.iter().zip(&acting).map(|(a, &used)| if used { *a } else { Attachment::FIXED }).collect();
+        let used: Vec<Attachment> = attachments
+            .iter()
+            .zip(&acting)
+            .map(|(a, &used)| if used { *a } else { Attachment::FIXED })
+            .collect();
         Ok(Self {
             carriers: Carriers::prepare(&used, tets),
             fans: Fans::prepare(n, rules.iter().flat_map(|rule| rule.triangles.iter().copied()).collect()),
@@ -185,7 +198,8 @@ impl Touch {
 
     /// Where the points are when the body is at `x`.
     pub fn positions(&self, tets: &[Stencil], at: &Configuration, x: &[DVec3]) -> Vec<DVec3> {
-        let one = |(base, attachment): (&DVec3, &Attachment)| *base + attachment.displacement(tets, x, &at.rest);
+        let one =
+            |(base, attachment): (&DVec3, &Attachment)| *base + attachment.displacement(tets, x, &at.rest);
         at.surface.points.par_iter().zip(&self.attachments).with_min_len(2048).map(one).collect()
     }
 
@@ -196,7 +210,8 @@ impl Touch {
         for place in self.places(&points, |_| |_| Some(self.options.rest_reach)) {
             let point = place.point as usize;
             depths[point] = f64::max(depths[point], -place.gap);
-            clearances[point] = f64::min(clearances[point], if place.gap < 0.0 { 0.0 } else { place.distance });
+            clearances[point] =
+                f64::min(clearances[point], if place.gap < 0.0 { 0.0 } else { place.distance });
         }
         Posed { points, depths, clearances }
     }
@@ -204,14 +219,17 @@ impl Touch {
     /// Contacts to watch on the surface itself when the points are at `positions`, displaced from `pose`.
     pub fn find(&self, positions: &[DVec3], pose: &Posed) -> Vec<Contact> {
         let moved = |p: u32| positions[p as usize] - pose.points[p as usize];
-        // A place that was clear of a point is clear of it by as much less as they have moved towards each other, at most as
-        // far as motions of this rule's surface differ from the point's; and overlaps by no more.
+        // A place that was clear of a point is clear of it by as much less as they have moved towards each
+        // other, at most as far as motions of this rule's surface differ from the point's; and overlaps by no
+        // more.
         let reach = |rule: &Rule| {
             let all = || rule.triangles.iter().flatten().map(|&p| moved(p));
-            let (low, high) = (all().fold(DVec3::INFINITY, DVec3::min), all().fold(DVec3::NEG_INFINITY, DVec3::max));
+            let (low, high) =
+                (all().fold(DVec3::INFINITY, DVec3::min), all().fold(DVec3::NEG_INFINITY, DVec3::max));
             move |point: u32| {
                 let (own, p) = (moved(point), point as usize);
-                let (clear, closer) = (pose.clearances[p], (own - low).abs().max((own - high).abs()).length());
+                let (clear, closer) =
+                    (pose.clearances[p], (own - low).abs().max((own - high).abs()).length());
                 let overlap = pose.depths[p] + closer - clear;
                 let can_touch = closer > 0.0 && clear - closer < WATCHED;
                 can_touch.then(|| overlap.clamp(WATCHED, self.options.reach.max(WATCHED)))
@@ -221,7 +239,8 @@ impl Touch {
             let room = place.gap + self.allowed(pose, place.point, place.corners, place.barycentric) + SLACK;
             let [a, b, c] = place.corners;
             let [u, v, w] = place.barycentric;
-            // Deeper than they have moved towards each other: another side of the same flesh, met around an edge.
+            // Deeper than they have moved towards each other: another side of the same flesh, met around an
+            // edge.
             let closer = (moved(place.point) - (moved(a) * u + moved(b) * v + moved(c) * w)).length();
             let p = place.point as usize;
             let possible = closer - pose.clearances[p] + SLIP;
@@ -243,7 +262,9 @@ impl Touch {
     pub(crate) fn carried(&self, contact: &Contact, positions: [&[DVec3]; 2], poses: [&Posed; 2]) -> Contact {
         let along = |positions: &[DVec3]| -> f64 {
             let sides = contact.points.iter().zip(contact.coefficients);
-            sides.map(|(&p, c)| if c == 0.0 { 0.0 } else { contact.normal.dot(positions[p as usize]) * c }).sum()
+            sides
+                .map(|(&p, c)| if c == 0.0 { 0.0 } else { contact.normal.dot(positions[p as usize]) * c })
+                .sum()
         };
         let mut room = contact.room + along(positions[1]) - along(positions[0]);
         if !contact.is_with_obstacle() {
@@ -320,7 +341,14 @@ impl Touch {
         let barycentric = nearest.barycentric;
         let normal = self.fans.normal_on(positions, corners, barycentric);
         let offset = p - blended(positions, corners, barycentric);
-        Some(Place { point, corners, barycentric, normal, gap: normal.dot(offset), distance: offset.length() })
+        Some(Place {
+            point,
+            corners,
+            barycentric,
+            normal,
+            gap: normal.dot(offset),
+            distance: offset.length(),
+        })
     }
 }
 
@@ -378,7 +406,8 @@ impl Fans {
 
     /// The unit normal at a point, triangles weighted by area; zero without any.
     fn normal(&self, positions: &[DVec3], point: u32) -> DVec3 {
-        let around = &self.around[self.first[point as usize] as usize..self.first[point as usize + 1] as usize];
+        let around =
+            &self.around[self.first[point as usize] as usize..self.first[point as usize + 1] as usize];
         let across = |&t: &u32| {
             let [a, b, c] = self.triangles[t as usize].map(|v| positions[v as usize]);
             (b - a).cross(c - a)
@@ -398,7 +427,8 @@ impl Fans {
 struct ThroughBody {
     /// Of each surface point, the nodes of its tet.
     nodes: Vec<Stencil>,
-    /// Of each surface point, the row of its heaviest node; `u32::MAX` for points that none of the rules asks about.
+    /// Of each surface point, the row of its heaviest node; `u32::MAX` for points that none of the rules asks
+    /// about.
     rows: Vec<u32>,
     n_rows: usize,
     /// Row by row, a bit for every row.
@@ -406,7 +436,13 @@ struct ThroughBody {
 }
 
 impl ThroughBody {
-    fn prepare(attachments: &[Attachment], rules: &[Rule], tets: &[Stencil], rest: &[DVec3], reach: f64) -> Self {
+    fn prepare(
+        attachments: &[Attachment],
+        rules: &[Rule],
+        tets: &[Stencil],
+        rest: &[DVec3],
+        reach: f64,
+    ) -> Self {
         let heaviest = |point: u32| {
             let attachment = &attachments[point as usize];
             let tet = tets.get(attachment.tet as usize)?;
@@ -414,8 +450,10 @@ impl ThroughBody {
             Some(tet[corner])
         };
         let asked = rules.iter().filter(|rule| rule.same_surface);
-        let mut points: Vec<u32> =
-            asked.flat_map(|rule| rule.points.iter().chain(rule.triangles.iter().flatten())).copied().collect();
+        let mut points: Vec<u32> = asked
+            .flat_map(|rule| rule.points.iter().chain(rule.triangles.iter().flatten()))
+            .copied()
+            .collect();
         points.sort_unstable();
         points.dedup();
         let mut nodes: Vec<u32> = points.iter().filter_map(|&p| heaviest(p)).collect();
@@ -432,7 +470,10 @@ impl ThroughBody {
         let walk = |&start: &u32| {
             let mut bits = vec![0u64; words];
             let ways = |n: u32| {
-                neighbors.of(n as usize).iter().map(move |&m| (m, rest[n as usize].distance(rest[m as usize])))
+                neighbors
+                    .of(n as usize)
+                    .iter()
+                    .map(move |&m| (m, rest[n as usize].distance(rest[m as usize])))
             };
             for row in within(start, reach, ways).into_keys().filter_map(row_of) {
                 bits[row / 64] |= 1 << (row % 64);
@@ -442,18 +483,26 @@ impl ThroughBody {
         let near: Vec<Vec<u64>> = nodes.par_iter().map(walk).collect();
         let none = [NO_NODE; 4];
         let of_point = |a: &Attachment| tets.get(a.tet as usize).copied().unwrap_or(none);
-        Self { nodes: attachments.iter().map(of_point).collect(), rows, n_rows: nodes.len(), near: near.concat() }
+        Self {
+            nodes: attachments.iter().map(of_point).collect(),
+            rows,
+            n_rows: nodes.len(),
+            near: near.concat(),
+        }
     }
 
-    /// Points that are not in the body are near everything: nothing is known of them. Points whose tets have a node in common
-    /// are near each other, however long its edges are: nothing could part them without tearing at that node.
+    /// Points that are not in the body are near everything: nothing is known of them. Points whose tets have
+    /// a node in common are near each other, however long its edges are: nothing could part them without
+    /// tearing at that node.
     fn is_near(&self, a: u32, b: u32) -> bool {
         let [mine, other] = [a, b].map(|p| self.nodes[p as usize]);
         if mine.iter().any(|node| other.contains(node)) {
             return true;
         }
         let (a, b) = (self.rows[a as usize] as usize, self.rows[b as usize] as usize);
-        a >= self.n_rows || b >= self.n_rows || self.near[a * self.n_rows.div_ceil(64) + b / 64] >> (b % 64) & 1 == 1
+        a >= self.n_rows
+            || b >= self.n_rows
+            || self.near[a * self.n_rows.div_ceil(64) + b / 64] >> (b % 64) & 1 == 1
     }
 }
 

@@ -45,7 +45,8 @@ impl Solid {
         // Inside, the surface may be farther than one would look from outside.
         let nearest = self.tree.closest_point(p, f64::INFINITY)?;
         let corners = self.surface.triangles[nearest.triangle as usize];
-        let outwards: DVec3 = corners.iter().zip(nearest.barycentric).map(|(&v, b)| self.normals[v as usize] * b).sum();
+        let outwards: DVec3 =
+            corners.iter().zip(nearest.barycentric).map(|(&v, b)| self.normals[v as usize] * b).sum();
         let offset = p - nearest.point;
         let outside = offset.dot(outwards) >= 0.0;
         let normal = if offset.length() > 1e-6 {
@@ -85,7 +86,8 @@ pub enum Obstacle {
 }
 
 impl Obstacle {
-    /// The distance of `p` from the surface, negative inside, and the direction out of it; `None` beyond `reach`.
+    /// The distance of `p` from the surface, negative inside, and the direction out of it; `None` beyond
+    /// `reach`.
     pub fn gap(&self, p: DVec3, reach: f64) -> Option<(f64, DVec3)> {
         let round = |middle: DVec3, radius: f64| {
             let offset = p - middle;
@@ -114,10 +116,12 @@ mod tests {
 
     /// A cube from -1 to 1, wound inwards or outwards.
     fn cube(inside_out: bool) -> Surface {
-        let positions: Vec<DVec3> =
-            (0..8).map(|i| DVec3::from([0, 1, 2].map(|k| if i >> k & 1 == 1 { 1.0 } else { -1.0 }))).collect();
+        let positions: Vec<DVec3> = (0..8)
+            .map(|i| DVec3::from([0, 1, 2].map(|k| if i >> k & 1 == 1 { 1.0 } else { -1.0 })))
+            .collect();
         let quads = [[0, 4, 6, 2], [1, 3, 7, 5], [0, 1, 5, 4], [2, 6, 7, 3], [0, 2, 3, 1], [4, 5, 7, 6]];
-        let mut triangles: Vec<[u32; 3]> = quads.iter().flat_map(|&[a, b, c, d]| [[a, b, c], [a, c, d]]).collect();
+        let mut triangles: Vec<[u32; 3]> =
+            quads.iter().flat_map(|&[a, b, c, d]| [[a, b, c], [a, c, d]]).collect();
         if inside_out {
             triangles.iter_mut().for_each(|t| t.swap(0, 1));
         }
@@ -135,7 +139,10 @@ mod tests {
                 (DVec3::new(-0.7, 0.1, 0.2), -0.3, DVec3::NEG_X),
             ] {
                 let (gap, normal) = mesh.gap(place.apply(p), 1.0).unwrap();
-                assert!((gap - wanted).abs() < 1e-6 && normal.distance(place.rotation * direction) < 1e-6, "{gap}");
+                assert!(
+                    (gap - wanted).abs() < 1e-6 && normal.distance(place.rotation * direction) < 1e-6,
+                    "{gap}"
+                );
             }
             assert!(mesh.gap(DVec3::new(5.0, 9.0, 0.0), 1.0).is_none());
         }

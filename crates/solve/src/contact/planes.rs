@@ -1,7 +1,7 @@
 //! Contact: points of a surface that must not pass planes which other points carry.
 //!
-//! A surface point hangs on a tet, `p = base + sum w_j (x_j - X_j)`: where the pose puts it, and what the body adds. A
-//! contact ties up to four such points, a vertex against a triangle, by a fixed unit normal n:
+//! A surface point hangs on a tet, `p = base + sum w_j (x_j - X_j)`: where the pose puts it, and what the
+//! body adds. A contact ties up to four such points, a vertex against a triangle, by a fixed unit normal n:
 //!
 //! ```text
 //! room(x) = n . (p0 - b1 p1 - b2 p2 - b3 p3) + allowed,   s = -room
@@ -9,11 +9,12 @@
 //! E = -k d^2 (log(1 - s/d) + s/d)               the same for small s, infinite at the wall s = d
 //! ```
 //!
-//! Ours is the second: forces begin where the penalty's do, so that a pose which overlaps as the artist made it
-//! (`allowed`) is left alone, and no step passes the wall. Planes stay during a solve; [`crate::contact::detect`] finds them.
+//! Ours is the second: forces begin where the penalty's do, so that a pose which overlaps as the artist made
+//! it (`allowed`) is left alone, and no step passes the wall. Planes stay during a solve;
+//! [`crate::contact::detect`] finds them.
 //!
-//! A contact spans up to four tets. Its energy is counted at the first, its derivative at all; of the second derivative the
-//! blocks within tets are kept, scaled so that they bound the whole from above.
+//! A contact spans up to four tets. Its energy is counted at the first, its derivative at all; of the second
+//! derivative the blocks within tets are kept, scaled so that they bound the whole from above.
 
 use crate::energy::Energy;
 use crate::minimize::contact_aware::Brace;
@@ -139,7 +140,8 @@ pub struct Carriers {
 impl Carriers {
     /// Of some points on some tets.
     pub fn prepare(attachments: &[Attachment], tets: &[Stencil]) -> Self {
-        let mut used: Vec<u32> = attachments.iter().map(|a| a.tet).filter(|&t| (t as usize) < tets.len()).collect();
+        let mut used: Vec<u32> =
+            attachments.iter().map(|a| a.tet).filter(|&t| (t as usize) < tets.len()).collect();
         used.sort_unstable();
         used.dedup();
         let place = |a: &Attachment| used.binary_search(&a.tet).map_or(u32::MAX, |i| i as u32);
@@ -170,14 +172,21 @@ pub struct Contacts<'a> {
 
 impl<'a> Contacts<'a> {
     /// Contacts found when the body was at `x`.
-    pub fn prepare(carriers: &'a Carriers, attachments: &[Attachment], contacts: &[Contact], x: &[DVec3]) -> Self {
+    pub fn prepare(
+        carriers: &'a Carriers,
+        attachments: &[Attachment],
+        contacts: &[Contact],
+        x: &[DVec3],
+    ) -> Self {
         let carrier_of = |point: u32| carriers.of_point.get(point as usize).copied().unwrap_or(u32::MAX);
         // The points of each that the body carries, with coefficients, and the contact.
         let carried = |contact: &Contact| {
             let points = contact.points.iter().zip(contact.coefficients);
             let free = points.filter(|(point, c)| *c != 0.0 && carrier_of(**point) != u32::MAX);
             let sides: Vec<(u32, [f64; 4], f64)> = free
-                .map(|(&point, c)| (carrier_of(point), attachments[point as usize].weights.map(|w| w * c), c.abs()))
+                .map(|(&point, c)| {
+                    (carrier_of(point), attachments[point as usize].weights.map(|w| w * c), c.abs())
+                })
                 .collect();
             (!sides.is_empty()).then_some((sides, *contact))
         };
@@ -201,7 +210,13 @@ impl<'a> Contacts<'a> {
         }
         sides.sort_by_key(|(carrier, side)| (*carrier, side.contact));
         let first = starts(n_carriers, sides.iter().map(|(carrier, _)| *carrier));
-        Self { carriers, prepared, first_prepared, first, sides: sides.into_iter().map(|(_, side)| side).collect() }
+        Self {
+            carriers,
+            prepared,
+            first_prepared,
+            first,
+            sides: sides.into_iter().map(|(_, side)| side).collect(),
+        }
     }
 
     /// How many press, and the deepest in meters.
@@ -232,7 +247,8 @@ impl<'a> Contacts<'a> {
 
     /// Contacts whose energy these carriers count.
     fn counted(&self, carriers: Range<usize>) -> &[Prepared] {
-        &self.prepared[self.first_prepared[carriers.start] as usize..self.first_prepared[carriers.end] as usize]
+        &self.prepared
+            [self.first_prepared[carriers.start] as usize..self.first_prepared[carriers.end] as usize]
     }
 
     fn of(&self, side: &Side) -> &Prepared {
@@ -251,7 +267,13 @@ impl Energy for Contacts<'_> {
         }
     }
 
-    fn gradients(&self, x: &[DVec3], elements: Range<usize>, values: &mut [f64], gradients: &mut [[DVec3; 4]]) {
+    fn gradients(
+        &self,
+        x: &[DVec3],
+        elements: Range<usize>,
+        values: &mut [f64],
+        gradients: &mut [[DVec3; 4]],
+    ) {
         for ((value, gradient), carrier) in values.iter_mut().zip(gradients).zip(elements) {
             *value = self.counted(carrier..carrier + 1).iter().map(|contact| contact.push(x)[0]).sum();
             *gradient = [DVec3::ZERO; 4];
@@ -352,7 +374,10 @@ mod tests {
             energy.gradients(&x, 0..2, &mut values, &mut gradients);
             assert_eq!(values[0] + values[1], total(&x));
             let (count, depth) = energy.pressing(&x);
-            assert!(total(&x) > 0.0 && count == 1 && (depth - 0.4).abs() < 1e-12, "{count} press, {depth} deep");
+            assert!(
+                total(&x) > 0.0 && count == 1 && (depth - 0.4).abs() < 1e-12,
+                "{count} press, {depth} deep"
+            );
             for node in 0..8 {
                 for axis in 0..3 {
                     let mut ends = [x.clone(), x.clone()];

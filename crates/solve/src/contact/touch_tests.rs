@@ -1,4 +1,5 @@
-//! A bar that is held at one end and sinks onto a floor: contact keeps it out, whatever the pose overlapped before.
+//! A bar that is held at one end and sinks onto a floor: contact keeps it out, whatever the pose overlapped
+//! before.
 
 use crate::fixtures::Body;
 use crate::*;

@@ -1,15 +1,16 @@
 //! Energies that repair inverted tets: one that unfolds them, one that keeps them unfolded.
 //!
-//! `Unfold` is the regularized distortion of [Garanzha21, regularized energy]: with `D = det F - floor`, a floor that
-//! `det F` shall exceed, and `chi(D) = (D + sqrt(eps^2 + D^2)) / 2`, a positive function that tends to `max(D, 0)`,
+//! `Unfold` is the regularized distortion of [Garanzha21, regularized energy]: with `D = det F - floor`, a
+//! floor that `det F` shall exceed, and `chi(D) = (D + sqrt(eps^2 + D^2)) / 2`, a positive function that
+//! tends to `max(D, 0)`,
 //!
 //! ```text
 //! psi = |F|^2 / chi^(2/3) + (D^2 + 1) / chi
 //! ```
 //!
-//! is finite everywhere and forbids `D < 0` as eps goes to 0. `Keep` is zero for tets with `det F` above twice the
-//! floor and infinite at the floor: beside springs to the input, it moves nothing that need not move. Both count every
-//! tet alike, whatever its size, because one bad tet of any size spoils a solve.
+//! is finite everywhere and forbids `D < 0` as eps goes to 0. `Keep` is zero for tets with `det F` above
+//! twice the floor and infinite at the floor: beside springs to the input, it moves nothing that need not
+//! move. Both count every tet alike, whatever its size, because one bad tet of any size spoils a solve.
 
 use crate::energy::Energy;
 use crate::energy::isotropic::{Spectrum, cofactor, tet_blocks, tet_gradient, tet_laplacian};
@@ -101,7 +102,13 @@ impl Energy for Foldover {
         }
     }
 
-    fn gradients(&self, x: &[DVec3], elements: Range<usize>, values: &mut [f64], gradients: &mut [[DVec3; 4]]) {
+    fn gradients(
+        &self,
+        x: &[DVec3],
+        elements: Range<usize>,
+        values: &mut [f64],
+        gradients: &mut [[DVec3; 4]],
+    ) {
         for ((value, gradient), tet) in values.iter_mut().zip(gradients).zip(elements) {
             let f = self.gradient_of(x, tet);
             let density = self.density(square(f), f.determinant());

@@ -1,13 +1,13 @@
 //! The largest step before a tet becomes flat.
 //!
-//! Along a straight motion the determinant of a tet's edges is a cubic in the step length. Its smallest root in (0, 1]
-//! is bracketed between the roots of its derivative and found by bisection, which is slower than a closed formula and
-//! never wrong; a bound on the coefficients spares nearly all tets the search.
+//! Along a straight motion the determinant of a tet's edges is a cubic in the step length. Its smallest root
+//! in (0, 1] is bracketed between the roots of its derivative and found by bisection, which is slower than a
+//! closed formula and never wrong; a bound on the coefficients spares nearly all tets the search.
 
 use glam::DMat3;
 
-/// The largest `t <= 1` such that `det(edges + s motion) > 0` for all `s < t`; infinite if that holds up to 1, and
-/// infinite for tets that are flat or inverted at 0.
+/// The largest `t <= 1` such that `det(edges + s motion) > 0` for all `s < t`; infinite if that holds up to
+/// 1, and infinite for tets that are flat or inverted at 0.
 #[inline]
 pub fn largest_upright_step(edges: DMat3, motion: DMat3) -> f64 {
     let (a, b) = ([edges.x_axis, edges.y_axis, edges.z_axis], [motion.x_axis, motion.y_axis, motion.z_axis]);

@@ -1,8 +1,9 @@
 //! Second derivatives of isotropic energies of a tet, positive semidefinite by their analytic eigensystem.
 //!
-//! For an energy `psi(F)` that depends on the singular values `s` of F only, the 9x9 Hessian splits in the frame of the
-//! singular vectors into three "twists" and three "flips" with eigenvalues in closed form and one 3x3 matrix of
-//! stretches [Smith19, eigensystems in 3D]. With `psi_i = d psi / d s_i`, and k the index besides i and j:
+//! For an energy `psi(F)` that depends on the singular values `s` of F only, the 9x9 Hessian splits in the
+//! frame of the singular vectors into three "twists" and three "flips" with eigenvalues in closed form and
+//! one 3x3 matrix of stretches [Smith19, eigensystems in 3D]. With `psi_i = d psi / d s_i`, and k the index
+//! besides i and j:
 //!
 //! ```text
 //! flip_k  = (psi_i - psi_j) / (s_i - s_j)        in the plane (i, j), symmetric
@@ -10,8 +11,9 @@
 //! stretch = d^2 psi / d s_i d s_j
 //! ```
 //!
-//! Energies give these with the divisions carried out on paper, so that equal singular values are no special case.
-//! Negative eigenvalues are set to zero; the 12x12 matrix of the tet follows from the gradients of its shape functions.
+//! Energies give these with the divisions carried out on paper, so that equal singular values are no special
+//! case. Negative eigenvalues are set to zero; the 12x12 matrix of the tet follows from the gradients of its
+//! shape functions.
 
 use glam::{DMat3, DVec3};
 use risorius_linalg::sparse::block_index;
@@ -29,11 +31,12 @@ pub struct Spectrum {
 }
 
 impl Spectrum {
-    /// Of an energy `psi(I, J)` of `I = |F|^2` and `J = det F` that is linear in I, from its derivatives: `i` (by I),
-    /// `ij` (by both), `j` and `jj` (by J).
+    /// Of an energy `psi(I, J)` of `I = |F|^2` and `J = det F` that is linear in I, from its derivatives: `i`
+    /// (by I), `ij` (by both), `j` and `jj` (by J).
     pub fn of_invariants(s: DVec3, i: f64, ij: f64, j: f64, jj: f64) -> Self {
         let areas = DVec3::new(s.y * s.z, s.z * s.x, s.x * s.y);
-        let pair = |a: usize, b: usize| jj * areas[a] * areas[b] + 2.0 * ij * (s[a] * areas[b] + s[b] * areas[a]);
+        let pair =
+            |a: usize, b: usize| jj * areas[a] * areas[b] + 2.0 * ij * (s[a] * areas[b] + s[b] * areas[a]);
         let off = |a: usize, b: usize| pair(a, b) + j * s[3 - a - b];
         let diagonal = DVec3::splat(2.0 * i) + DVec3::new(pair(0, 0), pair(1, 1), pair(2, 2));
         Self {

@@ -1,12 +1,14 @@
 //! The tissue's energy and forces for several tets at once.
 //!
-//! The equations are those of [`crate::energy::tissue`] without its barrier, in structure-of-arrays order: a loop over tets
-//! without branches, which compilers turn into vector instructions. Wider registers do more tets in the same order of
-//! operations, without fused multiply-adds, so the bits do not depend on the processor.
+//! The equations are those of [`crate::energy::tissue`] without its barrier, in structure-of-arrays order: a
+//! loop over tets without branches, which compilers turn into vector instructions. Wider registers do more
+//! tets in the same order of operations, without fused multiply-adds, so the bits do not depend on the
+//! processor.
 //!
-//! Beside the forces comes a distance that no node can move without every tet staying upright. With `F = E R`, where R is
-//! the inverse of the rest edges, and nodes that move by less than L, the edges move by D with `|D| <= sqrt(12) L`, and
-//! `det(F + s D R) = det F det(I + s F^-1 D R)` has no root while `|F^-1| |R| |D| < 1`; `|F^-1| = |cof F| / det F`.
+//! Beside the forces comes a distance that no node can move without every tet staying upright. With `F = E
+//! R`, where R is the inverse of the rest edges, and nodes that move by less than L, the edges move by D with
+//! `|D| <= sqrt(12) L`, and `det(F + s D R) = det F det(I + s F^-1 D R)` has no root while `|F^-1| |R| |D| <
+//! 1`; `|F^-1| = |cof F| / det F`.
 
 use glam::{DMat3, DVec3};
 use risorius_linalg::Stencil;
@@ -57,14 +59,19 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    pub(crate) const ZERO: Self =
-        Self { value: [0.0; LANES], stretch: [0.0; LANES], reach_squared: [0.0; LANES], force: [[0.0; LANES]; 9] };
+    pub(crate) const ZERO: Self = Self {
+        value: [0.0; LANES],
+        stretch: [0.0; LANES],
+        reach_squared: [0.0; LANES],
+        force: [[0.0; LANES]; 9],
+    };
 
     /// Derivatives at the four nodes of a tet.
     #[inline]
     pub(crate) fn gradient(&self, lane: usize) -> [DVec3; 4] {
-        let [a, b, c]: [DVec3; 3] =
-            from_fn(|k| DVec3::new(self.force[3 * k][lane], self.force[3 * k + 1][lane], self.force[3 * k + 2][lane]));
+        let [a, b, c]: [DVec3; 3] = from_fn(|k| {
+            DVec3::new(self.force[3 * k][lane], self.force[3 * k + 1][lane], self.force[3 * k + 2][lane])
+        });
         [-(a + b + c), a, b, c]
     }
 }
@@ -151,14 +158,16 @@ fn energy(group: &Group, edges: &[Lane; 9], out: &mut Outcome) {
         let stretch = ratio * det;
         let excess = stretch - 1.0;
         let pressure = lambda * excess * ratio;
-        let strain = [[own[0], mixed[2], mixed[1]], [mixed[2], own[1], mixed[0]], [mixed[1], mixed[0], own[2]]];
+        let strain =
+            [[own[0], mixed[2], mixed[1]], [mixed[2], own[1], mixed[0]], [mixed[1], mixed[0], own[2]]];
         let stress: [[f64; 3]; 3] = from_fn(|k| {
             let sheared = combine(&f, strain[k]);
             from_fn(|i| (sheared[i] * (2.0 * mu) + cofactor[k][i] * pressure) * volume)
         });
         *value = volume * (mu * squares + 0.5 * lambda * excess * excess);
         stretches[l] = stretch;
-        let areas = dot(cofactor[0], cofactor[0]) + dot(cofactor[1], cofactor[1]) + dot(cofactor[2], cofactor[2]);
+        let areas =
+            dot(cofactor[0], cofactor[0]) + dot(cofactor[1], cofactor[1]) + dot(cofactor[2], cofactor[2]);
         let rest = dot(r[0], r[0]) + dot(r[1], r[1]) + dot(r[2], r[2]);
         let upright = det.max(0.0);
         reach_squared[l] = upright * upright / (12.0 * areas * rest);

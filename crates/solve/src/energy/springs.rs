@@ -1,9 +1,9 @@
 //! Springs: quadratic pulls of points to targets, and masses that stay where they fly.
 //!
 //! A point is a weighted sum of up to four nodes: a node, or a place embedded in a tet. A spring acts in all
-//! directions, `k/2 |p - t|^2`, or along a normal only, `k/2 (n . (p - t))^2`: the point slides on a plane. The second
-//! derivative is constant and positive semidefinite. Backward Euler's inertia has the same form with `k = m/h^2`
-//! [Kozlov17, eq. 10].
+//! directions, `k/2 |p - t|^2`, or along a normal only, `k/2 (n . (p - t))^2`: the point slides on a plane.
+//! The second derivative is constant and positive semidefinite. Backward Euler's inertia has the same form
+//! with `k = m/h^2` [Kozlov17, eq. 10].
 
 use crate::energy::Energy;
 use crate::{SolveError, check_values};
@@ -109,7 +109,13 @@ impl Energy for Springs {
         }
     }
 
-    fn gradients(&self, x: &[DVec3], elements: Range<usize>, values: &mut [f64], gradients: &mut [[DVec3; 4]]) {
+    fn gradients(
+        &self,
+        x: &[DVec3],
+        elements: Range<usize>,
+        values: &mut [f64],
+        gradients: &mut [[DVec3; 4]],
+    ) {
         for ((value, gradient), spring) in values.iter_mut().zip(gradients).zip(&self.springs[elements]) {
             let offset = spring.offset(x);
             *value = 0.5 * spring.stiffness * offset.length_squared();
@@ -119,7 +125,8 @@ impl Energy for Springs {
 
     fn hessians(&self, _x: &[DVec3], elements: Range<usize>, _exact: bool, blocks: &mut [ElementBlocks<3>]) {
         for (block, spring) in blocks.iter_mut().zip(&self.springs[elements]) {
-            let along = spring.normal.map_or(DMat3::IDENTITY, |n| DMat3::from_cols(n * n.x, n * n.y, n * n.z));
+            let along =
+                spring.normal.map_or(DMat3::IDENTITY, |n| DMat3::from_cols(n * n.x, n * n.y, n * n.z));
             for a in 0..4 {
                 for b in 0..=a {
                     let k = spring.stiffness * spring.weights[a] * spring.weights[b];

@@ -6,13 +6,13 @@
 //! U = mu tr(E^2) + lambda/2 (V(x)/V_ref - 1)^2 + barrier(V(x)/V_ref)
 //! ```
 //!
-//! (The printed formula lost its inner square.) The rest positions X give F and the quadrature volume; `V_ref` is given
-//! separately, because blendvolumes keep the neutral volume there while X changes [Kozlov17, sec. 6.1]. In singular
-//! values the first term is `mu/4 sum (s_i^2 - 1)^2`: it softens under compression and has its maximum at s = 0, so
-//! nothing but the volume term and the barrier keeps elements upright.
+//! (The printed formula lost its inner square.) The rest positions X give F and the quadrature volume;
+//! `V_ref` is given separately, because blendvolumes keep the neutral volume there while X changes [Kozlov17,
+//! sec. 6.1]. In singular values the first term is `mu/4 sum (s_i^2 - 1)^2`: it softens under compression and
+//! has its maximum at s = 0, so nothing but the volume term and the barrier keeps elements upright.
 //!
-//! The barrier is ours: `-k (1 - r/r0)^2 log(r/r0)` for the volume ratio r below r0, zero above with two continuous
-//! derivatives, infinite at r = 0.
+//! The barrier is ours: `-k (1 - r/r0)^2 log(r/r0)` for the volume ratio r below r0, zero above with two
+//! continuous derivatives, infinite at r = 0.
 
 use crate::energy::Energy;
 use crate::energy::inversion::largest_upright_step;
@@ -79,7 +79,8 @@ impl TissueRest {
     /// Fails if a tet is flat or inverted.
     pub fn prepare(tets: &[Stencil], rest: &[DVec3]) -> Result<Self, SolveError> {
         let edges = tets.par_iter().with_min_len(1024).map(|&tet| edge_matrix(rest, tet));
-        let (inverse, volume): (Vec<DMat3>, Vec<f64>) = edges.map(|e| (e.inverse(), e.determinant() / 6.0)).unzip();
+        let (inverse, volume): (Vec<DMat3>, Vec<f64>) =
+            edges.map(|e| (e.inverse(), e.determinant() / 6.0)).unzip();
         let bad = |v: f64| !v.is_finite() || v <= 0.0;
         let count = volume.iter().filter(|&&v| bad(v)).count();
         if let Some(first) = volume.iter().position(|&v| bad(v)) {
@@ -135,9 +136,18 @@ impl Tissue {
             mu: mu[tet],
             lambda: lambda[tet],
         };
-        let of_group = |k: usize| Group::prepare((k * LANES..((k + 1) * LANES).min(tets.len())).map(material));
+        let of_group =
+            |k: usize| Group::prepare((k * LANES..((k + 1) * LANES).min(tets.len())).map(material));
         let groups = (0..tets.len().div_ceil(LANES)).into_par_iter().with_min_len(64).map(of_group).collect();
-        Ok(Self { tets: tets.to_vec(), rest, ratio, mu: mu.to_vec(), lambda: lambda.to_vec(), barrier, groups })
+        Ok(Self {
+            tets: tets.to_vec(),
+            rest,
+            ratio,
+            mu: mu.to_vec(),
+            lambda: lambda.to_vec(),
+            barrier,
+            groups,
+        })
     }
 
     /// The rest shape.
@@ -156,7 +166,11 @@ impl Tissue {
         let (c, lambda) = (self.ratio[tet], self.lambda[tet]);
         let excess = c * det - 1.0;
         let barrier = self.barrier.at(c * det);
-        [0.5 * lambda * excess * excess + barrier[0], (lambda * excess + barrier[1]) * c, (lambda + barrier[2]) * c * c]
+        [
+            0.5 * lambda * excess * excess + barrier[0],
+            (lambda * excess + barrier[1]) * c,
+            (lambda + barrier[2]) * c * c,
+        ]
     }
 
     /// Energy and its derivatives, as the module says it.
@@ -207,11 +221,18 @@ impl Energy for Tissue {
         for (value, tet) in values.iter_mut().zip(elements) {
             let f = self.gradient_of(x, tet);
             let strain = (f.transpose() * f - DMat3::IDENTITY) * 0.5;
-            *value = self.rest.volume[tet] * (self.mu[tet] * squared(strain) + self.of_volume(tet, f.determinant())[0]);
+            *value = self.rest.volume[tet]
+                * (self.mu[tet] * squared(strain) + self.of_volume(tet, f.determinant())[0]);
         }
     }
 
-    fn gradients(&self, x: &[DVec3], elements: Range<usize>, values: &mut [f64], gradients: &mut [[DVec3; 4]]) {
+    fn gradients(
+        &self,
+        x: &[DVec3],
+        elements: Range<usize>,
+        values: &mut [f64],
+        gradients: &mut [[DVec3; 4]],
+    ) {
         self.gradients_and_reach(x, elements, values, gradients);
     }
 
@@ -287,7 +308,8 @@ mod tests {
     use crate::fixtures::{Random, check_energy, check_rigid_invariance};
 
     fn one_tet(random: &mut Random, barrier: Barrier) -> Tissue {
-        let rest: Vec<DVec3> = [DVec3::ZERO, DVec3::X, DVec3::Y, DVec3::Z].map(|p| p + 0.2 * random.vector()).to_vec();
+        let rest: Vec<DVec3> =
+            [DVec3::ZERO, DVec3::X, DVec3::Y, DVec3::Z].map(|p| p + 0.2 * random.vector()).to_vec();
         let volume = edge_matrix(&rest, [0, 1, 2, 3]).determinant() / 6.0;
         let reference = [volume * (1.0 + 0.3 * random.number())];
         Tissue::prepare(&[[0, 1, 2, 3]], &rest, Some(&reference), &[3.0], &[2.5], barrier).unwrap()
@@ -338,7 +360,8 @@ mod tests {
             }
         }
         let rest = [DVec3::ZERO, DVec3::X, DVec3::Y, DVec3::Z];
-        let tissue = Tissue::prepare(&[[0, 1, 2, 3]], &rest, None, &[3.0], &[5.0], Barrier::default()).unwrap();
+        let tissue =
+            Tissue::prepare(&[[0, 1, 2, 3]], &rest, None, &[3.0], &[5.0], Barrier::default()).unwrap();
         let turn = random.rotation();
         let moved: Vec<DVec3> = rest.iter().map(|&p| turn * p + DVec3::splat(3.0)).collect();
         let (mut value, mut gradient) = ([0.0], [[DVec3::ZERO; 4]]);
@@ -346,18 +369,20 @@ mod tests {
         assert!(value[0] < 1e-28 && gradient[0].iter().all(|g| g.length() < 1e-13));
     }
 
-    /// Groups of tets against the definition tet by tet, in ranges that begin and end within groups; and the distance that
-    /// keeps tets upright against the exact step.
+    /// Groups of tets against the definition tet by tet, in ranges that begin and end within groups; and the
+    /// distance that keeps tets upright against the exact step.
     #[test]
     fn groups_are_as_by_definition_and_reach_is_safe() {
         let mut random = Random(21);
         let mesh = crate::fixtures::bar([5, 3, 3], DVec3::new(0.05, 0.03, 0.03));
         let n = mesh.tets.len();
-        let some =
-            |scale: f64, random: &mut Random| -> Vec<f64> { (0..n).map(|_| scale * (1.5 + random.number())).collect() };
+        let some = |scale: f64, random: &mut Random| -> Vec<f64> {
+            (0..n).map(|_| scale * (1.5 + random.number())).collect()
+        };
         let (mu, lambda) = (some(3e3, &mut random), some(8e3, &mut random));
-        let volume: Vec<f64> =
-            (0..n).map(|tet| mesh.edges_of(tet).determinant() / 6.0 * (1.2 + 0.1 * random.number())).collect();
+        let volume: Vec<f64> = (0..n)
+            .map(|tet| mesh.edges_of(tet).determinant() / 6.0 * (1.2 + 0.1 * random.number()))
+            .collect();
         let barrier = Barrier { strength: 2e3, threshold: 0.6 };
         let tissue = Tissue::prepare(&mesh.tets, &mesh.nodes, Some(&volume), &mu, &lambda, barrier).unwrap();
         let (mut guarded, mut skipped) = (0, 0);
@@ -366,7 +391,8 @@ mod tests {
             let moved = |random: &mut Random, scale: f64| -> Vec<DVec3> {
                 mesh.nodes.iter().map(|_| random.vector() * scale).collect()
             };
-            let x: Vec<DVec3> = mesh.nodes.iter().zip(moved(&mut random, noise)).map(|(p, d)| *p + d).collect();
+            let x: Vec<DVec3> =
+                mesh.nodes.iter().zip(moved(&mut random, noise)).map(|(p, d)| *p + d).collect();
             let range = 3 + round as usize % 7..n - 5;
             let mut values = vec![0.0; range.len()];
             let mut gradients = vec![[DVec3::ZERO; 4]; range.len()];
@@ -378,11 +404,20 @@ mod tests {
                     continue;
                 }
                 let size = gradient.iter().map(|g| g.length()).fold(1e-9, f64::max);
-                assert!((values[at] - value).abs() <= 1e-12 * value.abs().max(1e-12), "{} {value}", values[at]);
-                assert!(gradient.iter().zip(&gradients[at]).all(|(a, b)| a.distance(*b) < 1e-11 * size), "tet {tet}");
+                assert!(
+                    (values[at] - value).abs() <= 1e-12 * value.abs().max(1e-12),
+                    "{} {value}",
+                    values[at]
+                );
+                assert!(
+                    gradient.iter().zip(&gradients[at]).all(|(a, b)| a.distance(*b) < 1e-11 * size),
+                    "tet {tet}"
+                );
                 guarded += usize::from(
                     value.is_finite()
-                        && tissue.barrier.acts_at(tissue.gradient_of(&x, tet).determinant() * tissue.ratio[tet]),
+                        && tissue
+                            .barrier
+                            .acts_at(tissue.gradient_of(&x, tet).determinant() * tissue.ratio[tet]),
                 );
             }
             let d = moved(&mut random, 1e-4 * f64::from(1 + round / 3));
@@ -410,9 +445,11 @@ mod tests {
     #[test]
     fn bad_input_is_named() {
         let rest = [DVec3::ZERO, DVec3::X, DVec3::Z, DVec3::Y];
-        let error = Tissue::prepare(&[[0, 1, 2, 3]], &rest, None, &[1.0], &[1.0], Barrier::default()).unwrap_err();
+        let error =
+            Tissue::prepare(&[[0, 1, 2, 3]], &rest, None, &[1.0], &[1.0], Barrier::default()).unwrap_err();
         assert_eq!(error, SolveError::BadRest { first: 0, count: 1 });
-        let error = Tissue::prepare(&[[0, 1, 3, 2]], &rest, None, &[f64::NAN], &[1.0], Barrier::default()).unwrap_err();
+        let error = Tissue::prepare(&[[0, 1, 3, 2]], &rest, None, &[f64::NAN], &[1.0], Barrier::default())
+            .unwrap_err();
         assert!(matches!(error, SolveError::Parameter { what: "mu", .. }));
     }
 }

@@ -1,16 +1,18 @@
 //! A factor that knows contacts.
 //!
-//! The Laplacian L knows nothing of the planes that points press against, and these are stiffer than flesh. With a row c
-//! of C for each pressing contact and its curvature k on the diagonal of K, the Woodbury identity solves with both:
+//! The Laplacian L knows nothing of the planes that points press against, and these are stiffer than flesh.
+//! With a row c of C for each pressing contact and its curvature k on the diagonal of K, the Woodbury
+//! identity solves with both:
 //!
 //! ```text
 //! (L + C^T K C)^-1 g = L^-1 (g - C^T S^-1 C L^-1 g),   S = K^-1 + C L^-1 C^T
 //! ```
 //!
-//! S needs columns of `L^-1` for the nodes that carry contacts. Half of such a column tells what a load there changes
-//! between the two ways of a solve ([`risorius_linalg::sweep`]), so that one solve serves for both `L^-1`. Both are kept as long
-//! as the factor, since contacts stay where they are from step to step. Where very many press, those that hang on the same node are taken as their weighted mean: less
-//! than the whole in every direction, which a preconditioner may be.
+//! S needs columns of `L^-1` for the nodes that carry contacts. Half of such a column tells what a load there
+//! changes between the two ways of a solve ([`risorius_linalg::sweep`]), so that one solve serves for both
+//! `L^-1`. Both are kept as long as the factor, since contacts stay where they are from step to step. Where
+//! very many press, those that hang on the same node are taken as their weighted mean: less than the whole in
+//! every direction, which a preconditioner may be.
 
 use crate::contact::planes::Contacts;
 use glam::DVec3;
@@ -70,7 +72,8 @@ impl Laplacian {
         if n_kept + nodes.len() * at.len() > KEPT {
             kept.columns.retain(|node, _| nodes.binary_search(node).is_ok());
         }
-        let missing: Vec<u32> = nodes.iter().copied().filter(|node| !kept.columns.contains_key(node)).collect();
+        let missing: Vec<u32> =
+            nodes.iter().copied().filter(|node| !kept.columns.contains_key(node)).collect();
         for (&node, column) in missing.iter().zip(self.sweep.columns(&missing, at)) {
             kept.columns.insert(node, Arc::new(column));
         }
@@ -80,7 +83,12 @@ impl Laplacian {
 
 impl Braced {
     /// With the contacts that press at `x`; `None` if none do.
-    pub(crate) fn prepare(base: &Arc<Laplacian>, contacts: &Contacts, held: &[bool], x: &[DVec3]) -> Option<Self> {
+    pub(crate) fn prepare(
+        base: &Arc<Laplacian>,
+        contacts: &Contacts,
+        held: &[bool],
+        x: &[DVec3],
+    ) -> Option<Self> {
         let mut braces = contacts.braces(x, held);
         if braces.len() > MOST {
             braces = merged(braces);
@@ -88,7 +96,8 @@ impl Braced {
         if braces.is_empty() {
             return None;
         }
-        let mut nodes: Vec<u32> = braces.iter().flat_map(|brace| brace.row.iter().map(|(node, _)| *node)).collect();
+        let mut nodes: Vec<u32> =
+            braces.iter().flat_map(|brace| brace.row.iter().map(|(node, _)| *node)).collect();
         nodes.sort_unstable();
         nodes.dedup();
         let n = nodes.len();
@@ -168,7 +177,12 @@ mod tests {
         let tets: Vec<Stencil> = (0..40u32).map(|i| [i, i + 1, i + 2, i + 3]).collect();
         let mut springs: Vec<Spring> =
             (0..43).map(|i| Spring::at_node(i, DVec3::ZERO, 1.0 + f64::from(i % 5))).collect();
-        let along = |&nodes: &Stencil| Spring { nodes, weights: [0.6, -0.2, 0.9, -1.1], stiffness: 9.0, ..springs[0] };
+        let along = |&nodes: &Stencil| Spring {
+            nodes,
+            weights: [0.6, -0.2, 0.9, -1.1],
+            stiffness: 9.0,
+            ..springs[0]
+        };
         springs.extend(tets.iter().map(along).collect::<Vec<_>>());
         let springs = Springs::prepare(&springs).unwrap();
         let attachments: Vec<Attachment> =

@@ -1,8 +1,8 @@
 //! What quasi-Newton remembers: L-BFGS in as few passes over memory as it takes.
 //!
-//! With gradient g, steps `s_i`, gradient changes `y_i`, and the preconditioner applied to both, `p = A^-1 g` and
-//! `z_i = A^-1 y_i`, the two-loop recursion is a combination of p, s and z whose coefficients follow from inner products
-//! alone [Liu17, L-BFGS]:
+//! With gradient g, steps `s_i`, gradient changes `y_i`, and the preconditioner applied to both, `p = A^-1 g`
+//! and `z_i = A^-1 y_i`, the two-loop recursion is a combination of p, s and z whose coefficients follow from
+//! inner products alone [Liu17, L-BFGS]:
 //!
 //! ```text
 //! a_i = (s_i.g - sum over newer j of a_j s_i.y_j) / s_i.y_i                                    newest first
@@ -10,18 +10,18 @@
 //! d   = -p + sum over i of a_i z_i - (a_i - b_i) s_i
 //! ```
 //!
-//! A change of p is a z, so that each iteration costs one solve, one pass for all inner products with g and the newest y,
-//! and one pass for d. Nodes come in blocks, and sums over blocks have a fixed order, so that the bits do not depend on the
-//! number of threads.
+//! A change of p is a z, so that each iteration costs one solve, one pass for all inner products with g and
+//! the newest y, and one pass for d. Nodes come in blocks, and sums over blocks have a fixed order, so that
+//! the bits do not depend on the number of threads.
 //!
-//! The preconditioner is not scaled by the curvature last seen (`s.y / z.y`): that saves one iteration in twenty, but makes
-//! steps shorter, and solves that stop at a short step then stop farther from the minimum.
+//! The preconditioner is not scaled by the curvature last seen (`s.y / z.y`): that saves one iteration in
+//! twenty, but makes steps shorter, and solves that stop at a short step then stop farther from the minimum.
 
 use glam::DVec3;
 use rayon::prelude::*;
 
-/// Steps remembered. Five take as many iterations on a face, but solves that stop at a short step then end half again as
-/// far from the minimum; twenty save nothing.
+/// Steps remembered. Five take as many iterations on a face, but solves that stop at a short step then end
+/// half again as far from the minimum; twenty save nothing.
 pub(crate) const PAIRS: usize = 8;
 
 /// Nodes in a block.
@@ -121,7 +121,8 @@ impl Memory {
         }
         self.with_gradient = total.with_gradient;
         let curvature = total.with_change[new][0];
-        if curvature > 1e-12 * (total.longest[0] * total.longest[1]).sqrt() && total.with_change[new][1] > 0.0 {
+        if curvature > 1e-12 * (total.longest[0] * total.longest[1]).sqrt() && total.with_change[new][1] > 0.0
+        {
             if self.order.len() == PAIRS {
                 self.order.remove(0);
             }
@@ -196,7 +197,8 @@ impl Last<'_> {
 fn products(mine: &[f64], g: &[f64], y: &[f64]) -> [f64; 2] {
     const LANES: usize = 8;
     let mut sums = [[0.0; LANES]; 2];
-    let chunks = mine.as_chunks::<LANES>().0.iter().zip(g.as_chunks::<LANES>().0).zip(y.as_chunks::<LANES>().0);
+    let chunks =
+        mine.as_chunks::<LANES>().0.iter().zip(g.as_chunks::<LANES>().0).zip(y.as_chunks::<LANES>().0);
     for ((mine, g), y) in chunks {
         for k in 0..LANES {
             sums[0][k] += mine[k] * g[k];
@@ -281,7 +283,8 @@ mod tests {
             let new: Vec<DVec3> =
                 (0..N).map(|i| old[i] + 0.3 * d[i] / weights[i] + 0.2 * noise[i] * d[i].length()).collect();
             let (solved_old, solved_new) = (solve(&weights, &old), solve(&weights, &new));
-            let last = Last { direction: &d, alpha, gradients: [&old, &new], solved: [&solved_old, &solved_new] };
+            let last =
+                Last { direction: &d, alpha, gradients: [&old, &new], solved: [&solved_old, &solved_new] };
             memory.remember(&last);
             let s: Vec<DVec3> = d.iter().map(|d| *d * alpha).collect();
             let y: Vec<DVec3> = new.iter().zip(&old).map(|(a, b)| *a - *b).collect();
@@ -298,7 +301,9 @@ mod tests {
             let longest = expected.iter().map(|v| v.length()).fold(0.0, f64::max);
             let apart = expected.iter().zip(&d).map(|(a, b)| a.distance(*b)).fold(0.0, f64::max);
             assert!(apart < 1e-10 * longest, "round {round}: {apart} of {longest}");
-            assert!((measure.slope - dot(&new, &d)).abs() < 1e-9 * measure.slope.abs() && measure.slope < 0.0);
+            assert!(
+                (measure.slope - dot(&new, &d)).abs() < 1e-9 * measure.slope.abs() && measure.slope < 0.0
+            );
             assert!((measure.length - longest).abs() < 1e-9 * longest);
             old = new;
         }

@@ -1,13 +1,15 @@
 //! Projected Newton with a sparse Cholesky factor: few, expensive steps.
 //!
-//! Each iteration assembles the second derivatives, factors them, and searches along `-H^-1 g`. Element matrices are
-//! projected to be positive semidefinite; once a full step has been taken, the exact matrix is tried first, because
-//! projection costs the quadratic convergence where tissue is compressed; if it has no factor, the projected one is
-//! used. A matrix that still has no factor gets a growing multiple of the identity.
+//! Each iteration assembles the second derivatives, factors them, and searches along `-H^-1 g`. Element
+//! matrices are projected to be positive semidefinite; once a full step has been taken, the exact matrix is
+//! tried first, because projection costs the quadratic convergence where tissue is compressed; if it has no
+//! factor, the projected one is used. A matrix that still has no factor gets a growing multiple of the
+//! identity.
 //!
-//! The line search asks for a sufficient decrease (Armijo) and never steps over a flat tet: the exact step at which a
-//! determinant vanishes, times 0.9, is its limit. Tets that are inverted at the start may stay so. States with
-//! infinite energy or forces are never accepted, so the result is finite, and it is the best state seen.
+//! The line search asks for a sufficient decrease (Armijo) and never steps over a flat tet: the exact step at
+//! which a determinant vanishes, times 0.9, is its limit. Tets that are inverted at the start may stay so.
+//! States with infinite energy or forces are never accepted, so the result is finite, and it is the best
+//! state seen.
 
 use crate::SolveError;
 use crate::minimize::descent::{Descent, Step, dot, longest, timed};
@@ -20,9 +22,9 @@ use std::time::Duration;
 /// When to stop, and what is allowed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Options {
-    /// Stop when no free node feels more than this force, newtons. A face's elements of 3 mm and 5 kPa exert 0.05 N at
-    /// a strain of one, so the default of 1e-6 is a strain of 2e-5; on a slab of 9000 nodes it puts every node within
-    /// about a micrometer of the minimum.
+    /// Stop when no free node feels more than this force, newtons. A face's elements of 3 mm and 5 kPa exert
+    /// 0.05 N at a strain of one, so the default of 1e-6 is a strain of 2e-5; on a slab of 9000 nodes it puts
+    /// every node within about a micrometer of the minimum.
     pub force_tolerance: f64,
     /// Stop after a full step that moves no node farther, meters. Default a tenth of a micrometer.
     pub step_tolerance: f64,
@@ -95,7 +97,8 @@ impl Report {
     }
 }
 
-/// Moves the free nodes of `x` to a minimum of the problem's energy. On an error `x` is the best state so far.
+/// Moves the free nodes of `x` to a minimum of the problem's energy. On an error `x` is the best state so
+/// far.
 pub fn minimize(
     problem: &Problem,
     x: &mut [DVec3],
@@ -103,23 +106,25 @@ pub fn minimize(
     progress: &Progress,
 ) -> Result<Report, SolveError> {
     let mut descent = Descent::start(problem, x)?;
-    let mut newton = Newton { matrix: BlockMatrix::zeros(&problem.system.vector.pattern), factor: None, wait: 1 };
+    let mut newton =
+        Newton { matrix: BlockMatrix::zeros(&problem.system.vector.pattern), factor: None, wait: 1 };
     let mut outcome = Outcome::IterationLimit;
     while descent.report.iterations < options.max_iterations {
         if descent.residual() <= options.force_tolerance {
             outcome = Outcome::Balanced;
             break;
         }
-        let direction = match tick(progress, "solve", descent.report.iterations as f32 / options.max_iterations as f32)
-            .map_err(SolveError::from)
-            .and_then(|()| newton.direction(problem, &mut descent))
-        {
-            Ok(direction) => direction,
-            Err(error) => {
-                x.copy_from_slice(&descent.x);
-                return Err(error);
-            }
-        };
+        let direction =
+            match tick(progress, "solve", descent.report.iterations as f32 / options.max_iterations as f32)
+                .map_err(SolveError::from)
+                .and_then(|()| newton.direction(problem, &mut descent))
+            {
+                Ok(direction) => direction,
+                Err(error) => {
+                    x.copy_from_slice(&descent.x);
+                    return Err(error);
+                }
+            };
         match descent.search(&direction, descent.measure(&direction), options) {
             Step::Taken(alpha, length) => {
                 descent.report.iterations += 1;
@@ -153,7 +158,9 @@ impl Newton {
     /// `-H^-1 g` with the exact, projected or regularized H, whichever first gives a direction of descent.
     fn direction(&mut self, problem: &Problem, descent: &mut Descent) -> Result<Vec<DVec3>, SolveError> {
         if self.wait == 0 {
-            timed(&mut descent.report.times.assembly, || problem.assemble(&descent.x, true, &mut self.matrix));
+            timed(&mut descent.report.times.assembly, || {
+                problem.assemble(&descent.x, true, &mut self.matrix)
+            });
             if let Some(direction) = self.try_direction(problem, descent)? {
                 return Ok(direction);
             }
@@ -177,13 +184,19 @@ impl Newton {
     }
 
     /// `None` if the matrix has no factor or the direction does not descend.
-    fn try_direction(&mut self, problem: &Problem, descent: &mut Descent) -> Result<Option<Vec<DVec3>>, SolveError> {
+    fn try_direction(
+        &mut self,
+        problem: &Problem,
+        descent: &mut Descent,
+    ) -> Result<Option<Vec<DVec3>>, SolveError> {
         let times = &mut descent.report.times;
         let matrix = &self.matrix;
         let slot = &mut self.factor;
         let result = timed(&mut times.factor, || match slot {
             Some(factor) => factor.refactor(matrix),
-            None => SparseCholesky::new(&problem.system.vector.pattern, matrix).map(|factor| *slot = Some(factor)),
+            None => {
+                SparseCholesky::new(&problem.system.vector.pattern, matrix).map(|factor| *slot = Some(factor))
+            }
         });
         match (result, &self.factor) {
             (Ok(()), Some(factor)) => {

@@ -1,11 +1,12 @@
 //! Quasi-Newton with a factor that stays: many, cheap steps.
 //!
-//! L-BFGS whose first guess of the inverse Hessian is a solve with a fixed factor [Liu17, L-BFGS]: a few pairs of steps
-//! and gradient changes correct what the factor does not know. Two factors are offered. The Laplacian (one unknown per
-//! node, shared by x, y, z) is quick to factor and to solve, and knows stiffness and springs but neither rotation nor
-//! volume, nor the direction of sliding planes. The stiffness at a state knows everything about that state, for ten
-//! times the cost; shapes that start from the same neutral with the same springs can share one. The minimum is the same
-//! as Newton's, to the tolerance: only the way there differs. The line search is the same, with the same promises.
+//! L-BFGS whose first guess of the inverse Hessian is a solve with a fixed factor [Liu17, L-BFGS]: a few
+//! pairs of steps and gradient changes correct what the factor does not know. Two factors are offered. The
+//! Laplacian (one unknown per node, shared by x, y, z) is quick to factor and to solve, and knows stiffness
+//! and springs but neither rotation nor volume, nor the direction of sliding planes. The stiffness at a state
+//! knows everything about that state, for ten times the cost; shapes that start from the same neutral with
+//! the same springs can share one. The minimum is the same as Newton's, to the tolerance: only the way there
+//! differs. The line search is the same, with the same promises.
 
 use crate::SolveError;
 use crate::contact::planes::Contacts;
@@ -69,8 +70,8 @@ impl Preconditioner {
     }
 }
 
-/// As [`crate::minimize`], with a preconditioner of the same system. Needs some hundred iterations where Newton needs
-/// ten: set [`Options::max_iterations`] accordingly.
+/// As [`crate::minimize`], with a preconditioner of the same system. Needs some hundred iterations where
+/// Newton needs ten: set [`Options::max_iterations`] accordingly.
 pub fn minimize_quasi(
     problem: &Problem,
     preconditioner: &Preconditioner,
@@ -94,7 +95,9 @@ pub fn minimize_quasi(
         if descent.report.iterations >= options.max_iterations {
             break;
         }
-        if let Err(error) = tick(progress, "solve", descent.report.iterations as f32 / options.max_iterations as f32) {
+        if let Err(error) =
+            tick(progress, "solve", descent.report.iterations as f32 / options.max_iterations as f32)
+        {
             x.copy_from_slice(&descent.x);
             return Err(error.into());
         }
@@ -134,10 +137,10 @@ pub fn minimize_quasi(
 
 /// The default way to a minimum: quasi-Newton, and Newton from there if 150 steps were not enough.
 ///
-/// On 9460 nodes and 40824 tets under a fifth of stretch the Laplacian needs 14 to 42 steps of 5 to 8 ms where Newton's
-/// method needs 4 or 5 of 100 to 250 ms. Springs along normals only make it slow (140 steps); then the stiffness at the
-/// start is factored instead (11 steps of 20 ms). Newton is left for what is unlike both: barriers, very uneven
-/// compression. The iterations of both count in the report.
+/// On 9460 nodes and 40824 tets under a fifth of stretch the Laplacian needs 14 to 42 steps of 5 to 8 ms
+/// where Newton's method needs 4 or 5 of 100 to 250 ms. Springs along normals only make it slow (140 steps);
+/// then the stiffness at the start is factored instead (11 steps of 20 ms). Newton is left for what is unlike
+/// both: barriers, very uneven compression. The iterations of both count in the report.
 pub fn settle(
     problem: &Problem,
     x: &mut [DVec3],

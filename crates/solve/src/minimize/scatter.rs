@@ -1,8 +1,9 @@
 //! Sums of element forces at nodes, without a list of all element forces.
 //!
-//! Elements come in blocks of [`BLOCK`]. A block adds the forces of its elements, in their order, at the nodes that it
-//! touches; a node then adds what its blocks have, in their order. Blocks of neighboring elements share most nodes, so
-//! that little has to be kept, and it is the same to the bit for any number of threads.
+//! Elements come in blocks of [`BLOCK`]. A block adds the forces of its elements, in their order, at the
+//! nodes that it touches; a node then adds what its blocks have, in their order. Blocks of neighboring
+//! elements share most nodes, so that little has to be kept, and it is the same to the bit for any number of
+//! threads.
 
 use glam::DVec3;
 use risorius_linalg::{NO_NODE, Stencil};
@@ -104,7 +105,8 @@ mod tests {
         let mut random = Random(4);
         let held: Vec<bool> = (0..150).map(|v| v % 7 == 3).collect();
         let mut node = || ((random.number() + 1.0) * 0.5 * 149.0) as u32;
-        let mut stencils: Vec<Stencil> = (0..3 * BLOCK + 11).map(|_| [node(), node(), node(), node()]).collect();
+        let mut stencils: Vec<Stencil> =
+            (0..3 * BLOCK + 11).map(|_| [node(), node(), node(), node()]).collect();
         stencils[5] = [9, 9, NO_NODE, NO_NODE];
         let forces: Vec<[DVec3; 4]> = stencils.iter().map(|_| [(); 4].map(|()| random.vector())).collect();
         let mut expected = vec![DVec3::ZERO; held.len()];

@@ -111,8 +111,8 @@ fn a_cantilever_converges_to_the_beam_formula() {
     };
     // Without lambda, Young's modulus is 2 mu; bending and shear of a square section.
     let inertia = size.y.powi(4) / 12.0;
-    let exact =
-        force * size.x.powi(3) / (3.0 * 2.0 * MU * inertia) + force * size.x / (5.0 / 6.0 * MU * size.y * size.z);
+    let exact = force * size.x.powi(3) / (3.0 * 2.0 * MU * inertia)
+        + force * size.x / (5.0 / 6.0 * MU * size.y * size.z);
     let [coarse, middle, fine] = [2, 4, 6].map(bend);
     assert!(coarse < middle && middle < fine && fine < exact, "{coarse} {middle} {fine} {exact}");
     let extrapolated = fine + (fine - middle) / (36.0 / 16.0 - 1.0);
@@ -127,8 +127,12 @@ fn newton_converges_quadratically() {
     let problem = Problem { system: &system, energies: &[&tissue, &springs], loads: &[] };
     let residual_after = |n: usize| {
         let mut x = mesh.nodes.clone();
-        let options =
-            Options { max_iterations: n, force_tolerance: 1e-12, step_tolerance: 1e-14, ..Options::default() };
+        let options = Options {
+            max_iterations: n,
+            force_tolerance: 1e-12,
+            step_tolerance: 1e-14,
+            ..Options::default()
+        };
         minimize(&problem, &mut x, &options, &silent).unwrap()
     };
     let last = residual_after(50);
@@ -165,7 +169,12 @@ fn quasi_newton_finds_the_minimum_of_newton() {
     for (lambda, strength) in [(LAMBDA, 0.0), (100.0, MU)] {
         let tissue = tissue(&mesh, MU, lambda, Barrier { strength, threshold: 0.6 });
         let problem = Problem { system: &system, energies: &[&tissue, &springs], loads: &[] };
-        let tight = Options { max_iterations: 500, force_tolerance: 1e-9, step_tolerance: 1e-12, ..Options::default() };
+        let tight = Options {
+            max_iterations: 500,
+            force_tolerance: 1e-9,
+            step_tolerance: 1e-12,
+            ..Options::default()
+        };
         let mut newton = mesh.nodes.clone();
         assert!(minimize(&problem, &mut newton, &tight, &silent).unwrap().converged());
         let laplacian = Preconditioner::laplacian(&problem).unwrap();
@@ -220,10 +229,12 @@ fn the_barrier_keeps_a_squashed_bar_upright() {
         }
     }
     assert!(problem.smallest_det(&x) > 0.0);
-    let report = minimize(&problem, &mut x, &Options { max_iterations: 200, ..Options::default() }, &silent).unwrap();
+    let report =
+        minimize(&problem, &mut x, &Options { max_iterations: 200, ..Options::default() }, &silent).unwrap();
     assert!(report.converged() && report.smallest_det > 0.01, "{report:?}");
     let mut y: Vec<DVec3> = mesh.nodes.iter().map(|&p| p * DVec3::new(1.0, 1.0, 0.1)).collect();
-    let report = settle(&problem, &mut y, &Options { max_iterations: 200, ..Options::default() }, &silent).unwrap();
+    let report =
+        settle(&problem, &mut y, &Options { max_iterations: 200, ..Options::default() }, &silent).unwrap();
     assert!(report.converged() && report.smallest_det > 0.01, "{report:?}");
 }
 
@@ -241,12 +252,18 @@ fn bad_starts_are_refused_and_leave_the_state_alone() {
     broken[0].x = f64::NAN;
     assert_eq!(minimize(&problem, &mut broken, &Options::default(), &silent), Err(SolveError::BadStart));
     let mut short = mesh.nodes[1..].to_vec();
-    assert!(matches!(minimize(&problem, &mut short, &Options::default(), &silent), Err(SolveError::Length { .. })));
+    assert!(matches!(
+        minimize(&problem, &mut short, &Options::default(), &silent),
+        Err(SolveError::Length { .. })
+    ));
     // Nothing held: singular, but regularized; the squeezed bar finds its rest volume.
     let mut x: Vec<DVec3> = mesh.nodes.iter().map(|p| *p * 0.8).collect();
     let report = minimize(&problem, &mut x, &Options::default(), &silent).unwrap();
     assert!(report.converged() && (report.smallest_det - 1.0).abs() < 1e-4, "{report:?}");
     let cancel = |_: &str, _: f32| std::ops::ControlFlow::Break(());
     let mut x: Vec<DVec3> = mesh.nodes.iter().map(|p| *p * 0.8).collect();
-    assert!(matches!(minimize(&problem, &mut x, &Options::default(), &cancel), Err(SolveError::Cancelled(_))));
+    assert!(matches!(
+        minimize(&problem, &mut x, &Options::default(), &cancel),
+        Err(SolveError::Cancelled(_))
+    ));
 }

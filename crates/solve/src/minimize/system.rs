@@ -1,10 +1,12 @@
 //! What is prepared once for a topology and a set of held nodes, and the sums over elements.
 //!
-//! A [`System`] orders the nodes, lays out the sparse matrices (three unknowns per node, and one), and lists for every
-//! node the elements that push it. It is immutable; solves on several threads share it. A [`Problem`] puts energies
-//! with the same stencils on it: other rest shapes, materials, targets or stiffnesses need no other system.
+//! A [`System`] orders the nodes, lays out the sparse matrices (three unknowns per node, and one), and lists
+//! for every node the elements that push it. It is immutable; solves on several threads share it. A
+//! [`Problem`] puts energies with the same stencils on it: other rest shapes, materials, targets or
+//! stiffnesses need no other system.
 //!
-//! Sums are grouped by the data (elements in blocks, nodes with their blocks in ascending order), so results are the same to the bit for any number of threads.
+//! Sums are grouped by the data (elements in blocks, nodes with their blocks in ascending order), so results
+//! are the same to the bit for any number of threads.
 
 use crate::energy::Energy;
 use crate::minimize::descent::longest;
@@ -12,7 +14,9 @@ use crate::minimize::scatter::{BLOCK, Scatter};
 use crate::{SolveError, check_length};
 use glam::DVec3;
 use rayon::prelude::*;
-use risorius_linalg::{BlockMatrix, ElementBlocks, Gather, NodeGraph, Pattern, SparseCholesky, SparseError, Stencil};
+use risorius_linalg::{
+    BlockMatrix, ElementBlocks, Gather, NodeGraph, Pattern, SparseCholesky, SparseError, Stencil,
+};
 use std::sync::Arc;
 
 /// Nodes that one task takes.
@@ -44,8 +48,8 @@ impl<const B: usize> Layout<B> {
 }
 
 impl System {
-    /// For energies with these stencils, in this order; nodes that are held keep the positions given to a solve, as do
-    /// nodes that no element names.
+    /// For energies with these stencils, in this order; nodes that are held keep the positions given to a
+    /// solve, as do nodes that no element names.
     pub fn prepare(held: &[bool], stencils: &[&[Stencil]]) -> Result<Self, SolveError> {
         let mut alone = vec![true; held.len()];
         for &node in stencils.iter().copied().flatten().flatten() {
@@ -116,7 +120,11 @@ impl Problem<'_> {
         for (energy, stencils) in self.energies.iter().zip(&self.system.stencils) {
             check_length("elements of an energy", energy.stencils().len(), stencils.len())?;
             let same = energy.stencils().iter().zip(stencils).filter(|(a, b)| a == b).count();
-            check_length("elements with the stencil that the system was prepared with", same, stencils.len())?;
+            check_length(
+                "elements with the stencil that the system was prepared with",
+                same,
+                stencils.len(),
+            )?;
         }
         Ok(())
     }
@@ -159,7 +167,8 @@ impl Problem<'_> {
 
     fn gradient_at(&self, node: usize, sums: &[Vec<DVec3>]) -> DVec3 {
         let load = self.loads.get(node).copied().unwrap_or(DVec3::ZERO);
-        let parts = self.system.scatters.iter().zip(sums).zip(self.energies).filter(|(_, energy)| !energy.is_zero());
+        let parts =
+            self.system.scatters.iter().zip(sums).zip(self.energies).filter(|(_, energy)| !energy.is_zero());
         parts.fold(-load, |sum, ((scatter, sums), _)| sum + scatter.at(node, sums))
     }
 
@@ -170,8 +179,14 @@ impl Problem<'_> {
         sums.fold((-work, work.abs()), |(s, a), (t, b)| (s + t, a + b))
     }
 
-    /// Energy of `new` minus that of `old`, summed over the differences of elements: small steps keep their digits.
-    pub(crate) fn change(&self, old: &Evaluation, new: &Evaluation, motion: impl Iterator<Item = DVec3>) -> f64 {
+    /// Energy of `new` minus that of `old`, summed over the differences of elements: small steps keep their
+    /// digits.
+    pub(crate) fn change(
+        &self,
+        old: &Evaluation,
+        new: &Evaluation,
+        motion: impl Iterator<Item = DVec3>,
+    ) -> f64 {
         let work: f64 = self.loads.iter().zip(motion).map(|(f, d)| f.dot(d)).sum();
         let changes = old.values.iter().zip(&new.values).map(|(a, b)| sum_pairs(a, b, |a, b| b - a));
         changes.sum::<f64>() - work
@@ -208,8 +223,8 @@ impl Problem<'_> {
         Ok(SparseCholesky::new(pattern, &matrix)?)
     }
 
-    /// The largest step along `d` from `x`, where the evaluation `at` was made, before a tet that is upright becomes
-    /// flat. No node moves farther than `length`.
+    /// The largest step along `d` from `x`, where the evaluation `at` was made, before a tet that is upright
+    /// becomes flat. No node moves farther than `length`.
     pub(crate) fn largest_step(&self, x: &[DVec3], at: &Evaluation, d: &[DVec3], length: f64) -> f64 {
         let near = |(energy, reach): (&&dyn Energy, &Vec<f64>)| {
             let n = energy.stencils().len();

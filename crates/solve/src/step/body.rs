@@ -24,8 +24,8 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// Whether factors for `other` can be to blame for slow solves: the stiffness is another by a fifth somewhere, or the
-    /// shape by two millimeters.
+    /// Whether factors for `other` can be to blame for slow solves: the stiffness is another by a fifth
+    /// somewhere, or the shape by two millimeters.
     pub(crate) fn is_unlike(&self, other: &Self) -> bool {
         let stiffer = |(a, b): (&f64, &f64)| *a > 1.25 * b || *b > 1.25 * a;
         self.mu.iter().zip(&other.mu).any(stiffer)
@@ -130,9 +130,11 @@ pub struct State {
     pub velocities: Vec<DVec3>,
     /// The moving frame.
     pub frame: Rigid,
-    /// How the displacement from rest changed in the last step, meters; zero is always good, but begins solves elsewhere.
+    /// How the displacement from rest changed in the last step, meters; zero is always good, but begins
+    /// solves elsewhere.
     pub drift: Vec<DVec3>,
-    /// What the factors were made for, without its surface: solves end within their tolerance by any, but at other bits.
+    /// What the factors were made for, without its surface: solves end within their tolerance by any, but at
+    /// other bits.
     pub factored: Configuration,
 }
 

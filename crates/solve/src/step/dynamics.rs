@@ -1,7 +1,7 @@
 //! Motion of a body whose rest shape and material change: dynamic rebalancing [Kozlov17, alg. 1].
 //!
-//! A step of h seconds from the rest state `Xp`, material `Pp`, positions `xp` and velocities `vp` to the rest state `Xn`,
-//! material `Pn`:
+//! A step of h seconds from the rest state `Xp`, material `Pp`, positions `xp` and velocities `vp` to the
+//! rest state `Xn`, material `Pn`:
 //!
 //! ```text
 //! x' = argmin  h^2/2 a^T M a + W(Xp, x, Pp) - x^T f,    a = (x - xp)/h^2 - vp/h        [eq. 10]
@@ -9,18 +9,20 @@
 //! x  = argmin  x^T q + W(Xn, x, Pn) - x^T f                                            [eq. 12]
 //! ```
 //!
-//! The second solve keeps the inertial force q while rest shape and material change, so that the change itself sets nothing
-//! in motion: without forces, x stays X to the bit. With the dial alpha below 1, q and v are blended with those of a
-//! dynamic step on (Xn, Pn) [Kozlov17, sec. 7]; at 0 that is a conventional simulation, of which nothing is rebalanced.
+//! The second solve keeps the inertial force q while rest shape and material change, so that the change
+//! itself sets nothing in motion: without forces, x stays X to the bit. With the dial alpha below 1, q and v
+//! are blended with those of a dynamic step on (Xn, Pn) [Kozlov17, sec. 7]; at 0 that is a conventional
+//! simulation, of which nothing is rebalanced.
 //!
-//! Positions are told in a frame that moves with the skull, in which bones and rest shapes stand still; inertia is that of
-//! the world. Backward Euler needs of the world only the place to which a node would fly without forces,
-//! `xp + h vp`, and that is turned into the frame: no fictitious forces, no error by them.
+//! Positions are told in a frame that moves with the skull, in which bones and rest shapes stand still;
+//! inertia is that of the world. Backward Euler needs of the world only the place to which a node would fly
+//! without forces, `xp + h vp`, and that is turned into the frame: no fictitious forces, no error by them.
 //!
-//! Contact belongs to W: [`crate::contact::detect`] finds planes before each dynamic solve, and again after it while points are deep; the
-//! static solve keeps those of the dynamic one.
+//! Contact belongs to W: [`crate::contact::detect`] finds planes before each dynamic solve, and again after
+//! it while points are deep; the static solve keeps those of the dynamic one.
 //!
-//! Each minimum is found by quasi-Newton on a factored Laplacian that contacts brace ([`crate::minimize::contact_aware`]), by Newton's method where that fails ([`crate::minimize::quasi`]).
+//! Each minimum is found by quasi-Newton on a factored Laplacian that contacts brace
+//! ([`crate::minimize::contact_aware`]), by Newton's method where that fails ([`crate::minimize::quasi`]).
 //! Solves start from an upright state and never step over a flat tet, so accepted states are upright.
 
 use crate::contact::detect::{Posed, Touch};
@@ -129,7 +131,8 @@ const DEEP: f64 = 1.5;
 const HOPELESS: f64 = 10.0;
 
 impl Dynamics {
-    /// A body at rest in `first`, its frame at `frame` and moving with it: `velocities` are those of the world.
+    /// A body at rest in `first`, its frame at `frame` and moving with it: `velocities` are those of the
+    /// world.
     pub fn prepare(
         body: Body,
         first: Configuration,
@@ -148,7 +151,8 @@ impl Dynamics {
             "step (seconds), rebalance, damping",
             [options.dt_secs, options.rebalance, options.damping].into_iter(),
         )?;
-        let stencils: Vec<Stencil> = (0..n as u32).map(|i| Spring::at_node(i, DVec3::ZERO, 0.0).nodes).collect();
+        let stencils: Vec<Stencil> =
+            (0..n as u32).map(|i| Spring::at_node(i, DVec3::ZERO, 0.0).nodes).collect();
         let system = System::prepare(held, &[tets, &stencils, touch.carriers().stencils()])?;
         let tissue = tissue(tets, &first, &options)?;
         let [dynamic, rebalancing] = factors(&system, &tissue, &touch, masses, options.dt_secs)?;
@@ -199,9 +203,9 @@ impl Dynamics {
         }
     }
 
-    /// Puts the body into a state: from one of the same body it goes on to the same bits. On an error it is where it was.
-    /// In a state whose elements are not upright (scattered, flattened) it begins its next step where it rests, moving
-    /// with the frame.
+    /// Puts the body into a state: from one of the same body it goes on to the same bits. On an error it is
+    /// where it was. In a state whose elements are not upright (scattered, flattened) it begins its next step
+    /// where it rests, moving with the frame.
     pub fn restore(&mut self, state: State) -> Result<(), SolveError> {
         let n = self.masses.len();
         check_length("positions", state.positions.len(), n)?;
@@ -259,8 +263,11 @@ impl Dynamics {
             report.recovered = true;
         }
         let same = *next == self.configuration;
-        let new_tissue =
-            if same { None } else { Some(timed(&mut report.times[0], || tissue(&self.tets, next, &self.options))?) };
+        let new_tissue = if same {
+            None
+        } else {
+            Some(timed(&mut report.times[0], || tissue(&self.tets, next, &self.options))?)
+        };
         let old = self.here();
         let new = Place { configuration: next, tissue: new_tissue.as_ref().unwrap_or(&self.tissue) };
         let push = Push { around: *around, dt_secs, progress };
@@ -286,8 +293,10 @@ impl Dynamics {
             all => all.iter().map(|(share, x)| f(x, i) * *share).sum(),
         };
         let nodes = 0..self.masses.len();
-        let inertial: Vec<DVec3> =
-            nodes.clone().map(|i| blend(&|x, i| (x[i] - flight[i]) * (self.masses[i] / (h * h)), i)).collect();
+        let inertial: Vec<DVec3> = nodes
+            .clone()
+            .map(|i| blend(&|x, i| (x[i] - flight[i]) * (self.masses[i] / (h * h)), i))
+            .collect();
         let world = |frame: &Rigid, p: DVec3| if *frame == Rigid::IDENTITY { p } else { frame.apply(p) };
         let mut velocities: Vec<DVec3> = nodes
             .clone()
@@ -299,12 +308,14 @@ impl Dynamics {
             (x, touching) = self.rebalance(&new, &x, &inertial, Some(&ended), &push, &mut report)?;
         }
         // What moves with the frame.
-        let carried = |i: usize| (world(&frame, self.positions[i]) - world(&self.frame, self.positions[i])) / h;
+        let carried =
+            |i: usize| (world(&frame, self.positions[i]) - world(&self.frame, self.positions[i])) / h;
         let keep = (-self.options.damping * h).exp();
         if keep != 1.0 {
             nodes.clone().for_each(|i| velocities[i] = carried(i) + (velocities[i] - carried(i)) * keep);
         }
-        report.kinetic = nodes.map(|i| 0.5 * self.masses[i] * (velocities[i] - carried(i)).length_squared()).sum();
+        report.kinetic =
+            nodes.map(|i| 0.5 * self.masses[i] * (velocities[i] - carried(i)).length_squared()).sum();
         for (i, drift) in self.drift.iter_mut().enumerate() {
             *drift = (x[i] - next.rest[i]) - (self.positions[i] - self.configuration.rest[i]);
         }
@@ -318,7 +329,9 @@ impl Dynamics {
         report.elastic = self.elastic();
         if report.iterations.iter().any(|&n| n > SLOW) && self.configuration.is_unlike(&self.factored) {
             let (masses, usual) = (&self.masses, self.options.dt_secs);
-            let made = timed(&mut report.times[3], || factors(&self.system, &self.tissue, &self.touch, masses, usual));
+            let made = timed(&mut report.times[3], || {
+                factors(&self.system, &self.tissue, &self.touch, masses, usual)
+            });
             // Those of before lead to the same minimum, only slower.
             if let Ok(made) = made {
                 [self.dynamic, self.rebalancing] = made;
@@ -384,8 +397,9 @@ impl Dynamics {
         Ok((x, ended))
     }
 
-    /// The static solve at `place`, with the inertial forces of the dynamic one, which led to `moved`. Its contacts are those of
-    /// the dynamic one, moved with the pose: found anew, they would push otherwise, and flesh without inertia is soft.
+    /// The static solve at `place`, with the inertial forces of the dynamic one, which led to `moved`. Its
+    /// contacts are those of the dynamic one, moved with the pose: found anew, they would push otherwise, and
+    /// flesh without inertia is soft.
     fn rebalance(
         &self,
         place: &Place,
@@ -402,7 +416,8 @@ impl Dynamics {
         let none = Springs::inertia(&vec![0.0; self.masses.len()], moved, self.options.dt_secs)?;
         let mut x = self.start(place, moved);
         let factor = &self.rebalancing;
-        let task = Task { place, inertia: &none, loads: &loads, factor, stage: STATIC, known: None, last: true };
+        let task =
+            Task { place, inertia: &none, loads: &loads, factor, stage: STATIC, known: None, last: true };
         let Some(dynamic) = dynamic else {
             let ended = self.solve_in_contact(&task, &mut x, push, report)?;
             return Ok((x, ended.touching));
@@ -494,8 +509,8 @@ impl Dynamics {
         Ok(solved)
     }
 
-    /// Where a solve at `place` begins: displaced from rest there as `x` is from rest now, or less where that is not
-    /// upright. Held nodes are where they rest.
+    /// Where a solve at `place` begins: displaced from rest there as `x` is from rest now, or less where that
+    /// is not upright. Held nodes are where they rest.
     fn start(&self, place: &Place, x: &[DVec3]) -> Vec<DVec3> {
         if std::ptr::eq(place.configuration, &self.configuration) {
             return x.to_vec();

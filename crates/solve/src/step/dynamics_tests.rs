@@ -1,8 +1,9 @@
-//! Dynamic rebalancing [Kozlov17, alg. 1] against what it promises, and bodies in states that break weaker steppers.
+//! Dynamic rebalancing [Kozlov17, alg. 1] against what it promises, and bodies in states that break weaker
+//! steppers.
 //!
-//! Without forces the positions are the rest positions, whatever these do. Under gravity they are the equilibrium of
-//! the configuration of the moment, found here by Newton's method on `W(X, x, P) - x^T f`. The dial leads from there to
-//! the conventional simulation [Kozlov17, figs. 5 and 6].
+//! Without forces the positions are the rest positions, whatever these do. Under gravity they are the
+//! equilibrium of the configuration of the moment, found here by Newton's method on `W(X, x, P) - x^T f`. The
+//! dial leads from there to the conventional simulation [Kozlov17, figs. 5 and 6].
 
 use crate::fixtures::{Body, Random, TIGHT, farthest};
 use crate::*;
@@ -57,7 +58,8 @@ fn restless(body: &Body, n_steps: usize) -> Vec<Configuration> {
 #[test]
 fn without_forces_positions_are_the_rest_positions_to_the_bit() {
     let body = held_bar();
-    let turned = Rigid::about(DVec3::new(0.1, 2.0, -0.3), DQuat::from_scaled_axis(DVec3::new(0.4, -1.1, 0.7)));
+    let turned =
+        Rigid::about(DVec3::new(0.1, 2.0, -0.3), DQuat::from_scaled_axis(DVec3::new(0.4, -1.1, 0.7)));
     for frame in [Rigid::IDENTITY, turned] {
         let mut moving = body.start_at(&body.mesh.nodes, &body.zeros(), frame, with_rebalance(1.0));
         let mut way = 0.0;
@@ -98,8 +100,9 @@ struct Hanging {
 }
 
 impl Hanging {
-    /// Settles the bar, by steps so long that motion dies away, and finds the equilibria. `change(body, share)` is the
-    /// configuration when the change, which goes back and forth and then rests, has come to `share`.
+    /// Settles the bar, by steps so long that motion dies away, and finds the equilibria. `change(body,
+    /// share)` is the configuration when the change, which goes back and forth and then rests, has come to
+    /// `share`.
     fn prepare(change: impl Fn(&Body, f64) -> Configuration) -> Self {
         let body = held_bar();
         let loads = body.weight(GRAVITY);
@@ -110,8 +113,9 @@ impl Hanging {
         let settled = settling.positions().to_vec();
         let apart = farthest(&settled, &body.equilibrium(&body.first, &loads, &settled));
         assert!(apart < 1e-8, "settled {apart} m from the equilibrium");
-        let share =
-            |step: usize| if step < 90 { 0.5 - 0.5 * (step as f64 / 60.0 * std::f64::consts::TAU).cos() } else { 1.0 };
+        let share = |step: usize| {
+            if step < 90 { 0.5 - 0.5 * (step as f64 / 60.0 * std::f64::consts::TAU).cos() } else { 1.0 }
+        };
         let configurations: Vec<Configuration> = (1..=150).map(|step| change(&body, share(step))).collect();
         let mut equilibria: Vec<Vec<DVec3>> = Vec::new();
         for at in &configurations {
@@ -155,7 +159,8 @@ static HANGING: LazyLock<[Hanging; 2]> = LazyLock::new(|| {
 
 /// Rebalanced, the bar is at the equilibrium of the moment; conventionally it swings about it.
 fn check_no_oscillation(hanging: &Hanging) {
-    let (balanced, thrown, way) = (hanging.deviation(1.0, TIGHT), hanging.deviation(0.0, TIGHT), hanging.way());
+    let (balanced, thrown, way) =
+        (hanging.deviation(1.0, TIGHT), hanging.deviation(0.0, TIGHT), hanging.way());
     assert!(way > 0.008, "the equilibrium goes {way} m, which shows nothing");
     assert!(balanced < 1e-10, "rebalanced {balanced:e} m from an equilibrium that goes {way} m");
     assert!(thrown > 0.005, "conventional {thrown} m from an equilibrium that goes {way} m");
@@ -178,7 +183,10 @@ fn the_dial_leads_from_conventional_to_rebalanced() {
         let dial = [0.0, 0.25, 0.5, 0.75, 1.0].map(at);
         // In even parts: the quarters lie between a fifth and a third of the whole.
         let parts = [0, 1, 2, 3].map(|i| (dial[i] - dial[i + 1]) / dial[0]);
-        assert!(parts.iter().all(|part| (0.18..0.34).contains(part)), "deviations {dial:?} m at quarters of the dial");
+        assert!(
+            parts.iter().all(|part| (0.18..0.34).contains(part)),
+            "deviations {dial:?} m at quarters of the dial"
+        );
         let jumps = [(dial[0] - at(1e-6)).abs(), (dial[4] - at(1.0 - 1e-6)).abs()];
         assert!(jumps.iter().all(|jump| *jump < 3e-8), "jumps of {jumps:?} m at the ends of the dial");
     }
@@ -218,7 +226,8 @@ fn tolerances_decide_how_far_from_equilibrium_a_rebalanced_bar_is() {
         let usual = StepOptions::default().solve;
         let by_step = hanging.deviation(1.0, usual);
         let by_force = hanging.deviation(1.0, Options { step_tolerance: 1e-9, ..usual });
-        // A short step of quasi-Newton does not mean that the minimum is near: steps of 1e-6 m leave 50 micrometers.
+        // A short step of quasi-Newton does not mean that the minimum is near: steps of 1e-6 m leave 50
+        // micrometers.
         assert!(by_step < 2e-5, "{by_step:e} m with a step tolerance of {} m", usual.step_tolerance);
         assert!(by_force < 5e-6, "{by_force:e} m with a force tolerance of {} N", usual.force_tolerance);
     }
@@ -233,7 +242,8 @@ fn settling_goes_where_many_steps_go() {
     assert!(report.converged && apart < 1e-9, "settled {apart:e} m from where many steps led: {report:?}");
     let before = body.positions().to_vec();
     for _ in 0..20 {
-        body.step(&hanging.body.first, Rigid::IDENTITY, DT, &Around::forces(&hanging.loads), &silent).unwrap();
+        body.step(&hanging.body.first, Rigid::IDENTITY, DT, &Around::forces(&hanging.loads), &silent)
+            .unwrap();
     }
     let moved = farthest(body.positions(), &before);
     assert!(moved < 1e-10, "{moved:e} m in twenty steps after settling");
@@ -290,7 +300,8 @@ fn a_body_recovers_from_scattered_or_flattened_nodes() {
             let mut moving = body.start_at(&x, &body.zeros(), Rigid::IDENTITY, with_rebalance(dial));
             let mut fresh = body.start(with_rebalance(dial));
             for step in 0..3 {
-                let report = moving.step(next, Rigid::IDENTITY, DT, &Around::forces(&loads), &silent).unwrap();
+                let report =
+                    moving.step(next, Rigid::IDENTITY, DT, &Around::forces(&loads), &silent).unwrap();
                 assert!(report.converged && report.smallest_det > 0.0, "{what}: {report:?}");
                 assert_eq!(report.recovered, step == 0, "{what}");
                 fresh.step(next, Rigid::IDENTITY, DT, &Around::forces(&loads), &silent).unwrap();
@@ -306,7 +317,8 @@ fn bad_input_is_an_error_and_the_body_stays() {
     let mut moving = body.start(StepOptions::default());
     let short = Configuration { rest: body.mesh.nodes[1..].to_vec(), ..body.first.clone() };
     let thin = Configuration { mu: body.first.mu[1..].to_vec(), ..body.first.clone() };
-    let inside_out = Configuration { rest: body.mesh.nodes.iter().map(|p| -*p).collect(), ..body.first.clone() };
+    let inside_out =
+        Configuration { rest: body.mesh.nodes.iter().map(|p| -*p).collect(), ..body.first.clone() };
     for (what, next) in [("too few nodes", &short), ("too few tets", &thin), ("inside out", &inside_out)] {
         let error = moving.step(next, Rigid::IDENTITY, DT, &Around::default(), &silent).unwrap_err();
         assert!(matches!(error, SolveError::Length { .. } | SolveError::BadRest { .. }), "{what}: {error}");
@@ -317,10 +329,12 @@ fn bad_input_is_an_error_and_the_body_stays() {
         assert!(moving.state() == before, "{what}: the body moved");
     }
     for dt_secs in [0.0, -1.0, f64::NAN] {
-        let error = moving.step(&body.first, Rigid::IDENTITY, dt_secs, &Around::default(), &silent).unwrap_err();
+        let error =
+            moving.step(&body.first, Rigid::IDENTITY, dt_secs, &Around::default(), &silent).unwrap_err();
         assert!(matches!(error, SolveError::Parameter { .. }), "step of {dt_secs} s: {error}");
     }
-    let error = moving.step(&body.first, Rigid::IDENTITY, DT, &Around::forces(&[GRAVITY]), &silent).unwrap_err();
+    let error =
+        moving.step(&body.first, Rigid::IDENTITY, DT, &Around::forces(&[GRAVITY]), &silent).unwrap_err();
     assert!(matches!(error, SolveError::Length { .. }), "one force only: {error}");
     let mut missing = body.mesh.nodes.clone();
     missing[20].y = f64::NAN;
@@ -335,7 +349,8 @@ fn any_stiffness_and_any_step_length_stay_finite_and_upright() {
     let body = held_bar();
     let loads = body.weight(GRAVITY);
     for factor in [0.01, 1.0, 100.0] {
-        let [mu, lambda] = [&body.first.mu, &body.first.lambda].map(|list| list.iter().map(|v| v * factor).collect());
+        let [mu, lambda] =
+            [&body.first.mu, &body.first.lambda].map(|list| list.iter().map(|v| v * factor).collect());
         let other = Configuration { mu, lambda, ..body.first.clone() };
         for dt_secs in [1.0, DT, 1e-4] {
             for rebalance in [1.0, 0.5, 0.0] {
@@ -343,7 +358,9 @@ fn any_stiffness_and_any_step_length_stay_finite_and_upright() {
                 let mut moving = body.start(with_rebalance(rebalance));
                 for step in 0..30 {
                     let next = if (10..20).contains(&step) { &other } else { &body.first };
-                    let report = moving.step(next, Rigid::IDENTITY, dt_secs, &Around::forces(&loads), &silent).unwrap();
+                    let report = moving
+                        .step(next, Rigid::IDENTITY, dt_secs, &Around::forces(&loads), &silent)
+                        .unwrap();
                     let finite = moving.positions().iter().chain(moving.velocities()).all(|p| p.is_finite());
                     assert!(
                         finite && report.smallest_det > 0.01 && report.converged,

@@ -1,11 +1,11 @@
 //! Motion against formulas: oscillations, a beam under its own weight, free bodies, moving frames.
 //!
-//! At small strain the energy is that of Lame's `mu` and `lambda`: `E` becomes the linear strain e and `det F - 1` its
-//! trace, so `U = mu tr(e^2) + lambda/2 tr(e)^2`. Hence Young's modulus `mu (3 lambda + 2 mu)/(lambda + mu)` and
-//! Poisson's ratio `lambda/(2 (lambda + mu))`.
+//! At small strain the energy is that of Lame's `mu` and `lambda`: `E` becomes the linear strain e and `det F
+//! - 1` its trace, so `U = mu tr(e^2) + lambda/2 tr(e)^2`. Hence Young's modulus `mu (3 lambda + 2
+//! mu)/(lambda + mu)` and Poisson's ratio `lambda/(2 (lambda + mu))`.
 //!
-//! A mode of angular frequency w goes in backward Euler as `(1 + h^2 w^2) x_n+1 = 2 x_n - x_n-1`: an oscillation of
-//! `atan(h w)` radians per step that shrinks by `1/sqrt(1 + h^2 w^2)` per step.
+//! A mode of angular frequency w goes in backward Euler as `(1 + h^2 w^2) x_n+1 = 2 x_n - x_n-1`: an
+//! oscillation of `atan(h w)` radians per step that shrinks by `1/sqrt(1 + h^2 w^2)` per step.
 
 use crate::fixtures::{Body, Random, TIGHT, farthest};
 use crate::minimize::newton::solve;
@@ -38,22 +38,25 @@ fn backward_euler(frequency: f64, h: f64, n_steps: usize) -> Vec<f64> {
     (0..n_steps).map(|_| step()).collect()
 }
 
-/// Lets go of the body in a small displacement `mode`; the amplitude after each step, by the mode's own share.
+/// Lets go of the body in a small displacement `mode`; the amplitude after each step, by the mode's own
+/// share.
 fn let_go(body: &Body, mode: &[DVec3], h: f64, n_steps: usize) -> Vec<f64> {
     let start: Vec<DVec3> = body.mesh.nodes.iter().zip(mode).map(|(p, d)| *p + *d).collect();
     let solve = Options { force_tolerance: 1e-13, step_tolerance: 1e-15, ..TIGHT };
     let mut moving = body.start_at(&start, &body.zeros(), Rigid::IDENTITY, StepOptions { solve, ..tight(h) });
-    let product = |a: &[DVec3]| -> f64 { a.iter().zip(mode).zip(&body.masses).map(|((a, b), m)| m * a.dot(*b)).sum() };
+    let product =
+        |a: &[DVec3]| -> f64 { a.iter().zip(mode).zip(&body.masses).map(|((a, b), m)| m * a.dot(*b)).sum() };
     let mut step = || {
         moving.step(&body.first, Rigid::IDENTITY, h, &Around::default(), &silent).unwrap();
-        let moved: Vec<DVec3> = moving.positions().iter().zip(&body.mesh.nodes).map(|(x, p)| *x - *p).collect();
+        let moved: Vec<DVec3> =
+            moving.positions().iter().zip(&body.mesh.nodes).map(|(x, p)| *x - *p).collect();
         product(&moved) / product(mode)
     };
     (0..n_steps).map(|_| step()).collect()
 }
 
-/// A bar whose ends are joined by springs and masses in a row: without lambda nothing goes sideways, and masses are
-/// given to the nodes of each cross-section as stiffness is.
+/// A bar whose ends are joined by springs and masses in a row: without lambda nothing goes sideways, and
+/// masses are given to the nodes of each cross-section as stiffness is.
 fn masses_in_a_row(n_cells: usize) -> Body {
     let mut body = Body::bar([n_cells, 2, 2], SIZE, at_wall, 3000.0, 0.0);
     let total = 1000.0 * SIZE.x * SIZE.y * SIZE.z;
@@ -80,7 +83,8 @@ fn masses_on_springs_swing_as_the_formula_says() {
     for n_cells in [1, 4] {
         let body = masses_in_a_row(n_cells);
         let quarter = TAU / 4.0 / SIZE.x;
-        let mode: Vec<DVec3> = body.mesh.nodes.iter().map(|p| DVec3::X * 1e-7 * (quarter * p.x).sin()).collect();
+        let mode: Vec<DVec3> =
+            body.mesh.nodes.iter().map(|p| DVec3::X * 1e-7 * (quarter * p.x).sin()).collect();
         // A row of masses, the last of them half: the wave of a quarter length.
         let cell = SIZE.x / n_cells as f64;
         let frequency = 2.0 / cell * (stiffness / density).sqrt() * (0.5 * quarter * cell).sin();
@@ -88,20 +92,28 @@ fn masses_on_springs_swing_as_the_formula_says() {
         let mut errors = Vec::new();
         for n_steps in [100, 200, 400] {
             let h = period / n_steps as f64;
-            let [measured, discrete] = [let_go(&body, &mode, h, n_steps), backward_euler(frequency, h, n_steps)];
+            let [measured, discrete] =
+                [let_go(&body, &mode, h, n_steps), backward_euler(frequency, h, n_steps)];
             let apart = measured.iter().zip(&discrete).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             errors.push((measured[n_steps - 1] - 1.0).abs());
-            assert!(apart < 1e-5, "{n_cells} cells, {n_steps} steps: {apart:e} of the amplitude from backward Euler");
+            assert!(
+                apart < 1e-5,
+                "{n_cells} cells, {n_steps} steps: {apart:e} of the amplitude from backward Euler"
+            );
         }
         let ratios = [errors[0] / errors[1], errors[1] / errors[2]];
-        assert!(ratios.iter().all(|r| (1.8..2.1).contains(r)), "errors {errors:?} after a period, ratios {ratios:?}");
+        assert!(
+            ratios.iter().all(|r| (1.8..2.1).contains(r)),
+            "errors {errors:?} after a period, ratios {ratios:?}"
+        );
     }
 }
 
 /// The lowest mode by inverse iteration on the exact second derivatives at rest, and its angular frequency.
 fn lowest_mode(body: &Body) -> (Vec<DVec3>, f64) {
     let at = &body.first;
-    let tissue = Tissue::prepare(&body.mesh.tets, &at.rest, None, &at.mu, &at.lambda, Barrier::default()).unwrap();
+    let tissue =
+        Tissue::prepare(&body.mesh.tets, &at.rest, None, &at.mu, &at.lambda, Barrier::default()).unwrap();
     let system = System::prepare(&body.held, &[&body.mesh.tets]).unwrap();
     let problem = Problem { system: &system, energies: &[&tissue], loads: &[] };
     let factor = problem.stiffness_factor(&at.rest).unwrap();
@@ -123,7 +135,8 @@ fn lowest_mode(body: &Body) -> (Vec<DVec3>, f64) {
     let free = |i: usize, v: DVec3| if body.held[i] { DVec3::ZERO } else { v };
     let mut mode: Vec<DVec3> = (0..body.masses.len()).map(|i| free(i, random.vector())).collect();
     for _ in 0..60 {
-        let pull: Vec<DVec3> = mode.iter().zip(&body.masses).enumerate().map(|(i, (d, m))| free(i, *m * *d)).collect();
+        let pull: Vec<DVec3> =
+            mode.iter().zip(&body.masses).enumerate().map(|(i, (d, m))| free(i, *m * *d)).collect();
         mode = solve(&factor, &pull);
         let longest = mode.iter().map(|d| d.length()).fold(0.0, f64::max);
         mode.iter_mut().for_each(|d| *d /= longest);
@@ -140,7 +153,8 @@ fn a_bar_swings_at_its_lowest_eigenfrequency() {
     let mode: Vec<DVec3> = mode.iter().map(|d| *d * 3e-6).collect();
     let n_steps = 200;
     let h = TAU / frequency / n_steps as f64;
-    let [measured, discrete] = [let_go(&body, &mode, h, 2 * n_steps), backward_euler(frequency, h, 2 * n_steps)];
+    let [measured, discrete] =
+        [let_go(&body, &mode, h, 2 * n_steps), backward_euler(frequency, h, 2 * n_steps)];
     let apart = measured.iter().zip(&discrete).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
     assert!(apart < 1e-4, "{apart:e} of the amplitude from a mode of {frequency} rad/s");
     // Where the amplitude changes sign, in between two steps: a quarter and three quarters of a swing.
@@ -160,12 +174,15 @@ fn a_beam_under_its_weight_converges_to_the_formula() {
     let sag = |k: usize| {
         let body = Body::bar([8 * k, k, k], size, at_wall, mu, lambda);
         let loads = body.weight(-gravity * DVec3::Y);
-        let options =
-            StepOptions { solve: Options { force_tolerance: 1e-15, step_tolerance: 1e-13, ..TIGHT }, ..tight(100.0) };
+        let options = StepOptions {
+            solve: Options { force_tolerance: 1e-15, step_tolerance: 1e-13, ..TIGHT },
+            ..tight(100.0)
+        };
         let mut moving = body.start(options);
         // So long a step that inertia is nothing.
         for _ in 0..2 {
-            let report = moving.step(&body.first, Rigid::IDENTITY, 100.0, &Around::forces(&loads), &silent).unwrap();
+            let report =
+                moving.step(&body.first, Rigid::IDENTITY, 100.0, &Around::forces(&loads), &silent).unwrap();
             assert!(report.converged, "{report:?}");
         }
         let end = (0..body.masses.len()).filter(|&i| body.mesh.nodes[i].x > size.x - 1e-12);
@@ -177,7 +194,8 @@ fn a_beam_under_its_weight_converges_to_the_formula() {
     // Euler and Bernoulli's bending, and Timoshenko's share of shear (Cowper's factor of a square).
     let load = density * gravity * size.y * size.z;
     let bending = load * size.x.powi(4) / (8.0 * young * size.y.powi(4) / 12.0);
-    let shear = load * size.x.powi(2) / (2.0 * 10.0 * (1.0 + poisson) / (12.0 + 11.0 * poisson) * mu * size.y * size.z);
+    let shear = load * size.x.powi(2)
+        / (2.0 * 10.0 * (1.0 + poisson) / (12.0 + 11.0 * poisson) * mu * size.y * size.z);
     let exact = bending + shear;
     let sags = [2, 4, 6].map(sag);
     let errors = sags.map(|s| s / exact - 1.0);
@@ -194,8 +212,12 @@ fn tumbling() -> (Body, Vec<DVec3>, Vec<DVec3>) {
     let mut random = Random(6);
     let x = body.mesh.nodes.iter().map(|p| DVec3::new(1.2 * p.x + 0.1 * p.y, p.y, 0.9 * p.z)).collect();
     let spin = DVec3::new(3.0, -5.0, 8.0);
-    let v =
-        body.mesh.nodes.iter().map(|p| DVec3::new(0.3, 0.1, -0.2) + spin.cross(*p) + 0.1 * random.vector()).collect();
+    let v = body
+        .mesh
+        .nodes
+        .iter()
+        .map(|p| DVec3::new(0.3, 0.1, -0.2) + spin.cross(*p) + 0.1 * random.vector())
+        .collect();
     (body, x, v)
 }
 
@@ -205,7 +227,9 @@ fn a_free_body_keeps_its_momentum() {
     let momentum = |v: &[DVec3]| -> DVec3 { v.iter().zip(&body.masses).map(|(v, m)| *m * *v).sum() };
     let size: f64 = v.iter().zip(&body.masses).map(|(v, m)| m * v.length()).sum();
     // The usual tolerances stop early: 1e-8 of the momentum is lost with tight ones, 5e-3 with them.
-    for (solve, most) in [(Options { force_tolerance: 1e-9, ..TIGHT }, 5e-8), (StepOptions::default().solve, 1e-2)] {
+    for (solve, most) in
+        [(Options { force_tolerance: 1e-9, ..TIGHT }, 5e-8), (StepOptions::default().solve, 1e-2)]
+    {
         let mut moving = body.start_at(&x, &v, Rigid::IDENTITY, StepOptions { solve, ..tight(DT) });
         for _ in 0..200 {
             let report = moving.step(&body.first, Rigid::IDENTITY, DT, &Around::default(), &silent).unwrap();
@@ -228,7 +252,8 @@ fn a_free_body_falls_as_it_should_in_steps_of_any_length() {
             moving.step(&body.first, Rigid::IDENTITY, dt_secs, &Around::forces(&loads), &silent).unwrap();
         }
         let time = 0.75 * h * n as f64;
-        let off = moving.velocities().iter().map(|v| (*v + 9.81 * time * DVec3::Z).length()).fold(0.0, f64::max);
+        let off =
+            moving.velocities().iter().map(|v| (*v + 9.81 * time * DVec3::Z).length()).fold(0.0, f64::max);
         assert!(off < 1e-3 * 9.81 * time, "steps of {h} s: {off} m/s of {}", 9.81 * time);
     }
 }
@@ -286,7 +311,8 @@ fn a_frame_turned_once_and_for_all_changes_nothing() {
 fn a_bar_in_a_frame_of_constant_velocity_stays_at_rest() {
     let body = Body::bar([6, 2, 2], SIZE, at_wall, 8000.0, 12000.0);
     let (velocity, turned) = (DVec3::new(2.0, -7.0, 1.0), wandering(0.3));
-    let at = |step: usize| Rigid { translation: turned.translation + velocity * (DT * step as f64), ..turned };
+    let at =
+        |step: usize| Rigid { translation: turned.translation + velocity * (DT * step as f64), ..turned };
     for (rebalance, solve) in [(1.0, StepOptions::default().solve), (0.0, TIGHT), (1.0, TIGHT)] {
         let velocities = vec![velocity; body.masses.len()];
         let options = StepOptions { rebalance, solve, ..tight(DT) };
@@ -304,15 +330,21 @@ fn a_bar_in_a_frame_of_constant_velocity_stays_at_rest() {
 fn a_bar_in_a_spinning_frame_hangs_outward_as_statics_says() {
     let body = Body::bar([6, 2, 2], SIZE, at_wall, 8000.0, 12000.0);
     let speed = 25.0;
-    let at = |step: usize| Rigid { rotation: DQuat::from_rotation_y(speed * DT * step as f64), ..Rigid::IDENTITY };
-    let velocities =
-        body.mesh.nodes.iter().map(|p| (at(0).apply(*p) - at(1).inverse().apply(*p)) / DT).collect::<Vec<_>>();
-    let mut moving = body.start_at(&body.mesh.nodes, &velocities, at(0), StepOptions { damping: 20.0, ..tight(DT) });
+    let at =
+        |step: usize| Rigid { rotation: DQuat::from_rotation_y(speed * DT * step as f64), ..Rigid::IDENTITY };
+    let velocities = body
+        .mesh
+        .nodes
+        .iter()
+        .map(|p| (at(0).apply(*p) - at(1).inverse().apply(*p)) / DT)
+        .collect::<Vec<_>>();
+    let mut moving =
+        body.start_at(&body.mesh.nodes, &velocities, at(0), StepOptions { damping: 20.0, ..tight(DT) });
     for step in 1..=400 {
         moving.step(&body.first, at(step), DT, &Around::default(), &silent).unwrap();
     }
-    // In backward Euler what turns steadily by an angle per step is pulled outward by (2 sin(angle/2)/h)^2 of its
-    // radius, an angle behind.
+    // In backward Euler what turns steadily by an angle per step is pulled outward by (2 sin(angle/2)/h)^2 of
+    // its radius, an angle behind.
     let angle = speed * DT;
     let pull = (2.0 * (0.5 * angle).sin() / DT).powi(2);
     let late = DQuat::from_rotation_y(-angle);
@@ -332,7 +364,8 @@ fn damping_slows_what_moves_relative_to_the_frame() {
     let (carried, own, damping) = (DVec3::new(2.0, -7.0, 1.0), DVec3::new(0.1, 0.2, -0.3), 6.0);
     let at = |step: usize| Rigid { translation: carried * (DT * step as f64), ..Rigid::IDENTITY };
     let velocities = vec![carried + own; body.masses.len()];
-    let mut moving = body.start_at(&body.mesh.nodes, &velocities, at(0), StepOptions { damping, ..tight(DT) });
+    let mut moving =
+        body.start_at(&body.mesh.nodes, &velocities, at(0), StepOptions { damping, ..tight(DT) });
     let mut report = StepReport::default();
     for step in 1..=100 {
         report = moving.step(&body.first, at(step), DT, &Around::default(), &silent).unwrap();
@@ -348,8 +381,8 @@ fn damping_slows_what_moves_relative_to_the_frame() {
     );
 }
 
-/// The static solve of [Kozlov17, eq. 12] has no minimum where nothing is held: inertial forces are balanced to the
-/// tolerance only, and their torque not at all in another shape.
+/// The static solve of [Kozlov17, eq. 12] has no minimum where nothing is held: inertial forces are balanced
+/// to the tolerance only, and their torque not at all in another shape.
 #[test]
 fn a_free_body_in_motion_cannot_be_rebalanced_and_that_is_reported() {
     let (body, x, v) = tumbling();

@@ -13,11 +13,13 @@ fn bar() -> Body {
     Body::bar([6, 2, 2], DVec3::new(0.06, 0.02, 0.02), |p| p.x < 1e-12, 8000.0, 12000.0)
 }
 
-/// Stiffness grows up to 160-fold, slowly at first, while the bar gets longer: the first factors fit worse and worse.
+/// Stiffness grows up to 160-fold, slowly at first, while the bar gets longer: the first factors fit worse
+/// and worse.
 fn configuration(body: &Body, step: usize) -> Configuration {
     let share = step as f64 / N_STEPS as f64;
-    let scaled =
-        |all: &[f64]| all.iter().enumerate().map(|(i, k)| k * (1.0 + 80.0 * share.powi(3) * (i % 3) as f64)).collect();
+    let scaled = |all: &[f64]| {
+        all.iter().enumerate().map(|(i, k)| k * (1.0 + 80.0 * share.powi(3) * (i % 3) as f64)).collect()
+    };
     Configuration {
         rest: body.mesh.nodes.iter().map(|p| *p * DVec3::new(1.0 + 0.2 * share, 1.0, 1.0)).collect(),
         mu: scaled(&body.first.mu),
@@ -35,8 +37,10 @@ fn step(body: &Body, moving: &mut Dynamics, step: usize) {
 
 /// Every number of a state, as bits.
 fn bits(state: &State) -> Vec<u64> {
-    let points = [&state.positions, &state.velocities, &state.drift, &state.configuration.rest, &state.factored.rest];
-    let lists = [&state.configuration.mu, &state.configuration.lambda, &state.factored.mu, &state.factored.lambda];
+    let points =
+        [&state.positions, &state.velocities, &state.drift, &state.configuration.rest, &state.factored.rest];
+    let lists =
+        [&state.configuration.mu, &state.configuration.lambda, &state.factored.mu, &state.factored.lambda];
     let frame = state.frame.rotation.to_array().into_iter().chain(state.frame.translation.to_array());
     let points = points.into_iter().flatten().flat_map(|p| p.to_array());
     points.chain(lists.into_iter().flatten().copied()).chain(frame).map(f64::to_bits).collect()
@@ -51,7 +55,8 @@ fn a_restored_body_goes_on_to_the_same_bits_across_factorizations() {
         step(&body, &mut unbroken, k);
         states.push(unbroken.state());
     }
-    let refactored: Vec<usize> = (1..=N_STEPS).filter(|&k| states[k].factored != states[k - 1].factored).collect();
+    let refactored: Vec<usize> =
+        (1..=N_STEPS).filter(|&k| states[k].factored != states[k - 1].factored).collect();
     assert!((1..N_STEPS).contains(&refactored.len()), "factors were made anew at steps {refactored:?}");
     let after = refactored[0];
     assert!(after > 2 && after + 2 < N_STEPS, "the first time of {refactored:?}");

@@ -10,8 +10,10 @@ pub fn ball(center: [f32; 3], radius: f32, rings: u32) -> (Vec<[f32; 3]>, Polygo
     let mut points = Vec::new();
     for i in 1..rings {
         for j in 0..around {
-            let (a, b) =
-                (std::f32::consts::PI * i as f32 / rings as f32, std::f32::consts::TAU * j as f32 / around as f32);
+            let (a, b) = (
+                std::f32::consts::PI * i as f32 / rings as f32,
+                std::f32::consts::TAU * j as f32 / around as f32,
+            );
             points.push([a.sin() * b.sin(), a.cos(), a.sin() * b.cos()]);
         }
     }

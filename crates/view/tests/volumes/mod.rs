@@ -53,7 +53,8 @@ pub fn cube_of_tets(n: u32) -> TetMesh {
 /// Those tets of the cube whose middle is within 1 of its center.
 pub fn ball_of_tets(n: u32) -> TetMesh {
     let mut mesh = cube_of_tets(n);
-    let middle = |mesh: &TetMesh, tet: [u32; 4]| tet.iter().map(|&v| mesh.nodes[v as usize]).sum::<DVec3>() / 4.0;
+    let middle =
+        |mesh: &TetMesh, tet: [u32; 4]| tet.iter().map(|&v| mesh.nodes[v as usize]).sum::<DVec3>() / 4.0;
     mesh.tets = mesh.tets.iter().copied().filter(|&t| middle(&mesh, t).length() < 1.0).collect();
     mesh
 }

@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// Head motion as we write it.
-pub(super) const HEAD_MOVE: [&str; 7] = ["head_tx", "head_ty", "head_tz", "head_qx", "head_qy", "head_qz", "head_qw"];
+pub(super) const HEAD_MOVE: [&str; 7] =
+    ["head_tx", "head_ty", "head_tz", "head_qx", "head_qy", "head_qz", "head_qw"];
 /// Head motion in meters, as head files have it.
 pub(super) const HEAD_METERS: [&str; 7] = ["px_m", "py_m", "pz_m", "qx", "qy", "qz", "qw"];
 const HEAD_ANGLES: [&str; 3] = ["HeadYaw", "HeadPitch", "HeadRoll"];
@@ -163,7 +164,8 @@ fn mark_head(columns: &mut Columns, options: &ClipOptions) -> Result<(), String>
 }
 
 impl Columns {
-    /// Gives the columns `names` their use; false when there is none of them, an error when there are only some.
+    /// Gives the columns `names` their use; false when there is none of them, an error when there are only
+    /// some.
     fn mark(&mut self, names: &[&str], column_use: impl Fn(usize) -> Use) -> Result<bool, String> {
         let found: Vec<Option<usize>> =
             names.iter().map(|n| self.header.iter().position(|h| h.eq_ignore_ascii_case(n))).collect();

@@ -1,9 +1,9 @@
 //! Timecodes `HH:MM:SS:FF.fff` as seconds.
 //!
-//! How many frames make a second is read off the file, never guessed: where the seconds advance, the frame number
-//! jumps back by it; failing that, a frame number of 30 or more can only be one of 60. Where neither is to be seen, 30
-//! is assumed and said. A `;` before the frames is drop-frame counting (29.97 or 59.94 per second), where the first
-//! numbers of nine minutes in ten do not exist. After midnight the count goes on.
+//! How many frames make a second is read off the file, never guessed: where the seconds advance, the frame
+//! number jumps back by it; failing that, a frame number of 30 or more can only be one of 60. Where neither
+//! is to be seen, 30 is assumed and said. A `;` before the frames is drop-frame counting (29.97 or 59.94 per
+//! second), where the first numbers of nine minutes in ten do not exist. After midnight the count goes on.
 
 use crate::formats::text::{excerpt, number};
 
@@ -30,10 +30,15 @@ pub fn parse(text: &[u8]) -> Result<Timecode, String> {
     Ok(Timecode { minutes: hours * 60 + minutes, seconds, frames, drop_frame: text.contains(&b';') })
 }
 
-/// Seconds since the first timecode, each with its line. `base` is the rate of frame numbers when it is known.
+/// Seconds since the first timecode, each with its line. `base` is the rate of frame numbers when it is
+/// known.
 ///
 /// The result may stand still or run backwards where the timecodes do; only midnight is bridged.
-pub fn seconds(timecodes: &[(Timecode, usize)], base: Option<f64>, notes: &mut Vec<String>) -> Vec<(f64, usize)> {
+pub fn seconds(
+    timecodes: &[(Timecode, usize)],
+    base: Option<f64>,
+    notes: &mut Vec<String>,
+) -> Vec<(f64, usize)> {
     let base = base.or_else(|| shown_base(timecodes)).unwrap_or_else(|| {
         notes.push(
             "the timecodes do not show how many frames make a second (the recording is too short); 30 is assumed, \
@@ -72,7 +77,8 @@ fn true_rate(base: f64, drop_frame: bool) -> f64 {
 /// Frames since midnight.
 fn frame_number(minutes: u32, seconds: u32, frames: f64, base: f64, drop_frame: bool) -> f64 {
     let numbered = (f64::from(minutes) * 60.0 + f64::from(seconds)) * base + frames;
-    let dropped = if is_dropping(base, drop_frame) { base / 15.0 * f64::from(minutes - minutes / 10) } else { 0.0 };
+    let dropped =
+        if is_dropping(base, drop_frame) { base / 15.0 * f64::from(minutes - minutes / 10) } else { 0.0 };
     numbered - dropped
 }
 
@@ -81,7 +87,8 @@ fn shown_base(timecodes: &[(Timecode, usize)]) -> Option<f64> {
     let highest = timecodes.iter().map(|t| t.0.frames.floor()).fold(0.0, f64::max);
     let second = |t: &Timecode| u64::from(t.minutes) * 60 + u64::from(t.seconds);
     let pairs = || timecodes.windows(2).map(|w| (w[0].0, w[1].0));
-    let step = median(pairs().filter(|(a, b)| second(a) == second(b)).map(|(a, b)| b.frames - a.frames).collect());
+    let step =
+        median(pairs().filter(|(a, b)| second(a) == second(b)).map(|(a, b)| b.frames - a.frames).collect());
     let jumps = pairs().filter(|(a, b)| second(b) == second(a) + 1).map(|(a, b)| a.frames - b.frames);
     let base = step
         .and_then(|step| median(jumps.map(|jump| jump + step).collect()))
@@ -108,11 +115,15 @@ mod tests {
     #[test]
     fn rates_are_read_off_the_jump() {
         for base in [24u32, 25, 30, 50, 60] {
-            let codes: Vec<String> =
-                (0..2 * base).map(|f| format!("10:00:{:02}:{:02}.250", 7 + (f + 3) / base, (f + 3) % base)).collect();
+            let codes: Vec<String> = (0..2 * base)
+                .map(|f| format!("10:00:{:02}:{:02}.250", 7 + (f + 3) / base, (f + 3) % base))
+                .collect();
             let (times, notes) = run(&codes.iter().map(String::as_str).collect::<Vec<_>>());
             assert!(notes.is_empty());
-            assert!((times[times.len() - 1] - f64::from(2 * base - 1) / f64::from(base)).abs() < 1e-9, "{base}");
+            assert!(
+                (times[times.len() - 1] - f64::from(2 * base - 1) / f64::from(base)).abs() < 1e-9,
+                "{base}"
+            );
         }
     }
 
@@ -132,6 +143,8 @@ mod tests {
         // 01:00;00 and ;01 do not exist in drop-frame counting.
         let (times, _) = run(&["00:00:59;28", "00:00:59;29", "00:01:00;02", "00:01:00;03"]);
         assert!(times.windows(2).all(|w| (w[1] - w[0] - 1001.0 / 30_000.0).abs() < 1e-9), "{times:?}");
-        assert!(parse(b"1:2:3").is_err() && parse(b"25:00:00:00").is_err() && parse(b"00:00:00:nan").is_err());
+        assert!(
+            parse(b"1:2:3").is_err() && parse(b"25:00:00:00").is_err() && parse(b"00:00:00:nan").is_err()
+        );
     }
 }

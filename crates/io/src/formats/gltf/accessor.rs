@@ -1,8 +1,9 @@
 //! Accessors: typed arrays over buffer views, dense or sparse, of every component type.
 //!
-//! Values come out as `f64`, which holds each component type exactly, so that a transform rounds once. Every byte range
-//! is checked when an accessor is opened; an accessor without bytes behind it (all zeros but for its sparse entries) is
-//! never filled in at the size that it states unless the file is at least as large as that.
+//! Values come out as `f64`, which holds each component type exactly, so that a transform rounds once. Every
+//! byte range is checked when an accessor is opened; an accessor without bytes behind it (all zeros but for
+//! its sparse entries) is never filled in at the size that it states unless the file is at least as large as
+//! that.
 
 use super::document::Document;
 use super::json::{self, SparseArray};
@@ -100,7 +101,10 @@ impl<'d> Accessor<'d> {
         let place = format!("accessor {idx} ({user})");
         check_count(super::FORMAT, &format!("count of {place}"), json.count, MAX_ELEMENTS)?;
         let Some(component) = Component::from_code(json.component_type) else {
-            return Err(malformed(place, format!("the componentType {} does not exist", json.component_type)));
+            return Err(malformed(
+                place,
+                format!("the componentType {} does not exist", json.component_type),
+            ));
         };
         let n_components = match json.kind.as_str() {
             "SCALAR" => 1,
@@ -116,7 +120,16 @@ impl<'d> Accessor<'d> {
             None => None,
         };
         let normalized = json.normalized;
-        Ok(Self { doc, place, count, n_components, component, normalized, base, sparse: json.sparse.as_ref() })
+        Ok(Self {
+            doc,
+            place,
+            count,
+            n_components,
+            component,
+            normalized,
+            base,
+            sparse: json.sparse.as_ref(),
+        })
     }
 
     /// Refuses a number of elements other than `expected`.
@@ -204,7 +217,8 @@ impl<'d> Accessor<'d> {
             .ok_or_else(|| malformed(place.as_str(), format!("indices of componentType {component_type}")))?;
         let at = strided(self.doc, buffer_view, byte_offset, component.size(), n, false, &place)?;
         let size = self.component.size() * N;
-        let values = strided(self.doc, sparse.values.buffer_view, sparse.values.byte_offset, size, n, false, &place)?;
+        let values =
+            strided(self.doc, sparse.values.buffer_view, sparse.values.byte_offset, size, n, false, &place)?;
         self.doc.look_at(((N + 1) * n) as u64, &place)?;
         let indices: Vec<u32> =
             (0..n).map(|i| component.read(at.bytes.get(i * at.stride..).unwrap_or(&[])) as u32).collect();
@@ -219,8 +233,8 @@ impl<'d> Accessor<'d> {
     }
 }
 
-/// `count` elements of `size` bytes in a view, with the whole range checked. Only vertex data may be spread by a
-/// stride.
+/// `count` elements of `size` bytes in a view, with the whole range checked. Only vertex data may be spread
+/// by a stride.
 fn strided<'d>(
     doc: &'d Document<'d>,
     view: usize,
@@ -235,8 +249,9 @@ fn strided<'d>(
     let needed = if count == 0 { 0 } else { (count as u64 - 1) * stride as u64 + size as u64 };
     let available = found.bytes.len() as u64;
     if offset.checked_add(needed).is_none_or(|end| end > available) {
-        let problem =
-            format!("{count} elements need {needed} bytes from byte {offset}, but bufferView {view} has {available}");
+        let problem = format!(
+            "{count} elements need {needed} bytes from byte {offset}, but bufferView {view} has {available}"
+        );
         return Err(malformed(place, problem));
     }
     Ok(Strided { bytes: &found.bytes[offset as usize..(offset + needed) as usize], stride })

@@ -1,11 +1,12 @@
 //! Animations: weight tracks to clips, node tracks to rigid motions.
 //!
-//! A clip is linear between its frames. Channels of one animation may have different key times, so a clip has a frame
-//! at each of them; steps and cubic splines, which are not linear, get further frames so that none are more than 1/60 s
-//! apart. At every key the value is the file's.
+//! A clip is linear between its frames. Channels of one animation may have different key times, so a clip has
+//! a frame at each of them; steps and cubic splines, which are not linear, get further frames so that none
+//! are more than 1/60 s apart. At every key the value is the file's.
 //!
-//! A node's motion is `P L(t) L(rest)^-1 P^-1` without its scale, P being the parent's world transform at rest and L
-//! the node's own: motions of a node and of its animated ancestors multiply up to the whole motion.
+//! A node's motion is `P L(t) L(rest)^-1 P^-1` without its scale, P being the parent's world transform at
+//! rest and L the node's own: motions of a node and of its animated ancestors multiply up to the whole
+//! motion.
 
 use super::accessor::Accessor;
 use super::document::Document;
@@ -138,7 +139,8 @@ fn node_tracks(
         if node >= doc.root.nodes.len() {
             return Err(malformed(place, format!("it moves node {node}, which does not exist")));
         }
-        by_node.entry(node).or_default()[slot] = Some(curve(doc, animation, channel.sampler, width, false, place)?);
+        by_node.entry(node).or_default()[slot] =
+            Some(curve(doc, animation, channel.sampler, width, false, place)?);
     }
     let mut tracks = Vec::new();
     for (node, curves) in by_node {
@@ -150,7 +152,14 @@ fn node_tracks(
         let node_name = json.name.clone().filter(|n| !n.is_empty()).unwrap_or_else(|| format!("node{node}"));
         let is_ancestor_of_parts = tree.parts_below(node, part_nodes);
         let animation = name.to_string();
-        tracks.push(NodeTrack { animation, node_name, is_ancestor_of_parts, times_secs, positions, rotations });
+        tracks.push(NodeTrack {
+            animation,
+            node_name,
+            is_ancestor_of_parts,
+            times_secs,
+            positions,
+            rotations,
+        });
     }
     Ok(tracks)
 }
@@ -172,7 +181,8 @@ fn rigid_motion(
     let local = local_transform(&doc.root.nodes[node]);
     let rest_rotation = rotation_part(local.matrix3);
     let rest_origin = tree.world[node].translation;
-    let (mut positions, mut rotations) = (Vec::with_capacity(times.len()), Vec::<[f64; 4]>::with_capacity(times.len()));
+    let (mut positions, mut rotations) =
+        (Vec::with_capacity(times.len()), Vec::<[f64; 4]>::with_capacity(times.len()));
     for (f, &t) in times.iter().enumerate() {
         let turned = rotation.as_ref().map_or(rest_rotation, |c| c.sample_rotation(t));
         let own = DMat3::from_quat(turned * rest_rotation.inverse());

@@ -44,7 +44,8 @@ impl Builder {
     pub fn attribute<const N: usize>(&mut self, values: &[[f32; N]], bounds: bool) -> usize {
         let view = self.view(&le_bytes(values.as_flattened()), Some(VERTICES));
         let kind = ["SCALAR", "VEC2", "VEC3", "VEC4"][N - 1];
-        let mut accessor = json!({"bufferView": view, "componentType": F32, "count": values.len(), "type": kind});
+        let mut accessor =
+            json!({"bufferView": view, "componentType": F32, "count": values.len(), "type": kind});
         if bounds {
             set_bounds(&mut accessor, values.iter());
         }
@@ -65,19 +66,22 @@ impl Builder {
         let (bytes, component) = index_bytes(indices, n_vertices);
         let view = self.view(&bytes, Some(INDICES));
         let count = indices.len();
-        self.accessor(json!({"bufferView": view, "componentType": component, "count": count, "type": "SCALAR"}))
+        self.accessor(
+            json!({"bufferView": view, "componentType": component, "count": count, "type": "SCALAR"}),
+        )
     }
 
-    /// `count` vectors that are zero but for `values` at `indices`: sparse, dense or without data, whichever is
-    /// smallest.
+    /// `count` vectors that are zero but for `values` at `indices`: sparse, dense or without data, whichever
+    /// is smallest.
     pub fn differences(&mut self, count: usize, indices: &[u32], values: &[[f32; 3]]) -> usize {
         if indices.is_empty() {
             if let Some(&zero) = self.zeros.get(&count) {
                 return zero;
             }
             let bounds = [0.0; 3];
-            let zero = self
-                .accessor(json!({"componentType": F32, "count": count, "type": "VEC3", "min": bounds, "max": bounds}));
+            let zero = self.accessor(
+                json!({"componentType": F32, "count": count, "type": "VEC3", "min": bounds, "max": bounds}),
+            );
             self.zeros.insert(count, zero);
             return zero;
         }

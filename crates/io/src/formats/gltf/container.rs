@@ -44,7 +44,8 @@ fn split_glb(bytes: &[u8]) -> Result<(&[u8], Option<&[u8]>), IoError> {
     }
     let stated = word(bytes, 8).unwrap_or(0) as usize;
     let Some(bytes) = bytes.get(..stated) else {
-        let problem = format!("the header states {stated} bytes but the file has {}; it was cut off", bytes.len());
+        let problem =
+            format!("the header states {stated} bytes but the file has {}; it was cut off", bytes.len());
         return Err(malformed("GLB header", problem));
     };
     let (mut json, mut bin, mut at) = (None, None, 12);
@@ -109,7 +110,8 @@ pub(super) enum Uri {
 /// Takes a URI apart.
 pub(super) fn resolve_uri(uri: &str, place: &str) -> Result<Uri, IoError> {
     if uri.get(..5).is_some_and(|s| s.eq_ignore_ascii_case("data:")) {
-        let (head, data) = uri.split_once(',').ok_or_else(|| malformed(place, "the data URI has no comma"))?;
+        let (head, data) =
+            uri.split_once(',').ok_or_else(|| malformed(place, "the data URI has no comma"))?;
         if !head.ends_with(";base64") {
             return Err(malformed(place, "the data URI is not base64"));
         }

@@ -1,7 +1,8 @@
 //! An open glTF file: its JSON, its buffers fetched when first needed, and budgets against hostile counts.
 //!
-//! A few bytes of JSON can ask for the same data a million times (instances, shared targets, zeros without a buffer).
-//! Two budgets that grow with the size of the file stop that: one for what is kept in memory, one for values looked at.
+//! A few bytes of JSON can ask for the same data a million times (instances, shared targets, zeros without a
+//! buffer). Two budgets that grow with the size of the file stop that: one for what is kept in memory, one
+//! for values looked at.
 
 use super::json::{BufferView, Meshopt, Root};
 use super::{External, container, malformed, unpack};
@@ -10,7 +11,8 @@ use std::cell::{Cell, OnceCell, RefCell};
 
 /// Budgets start here, whatever the size of the file ...
 const BUDGET_BASE: u64 = 96 << 20;
-/// ... and grow by this much for each of its bytes. Real files stay below 20, all-zero compressed data included.
+/// ... and grow by this much for each of its bytes. Real files stay below 20, all-zero compressed data
+/// included.
 const BUDGET_PER_BYTE: u64 = 128;
 /// Most bytes that buffers and images outside the file may hold together.
 const MAX_EXTERNAL: u64 = 8 << 30;
@@ -108,7 +110,9 @@ impl<'a> Document<'a> {
         };
         let data: &[u8] = match (&buffer.uri, self.bin) {
             (None, Some(bin)) if idx == 0 => bin,
-            (None, _) => return Err(malformed(place, "it has no data: no URI, and no binary chunk is meant for it")),
+            (None, _) => {
+                return Err(malformed(place, "it has no data: no URI, and no binary chunk is meant for it"));
+            }
             (Some(_), _) if cell.get().is_some() => cell.get().map_or(&[], Vec::as_slice),
             (Some(uri), _) => {
                 let fetched = self.fetch(uri, &place)?;
@@ -147,10 +151,16 @@ impl<'a> Document<'a> {
             }
             let bytes: &[u8] = bytemuck::cast_slice(cell.get().map_or(&[], Vec::as_slice));
             let length = unpack::decoded_size(packed, &place)? as usize;
-            return Ok(View { bytes: bytes.get(..length).unwrap_or(bytes), stride: Some(packed.byte_stride as usize) });
+            return Ok(View {
+                bytes: bytes.get(..length).unwrap_or(bytes),
+                stride: Some(packed.byte_stride as usize),
+            });
         }
         if byte_stride.is_some_and(|s| s == 0 || s > 252) {
-            return Err(malformed(place, format!("byteStride is {}; 4 to 252 are possible", byte_stride.unwrap_or(0))));
+            return Err(malformed(
+                place,
+                format!("byteStride is {}; 4 to 252 are possible", byte_stride.unwrap_or(0)),
+            ));
         }
         let bytes = self.slice(*buffer, *byte_offset, *byte_length, &place)?;
         Ok(View { bytes, stride: byte_stride.map(|s| s as usize) })

@@ -5,7 +5,8 @@ use super::json::{self, TextureTransform};
 use crate::IoError;
 use risorius_rig::{Image, Material};
 
-/// All materials of the file. What cannot be carried is noted, never an error: a face without its picture is a face.
+/// All materials of the file. What cannot be carried is noted, never an error: a face without its picture is
+/// a face.
 pub(super) fn materials(doc: &Document) -> Vec<Material> {
     let mut images: Vec<Option<Option<Image>>> = vec![None; doc.root.images.len()];
     let read = |(i, m): (usize, &json::Material)| {
@@ -13,7 +14,10 @@ pub(super) fn materials(doc: &Document) -> Vec<Material> {
         let pbr = &m.pbr_metallic_roughness;
         let image = pbr.base_color_texture.as_ref().and_then(|info| {
             if info.tex_coord != 0 {
-                doc.note(format!("material '{name}': its picture uses TEXCOORD_{}, which is not read", info.tex_coord));
+                doc.note(format!(
+                    "material '{name}': its picture uses TEXCOORD_{}, which is not read",
+                    info.tex_coord
+                ));
             }
             let source = doc.root.textures.get(info.index).and_then(|t| t.source);
             let Some(slot) = source.and_then(|s| images.get_mut(s)) else {

@@ -1,7 +1,7 @@
 //! Meshes to parts: the primitives of a mesh joined, node transforms applied, morph targets as shapes.
 //!
-//! A primitive brings a block of vertices, which primitives with the same accessors share, and faces over it. Texture
-//! coordinates and normals go to the corners of faces, colors and morph targets to the vertices.
+//! A primitive brings a block of vertices, which primitives with the same accessors share, and faces over it.
+//! Texture coordinates and normals go to the corners of faces, colors and morph targets to the vertices.
 
 use super::accessor::Accessor;
 use super::document::Document;
@@ -91,7 +91,13 @@ struct Blocks {
     targets: Vec<Vec<Option<usize>>>,
 }
 
-fn part(doc: &Document, idx: usize, mesh: &Mesh, at: &Placement, callback: &Progress) -> Result<RawPart, IoError> {
+fn part(
+    doc: &Document,
+    idx: usize,
+    mesh: &Mesh,
+    at: &Placement,
+    callback: &Progress,
+) -> Result<RawPart, IoError> {
     doc.keep(1024, &format!("mesh {idx}"))?;
     let mut part = RawPart::default();
     let mut blocks = Blocks::default();
@@ -174,7 +180,10 @@ fn faces(
         None => (0..count as u32).collect(),
     };
     if let Some(i) = indices.iter().position(|&v| v as usize >= count) {
-        return Err(malformed(user, format!("index {} at position {i}, but there are {count} vertices", indices[i])));
+        return Err(malformed(
+            user,
+            format!("index {} at position {i}, but there are {count} vertices", indices[i]),
+        ));
     }
     doc.keep(24 * indices.len() as u64, &user)?;
     let mut triangles = triangles(&indices, primitive.mode.unwrap_or(TRIANGLES));
@@ -183,7 +192,12 @@ fn faces(
     }
     let before = part.faces.corners().len();
     let n_new = 3 * triangles.len();
-    check_count(FORMAT, &format!("faces up to {place}"), (part.faces.len() + triangles.len()) as u64, MAX_VERTICES)?;
+    check_count(
+        FORMAT,
+        &format!("faces up to {place}"),
+        (part.faces.len() + triangles.len()) as u64,
+        MAX_VERTICES,
+    )?;
     let group_name = primitive.material.and_then(|m| doc.root.materials.get(m)).and_then(|m| m.name.clone());
     part.groups.push(FaceGroup {
         name: group_name.unwrap_or_default(),
@@ -251,7 +265,13 @@ fn corner_normals(
 }
 
 /// Appends what corners carry; primitives that carry nothing are filled in when another one does.
-fn append_corners<T: Copy>(into: &mut Option<Vec<T>>, before: usize, new: Option<Vec<T>>, n_new: usize, fill: T) {
+fn append_corners<T: Copy>(
+    into: &mut Option<Vec<T>>,
+    before: usize,
+    new: Option<Vec<T>>,
+    n_new: usize,
+    fill: T,
+) {
     if into.is_none() && new.is_none() {
         return;
     }
@@ -302,6 +322,7 @@ fn shapes(
 fn target_name(doc: &Document, mesh: &Mesh, blocks: &Blocks, s: usize) -> String {
     let in_extras = mesh.extras.as_ref().and_then(|e| e.get("targetNames")?.get(s)?.as_str());
     let accessor = blocks.targets.iter().find_map(|t| *t.get(s)?).and_then(|a| doc.root.accessors.get(a));
-    let name = in_extras.filter(|n| !n.is_empty()).or_else(|| accessor?.name.as_deref().filter(|n| !n.is_empty()));
+    let name =
+        in_extras.filter(|n| !n.is_empty()).or_else(|| accessor?.name.as_deref().filter(|n| !n.is_empty()));
     name.map_or_else(|| format!("target{s}"), str::to_string)
 }

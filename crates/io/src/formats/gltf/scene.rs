@@ -1,5 +1,5 @@
-//! The node tree: parents, world transforms, names. Iterative throughout, so that a chain of a million nodes is no
-//! different from a flat list; a node with two parents or above itself is refused.
+//! The node tree: parents, world transforms, names. Iterative throughout, so that a chain of a million nodes
+//! is no different from a flat list; a node with two parents or above itself is refused.
 
 use super::json::{Node, Root};
 use super::malformed;
@@ -23,9 +23,12 @@ pub(super) fn tree(root: &Root) -> Result<Tree, IoError> {
     for (i, node) in nodes.iter().enumerate() {
         for &child in &node.children {
             match parent.get_mut(child) {
-                None => return Err(malformed(format!("node {i}"), format!("its child {child} does not exist"))),
+                None => {
+                    return Err(malformed(format!("node {i}"), format!("its child {child} does not exist")));
+                }
                 Some(Some(other)) => {
-                    let problem = format!("it is a child of node {other} and of node {i}; a node has one parent");
+                    let problem =
+                        format!("it is a child of node {other} and of node {i}; a node has one parent");
                     return Err(malformed(format!("node {child}"), problem));
                 }
                 Some(slot) => *slot = Some(i),
@@ -109,7 +112,8 @@ impl Placement {
     pub fn new(affine: DAffine3) -> Self {
         let m = affine.matrix3;
         let determinant = m.determinant();
-        let cofactors = DMat3::from_cols(m.y_axis.cross(m.z_axis), m.z_axis.cross(m.x_axis), m.x_axis.cross(m.y_axis));
+        let cofactors =
+            DMat3::from_cols(m.y_axis.cross(m.z_axis), m.z_axis.cross(m.x_axis), m.x_axis.cross(m.y_axis));
         Self {
             normal: if determinant < 0.0 { -cofactors } else { cofactors },
             identity: affine == DAffine3::IDENTITY,
@@ -119,11 +123,19 @@ impl Placement {
     }
 
     pub fn point(&self, p: [f64; 3]) -> [f32; 3] {
-        if self.identity { p.map(|x| x as f32) } else { self.affine.transform_point3(p.into()).as_vec3().into() }
+        if self.identity {
+            p.map(|x| x as f32)
+        } else {
+            self.affine.transform_point3(p.into()).as_vec3().into()
+        }
     }
 
     pub fn vector(&self, v: [f64; 3]) -> [f32; 3] {
-        if self.identity { v.map(|x| x as f32) } else { self.affine.transform_vector3(v.into()).as_vec3().into() }
+        if self.identity {
+            v.map(|x| x as f32)
+        } else {
+            self.affine.transform_vector3(v.into()).as_vec3().into()
+        }
     }
 
     pub fn normal(&self, n: [f64; 3]) -> [f32; 3] {

@@ -1,7 +1,7 @@
 //! Corners to vertices: glTF has texture coordinates and normals on vertices, a part has them on corners.
 //!
-//! File vertices keep their numbers. Where the corners of a vertex disagree, the first variant keeps the number and the
-//! others are appended at the end, in the order in which faces come to them.
+//! File vertices keep their numbers. Where the corners of a vertex disagree, the first variant keeps the
+//! number and the others are appended at the end, in the order in which faces come to them.
 
 use risorius_rig::Part;
 use std::collections::HashMap;
@@ -20,7 +20,8 @@ pub(super) struct SplitPart {
 
 type Key = ([u32; 2], [u32; 3]);
 
-/// Splits the vertices of a part; `smooth` has a normal for each rig vertex, for parts or corners without their own.
+/// Splits the vertices of a part; `smooth` has a normal for each rig vertex, for parts or corners without
+/// their own.
 pub(super) fn split(part: &Part, smooth: &[[f32; 3]]) -> SplitPart {
     let n = part.n_file_vertices();
     let mut out = SplitPart {

@@ -1,7 +1,7 @@
 //! Takes to glTF: each frame is a morph target, and hat functions of time play one after the other.
 //!
-//! Between frames vertices move in straight lines. The file grows with frames times moving vertices, and the weights
-//! with frames squared, so long takes belong into a vertex cache.
+//! Between frames vertices move in straight lines. The file grows with frames times moving vertices, and the
+//! weights with frames squared, so long takes belong into a vertex cache.
 
 use super::malformed;
 use super::write::{GlbOptions, Targets, WeightTrack, write};
@@ -37,7 +37,8 @@ pub fn write_take_glb(rig: &Rig, take: &Take, options: &TakeOptions) -> Result<V
         });
     }
     if take.n_vertices != rig.n_vertices() || take.positions.len() != n * take.n_vertices {
-        let problem = format!("it has {} vertices per frame where the rig has {}", take.n_vertices, rig.n_vertices());
+        let problem =
+            format!("it has {} vertices per frame where the rig has {}", take.n_vertices, rig.n_vertices());
         return Err(malformed("the take", problem));
     }
     let deltas = |frame: usize| Cow::Owned(difference(take.frame(frame), &rig.neutral));

@@ -1,18 +1,22 @@
 //! Buffer views compressed by EXT_meshopt_compression (or KHR_meshopt_compression, the same layout).
 //!
-//! The decoder is a C library that trusts the sizes it is told, so every size is checked here first, and the size of
-//! the result against the least number of bytes that can encode it.
+//! The decoder is a C library that trusts the sizes it is told, so every size is checked here first, and the
+//! size of the result against the least number of bytes that can encode it.
 
 use super::json::Meshopt;
 use super::malformed;
 use crate::IoError;
 
-/// Bytes that one byte of compressed attributes can stand for at most: two bits for a column of 256 equal bytes.
+/// Bytes that one byte of compressed attributes can stand for at most: two bits for a column of 256 equal
+/// bytes.
 const MAX_ATTRIBUTE_RATIO: u64 = 1024;
 
 /// Bytes of the decoded view.
 pub(super) fn decoded_size(packed: &Meshopt, place: &str) -> Result<u64, IoError> {
-    packed.count.checked_mul(packed.byte_stride).ok_or_else(|| malformed(place, "count * byteStride overflows"))
+    packed
+        .count
+        .checked_mul(packed.byte_stride)
+        .ok_or_else(|| malformed(place, "count * byteStride overflows"))
 }
 
 /// Refuses sizes that the format forbids or that `source_len` bytes cannot encode.
@@ -24,8 +28,11 @@ pub(super) fn check(packed: &Meshopt, source_len: usize, place: &str) -> Result<
             let least = decoded_size(packed, place)?.div_ceil(MAX_ATTRIBUTE_RATIO);
             (stride > 0 && stride % 4 == 0 && stride <= 256, least <= source)
         }
-        // One code byte per triangle and a table of 16; one byte per index and a tail of 4; one byte of header each.
-        "TRIANGLES" => ((stride == 2 || stride == 4) && count % 3 == 0, (count / 3).saturating_add(17) <= source),
+        // One code byte per triangle and a table of 16; one byte per index and a tail of 4; one byte of
+        // header each.
+        "TRIANGLES" => {
+            ((stride == 2 || stride == 4) && count % 3 == 0, (count / 3).saturating_add(17) <= source)
+        }
         "INDICES" => (stride == 2 || stride == 4, count.saturating_add(5) <= source),
         other => return Err(malformed(place, format!("the compression mode '{other}' does not exist"))),
     };
@@ -38,7 +45,8 @@ pub(super) fn check(packed: &Meshopt, source_len: usize, place: &str) -> Result<
     };
     if !stride_fits || !filter_fits || (filter != "NONE" && packed.mode != "ATTRIBUTES") {
         let Meshopt { mode, .. } = packed;
-        let problem = format!("{count} elements of {stride} bytes cannot be compressed as {mode} with filter {filter}");
+        let problem =
+            format!("{count} elements of {stride} bytes cannot be compressed as {mode} with filter {filter}");
         return Err(malformed(place, problem));
     }
     if !source_fits {
@@ -53,8 +61,9 @@ pub(super) fn decode(packed: &Meshopt, source: &[u8], place: &str) -> Result<Vec
     let (count, stride) = (packed.count as usize, packed.byte_stride as usize);
     let mut words = vec![0u32; (count * stride).div_ceil(4)];
     let (into, from, n) = (words.as_mut_ptr().cast(), source.as_ptr(), source.len());
-    // SAFETY: `words` holds `count * stride` bytes and `source` holds `n`; `check` established what the decoders assert
-    // (strides, multiples of three). They read no further than `n` and report damage instead of writing past the end.
+    // SAFETY: `words` holds `count * stride` bytes and `source` holds `n`; `check` established what the
+    // decoders assert (strides, multiples of three). They read no further than `n` and report damage instead
+    // of writing past the end.
     let code = unsafe {
         match packed.mode.as_str() {
             "ATTRIBUTES" => meshopt::ffi::meshopt_decodeVertexBuffer(into, count, stride, from, n),
@@ -67,9 +76,13 @@ pub(super) fn decode(packed: &Meshopt, source: &[u8], place: &str) -> Result<Vec
     }
     match (packed.filter.as_deref().unwrap_or("NONE"), stride) {
         ("OCTAHEDRAL", 4) => meshopt::decode_filter_oct(bytemuck::cast_slice_mut::<u32, [i8; 4]>(&mut words)),
-        ("OCTAHEDRAL", _) => meshopt::decode_filter_oct(bytemuck::cast_slice_mut::<u32, [i16; 4]>(&mut words)),
+        ("OCTAHEDRAL", _) => {
+            meshopt::decode_filter_oct(bytemuck::cast_slice_mut::<u32, [i16; 4]>(&mut words))
+        }
         ("QUATERNION", _) => meshopt::decode_filter_quat(bytemuck::cast_slice_mut(&mut words)),
-        ("EXPONENTIAL", _) => meshopt::decode_filter_exp(bytemuck::cast_slice_mut::<u32, [u32; 1]>(&mut words)),
+        ("EXPONENTIAL", _) => {
+            meshopt::decode_filter_exp(bytemuck::cast_slice_mut::<u32, [u32; 1]>(&mut words))
+        }
         ("COLOR", 4) => meshopt::decode_filter_color(bytemuck::cast_slice_mut::<u32, [i8; 4]>(&mut words)),
         ("COLOR", _) => meshopt::decode_filter_color(bytemuck::cast_slice_mut::<u32, [i16; 4]>(&mut words)),
         _ => {}

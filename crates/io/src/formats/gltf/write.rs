@@ -1,9 +1,9 @@
 //! Rigs to glTF: one node and mesh per part, all shapes as morph targets of every part.
 //!
-//! The numbers are the rig's, in its unit and axes (which the asset's extras name, for reading back); nothing is scaled
-//! or turned, so every float is exactly that of the rig. Vertices come in the order of the artist's file, faces as fans
-//! of triangles. Targets that touch few vertices are sparse. Parts without vertices are left out; texture coordinates
-//! that are not finite become 0, normals without direction become smooth ones.
+//! The numbers are the rig's, in its unit and axes (which the asset's extras name, for reading back); nothing
+//! is scaled or turned, so every float is exactly that of the rig. Vertices come in the order of the artist's
+//! file, faces as fans of triangles. Targets that touch few vertices are sparse. Parts without vertices are
+//! left out; texture coordinates that are not finite become 0, normals without direction become smooth ones.
 
 use super::build::Builder;
 use super::container;
@@ -28,8 +28,8 @@ pub struct WeightTrack {
 /// What goes into the file beside the rig.
 #[derive(Debug, Clone)]
 pub struct GlbOptions<'a> {
-    /// Normals for every target (default): right shading without computing normals while playing, at the cost of about
-    /// as many bytes again.
+    /// Normals for every target (default): right shading without computing normals while playing, at the cost
+    /// of about as many bytes again.
     pub target_normals: bool,
     /// Write JSON text with the data inside (.gltf) rather than a GLB (default).
     pub as_text: bool,
@@ -56,7 +56,11 @@ pub(super) struct Targets<'a> {
 /// Writes `rig` as glTF.
 pub fn write_glb(rig: &Rig, options: &GlbOptions) -> Result<Vec<u8>, IoError> {
     let deltas = |i: usize| Cow::Borrowed(&rig.shapes[i].deltas);
-    write(rig, &Targets { names: rig.shapes.iter().map(|s| s.name.clone()).collect(), deltas: &deltas }, options)
+    write(
+        rig,
+        &Targets { names: rig.shapes.iter().map(|s| s.name.clone()).collect(), deltas: &deltas },
+        options,
+    )
 }
 
 /// Writes the parts of `rig` with any targets.
@@ -84,12 +88,17 @@ pub(super) fn write(rig: &Rig, targets: &Targets, options: &GlbOptions) -> Resul
         }
     }
     let (json, bin) = document(rig, &parts, primitives, targets, options, builder, looks)?;
-    if options.as_text { Ok(json.to_string().into_bytes()) } else { container::join_glb(&json.to_string(), &bin) }
+    if options.as_text {
+        Ok(json.to_string().into_bytes())
+    } else {
+        container::join_glb(&json.to_string(), &bin)
+    }
 }
 
 fn check_finite(rig: &Rig, parts: &[&Part]) -> Result<(), IoError> {
     for part in parts {
-        let bad = part.rig_vertex.iter().position(|&v| !rig.neutral[v as usize].iter().all(|x| x.is_finite()));
+        let bad =
+            part.rig_vertex.iter().position(|&v| !rig.neutral[v as usize].iter().all(|x| x.is_finite()));
         if let Some(vertex) = bad {
             let position = rig.neutral[part.rig_vertex[vertex] as usize];
             return Err(not_finite(&format!("part '{}' vertex {vertex}", part.name), position));
@@ -103,7 +112,13 @@ fn not_finite(place: &str, value: [f32; 3]) -> IoError {
 }
 
 /// The primitives of a part: one per group of faces, all over the same vertices.
-fn write_primitives(builder: &mut Builder, looks: &mut Looks, rig: &Rig, part: &Part, split: &SplitPart) -> Vec<Value> {
+fn write_primitives(
+    builder: &mut Builder,
+    looks: &mut Looks,
+    rig: &Rig,
+    part: &Part,
+    split: &SplitPart,
+) -> Vec<Value> {
     let positions: Vec<[f32; 3]> = split.rig_vertex.iter().map(|&v| rig.neutral[v as usize]).collect();
     let mut attributes = json!({
         "POSITION": builder.attribute(&positions, true),
@@ -117,7 +132,8 @@ fn write_primitives(builder: &mut Builder, looks: &mut Looks, rig: &Rig, part: &
         let colors: Vec<[f32; 4]> = split.file_vertex.iter().map(gather).collect();
         attributes["COLOR_0"] = builder.attribute(&colors, false).into();
     }
-    let mut starts: Vec<(usize, Option<usize>)> = part.groups.iter().map(|g| (g.first_face, g.material)).collect();
+    let mut starts: Vec<(usize, Option<usize>)> =
+        part.groups.iter().map(|g| (g.first_face, g.material)).collect();
     if starts.first().is_none_or(|s| s.0 > 0) {
         starts.insert(0, (0, None));
     }
@@ -197,7 +213,8 @@ fn write_difference(builder: &mut Builder, split: &SplitPart, offsets: &[[f32; 3
     builder.differences(split.rig_vertex.len(), &indices, &values)
 }
 
-/// Materials and pictures. A material with a picture also gets a plain twin when a part has no texture coordinates.
+/// Materials and pictures. A material with a picture also gets a plain twin when a part has no texture
+/// coordinates.
 struct Looks {
     materials: Vec<Value>,
     plain_twin: Vec<Option<usize>>,
@@ -265,8 +282,11 @@ fn document(
     let n_targets = targets.names.len();
     let mut nodes: Vec<Value> =
         parts.iter().enumerate().map(|(i, part)| json!({"name": part.name, "mesh": i})).collect();
-    let mut meshes: Vec<Value> =
-        parts.iter().zip(primitives).map(|(part, list)| json!({"name": part.name, "primitives": list})).collect();
+    let mut meshes: Vec<Value> = parts
+        .iter()
+        .zip(primitives)
+        .map(|(part, list)| json!({"name": part.name, "primitives": list}))
+        .collect();
     for mesh in meshes.iter_mut().filter(|_| n_targets > 0) {
         mesh["extras"] = json!({"targetNames": targets.names});
         if let Some(weights) = options.default_weights {
@@ -325,7 +345,9 @@ fn checked_weights(what: &str, weights: &[f32], n: usize) -> Result<Vec<f64>, Io
         return Err(malformed(what, format!("{} values for {n} shapes", weights.len())));
     }
     match weights.iter().position(|w| !w.is_finite()) {
-        Some(i) => Err(malformed(what, format!("the value of shape {i} is {}; give a finite number", weights[i]))),
+        Some(i) => {
+            Err(malformed(what, format!("the value of shape {i} is {}; give a finite number", weights[i])))
+        }
         None => Ok(weights.iter().map(|&w| w.into()).collect()),
     }
 }
@@ -344,14 +366,18 @@ fn write_animation(
         checked_weights(what, &track.coefficients, n_targets * track.times_secs.len())?;
         let values: &[[f32; 1]] = bytemuck::cast_slice(&track.coefficients);
         samplers.push(json!({"input": input, "output": builder.track(values, false)}));
-        channels.extend((0..n_parts).map(|node| json!({"sampler": 0, "target": {"node": node, "path": "weights"}})));
+        channels.extend(
+            (0..n_parts).map(|node| json!({"sampler": 0, "target": {"node": node, "path": "weights"}})),
+        );
     }
     if let Some(head) = options.head {
         head.check()?;
         let input = builder.track(&f32_times("the head motion", &head.times_secs)?, true);
         let (positions, rotations) = in_file_space(rig, head);
-        let outputs =
-            [("translation", builder.track(&positions, false)), ("rotation", builder.track(&rotations, false))];
+        let outputs = [
+            ("translation", builder.track(&positions, false)),
+            ("rotation", builder.track(&rotations, false)),
+        ];
         for (path, output) in outputs {
             channels.push(json!({"sampler": samplers.len(), "target": {"node": n_parts, "path": path}}));
             samplers.push(json!({"input": input, "output": output}));
@@ -369,7 +395,8 @@ fn f32_times(what: &str, times_secs: &[f64]) -> Result<Vec<[f32; 1]>, IoError> {
     if times.is_empty() {
         return Err(malformed(what, "it has no frames"));
     }
-    let usable = |i: usize| times[i][0].is_finite() && times[i][0] >= 0.0 && (i == 0 || times[i][0] > times[i - 1][0]);
+    let usable =
+        |i: usize| times[i][0].is_finite() && times[i][0] >= 0.0 && (i == 0 || times[i][0] > times[i - 1][0]);
     match (0..times.len()).find(|&i| !usable(i)) {
         Some(i) => Err(malformed(
             what,
@@ -387,7 +414,8 @@ fn in_file_space(rig: &Rig, head: &HeadMotion) -> (Vec<[f32; 3]>, Vec<[f32; 4]>)
     let si_from_file: DMat3 = rig.space.si_axes_from_file();
     let (turn, back) = (DQuat::from_mat3(&si_from_file), si_from_file.transpose());
     let position = |p: &[f64; 3]| (back * DVec3::from(*p) / rig.space.meters_per_unit).as_vec3().into();
-    let rotation =
-        |q: &[f64; 4]| (turn.inverse() * DQuat::from_array(*q).normalize() * turn).normalize().as_quat().into();
+    let rotation = |q: &[f64; 4]| {
+        (turn.inverse() * DQuat::from_array(*q).normalize() * turn).normalize().as_quat().into()
+    };
     (head.positions_m.iter().map(position).collect(), head.rotations_xyzw.iter().map(rotation).collect())
 }

@@ -72,7 +72,8 @@ fn malformed(line: usize, problem: impl Into<String>) -> IoError {
 
 /// Reads all lines. Corner numbers are only checked by [`check`], as faces may stand before their vertices.
 pub(super) fn parse(bytes: &[u8], name: &str, progress: &Progress) -> Result<ObjFile, IoError> {
-    let mut file = ObjFile { objects: vec![Object { name: name.into(), first_vertex: 0 }], ..ObjFile::default() };
+    let mut file =
+        ObjFile { objects: vec![Object { name: name.into(), first_vertex: 0 }], ..ObjFile::default() };
     let (mut groups, mut material) = (NONE, NONE);
     let mut n_bytes = 0;
     for (row, (line, content)) in joined_lines(bytes).enumerate() {
@@ -131,7 +132,8 @@ pub(super) fn check(file: &ObjFile) -> Result<(), IoError> {
             for (index, count, what, optional) in wrong {
                 if index as usize >= count && !(optional && index == NONE) {
                     let number = u64::from(index) + 1;
-                    let problem = format!("{what} {number} does not exist, the file has {count}; correct the face");
+                    let problem =
+                        format!("{what} {number} does not exist, the file has {count}; correct the face");
                     return Err(malformed(face.line as usize, problem));
                 }
             }
@@ -154,8 +156,9 @@ fn numbers<'a, const N: usize>(
     let mut values = [0.0f32; N];
     let mut count = 0;
     for (value, word) in values.iter_mut().zip(words) {
-        *value = number(word)
-            .ok_or_else(|| malformed(line, format!("'{}' of a `{keyword}` line is not a number", excerpt(word))))?;
+        *value = number(word).ok_or_else(|| {
+            malformed(line, format!("'{}' of a `{keyword}` line is not a number", excerpt(word)))
+        })?;
         count += 1;
     }
     Ok((values, count))
@@ -192,11 +195,16 @@ impl ObjFile {
         Ok(())
     }
 
-    fn texture_coordinate<'a>(&mut self, line: usize, words: impl Iterator<Item = &'a [u8]>) -> Result<(), IoError> {
+    fn texture_coordinate<'a>(
+        &mut self,
+        line: usize,
+        words: impl Iterator<Item = &'a [u8]>,
+    ) -> Result<(), IoError> {
         let mut values = [0.0f64; 2];
         for (value, word) in values.iter_mut().zip(words) {
-            *value = number(word)
-                .ok_or_else(|| malformed(line, format!("'{}' of a `vt` line is not a number", excerpt(word))))?;
+            *value = number(word).ok_or_else(|| {
+                malformed(line, format!("'{}' of a `vt` line is not a number", excerpt(word)))
+            })?;
         }
         // In f64: the flip of an f32 is then exact, and the writer can undo it.
         let uv = [values[0] as f32, (1.0 - values[1]) as f32];
@@ -238,8 +246,12 @@ impl ObjFile {
 
     fn corner(&self, line: usize, word: &[u8]) -> Result<Corner, IoError> {
         let mut pieces = word.split(|&b| b == b'/');
-        let bad =
-            || malformed(line, format!("'{}' is not a face corner (`v`, `v/vt`, `v//vn`, `v/vt/vn`)", excerpt(word)));
+        let bad = || {
+            malformed(
+                line,
+                format!("'{}' is not a face corner (`v`, `v/vt`, `v//vn`, `v/vt/vn`)", excerpt(word)),
+            )
+        };
         let mut index = |count: usize, required: bool| match pieces.next() {
             None | Some(b"") if !required => Ok(NONE),
             None => Err(bad()),
@@ -247,7 +259,8 @@ impl ObjFile {
                 let i: i64 = number(piece).ok_or_else(bad)?;
                 let zero_based = if i < 0 { i + count as i64 } else { i - 1 };
                 u32::try_from(zero_based).ok().filter(|&i| i != NONE).ok_or_else(|| {
-                    let problem = format!("number {i} in '{}' refers to nothing; numbers start at 1", excerpt(word));
+                    let problem =
+                        format!("number {i} in '{}' refers to nothing; numbers start at 1", excerpt(word));
                     malformed(line, problem)
                 })
             }

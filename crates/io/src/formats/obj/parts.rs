@@ -102,17 +102,22 @@ fn build_part(file: &mut ObjFile, cut: &Cut) -> RawPart {
     let with_normal = file.corners[corners.clone()].iter().filter(|c| c.vn != NONE).count();
     if with_uv > 0 && with_uv < n_corners {
         let without = n_corners - with_uv;
-        file.notes
-            .push(format!("part '{}': {without} face corners have no texture coordinate; they get 0 0", cut.name));
+        file.notes.push(format!(
+            "part '{}': {without} face corners have no texture coordinate; they get 0 0",
+            cut.name
+        ));
     }
     if with_normal > 0 && with_normal < n_corners {
-        file.notes.push(format!("part '{}': some face corners have no normal, so all normals are left out", cut.name));
+        file.notes.push(format!(
+            "part '{}': some face corners have no normal, so all normals are left out",
+            cut.name
+        ));
     }
     let all = &file.corners[corners];
     let uv_of = |vt: u32| file.uvs.get(vt as usize).copied().unwrap_or_default();
     let corner_uvs = (with_uv > 0).then(|| all.iter().map(|c| uv_of(c.vt)).collect());
-    let corner_normals =
-        (n_corners > 0 && with_normal == n_corners).then(|| all.iter().map(|c| file.normals[c.vn as usize]).collect());
+    let corner_normals = (n_corners > 0 && with_normal == n_corners)
+        .then(|| all.iter().map(|c| file.normals[c.vn as usize]).collect());
     RawPart {
         name: cut.name.clone(),
         positions: file.positions[cut.vertices.clone()].to_vec(),

@@ -5,7 +5,8 @@ use crate::formats::text::{push_f32, push_f64};
 use risorius_rig::{Part, Rig};
 use std::collections::HashMap;
 
-/// What earlier parts leave behind: OBJ counts numbers over the whole file, and material and group stay in force.
+/// What earlier parts leave behind: OBJ counts numbers over the whole file, and material and group stay in
+/// force.
 #[derive(Default)]
 struct State {
     n_vertices: usize,
@@ -21,10 +22,11 @@ struct CornerNumbers {
     normals: Option<Vec<usize>>,
 }
 
-/// The rig at `positions` (one per rig vertex, as in [`Rig::neutral`]), with the file's vertices and polygons.
+/// The rig at `positions` (one per rig vertex, as in [`Rig::neutral`]), with the file's vertices and
+/// polygons.
 ///
-/// A region becomes a `g` group of the faces that lie wholly in it, so regions that came from groups come back the
-/// same and loose vertices are lost.
+/// A region becomes a `g` group of the faces that lie wholly in it, so regions that came from groups come
+/// back the same and loose vertices are lost.
 pub fn write(rig: &Rig, positions: &[[f32; 3]]) -> Vec<u8> {
     let mut out = Vec::with_capacity(64 * positions.len());
     let mut state = State::default();
@@ -33,7 +35,10 @@ pub fn write(rig: &Rig, positions: &[[f32; 3]]) -> Vec<u8> {
         push_line(&mut out, "o", &part.name);
         push_vertices(&mut out, part, positions);
         let numbers = CornerNumbers {
-            uvs: part.corner_uvs.as_deref().map(|uvs| push_unique(&mut out, uvs, |v| v.map(f32::to_bits), push_uv)),
+            uvs: part
+                .corner_uvs
+                .as_deref()
+                .map(|uvs| push_unique(&mut out, uvs, |v| v.map(f32::to_bits), push_uv)),
             normals: (part.corner_normals.as_deref())
                 .map(|normals| push_unique(&mut out, normals, |v| v.map(f32::to_bits), push_normal)),
         };
@@ -173,7 +178,8 @@ fn push_group_change(
         common.retain(|r| list.binary_search(r).is_ok());
     }
     if state.regions != common {
-        let names = rig.regions.keys().enumerate().filter(|(i, _)| common.binary_search(&(*i as u32)).is_ok());
+        let names =
+            rig.regions.keys().enumerate().filter(|(i, _)| common.binary_search(&(*i as u32)).is_ok());
         let names: Vec<String> = names.map(|(_, name)| name.replace(char::is_whitespace, "_")).collect();
         push_line(out, "g", &names.join(" "));
         state.regions = common;

@@ -135,13 +135,15 @@ pub(super) fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), IoError> {
             [b"format", b"binary_little_endian", ..] => encoding = Some(Encoding::Little),
             [b"format", b"binary_big_endian", ..] => encoding = Some(Encoding::Big),
             [b"element", name, count] => {
-                let count = number(count).ok_or_else(|| malformed(format!("'{}' is not a count", excerpt(count))))?;
+                let count =
+                    number(count).ok_or_else(|| malformed(format!("'{}' is not a count", excerpt(count))))?;
                 elements.push(Element { name: text(name).into_owned(), count, properties: Vec::new() });
             }
             [b"property", ref words @ ..] => {
-                let property =
-                    property(words).ok_or_else(|| malformed(format!("'{}' is not understood", excerpt(content))))?;
-                let element = elements.last_mut().ok_or_else(|| malformed("a property before any element".into()))?;
+                let property = property(words)
+                    .ok_or_else(|| malformed(format!("'{}' is not understood", excerpt(content))))?;
+                let element =
+                    elements.last_mut().ok_or_else(|| malformed("a property before any element".into()))?;
                 element.properties.push(property);
             }
             [b"end_header"] => {

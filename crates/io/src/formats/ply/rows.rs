@@ -46,7 +46,8 @@ impl<'a> Rows<'a> {
             if word.is_empty() {
                 return Err(self.malformed("the file ends before its tables do"));
             }
-            let value = number(word).ok_or_else(|| self.malformed(format!("'{}' is not a number", excerpt(word))))?;
+            let value =
+                number(word).ok_or_else(|| self.malformed(format!("'{}' is not a number", excerpt(word))))?;
             self.rest = rest;
             return Ok(value);
         }
@@ -78,7 +79,8 @@ impl<'a> Rows<'a> {
         let each = if self.encoding == Encoding::Text { 2 } else { of_type.n_bytes() };
         let most = (self.rest.len() + 1) / each;
         if !(length >= 0.0 && length <= most as f64 && length.fract() == 0.0) {
-            return Err(self.malformed(format!("a list of {length} numbers does not fit in what is left of the file")));
+            return Err(self
+                .malformed(format!("a list of {length} numbers does not fit in what is left of the file")));
         }
         Ok(length as usize)
     }
@@ -100,7 +102,12 @@ impl<'a> Rows<'a> {
 }
 
 /// Appends a row of the vertex table.
-pub(super) fn push_vertex(out: &mut Vec<u8>, position: &[f32; 3], color: Option<[u8; 4]>, encoding: Encoding) {
+pub(super) fn push_vertex(
+    out: &mut Vec<u8>,
+    position: &[f32; 3],
+    color: Option<[u8; 4]>,
+    encoding: Encoding,
+) {
     if encoding == Encoding::Text {
         for &x in position {
             push_f32(out, x);

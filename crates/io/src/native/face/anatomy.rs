@@ -1,7 +1,8 @@
 //! The anatomy in a `.face` file: bones, muscles, landmarks, pieces, eyes, motions and the warp, in meters.
 //!
-//! The warp is kept although a performance does not need it: it is small, and with it whatever else the built-in head
-//! has can be carried into a rig later. Numbers that say which kind a vertex is are explained in the metadata.
+//! The warp is kept although a performance does not need it: it is small, and with it whatever else the
+//! built-in head has can be carried into a rig later. Numbers that say which kind a vertex is are explained
+//! in the metadata.
 
 use crate::IoError;
 use crate::native::container::{Archive, Writer, damaged};
@@ -120,7 +121,8 @@ pub fn save<'a>(anatomy: &'a Anatomy, file: &mut Writer<'a>) -> Result<(), IoErr
     file.first("anatomy.muscles.first", muscles.iter().map(|m| m.solid.control.len()));
     file.lists("anatomy.muscles.control", muscles.iter().map(|m| rows(&m.solid.control)));
     let pieces = &anatomy.pieces;
-    let number = |k: &PieceKind| PIECE_KINDS.iter().position(|(kind, _)| kind == k).unwrap_or(usize::MAX) as u8;
+    let number =
+        |k: &PieceKind| PIECE_KINDS.iter().position(|(kind, _)| kind == k).unwrap_or(usize::MAX) as u8;
     file.made("anatomy.pieces.kinds", pieces.kinds.iter().map(number).collect());
     file.array("anatomy.pieces.positions", rows(&pieces.positions));
     file.array("anatomy.pieces.skin", &pieces.skin);
@@ -129,8 +131,14 @@ pub fn save<'a>(anatomy: &'a Anatomy, file: &mut Writer<'a>) -> Result<(), IoErr
     file.array("anatomy.pieces.face", &pieces.face);
     let [left, right] = &anatomy.eye_motion;
     for (name, motions) in MOTIONS.iter().zip([&anatomy.jaw_motion, left, right]) {
-        file.made(format!("anatomy.{name}.rotations"), motions.iter().map(|m| m.rotation.to_array()).collect());
-        file.made(format!("anatomy.{name}.translations"), motions.iter().map(|m| m.translation.to_array()).collect());
+        file.made(
+            format!("anatomy.{name}.rotations"),
+            motions.iter().map(|m| m.rotation.to_array()).collect(),
+        );
+        file.made(
+            format!("anatomy.{name}.translations"),
+            motions.iter().map(|m| m.translation.to_array()).collect(),
+        );
     }
     file.made("anatomy.warp.centers", rows(&field.centers).to_vec());
     file.made("anatomy.warp.weights", rows(&field.weights).to_vec());
@@ -149,7 +157,8 @@ fn text(anatomy: &Anatomy, field: &Field) -> AnatomyText {
         Attachment::Mandible => AttachmentText::Mandible,
         Attachment::Soft => AttachmentText::Soft,
     };
-    let muscle = |m: &Muscle| MuscleText { name: m.name.clone(), origin: end(m.origin), insertion: end(m.insertion) };
+    let muscle =
+        |m: &Muscle| MuscleText { name: m.name.clone(), origin: end(m.origin), insertion: end(m.insertion) };
     let landmark = |l: &FoundLandmark| LandmarkText { name: l.name.into(), source: l.source.clone() };
     let similarity = &anatomy.warp.similarity;
     AnatomyText {
@@ -201,7 +210,10 @@ pub fn load(file: &Archive, n_vertices: usize, n_shapes: usize) -> Result<Anatom
     })
 }
 
-fn each<T, const N: usize>(names: [&str; N], load: impl Fn(&str) -> Result<T, IoError>) -> Result<[T; N], IoError> {
+fn each<T, const N: usize>(
+    names: [&str; N],
+    load: impl Fn(&str) -> Result<T, IoError>,
+) -> Result<[T; N], IoError> {
     let all = names.iter().map(|name| load(name)).collect::<Result<Vec<T>, IoError>>()?;
     all.try_into().map_err(|_| damaged("header", "an array is missing"))
 }
@@ -227,12 +239,16 @@ fn load_muscles(file: &Archive, text: Vec<MuscleText>) -> Result<Vec<Muscle>, Io
         AttachmentText::Mandible => Attachment::Mandible,
         AttachmentText::Soft => Attachment::Soft,
     };
-    let muscle = |(m, (counts, control)): (MuscleText, (&[u32; 3], &risorius_base::Array<[f64; 3]>))| Muscle {
-        name: m.name,
-        origin: end(m.origin),
-        insertion: end(m.insertion),
-        solid: SplineSolid { counts: counts.map(|n| n as usize), control: control.iter().map(|&p| p.into()).collect() },
-    };
+    let muscle =
+        |(m, (counts, control)): (MuscleText, (&[u32; 3], &risorius_base::Array<[f64; 3]>))| Muscle {
+            name: m.name,
+            origin: end(m.origin),
+            insertion: end(m.insertion),
+            solid: SplineSolid {
+                counts: counts.map(|n| n as usize),
+                control: control.iter().map(|&p| p.into()).collect(),
+            },
+        };
     Ok(text.into_iter().zip(counts.iter().zip(&control)).map(muscle).collect())
 }
 
@@ -261,13 +277,19 @@ fn load_landmarks(file: &Archive, text: Vec<LandmarkText>) -> Result<Vec<FoundLa
     text.into_iter().enumerate().map(landmark).collect()
 }
 
-fn load_pieces(file: &Archive, names: &[String], notes: Vec<Note>, n_vertices: usize) -> Result<Pieces, IoError> {
+fn load_pieces(
+    file: &Archive,
+    names: &[String],
+    notes: Vec<Note>,
+    n_vertices: usize,
+) -> Result<Pieces, IoError> {
     let named = |name: &String| PIECE_KINDS.iter().find(|(_, n)| n == name).map(|(kind, _)| *kind);
     let meaning: Vec<Option<PieceKind>> = names.iter().map(named).collect();
     let what = "vertices of the rig";
     let numbers = file.rows::<u8>("anatomy.pieces.kinds", n_vertices, what)?;
     let kind = |(v, &k): (usize, &u8)| {
-        let unknown = || damaged("array 'anatomy.pieces.kinds'", format!("vertex {v} is of the unknown kind {k}"));
+        let unknown =
+            || damaged("array 'anatomy.pieces.kinds'", format!("vertex {v} is of the unknown kind {k}"));
         meaning.get(usize::from(k)).copied().flatten().ok_or_else(unknown)
     };
     let carriers = file.rows::<u32>("anatomy.pieces.carriers", n_vertices, what)?;

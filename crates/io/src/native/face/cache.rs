@@ -1,8 +1,8 @@
 //! Finished shapes of a build that may be interrupted: one small file each, in a folder beside the output.
 //!
-//! `head.face` has `head.face.partial/`, with a safetensors file per key. Each is written beside its place and renamed
-//! into it, and carries a checksum; what is damaged, cut or of another version is not there. The folder goes when the
-//! build is done.
+//! `head.face` has `head.face.partial/`, with a safetensors file per key. Each is written beside its place
+//! and renamed into it, and carries a checksum; what is damaged, cut or of another version is not there. The
+//! folder goes when the build is done.
 
 use crate::IoError;
 use crate::native::container::{Archive, Writer};
@@ -55,7 +55,8 @@ impl ShapeCache {
     /// Keeps a shape under `key`.
     pub fn put(&self, key: u128, shape: &VolumeShape, report: &ShapeReport) -> Result<(), IoError> {
         let path = self.path(key);
-        let report = serde_json::to_string(report).map_err(|e| IoError::malformed("shape", "report", e.to_string()))?;
+        let report = serde_json::to_string(report)
+            .map_err(|e| IoError::malformed("shape", "report", e.to_string()))?;
         let mut file = Writer::default();
         file.text("format", NAME);
         file.text("key", format!("{key:032x}"));
@@ -106,6 +107,7 @@ impl ShapeStore for ShapeCache {
 
 /// Of everything, for damage and not for malice.
 fn checksum(nodes: &[u32], offsets: &[[f32; 3]], report: &str) -> String {
-    let arrays = Fingerprint::default().bytes(bytemuck::cast_slice(nodes)).bytes(bytemuck::cast_slice(offsets));
+    let arrays =
+        Fingerprint::default().bytes(bytemuck::cast_slice(nodes)).bytes(bytemuck::cast_slice(offsets));
     arrays.bytes(report.as_bytes()).to_string()
 }

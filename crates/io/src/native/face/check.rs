@@ -1,8 +1,10 @@
-//! Whether a face makes sense: counts agree, numbers refer to what is there, volumes are positive, weights sum to 1.
+//! Whether a face makes sense: counts agree, numbers refer to what is there, volumes are positive, weights
+//! sum to 1.
 //!
-//! Asked before a face is written and before one that was read is used, so that what is written can be opened and what
-//! is opened cannot lead out of an array. Problems are gathered, each by the name of its array. A rig's own coordinates
-//! may be anything, as in the artist's file; everything that was computed must be finite.
+//! Asked before a face is written and before one that was read is used, so that what is written can be opened
+//! and what is opened cannot lead out of an array. Problems are gathered, each by the name of its array. A
+//! rig's own coordinates may be anything, as in the artist's file; everything that was computed must be
+//! finite.
 
 use super::FORMAT;
 use crate::IoError;
@@ -75,8 +77,11 @@ impl Problems {
         if self.n == 0 {
             return Ok(());
         }
-        let more =
-            if self.n > self.told.len() { format!("; and {} more", self.n - self.told.len()) } else { String::new() };
+        let more = if self.n > self.told.len() {
+            format!("; and {} more", self.n - self.told.len())
+        } else {
+            String::new()
+        };
         Err(IoError::malformed(FORMAT, "arrays", format!("{}{more}; {advice}", self.told.join("; "))))
     }
 }
@@ -158,11 +163,18 @@ fn check_part(part: &Part, name: &str, n_vertices: usize, n_materials: usize, pr
         problems.count(&format!("{name}.corner_uvs or corner_normals"), found, corners.len(), "corners");
     }
     if let Some(colors) = &part.colors {
-        problems.count(&format!("{name}.colors"), colors.len(), part.rig_vertex.len(), "vertices of the part");
+        problems.count(
+            &format!("{name}.colors"),
+            colors.len(),
+            part.rig_vertex.len(),
+            "vertices of the part",
+        );
     }
     let ascend = part.groups.windows(2).all(|w| w[0].first_face <= w[1].first_face);
-    let there =
-        part.groups.iter().all(|g| g.first_face <= part.faces.len() && g.material.is_none_or(|m| m < n_materials));
+    let there = part
+        .groups
+        .iter()
+        .all(|g| g.first_face <= part.faces.len() && g.material.is_none_or(|m| m < n_materials));
     problems.expect(ascend && there, name, || "its groups do not fit its faces and the materials".into());
 }
 
@@ -191,12 +203,14 @@ fn check_anatomy(anatomy: &Anatomy, rig: &Rig, problems: &mut Problems) {
     check_surface(&anatomy.teeth[0], "anatomy.teeth_upper", problems);
     check_surface(&anatomy.teeth[1], "anatomy.teeth_lower", problems);
     let joint = &bones.joint;
-    let fine =
-        joint.condyles.iter().all(|c| c.is_finite()) && joint.track.is_finite() && joint.track_length.is_finite();
+    let fine = joint.condyles.iter().all(|c| c.is_finite())
+        && joint.track.is_finite()
+        && joint.track_length.is_finite();
     problems.expect(fine, "anatomy.joint", || "it is not finite".into());
     for (eye, side) in anatomy.eyes.iter().zip(["left", "right"]) {
-        let fine = eye
-            .is_none_or(|e| e.center.is_finite() && e.radius.is_finite() && e.radius > 0.0 && e.residual.is_finite());
+        let fine = eye.is_none_or(|e| {
+            e.center.is_finite() && e.radius.is_finite() && e.radius > 0.0 && e.residual.is_finite()
+        });
         problems.expect(fine, "anatomy.eyes", || format!("the {side} one is no sphere"));
     }
     check_landmarks(anatomy, n, problems);
@@ -219,7 +233,8 @@ fn check_anatomy(anatomy: &Anatomy, rig: &Rig, problems: &mut Problems) {
     problems.below("anatomy.pieces.carriers", &carriers, n, "vertices");
     problems.ascending("anatomy.pieces.face", &pieces.face, n, "vertices");
     let [left, right] = &anatomy.eye_motion;
-    for (name, motions) in [("jaw_motion", &anatomy.jaw_motion), ("eye_left_motion", left), ("eye_right_motion", right)]
+    for (name, motions) in
+        [("jaw_motion", &anatomy.jaw_motion), ("eye_left_motion", left), ("eye_right_motion", right)]
     {
         problems.count(&format!("anatomy.{name}"), motions.len(), n_shapes, "shapes");
         let bad = motions.iter().position(|m| !is_rigid(m));
@@ -239,7 +254,8 @@ fn is_rigid(motion: &Rigid) -> bool {
 }
 
 fn check_surface(surface: &Surface, name: &str, problems: &mut Problems) {
-    problems.finite(&format!("{name}.positions"), bytemuck::cast_slice::<DVec3, [f64; 3]>(&surface.positions));
+    problems
+        .finite(&format!("{name}.positions"), bytemuck::cast_slice::<DVec3, [f64; 3]>(&surface.positions));
     problems.below(&format!("{name}.triangles"), &surface.triangles, surface.positions.len(), "positions");
 }
 
@@ -252,7 +268,9 @@ fn check_landmarks(anatomy: &Anatomy, n_vertices: usize, problems: &mut Problems
         there && finite && (0.0..=1.0).contains(&l.confidence)
     };
     let bad = all.iter().position(|l| !is_good(l));
-    problems.expect(bad.is_none(), "anatomy.landmarks", || format!("row {} is nowhere on the rig", bad.unwrap_or(0)));
+    problems.expect(bad.is_none(), "anatomy.landmarks", || {
+        format!("row {} is nowhere on the rig", bad.unwrap_or(0))
+    });
 }
 
 fn check_flesh(flesh: &Flesh, rig: &Rig, problems: &mut Problems) {
@@ -261,7 +279,9 @@ fn check_flesh(flesh: &Flesh, rig: &Rig, problems: &mut Problems) {
     if problems.below("flesh.tets", &flesh.tets, n_nodes, "nodes") {
         let nodes = flesh.rest();
         let flat = flesh.tets.iter().position(|&t| edge_matrix(&nodes, t).determinant() <= 0.0);
-        problems.expect(flat.is_none(), "flesh.tets", || format!("row {} has no positive volume", flat.unwrap_or(0)));
+        problems.expect(flat.is_none(), "flesh.tets", || {
+            format!("row {} has no positive volume", flat.unwrap_or(0))
+        });
     }
     problems.count("flesh.bounds", flesh.bounds.len(), n_nodes, "nodes");
     let most = Bound::Inside as u8;
@@ -271,7 +291,12 @@ fn check_flesh(flesh: &Flesh, rig: &Rig, problems: &mut Problems) {
     problems.count("flesh.volumes.first", flesh.volumes.len(), rig.shapes.len(), "shapes");
     for (i, volume) in flesh.volumes.iter().enumerate() {
         problems.ascending(&format!("flesh.volumes.nodes, shape {i}"), &volume.nodes, n_nodes, "nodes");
-        problems.count(&format!("flesh.volumes.offsets, shape {i}"), volume.offsets.len(), volume.nodes.len(), "nodes");
+        problems.count(
+            &format!("flesh.volumes.offsets, shape {i}"),
+            volume.offsets.len(),
+            volume.nodes.len(),
+            "nodes",
+        );
         problems.finite(&format!("flesh.volumes.offsets, shape {i}"), &volume.offsets);
     }
     check_materials(flesh, n_tets, rig.shapes.len(), problems);
@@ -291,7 +316,9 @@ fn check_embedding(flesh: &Flesh, n_vertices: usize, problems: &mut Problems) {
         (w.iter().sum::<f32>() - 1.0).abs() <= SUM_TOLERANCE * largest
     };
     let bad = embedding.weights.iter().position(|w| !sums_to_1(w));
-    problems.expect(bad.is_none(), "flesh.embedding.weights", || format!("row {} does not sum to 1", bad.unwrap_or(0)));
+    problems.expect(bad.is_none(), "flesh.embedding.weights", || {
+        format!("row {} does not sum to 1", bad.unwrap_or(0))
+    });
 }
 
 fn check_materials(flesh: &Flesh, n_tets: usize, n_shapes: usize, problems: &mut Problems) {
@@ -300,7 +327,8 @@ fn check_materials(flesh: &Flesh, n_tets: usize, n_shapes: usize, problems: &mut
         let name = format!("flesh.materials.{name}");
         problems.count(&name, values.len(), n_tets, "tets");
         let bad = values.iter().position(|&x| !(x >= 0.0 && x.is_finite()));
-        problems.expect(bad.is_none(), &name, || format!("row {} is negative or not finite", bad.unwrap_or(0)));
+        problems
+            .expect(bad.is_none(), &name, || format!("row {} is negative or not finite", bad.unwrap_or(0)));
     }
     problems.count("flesh.materials.shapes.first", materials.shapes.len(), n_shapes, "shapes");
     for (i, shape) in materials.shapes.iter().enumerate() {

@@ -1,7 +1,9 @@
-//! The flesh in a `.face` file: arrays as they lie in memory, so that opening a file maps them and copies nothing.
+//! The flesh in a `.face` file: arrays as they lie in memory, so that opening a file maps them and copies
+//! nothing.
 //!
-//! What differs between shapes is one array for all, with where each shape begins: a rig of 900 shapes makes a dozen
-//! arrays instead of thousands, and the three of a group are a sparse matrix by rows as other software has it.
+//! What differs between shapes is one array for all, with where each shape begins: a rig of 900 shapes makes
+//! a dozen arrays instead of thousands, and the three of a group are a sparse matrix by rows as other
+//! software has it.
 
 use crate::IoError;
 use crate::native::container::{Archive, Writer};
@@ -43,7 +45,8 @@ pub fn load(file: &Archive, n_shapes: usize) -> Result<Flesh, IoError> {
     let first = file.first("flesh.volumes.first", n_shapes, "shapes of the rig")?;
     let nodes = file.lists("flesh.volumes.nodes", &first)?;
     let offsets = file.lists("flesh.volumes.offsets", &first)?;
-    let volumes = nodes.into_iter().zip(offsets).map(|(nodes, offsets)| VolumeShape { nodes, offsets }).collect();
+    let volumes =
+        nodes.into_iter().zip(offsets).map(|(nodes, offsets)| VolumeShape { nodes, offsets }).collect();
     Ok(Flesh {
         nodes: file.array("flesh.nodes")?,
         tets: file.array("flesh.tets")?,

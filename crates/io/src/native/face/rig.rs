@@ -1,8 +1,8 @@
 //! The rig in a `.face` file: every number to the bit, values that are not finite included.
 //!
-//! Numbers are arrays; names, roles and what refers to what are JSON. Shapes and regions are lists in one array each,
-//! with where they begin; parts are few and have arrays of their own, so that a part without texture coordinates has
-//! none. Pictures that several materials share are there once.
+//! Numbers are arrays; names, roles and what refers to what are JSON. Shapes and regions are lists in one
+//! array each, with where they begin; parts are few and have arrays of their own, so that a part without
+//! texture coordinates has none. Pictures that several materials share are there once.
 
 use crate::IoError;
 use crate::native::container::{Archive, Writer, damaged};
@@ -62,7 +62,8 @@ struct SliderText {
     shape: usize,
 }
 
-/// A shape and its role: `sliders` are one or, for a combination, several; `at` belongs to in-betweens among them.
+/// A shape and its role: `sliders` are one or, for a combination, several; `at` belongs to in-betweens among
+/// them.
 #[derive(Serialize, Deserialize)]
 struct ShapeText {
     name: String,
@@ -113,7 +114,10 @@ pub fn save<'a>(rig: &'a Rig, file: &mut Writer<'a>) -> Result<(), IoError> {
     file.array("rig.neutral", &rig.neutral);
     rig.parts.iter().enumerate().for_each(|(i, part)| save_part(i, part, file));
     file.made("rig.materials.base_color", rig.materials.iter().map(|m| m.base_color).collect());
-    file.made("rig.materials.metallic_roughness", rig.materials.iter().map(|m| [m.metallic, m.roughness]).collect());
+    file.made(
+        "rig.materials.metallic_roughness",
+        rig.materials.iter().map(|m| [m.metallic, m.roughness]).collect(),
+    );
     file.first("rig.images.first", images.iter().map(|i| i.bytes.len()));
     file.lists("rig.images.bytes", images.iter().copied().map(|i| &*i.bytes));
     file.made("rig.sliders.range", rig.sliders.iter().map(|s| s.range).collect());
@@ -126,7 +130,8 @@ pub fn save<'a>(rig: &'a Rig, file: &mut Writer<'a>) -> Result<(), IoError> {
 }
 
 fn part_text(part: &Part) -> PartText {
-    let group = |g: &FaceGroup| GroupText { name: g.name.clone(), first_face: g.first_face, material: g.material };
+    let group =
+        |g: &FaceGroup| GroupText { name: g.name.clone(), first_face: g.first_face, material: g.material };
     PartText {
         name: part.name.clone(),
         vertices: [part.vertices.start, part.vertices.end],
@@ -182,7 +187,12 @@ pub fn load(file: &Archive) -> Result<Rig, IoError> {
         space: space(&text.space)?,
         materials: load_materials(file, text.materials, &text.images)?,
         neutral: file.array("rig.neutral")?.to_vec(),
-        parts: text.parts.into_iter().enumerate().map(|(i, p)| load_part(file, i, p)).collect::<Result<_, _>>()?,
+        parts: text
+            .parts
+            .into_iter()
+            .enumerate()
+            .map(|(i, p)| load_part(file, i, p))
+            .collect::<Result<_, _>>()?,
         shapes,
         sliders: text.sliders.into_iter().zip(ranges.iter()).map(slider).collect(),
         regions: text.regions.into_iter().zip(regions).collect(),
@@ -222,17 +232,26 @@ fn role(text: &ShapeText) -> Option<Role> {
     }
 }
 
-fn load_materials(file: &Archive, text: Vec<MaterialText>, mimes: &[String]) -> Result<Vec<Material>, IoError> {
+fn load_materials(
+    file: &Archive,
+    text: Vec<MaterialText>,
+    mimes: &[String],
+) -> Result<Vec<Material>, IoError> {
     let colors = file.rows::<[f32; 4]>("rig.materials.base_color", text.len(), "materials")?;
     let looks = file.rows::<[f32; 2]>("rig.materials.metallic_roughness", text.len(), "materials")?;
     let first = file.first("rig.images.first", mimes.len(), "pictures")?;
     let pictures = file.lists::<u8>("rig.images.bytes", &first)?;
-    let image =
-        |(mime, bytes): (&String, &risorius_base::Array<u8>)| Image { mime: mime.clone(), bytes: Arc::from(&**bytes) };
+    let image = |(mime, bytes): (&String, &risorius_base::Array<u8>)| Image {
+        mime: mime.clone(),
+        bytes: Arc::from(&**bytes),
+    };
     let images: Vec<Image> = mimes.iter().zip(&pictures).map(image).collect();
     let material = |(i, m): (usize, MaterialText)| {
         let picture = |n: usize| {
-            images.get(n).cloned().ok_or_else(|| damaged("metadata 'rig'", format!("material {i} has no picture {n}")))
+            images
+                .get(n)
+                .cloned()
+                .ok_or_else(|| damaged("metadata 'rig'", format!("material {i} has no picture {n}")))
         };
         Ok(Material {
             name: m.name,

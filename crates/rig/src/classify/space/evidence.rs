@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 const MIRROR_SAMPLES: usize = 1500;
 /// Mirror images farther than this part of the head's diagonal from any vertex count as this far.
 const MIRROR_REACH: f64 = 0.05;
-/// Spread of a head's height when nothing else measures it, and when it only supports what the shapes measure.
+/// Spread of a head's height when nothing else measures it, and when it only supports what the shapes
+/// measure.
 const HEIGHT_SPREAD: [f64; 2] = [0.35, 0.8];
 
 /// Thickness of the outermost slice of a head that is looked at for a cut, as a part of the whole.
@@ -77,7 +78,12 @@ impl Evidence {
             }
         };
         measure("the distance between the eyes", ["eyeBlinkLeft", "eyeBlinkRight"], 0.063, 0.2);
-        measure("the distance between the mouth's corners", ["mouthSmileLeft", "mouthSmileRight"], 0.050, 0.3);
+        measure(
+            "the distance between the mouth's corners",
+            ["mouthSmileLeft", "mouthSmileRight"],
+            0.050,
+            0.3,
+        );
         if let Some(b) = &self.bounds {
             let size = (b.max - b.min).as_dvec3();
             let (height, width) = (size.dot(up.direction().abs()), size.dot(lateral));
@@ -179,7 +185,8 @@ fn side_votes(motions: &Motions) -> Vec<Vote> {
 
 /// The axis along which the head is its own mirror image.
 fn symmetry_vote(rig: &Rig, bounds: &Aabb) -> Option<Vote> {
-    let points: Vec<DVec3> = rig.neutral.iter().map(|&p| Vec3::from(p).as_dvec3()).filter(|p| p.is_finite()).collect();
+    let points: Vec<DVec3> =
+        rig.neutral.iter().map(|&p| Vec3::from(p).as_dvec3()).filter(|p| p.is_finite()).collect();
     let tree = Bvh::of_points(&rig.neutral);
     let reach = MIRROR_REACH * (bounds.max - bounds.min).as_dvec3().length();
     let middle = (bounds.min.as_dvec3() + bounds.max.as_dvec3()) * 0.5;
@@ -225,7 +232,12 @@ fn up_votes(motions: &Motions) -> Vec<Vote> {
     ];
     let mut votes = Vec::new();
     let mut vote = |what: &str, vector: DVec3, weight| {
-        votes.push(Vote { what: what.into(), toward: Toward::Up, vector: vector.normalize_or_zero(), weight });
+        votes.push(Vote {
+            what: what.into(),
+            toward: Toward::Up,
+            vector: vector.normalize_or_zero(),
+            weight,
+        });
     };
     if let (Some(high), Some(low)) = (motions.center_of(&HIGH), motions.center_of(&LOW)) {
         vote("eyes and brows lie above mouth and jaw", high - low, 2.0);
