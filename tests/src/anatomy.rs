@@ -11,7 +11,7 @@ use risorius_head::muscles::built_in_muscles;
 use risorius_head::person::{Head, Identity};
 use risorius_head::skin::{self, PartMesh};
 use risorius_io::open::{OpenOptions, open_rig};
-use risorius_mesh::{Bvh, Polygons, Surface};
+use risorius_mesh::{Bvh, Polygons, TriMesh};
 use risorius_rig::{FaceGroup, Material, Part, Rig};
 use risorius_view::{Canvas, DrawOptions, FaceLook, draw};
 use std::path::Path;
@@ -52,10 +52,10 @@ fn normals(part: &PartMesh) -> Vec<DVec3> {
 }
 
 /// A surface of `ict_anatomy` in meters.
-pub fn ict_bone(data: &Path, name: &str) -> Surface {
+pub fn ict_bone(data: &Path, name: &str) -> TriMesh {
     let rig = open(data, &format!("ict_anatomy/{name}.obj"));
     let positions = rig.neutral.iter().map(|p| DVec3::from(p.map(f64::from)) * 0.01).collect();
-    Surface { positions, triangles: rig.triangles() }
+    TriMesh { positions, triangles: rig.triangles() }
 }
 
 /// The 68 landmarks that come with the ICT head, in iBUG order, as rig vertices.
@@ -118,7 +118,7 @@ pub fn ict_head(data: &Path) -> Head {
 }
 
 /// Pictures of the skin, and of surfaces without it, from the same camera: skin and surfaces for each angle.
-pub fn skin_and_bones(rig: &Rig, surfaces: &[(&Surface, [f32; 3])], yaws: &[f32]) -> Vec<Canvas> {
+pub fn skin_and_bones(rig: &Rig, surfaces: &[(&TriMesh, [f32; 3])], yaws: &[f32]) -> Vec<Canvas> {
     let mut all = rig.clone();
     let (turn, per_unit) = (rig.space.si_axes_from_file().transpose(), rig.space.meters_per_unit);
     for (i, (surface, color)) in surfaces.iter().enumerate() {
@@ -177,7 +177,7 @@ pub fn save(name: &str, columns: usize, pictures: Vec<Canvas>) {
 }
 
 /// Distances in millimeters from points spread over `from` to the surface `to`: mean and 95th percentile.
-pub fn distances(from: &Surface, to: &Surface, keep: impl Fn(DVec3) -> bool) -> (f64, f64) {
+pub fn distances(from: &TriMesh, to: &TriMesh, keep: impl Fn(DVec3) -> bool) -> (f64, f64) {
     let tree = Bvh::build(&to.positions_f32(), &to.triangles);
     // One sample per triangle, weighing its area, so that fine meshing counts no more than coarse.
     let mut found: Vec<(f64, f64)> = from

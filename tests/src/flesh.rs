@@ -7,7 +7,7 @@ use risorius_anatomy::pieces::{PieceKind, Pieces};
 use risorius_base::progress::silent;
 use risorius_flesh::{BuildError, BuildOptions, Face, Surroundings, build};
 use risorius_head::person::{Head, Identity};
-use risorius_mesh::Surface;
+use risorius_mesh::TriMesh;
 use risorius_rig::classify::names;
 use risorius_rig::{Evaluator, Rig};
 use std::collections::BTreeMap;
@@ -126,7 +126,7 @@ fn walk(edges: &[Vec<u32>], pieces: &Pieces, start: u32, reach: f64) -> BTreeMap
 }
 
 /// Winding number of `surface` around `p`, by the solid angles of all its triangles.
-pub fn winding(surface: &Surface, p: DVec3) -> f64 {
+pub fn winding(surface: &TriMesh, p: DVec3) -> f64 {
     let angle = |corners: [DVec3; 3]| {
         let [a, b, c] = corners.map(|v| v - p);
         let (la, lb, lc) = (a.length(), b.length(), c.length());

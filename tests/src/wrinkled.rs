@@ -7,12 +7,13 @@ use risorius_anatomy::pieces::pieces;
 use risorius_base::progress::silent;
 use risorius_detail::edit::Join;
 use risorius_detail::synthetic::{Refined, Wrinkles};
-use risorius_detail::{Detail, Examples, Fit, LearnOptions, Mesh, Model, ShellOptions, handles, learn};
+use risorius_detail::{Detail, Examples, Fit, LearnOptions, PoseModel, ShellOptions, handles, learn};
 use risorius_head::person::Identity;
 use risorius_io::formats::clip_csv::ClipOptions;
 use risorius_io::formats::picture;
 use risorius_io::native::detail::Rest;
 use risorius_io::open::{OpenOptions, open_clip, open_rig};
+use risorius_mesh::FileMesh;
 use risorius_mesh::{Bvh, VertexNormals};
 use risorius_rig::{Evaluator, Rig};
 
@@ -55,7 +56,7 @@ pub struct WrinkledHead {
     /// The artist's rig.
     pub rig: Rig,
     /// The face at rest, with its pores.
-    pub mesh: Mesh,
+    pub mesh: FileMesh,
     refined: Refined,
     evaluator: Evaluator,
     /// Heights of pores; empty for smooth skin.
@@ -70,7 +71,7 @@ impl WrinkledHead {
         let data = crate::data(name)?;
         let rig: Rig = open_rig(&data.join(file), &OpenOptions::default(), &silent).unwrap().rig;
         let refined =
-            Refined::front_of(&Mesh { positions: rig.neutral.clone(), triangles: rig.triangles() }, size);
+            Refined::front_of(&FileMesh { positions: rig.neutral.clone(), triangles: rig.triangles() }, size);
         Some(Self {
             name,
             mesh: refined.mesh.clone(),
@@ -170,7 +171,7 @@ impl WrinkledHead {
     }
 
     /// Learns.
-    pub fn learn(&self, examples: &Examples, chosen: &[u32], model: Model, fit: Fit) -> Detail {
+    pub fn learn(&self, examples: &Examples, chosen: &[u32], model: PoseModel, fit: Fit) -> Detail {
         let options = LearnOptions { model, fit, ..LearnOptions::default() };
         learn(self.mesh.clone(), chosen, None, examples, &options, &silent).unwrap()
     }
@@ -191,7 +192,7 @@ pub fn landmarks(rig: &Rig) -> Vec<(&'static str, [f32; 3])> {
 }
 
 /// A function that finds the nearest vertex.
-pub fn nearest(mesh: &Mesh) -> impl Fn([f32; 3]) -> u32 + use<> {
+pub fn nearest(mesh: &FileMesh) -> impl Fn([f32; 3]) -> u32 + use<> {
     let tree = Bvh::build(&mesh.positions, &mesh.triangles);
     move |p| tree.closest_vertex(Vec3::from(p).as_dvec3(), f64::INFINITY).unwrap().0
 }

@@ -6,7 +6,7 @@ use risorius_anatomy::outer::OuterSkin;
 use risorius_anatomy::pieces::{PieceKind, pieces};
 use risorius_base::progress::silent;
 use risorius_head::person::{Head, Identity};
-use risorius_mesh::Surface;
+use risorius_mesh::TriMesh;
 use risorius_rig::Rig;
 use risorius_tests::anatomy::{
     built_in, distances, ict_bone, ict_head, ict_landmarks, open, person, save, skin_and_bones,
@@ -149,14 +149,14 @@ fn pictures(rig: &Rig, anatomy: &Anatomy, name: &str) {
         (&anatomy.teeth[1], [0.8, 0.8, 0.6]),
     ];
     save(&format!("{name}_bones"), 2, skin_and_bones(rig, &bones, &[0.0, 50.0, 90.0]));
-    let bodies: Vec<Surface> = anatomy.muscles.iter().map(|m| m.solid.surface(8)).collect();
+    let bodies: Vec<TriMesh> = anatomy.muscles.iter().map(|m| m.solid.surface(8)).collect();
     let flesh = bodies.iter().map(|s| (s, [0.55, 0.12, 0.1]));
-    let all: Vec<(&Surface, [f32; 3])> = bones.iter().copied().chain(flesh).collect();
+    let all: Vec<(&TriMesh, [f32; 3])> = bones.iter().copied().chain(flesh).collect();
     save(&format!("{name}_muscles"), 2, skin_and_bones(rig, &all, &[0.0, 50.0]));
 }
 
 /// Part of a bone's vertices that lie under the outer skin, of those near it.
-fn inside(anatomy: &Anatomy, bone: &Surface) -> f64 {
+fn inside(anatomy: &Anatomy, bone: &TriMesh) -> f64 {
     let skin = OuterSkin::new(&anatomy.pieces.positions, &anatomy.pieces.skin);
     let depths: Vec<f64> = bone.positions.iter().filter_map(|&p| Some(skin.depth(p, 1.0)?.0)).collect();
     depths.iter().filter(|d| **d > 0.0).count() as f64 / depths.len() as f64
@@ -300,7 +300,7 @@ fn bones_follow_the_relatives_of_the_built_in_head() {
             let mark_off = 1000.0 * mark_off.sum::<f64>() / marks.all.len() as f64;
             let anatomy =
                 carry(&other.rig, found.clone(), &marks, &head, &CarryOptions::default(), &silent).unwrap();
-            let off = |a: &Surface, b: &Surface| {
+            let off = |a: &TriMesh, b: &TriMesh| {
                 let sum: f64 = a.positions.iter().zip(&b.positions).map(|(p, q)| p.distance(*q)).sum();
                 1000.0 * sum / a.positions.len() as f64
             };

@@ -3,10 +3,11 @@
 
 use glam::Vec3;
 use risorius_base::progress::silent;
-use risorius_detail::player::Stage;
-use risorius_detail::{Fit, Mesh, Model, Player, ShellOptions};
+use risorius_detail::player::PlayedFrame;
+use risorius_detail::{DetailPlayer, Fit, PoseModel, ShellOptions};
 use risorius_io::native::detail::Rest;
 use risorius_io::open::{OpenOptions, open_rig};
+use risorius_mesh::FileMesh;
 use risorius_rig::Evaluator;
 use risorius_tests::data;
 use risorius_tests::wrinkled::{WrinkledHead, at, examples, landmarks, nearest};
@@ -29,10 +30,10 @@ fn strain_learns_wrinkles_better_than_blending() {
     let truth = head.wrinkled(&tried);
     let chosen = head.handles(&all.positions, 90);
     let models = [
-        ("WPSD", Model::Wpsd),
-        ("PSD", Model::Psd),
-        ("local blend shapes", Model::LocalBlendshapes),
-        ("global blend shapes", Model::GlobalBlendshapes),
+        ("WPSD", PoseModel::Wpsd),
+        ("PSD", PoseModel::Psd),
+        ("local blend shapes", PoseModel::LocalBlendshapes),
+        ("global blend shapes", PoseModel::GlobalBlendshapes),
     ];
     let sizes: &[usize] = if is_full { &[2, 3, 4, 6, 8, 12, 16] } else { &[4, 8] };
     let mut series = models.map(|(name, _)| Series { name: name.into(), points: Vec::new() });
@@ -71,14 +72,14 @@ fn heads_of_different_make_wrinkle_as_learned() {
         let Some(head) = WrinkledHead::open(name, file, 20_000) else { return };
         let poses = head.wrinkled(&head.weights(ROM, (0..24).map(|k| 160 * k)));
         let chosen = head.handles(&poses, 90);
-        let detail = head.learn(&examples(poses.clone()), &chosen, Model::Wpsd, Fit::All);
+        let detail = head.learn(&examples(poses.clone()), &chosen, PoseModel::Wpsd, Fit::All);
         for pose in &poses {
             let off = head.off(&detail.by_definition(&at(pose, &chosen)), pose);
             assert!(off < 0.01, "{name}: an example is {off} mm off");
         }
-        let bare = head.learn(&examples(Vec::new()), &chosen, Model::Wpsd, Fit::All);
-        let player = Player::prepare(&detail).unwrap();
-        let mut stage = Stage::default();
+        let bare = head.learn(&examples(Vec::new()), &chosen, PoseModel::Wpsd, Fit::All);
+        let player = DetailPlayer::prepare(&detail).unwrap();
+        let mut stage = PlayedFrame::default();
         let (mut sums, mut positions) = ([0.0; 2], Vec::new());
         for truth in head.wrinkled(&head.weights(ROM, [80, 1520, 2960, 3760].into_iter())) {
             let handles = at(&truth, &chosen);
@@ -93,7 +94,7 @@ fn heads_of_different_make_wrinkle_as_learned() {
             ];
             // To the bit on any number of threads.
             let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-            let mut other = Stage::default();
+            let mut other = PlayedFrame::default();
             alone.install(|| player.frame(&handles, &mut other)).unwrap();
             assert!(other.positions == stage.positions && other.normals == stage.normals, "{name}");
         }
@@ -117,7 +118,7 @@ fn one_brow_wrinkles_alone() {
     let chosen = head.handles(&examples.positions, 90);
     let tried = std::slice::from_ref(&tried);
     let (plain, truth) = (head.plain(tried).remove(0), head.wrinkled(tried).remove(0));
-    let errors = [Model::Wpsd, Model::Psd].map(|model| {
+    let errors = [PoseModel::Wpsd, PoseModel::Psd].map(|model| {
         let detail = head.learn(&examples, &chosen, model, Fit::All);
         head.off(&detail.on_by_definition(&plain), &truth)
     });
@@ -140,7 +141,7 @@ fn wrinkles_go_to_other_heads() {
     let mut examples = examples(head.wrinkled(&learned));
     examples.plain = head.plain(&learned);
     let chosen = head.handles(&examples.positions, 90);
-    let detail = head.learn(&examples, &chosen, Model::Wpsd, Fit::All);
+    let detail = head.learn(&examples, &chosen, PoseModel::Wpsd, Fit::All);
     let on_source = nearest(&head.mesh);
     // Brows, nose, eyes, mouth and chin: what trackers see, without the jaw line.
     let source: Vec<_> =
@@ -152,7 +153,7 @@ fn wrinkles_go_to_other_heads() {
         let rig = open_rig(&data.join(file), &OpenOptions::default(), &silent).unwrap().rig;
         let found = landmarks(&rig);
         let rest = Rest::new(rig, steps);
-        let mesh: Mesh = rest.mesh();
+        let mesh: FileMesh = rest.mesh();
         let on_target = nearest(&mesh);
         let target = |name: &str| found.iter().find(|l| l.0 == name).unwrap().1;
         let pairs: Vec<[u32; 2]> =
@@ -161,9 +162,9 @@ fn wrinkles_go_to_other_heads() {
         let mm = rest.mm_per_unit();
         let apart = moved.mean_distance * mm;
         assert!(apart < 4.0, "{name}: the faces are {apart} mm apart");
-        let player = Player::prepare(&moved.detail).unwrap();
+        let player = DetailPlayer::prepare(&moved.detail).unwrap();
         let evaluator = Evaluator::prepare(&rest.rig);
-        let mut stage = Stage::default();
+        let mut stage = PlayedFrame::default();
         let look = FaceLook::prepare(&rest.fine);
         // A pose with and without its wrinkles.
         let mut posed = |sliders: &[&str]| {

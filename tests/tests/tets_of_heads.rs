@@ -4,8 +4,8 @@ use glam::{DVec3, Vec3};
 use risorius_base::progress::{Flow, silent};
 use risorius_io::open::{OpenOptions, open_rig};
 use risorius_mesh::{
-    Bvh, EmbedOptions, Embedding, Meshed, Quality, Solid, Surface, TetOptions, TetProblem, TetTree, check,
-    tetrahedralize,
+    Bvh, EmbedOptions, Embedding, Meshed, Quality, SolidDomain, TetOptions, TetProblem, TetTree, TriMesh,
+    check, tetrahedralize,
 };
 use risorius_rig::{Evaluator, Rig};
 use risorius_tests::data;
@@ -26,20 +26,20 @@ fn open_posed(path: &Path, slider: &str) -> (Rig, Vec<DVec3>) {
 }
 
 /// The triangles of the first part whose file vertices all lie in `range`.
-fn surface(rig: &Rig, pose: &[DVec3], range: Range<u32>) -> Surface {
+fn surface(rig: &Rig, pose: &[DVec3], range: Range<u32>) -> TriMesh {
     let part = &rig.parts[0];
     let triangles = part.faces.triangulated().into_iter().filter(|t| t.iter().all(|v| range.contains(v)));
     let triangles = triangles.map(|t| t.map(|v| part.rig_vertex[v as usize])).collect();
-    Surface { positions: pose.to_vec(), triangles }
+    TriMesh { positions: pose.to_vec(), triangles }
 }
 
 /// The box around the vertices that triangles use.
-fn bounds(surface: &Surface) -> [DVec3; 2] {
+fn bounds(surface: &TriMesh) -> [DVec3; 2] {
     surface.corners().flatten().fold([DVec3::INFINITY, DVec3::NEG_INFINITY], |[a, b], p| [a.min(p), b.max(p)])
 }
 
 /// Meshes with about 9000 nodes, tells how long each stage took, and checks what must hold for any head.
-fn mesh(name: &str, solid: &Solid, bounds: [DVec3; 2]) -> Meshed {
+fn mesh(name: &str, solid: &SolidDomain, bounds: [DVec3; 2]) -> Meshed {
     let stages = Mutex::new((Instant::now(), String::new(), String::new()));
     let start = Instant::now();
     let told = |stage: &str, _: f32| -> Flow {
@@ -86,7 +86,7 @@ fn the_flesh_of_the_ict_head() {
     let tree = Bvh::of_points(&fine.iter().map(|p| p.as_vec3().to_array()).collect::<Vec<_>>());
     let from_fine = |p: DVec3| tree.closest_vertex(p, 0.1).map_or(0.1, |(_, d)| d.sqrt());
     let size = |p: DVec3| (0.0015 + 0.15 * from_fine(p)).min(0.012);
-    let meshed = mesh("ICT", &Solid::prepare(&skin, &[&eyeballs], size), bounds(&skin));
+    let meshed = mesh("ICT", &SolidDomain::prepare(&skin, &[&eyeballs], size), bounds(&skin));
 
     // Between the lips is air.
     let lips: Vec<DVec3> = fine.iter().copied().filter(|p| p.x.abs() < 0.004 && p.y < 0.0).collect();
@@ -120,7 +120,7 @@ fn the_flesh_of_the_makehuman_head() {
     // The front of the face is finer than the neck.
     let [_, max] = bounds(&skin);
     let size = |p: DVec3| 0.003 + 0.08 * (max.z - p.z).clamp(0.0, 0.15);
-    let meshed = mesh("MakeHuman", &Solid::prepare(&skin, &[], size), bounds(&skin));
+    let meshed = mesh("MakeHuman", &SolidDomain::prepare(&skin, &[], size), bounds(&skin));
     let volume: f64 = meshed.mesh.volumes().iter().sum();
     assert!((0.002..0.012).contains(&volume), "{volume} cubic meters");
 }

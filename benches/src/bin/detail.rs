@@ -4,9 +4,10 @@
 
 use glam::{DVec3, Vec3};
 use risorius_benches::{head, median_secs, on_threads, read_bandwidth};
-use risorius_detail::player::Stage;
+use risorius_detail::player::PlayedFrame;
 use risorius_detail::synthetic::{Refined, Wrinkles};
-use risorius_detail::{Examples, LearnOptions, Mesh, Player, handles, learn};
+use risorius_detail::{DetailPlayer, Examples, LearnOptions, handles, learn};
+use risorius_mesh::FileMesh;
 use risorius_rig::{Evaluator, Rig};
 use std::time::Instant;
 
@@ -67,7 +68,7 @@ fn main() {
         "making the basis at this size: CHOLMOD 18 s and 2.8 GB, libigl 110 s, on this class of machine"
     );
     let start = Instant::now();
-    let Ok(player) = Player::prepare(&detail).map_err(|error| println!("{error}")) else { return };
+    let Ok(player) = DetailPlayer::prepare(&detail).map_err(|error| println!("{error}")) else { return };
     let bytes = player.n_bytes();
     let per_vertex = bytes.map(|b| b as f64 / detail.mesh.n_vertices() as f64);
     println!(
@@ -84,7 +85,7 @@ fn main() {
     };
     let pose: Vec<DVec3> = chosen.iter().map(|&v| between(v)).collect();
     let exact = detail.by_definition(&pose);
-    let mut stage = Stage::default();
+    let mut stage = PlayedFrame::default();
     if let Err(error) = player.frame(&pose, &mut stage) {
         return println!("{error}");
     }
@@ -141,9 +142,9 @@ fn main() {
 }
 
 /// The front of the head's skin, this fine, and wrinkled poses of it.
-fn wrinkled(rig: &Rig, size: usize) -> (Mesh, Examples) {
+fn wrinkled(rig: &Rig, size: usize) -> (FileMesh, Examples) {
     let refined =
-        Refined::front_of(&Mesh { positions: rig.neutral.clone(), triangles: rig.triangles() }, size);
+        Refined::front_of(&FileMesh { positions: rig.neutral.clone(), triangles: rig.triangles() }, size);
     let wrinkles = Wrinkles::prepare(&refined.mesh, 0.35);
     let evaluator = Evaluator::prepare(rig);
     let pose = |names: &&[&str]| {

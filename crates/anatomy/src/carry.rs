@@ -31,7 +31,7 @@ use risorius_base::{Progress, Rigid};
 use risorius_head::bones::{Bones, JawJoint};
 use risorius_head::landmarks::N_LANDMARKS;
 use risorius_head::person::Head;
-use risorius_mesh::Surface;
+use risorius_mesh::TriMesh;
 use risorius_muscle::Muscle;
 use risorius_rig::Rig;
 
@@ -61,7 +61,7 @@ pub struct Anatomy {
     pub bones: Bones,
     /// Upper and lower teeth: the rig's own, the supplied ones, or the built-in head's; empty when there are
     /// none.
-    pub teeth: [Surface; 2],
+    pub teeth: [TriMesh; 2],
     /// The facial muscles.
     pub muscles: Vec<Muscle>,
     /// In the order of [`risorius_head::landmarks::NAMES`].
@@ -165,7 +165,7 @@ fn tell_folds(warp: &Warp, before: &Bones, after: &Bones, notes: &mut Vec<Note>)
 
 fn warped_bones(warp: &Warp, bones: &Bones) -> Bones {
     let surface =
-        |s: &Surface| Surface { positions: warp.apply_all(&s.positions), triangles: s.triangles.clone() };
+        |s: &TriMesh| TriMesh { positions: warp.apply_all(&s.positions), triangles: s.triangles.clone() };
     let joint = &bones.joint;
     let condyles = joint.condyles.map(|c| warp.apply(c));
     let center = joint.center();
@@ -176,22 +176,22 @@ fn warped_bones(warp: &Warp, bones: &Bones) -> Bones {
 }
 
 /// Teeth of the rig, or the built-in head's where it has none.
-fn own_teeth(rig: &Pieces, head: &Pieces, warp: &Warp) -> [Surface; 2] {
+fn own_teeth(rig: &Pieces, head: &Pieces, warp: &Warp) -> [TriMesh; 2] {
     [PieceKind::TeethUpper, PieceKind::TeethLower].map(|kind| {
         let own = surface_of(rig, kind);
         if !own.triangles.is_empty() {
             return own;
         }
         let built_in = surface_of(head, kind);
-        Surface { positions: warp.apply_all(&built_in.positions), triangles: built_in.triangles }
+        TriMesh { positions: warp.apply_all(&built_in.positions), triangles: built_in.triangles }
     })
 }
 
 /// The surface that the vertices of a kind form.
-pub(crate) fn surface_of(pieces: &Pieces, kind: PieceKind) -> Surface {
+pub(crate) fn surface_of(pieces: &Pieces, kind: PieceKind) -> TriMesh {
     let triangles = pieces.triangles_of(&[kind]);
     let mut number = vec![u32::MAX; pieces.positions.len()];
-    let mut surface = Surface::default();
+    let mut surface = TriMesh::default();
     for t in triangles {
         let t = t.map(|v| {
             let slot = &mut number[v as usize];

@@ -20,7 +20,7 @@ mod upright;
 use crate::error::AnatomyError;
 use crate::note::Note;
 use crate::pieces::{self, Pieces};
-use frame::Frame;
+use frame::FaceFrame;
 pub(crate) use front::flat;
 use front::{Front, SkinPoint};
 pub use given::Given;
@@ -213,7 +213,7 @@ fn direct(rig: &Rig, pieces: &Pieces) -> Direct {
 }
 
 /// Notes on what a face lacks.
-fn tell(frame: &Frame, no_slit: bool, notes: &mut Vec<Note>) {
+fn tell(frame: &FaceFrame, no_slit: bool, notes: &mut Vec<Note>) {
     if let Some(side) = frame.only_side {
         let side = if side > 0.0 { "left" } else { "right" };
         let what = format!("only the {side} half of the face is there");

@@ -12,7 +12,7 @@ use crate::pieces::Pieces;
 use crate::warp::Warp;
 use rayon::prelude::*;
 use risorius_head::skin;
-use risorius_mesh::{Bvh, Surface};
+use risorius_mesh::{Bvh, TriMesh};
 use risorius_rig::Rig;
 use risorius_rig::lookup::region_vertices;
 use std::collections::BTreeMap;
@@ -86,9 +86,9 @@ impl<'a> Regions<'a> {
 fn carried(pieces: &Pieces, warp: &Warp) -> BTreeMap<String, Vec<u32>> {
     let head = skin::neutral();
     let Some(part) = head.parts.first() else { return BTreeMap::new() };
-    let warped = Surface { positions: warp.apply_all(&part.positions), triangles: part.faces.triangulated() };
+    let warped = TriMesh { positions: warp.apply_all(&part.positions), triangles: part.faces.triangulated() };
     let tree = Bvh::build(&warped.positions_f32(), &warped.triangles);
-    let own = Surface { positions: pieces.positions.clone(), triangles: pieces.skin.clone() };
+    let own = TriMesh { positions: pieces.positions.clone(), triangles: pieces.skin.clone() };
     let normals = own.vertex_normals();
     let mut skin_vertices: Vec<u32> = pieces.skin.iter().flatten().copied().collect();
     skin_vertices.sort_unstable();

@@ -15,6 +15,7 @@ use crate::pose::{AttenuateError, AttenuateOptions, Motion, PoseAttenuation, fin
 use crate::selection::Selection;
 use rayon::prelude::*;
 use risorius_base::Progress;
+use risorius_base::ease::smoothstep;
 use risorius_base::progress::tick;
 use risorius_linalg::dense::dot;
 use risorius_rig::model::Rig;
@@ -308,8 +309,7 @@ fn fade(t: f64, range: [f64; 2], fade: f64) -> f64 {
     } else if outside >= fade {
         0.0
     } else {
-        let x = 1.0 - outside / fade;
-        x * x * (3.0 - 2.0 * x)
+        smoothstep(1.0 - outside / fade)
     }
 }
 

@@ -30,7 +30,7 @@ const SMALL_STEP: f64 = 1e-9;
 
 /// What to solve, besides the selection.
 #[derive(Debug, Clone)]
-pub struct Problem<'a> {
+pub struct PinnedProblem<'a> {
     /// Weight of pins against the rest.
     pub alpha: f64,
     /// How far each pin is faded in, 0 to 1.
@@ -81,7 +81,7 @@ impl LinearSystem {
 /// Solves the problem of a linear rig, whose system was prepared for the same `alpha` and fades.
 pub fn solve_linear(
     selection: &Selection,
-    problem: &Problem,
+    problem: &PinnedProblem,
     system: &LinearSystem,
 ) -> Result<Solution, QpError> {
     let model = Model::new(selection, problem);
@@ -95,7 +95,7 @@ pub fn solve_linear(
 }
 
 /// Solves the problem of any rig.
-pub fn solve_bent(selection: &Selection, problem: &Problem) -> Result<Solution, QpError> {
+pub fn solve_bent(selection: &Selection, problem: &PinnedProblem) -> Result<Solution, QpError> {
     let model = Model::new(selection, problem);
     let system = selection.system(problem.alpha, problem.fades);
     let mut failure = None;
@@ -143,7 +143,7 @@ impl Damping {
 
 struct Model<'a> {
     selection: &'a Selection<'a>,
-    problem: &'a Problem<'a>,
+    problem: &'a PinnedProblem<'a>,
     penalty: f64,
     c1: Vec<f64>,
 }
@@ -155,7 +155,7 @@ struct Step {
 }
 
 impl<'a> Model<'a> {
-    fn new(selection: &'a Selection<'a>, problem: &'a Problem<'a>) -> Self {
+    fn new(selection: &'a Selection<'a>, problem: &'a PinnedProblem<'a>) -> Self {
         let gram = selection.gram();
         // Steep against the energy of a typical shape: limits win over everything that leaving them could
         // gain.
@@ -218,7 +218,7 @@ impl<'a> Model<'a> {
 
     /// The objective plus a penalty for coordinates outside their limits.
     fn merit(&self, w: &[f64]) -> f64 {
-        let Problem { alpha, fades, targets, w1, .. } = self.problem;
+        let PinnedProblem { alpha, fades, targets, w1, .. } = self.problem;
         let (gram, rows) = (self.selection.gram(), self.selection.rows());
         let c = gram.activation().coefficients(w);
         let change: Vec<f64> = c.iter().zip(&self.c1).map(|(a, b)| a - b).collect();
@@ -320,7 +320,7 @@ impl<'a> Model<'a> {
 
     /// Half the derivative of the objective by the free sliders.
     fn gradient(&self, w: &[f64], c: &[f64], slopes: &[Slope]) -> Vec<f64> {
-        let Problem { alpha, fades, targets, w1, .. } = self.problem;
+        let PinnedProblem { alpha, fades, targets, w1, .. } = self.problem;
         let (gram, rows) = (self.selection.gram(), self.selection.rows());
         let change: Vec<f64> = c.iter().zip(&self.c1).map(|(a, b)| a - b).collect();
         let (moved, changed) = (rows.times(c), rows.times(&change));

@@ -6,7 +6,7 @@
 //! tell the animator about the result. In: slider values now (`w1`) and when the pins were set (`w0`). Out:
 //! new slider values and a report.
 
-use crate::constrained::{LinearSystem, Problem, Solution, solve_bent, solve_linear};
+use crate::constrained::{LinearSystem, PinnedProblem, Solution, solve_bent, solve_linear};
 use crate::gram::GramError;
 use crate::selection::{Attenuator, MAX_ALPHA, Selection};
 use risorius_linalg::QpError;
@@ -182,7 +182,7 @@ impl<'a> PoseAttenuation<'a> {
         fades: &[f64],
     ) -> Result<Solution, AttenuateError> {
         let all_on = fades.iter().all(|&r| r == 1.0);
-        let problem = Problem { alpha: self.alpha, fades, targets, w1, bounds: self.bounds.as_deref() };
+        let problem = PinnedProblem { alpha: self.alpha, fades, targets, w1, bounds: self.bounds.as_deref() };
         let solved = match &self.solver {
             Solver::Plain(attenuator) if all_on => return Ok(plain(attenuator, w1, targets)),
             Solver::Plain(_) => {

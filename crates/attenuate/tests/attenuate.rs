@@ -10,7 +10,7 @@ use risorius_base::progress::silent;
 use risorius_linalg::{Cholesky, Matrix};
 use risorius_rig::evaluate::positions_by_definition;
 use risorius_rig::synthetic::{Random, random_rig};
-use risorius_rig::{Deltas, Driver, Rig, Role, Rule, Shape, Slider};
+use risorius_rig::{CombinationRule, Deltas, Driver, Rig, Role, Shape, Slider};
 
 fn attenuate(
     rig: &Rig,
@@ -231,8 +231,8 @@ fn bent_rig() -> Rig {
         Role::Slider(1),
         Role::Slider(2),
         Role::Inbetween { slider: 0, at: 0.5 },
-        Role::Combination { drivers: vec![driver(0), driver(1)], rule: Rule::Multiply },
-        Role::Combination { drivers: vec![driver(1), driver(2)], rule: Rule::Lowest },
+        Role::Combination { drivers: vec![driver(0), driver(1)], rule: CombinationRule::Multiply },
+        Role::Combination { drivers: vec![driver(1), driver(2)], rule: CombinationRule::Lowest },
     ];
     for (shape, role) in rig.shapes.iter_mut().zip(roles) {
         shape.role = role;
@@ -309,7 +309,7 @@ fn a_slider_on_an_inbetween_can_leave_it_either_way() {
 fn limits_that_only_a_combination_can_meet_are_found() {
     let both = Role::Combination {
         drivers: vec![Driver { slider: 0, at: None }, Driver { slider: 1, at: None }],
-        rule: Rule::Multiply,
+        rule: CombinationRule::Multiply,
     };
     let rig =
         one_vertex_rig(&[("a", 0.0, Role::Slider(0)), ("b", 0.0, Role::Slider(1)), ("both", 1.0, both)], 2);

@@ -5,6 +5,7 @@
 //! meters, kilograms and seconds, right-handed, +Y up, +Z the way the face looks, +X the character's left.
 
 pub mod array;
+pub mod ease;
 pub mod fingerprint;
 pub mod progress;
 pub mod rigid;

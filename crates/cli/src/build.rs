@@ -17,7 +17,7 @@ use risorius_io::native::face::{self, ShapeCache};
 use risorius_io::open::{OpenOptions, open_rig, read_file};
 use risorius_io::output::write_whole;
 use risorius_io::specs::landmarks;
-use risorius_mesh::Surface;
+use risorius_mesh::TriMesh;
 use risorius_rig::Rig;
 use risorius_view::face_pictures;
 use serde_json::json;
@@ -112,10 +112,10 @@ fn options(arguments: &Arguments, rig: &Rig, session: &Session) -> Result<BuildO
 }
 
 /// A surface in the rig's own unit and axes, in meters.
-fn bone(path: &Path, rig: &Rig, session: &Session) -> Result<Surface, Failure> {
+fn bone(path: &Path, rig: &Rig, session: &Session) -> Result<TriMesh, Failure> {
     let given = open_rig(path, &OpenOptions::default(), &session.progress()).map_err(in_file(path))?.rig;
     let positions = given.neutral.iter().map(|&p| rig.space.to_si(p)).collect();
-    Ok(Surface { positions, triangles: given.triangles() })
+    Ok(TriMesh { positions, triangles: given.triangles() })
 }
 
 /// Builds, with finished shapes kept beside `output`.

@@ -9,7 +9,7 @@ use risorius_flesh::{BuildReport, Face, Flesh};
 use risorius_head::JawJoint;
 use risorius_io::native::face::{self, BOUND_NAMES, FaceFile, PIECE_KINDS};
 use risorius_mesh::tet::quality::Quality;
-use risorius_mesh::{Edges, Polygons, Surface};
+use risorius_mesh::{Edges, Polygons, TriMesh};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -127,7 +127,7 @@ fn materials(flesh: &Flesh) -> Section {
 
 fn bones(face: &Face) -> Section {
     let anatomy = &face.anatomy;
-    let surfaces: [(&str, &Surface); 4] = [
+    let surfaces: [(&str, &TriMesh); 4] = [
         ("cranium", &anatomy.bones.cranium),
         ("mandible", &anatomy.bones.mandible),
         ("teeth_upper", &anatomy.teeth[0]),

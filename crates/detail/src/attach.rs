@@ -11,11 +11,12 @@
 
 use crate::frames::Fans;
 use crate::markers::Settled;
-use crate::{DetailError, FeatureGraph, Mesh, Shell, ShellOptions};
+use crate::{DetailError, FeatureGraph, Shell, ShellOptions};
 use glam::{DVec3, Vec3, Vec3A};
 use rayon::prelude::*;
 use risorius_base::progress::Progress;
 use risorius_base::{Array, Rigid};
+use risorius_mesh::FileMesh;
 use risorius_mesh::surface::components;
 use risorius_mesh::{Bvh, EdgeGraph, Nearest, Similarity};
 
@@ -40,13 +41,13 @@ pub struct Attached {
 impl Attached {
     /// Attaches markers as they are in their reference frame; `pairs` are markers and vertices.
     pub fn prepare(
-        mesh: &Mesh,
+        mesh: &FileMesh,
         markers: &Settled,
         pairs: &[(usize, u32)],
         options: &ShellOptions,
         progress: &Progress,
     ) -> Result<Self, DetailError> {
-        mesh.check()?;
+        crate::check_rest(mesh)?;
         let reference = &markers.frames[markers.reference];
         let from: Vec<DVec3> = pairs.iter().map(|&(marker, _)| reference[marker]).collect();
         let to: Vec<DVec3> = pairs.iter().map(|&(_, vertex)| mesh.at(vertex)).collect();
@@ -100,7 +101,7 @@ impl Attached {
 
 /// A shell whose far sides of thin flesh follow the near ones.
 fn with_far_sides(
-    mesh: &Mesh,
+    mesh: &FileMesh,
     shell: Shell,
     spacing: f64,
     options: &ShellOptions,
@@ -126,7 +127,7 @@ fn with_far_sides(
 }
 
 /// Vertices on far sides of thin flesh, well spread, each with the vertex on the near side that it follows.
-fn followers(mesh: &Mesh, markers: &[u32], spacing: f64) -> Vec<[u32; 2]> {
+fn followers(mesh: &FileMesh, markers: &[u32], spacing: f64) -> Vec<[u32; 2]> {
     let graph =
         EdgeGraph::prepare(mesh.n_vertices(), &mesh.triangles, |a, b| mesh.at(a).distance(mesh.at(b)));
     let mut along = Nearest::nothing(mesh.n_vertices());

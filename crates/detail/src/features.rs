@@ -6,8 +6,8 @@
 //! takes: the paper's 2.7.
 
 use crate::DetailError;
-use crate::Mesh;
 use glam::DVec3;
+use risorius_mesh::FileMesh;
 use risorius_mesh::{EdgeGraph, Nearest};
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ pub struct FeatureGraph {
 
 impl FeatureGraph {
     /// Edges of the user's own; those without length are left out.
-    pub fn given(mesh: &Mesh, handles: &[u32], edges: &[[u32; 2]]) -> Result<Self, DetailError> {
+    pub fn given(mesh: &FileMesh, handles: &[u32], edges: &[[u32; 2]]) -> Result<Self, DetailError> {
         if let Some(bad) = edges.as_flattened().iter().find(|&&h| h as usize >= handles.len()) {
             return Err(DetailError::Gauge { handle: *bad, n_handles: handles.len() });
         }
@@ -42,7 +42,7 @@ impl FeatureGraph {
     }
 
     /// Joins handles whose regions touch.
-    pub fn make(mesh: &Mesh, handles: &[u32]) -> Self {
+    pub fn make(mesh: &FileMesh, handles: &[u32]) -> Self {
         let graph =
             EdgeGraph::prepare(mesh.n_vertices(), &mesh.triangles, |a, b| mesh.at(a).distance(mesh.at(b)));
         let mut nearest = Nearest::nothing(mesh.n_vertices());
@@ -57,7 +57,7 @@ impl FeatureGraph {
         Self::of(mesh, handles, edges)
     }
 
-    fn of(mesh: &Mesh, handles: &[u32], edges: BTreeSet<[u32; 2]>) -> Self {
+    fn of(mesh: &FileMesh, handles: &[u32], edges: BTreeSet<[u32; 2]>) -> Self {
         let sorted: BTreeSet<[u32; 2]> = edges.into_iter().map(|[a, b]| [a.min(b), a.max(b)]).collect();
         let length =
             |[a, b]: &[u32; 2]| mesh.at(handles[*a as usize]).distance(mesh.at(handles[*b as usize]));
@@ -67,7 +67,7 @@ impl FeatureGraph {
     }
 
     /// The mean distance between neighboring handles; a tenth of the mesh where there is one handle only.
-    pub fn spacing(&self, mesh: &Mesh) -> f64 {
+    pub fn spacing(&self, mesh: &FileMesh) -> f64 {
         match self.lengths.len() {
             0 => {
                 let (low, high) =
@@ -82,7 +82,7 @@ impl FeatureGraph {
     }
 
     /// A length that three quarters of the gauges exceed: how near handles are where they are dense.
-    pub fn dense_spacing(&self, mesh: &Mesh) -> f64 {
+    pub fn dense_spacing(&self, mesh: &FileMesh) -> f64 {
         let mut lengths = self.lengths.clone();
         lengths.sort_by(f64::total_cmp);
         lengths.get(lengths.len() / 4).copied().unwrap_or_else(|| self.spacing(mesh))

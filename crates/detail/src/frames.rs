@@ -6,7 +6,7 @@
 //!
 //! Frames, in which displacements are told, need not be those of that normal: they only have to turn with the
 //! surface, and to be the same when displacements are learned and played. Two edges of each vertex are enough
-//! ([`Frames`]), those that span the plane best at rest. The first is the tangent, their cross product the
+//! ([`LocalFrames`]), those that span the plane best at rest. The first is the tangent, their cross product the
 //! normal; nothing flips while they span a plane. This reads two neighbors instead of six.
 
 use glam::Vec3A;
@@ -98,11 +98,11 @@ impl Fans {
 
 /// Two edges of each vertex.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Frames {
+pub struct LocalFrames {
     ends: Vec<[u32; 2]>,
 }
 
-impl Frames {
+impl LocalFrames {
     /// Of a mesh at rest: neighboring edges that come nearest to a right angle.
     pub fn prepare(fans: &Fans, rest: &[Vec3A]) -> Self {
         let one = |v: usize| {
@@ -237,7 +237,7 @@ mod tests {
         let turned: Vec<Vec3A> = x.iter().map(|p| turn * (*p * 3.0)).collect();
         let order = [3, 0, 5, 1, 2, 4];
         let moved: Vec<Vec3A> = order.iter().map(|&v| x[v as usize]).collect();
-        let frames = Frames::prepare(&fans, &x);
+        let frames = LocalFrames::prepare(&fans, &x);
         let (reordered, reordered_frames) = (fans.reordered(&order), frames.reordered(&order));
         for v in 0..6 {
             let [t, b, n] = frames.at(v, &x);

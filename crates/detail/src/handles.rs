@@ -4,7 +4,8 @@
 //! to three times where vertices move most, so that twice as many points across find a place there. Pieces of
 //! the mesh with less than a tenth of its vertices (eyes, teeth, lashes) get none.
 
-use crate::{DetailError, Mesh};
+use crate::DetailError;
+use risorius_mesh::FileMesh;
 use risorius_mesh::{EdgeGraph, Nearest};
 
 /// How much longer lengths count where vertices move most, less one.
@@ -12,8 +13,8 @@ const DENSER: f64 = 2.0;
 
 /// Chooses `count` vertices. `motion`: how far each vertex moves, in any unit; empty if nothing is known of
 /// it.
-pub fn choose(mesh: &Mesh, motion: &[f32], count: usize) -> Result<Vec<u32>, DetailError> {
-    mesh.check()?;
+pub fn choose(mesh: &FileMesh, motion: &[f32], count: usize) -> Result<Vec<u32>, DetailError> {
+    crate::check_rest(mesh)?;
     if count == 0 {
         return Err(DetailError::Option { what: "the number of handles", value: 0.0, wanted: "1 or more" });
     }

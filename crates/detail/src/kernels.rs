@@ -7,7 +7,7 @@
 
 use crate::blocks::{Blocks, LANES, Lane};
 use crate::eight::{Eight, WIDTH};
-use crate::frames::{Fans, Frames};
+use crate::frames::{Fans, LocalFrames};
 use glam::{Mat3A, Vec3, Vec3A};
 
 /// Makes of a function one that uses wide registers where the processor has them: several times as fast, and
@@ -190,12 +190,12 @@ widest! {
 pub struct FrameBlocks {
     ends: Vec<[[u32; WIDTH]; 2]>,
     n_vertices: usize,
-    frames: Frames,
+    frames: LocalFrames,
 }
 
 impl FrameBlocks {
     /// Of frames of so many vertices.
-    pub fn pack(frames: Frames, n_vertices: usize) -> Self {
+    pub fn pack(frames: LocalFrames, n_vertices: usize) -> Self {
         let group = |g: usize| {
             let ends: [[u32; 2]; WIDTH] =
                 std::array::from_fn(|i| frames.ends((g * WIDTH + i).min(n_vertices - 1)));
@@ -211,7 +211,7 @@ impl FrameBlocks {
 }
 
 widest_of_eight! {
-    /// Adds displacements in local frames to a block of the large scale: as [`Frames::at`].
+    /// Adds displacements in local frames to a block of the large scale: as [`LocalFrames::at`].
     pub fn in_frames<V: Eight>(
         frames: &FrameBlocks,
         first: usize,

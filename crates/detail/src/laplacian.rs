@@ -6,12 +6,13 @@
 //! a true one [Sharp20, sec. 4.5]; a good mesh stays as it is. The matrix of every triangle is then finite
 //! and positive semidefinite, and so is their sum.
 
-use crate::Mesh;
 use rayon::prelude::*;
 use risorius_linalg::sparse::block_index;
 use risorius_linalg::{
     BlockMatrix, ElementBlocks, Gather, NO_NODE, NodeGraph, Pattern, SparseCholesky, SparseError, Stencil,
 };
+use risorius_mesh::FileMesh;
+use risorius_mesh::surface::tri_mesh::sum_at_corners;
 use std::sync::Arc;
 
 /// How far sides keep from the triangle inequality, as a part of the mean side.
@@ -30,7 +31,7 @@ pub struct Triangles {
 
 impl Triangles {
     /// Of a checked mesh.
-    pub fn prepare(mesh: &Mesh) -> Self {
+    pub fn prepare(mesh: &FileMesh) -> Self {
         let sides = |t: &[u32; 3]| {
             let [a, b, c] = t.map(|v| mesh.at(v));
             [b.distance(c), c.distance(a), a.distance(b)]
@@ -57,7 +58,7 @@ impl Triangles {
     /// The factor of `scale L + mass M` without the vertices that are held.
     pub fn factor(
         &self,
-        mesh: &Mesh,
+        mesh: &FileMesh,
         held: &[bool],
         scale: f64,
         mass: f64,
@@ -84,12 +85,8 @@ impl Triangles {
     }
 
     /// What each vertex weighs: a third of the area around it.
-    pub fn masses(&self, mesh: &Mesh) -> Vec<f64> {
-        let mut masses = vec![0.0; mesh.n_vertices()];
-        for (t, third) in mesh.triangles.iter().zip(&self.thirds) {
-            t.iter().for_each(|&v| masses[v as usize] += third);
-        }
-        masses
+    pub fn masses(&self, mesh: &FileMesh) -> Vec<f64> {
+        sum_at_corners(mesh.n_vertices(), &mesh.triangles, self.thirds.iter().copied())
     }
 }
 
@@ -101,12 +98,12 @@ mod tests {
     fn weights_are_cotangents_and_needles_stay_finite() {
         let positions =
             vec![[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0], [1.0, 0.0, 0.0]];
-        let good = Mesh { positions: positions.clone(), triangles: vec![[0, 1, 2]] };
+        let good = FileMesh { positions: positions.clone(), triangles: vec![[0, 1, 2]] };
         let triangles = Triangles::prepare(&good);
         assert!((triangles.weights[0][0] - 0.0).abs() < 1e-4 && (triangles.weights[0][1] - 0.5).abs() < 1e-4);
         assert!((triangles.masses(&good)[2] - 1.0 / 6.0).abs() < 1e-4);
         // A cap without area, and a triangle with two corners in one place.
-        let bad = Mesh { positions, triangles: vec![[0, 1, 2], [1, 3, 2], [0, 1, 4]] };
+        let bad = FileMesh { positions, triangles: vec![[0, 1, 2], [1, 3, 2], [0, 1, 4]] };
         let triangles = Triangles::prepare(&bad);
         for [a, b, c] in &triangles.weights {
             assert!(a.is_finite() && b.is_finite() && c.is_finite());

@@ -10,13 +10,14 @@
 //! Head motion is no strain: each pose is first laid over the rest by its handles, rigidly. So is what is
 //! played, by the same function, and the result is carried back.
 
-use crate::frames::{Fans, Frames};
-use crate::pose_space::{Influence, Model, Solver, convex, whole_distance};
-use crate::{DetailError, FeatureGraph, Mesh, Shell, ShellOptions};
+use crate::frames::{Fans, LocalFrames};
+use crate::pose_space::{Influence, PoseModel, Solver, convex, whole_distance};
+use crate::{DetailError, FeatureGraph, Shell, ShellOptions};
 use glam::{DVec3, Vec3, Vec3A};
 use rayon::prelude::*;
 use risorius_base::progress::{Progress, tick};
 use risorius_base::{Array, Rigid};
+use risorius_mesh::FileMesh;
 use risorius_mesh::query::fit::fit_rigid;
 
 /// Vertices on which a basis is chosen, at most.
@@ -62,7 +63,7 @@ pub enum Fit {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LearnOptions {
     /// How displacements follow from strains.
-    pub model: Model,
+    pub model: PoseModel,
     /// Which poses carry the model.
     pub fit: Fit,
     /// The large scale.
@@ -71,7 +72,7 @@ pub struct LearnOptions {
 
 impl Default for LearnOptions {
     fn default() -> Self {
-        Self { model: Model::Wpsd, fit: Fit::All, shell: ShellOptions::default() }
+        Self { model: PoseModel::Wpsd, fit: Fit::All, shell: ShellOptions::default() }
     }
 }
 
@@ -88,7 +89,7 @@ pub enum Base {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Detail {
     /// The face at rest.
-    pub mesh: Mesh,
+    pub mesh: FileMesh,
     /// The large scale.
     pub shell: Shell,
     /// Names of the handles, as of markers that drive them; empty when they have none.
@@ -96,7 +97,7 @@ pub struct Detail {
     /// Strain gauges.
     pub features: FeatureGraph,
     /// How displacements follow from strains.
-    pub model: Model,
+    pub model: PoseModel,
     /// What they are added to.
     pub base: Base,
     /// Names of the poses of the basis; the rest pose is first.
@@ -161,14 +162,14 @@ fn on_a_line(points: &[DVec3]) -> bool {
 
 /// Learns from examples. `features` is made when not given.
 pub fn learn(
-    mesh: Mesh,
+    mesh: FileMesh,
     handles: &[u32],
     features: Option<FeatureGraph>,
     examples: &Examples,
     options: &LearnOptions,
     progress: &Progress,
 ) -> Result<Detail, DetailError> {
-    mesh.check()?;
+    crate::check_rest(&mesh)?;
     crate::shell::check_handles(&mesh, handles)?;
     check_examples(&mesh, examples)?;
     tick(progress, "strain gauges", 0.0)?;
@@ -219,7 +220,7 @@ pub(crate) fn within(strains: &[f32], limits: &[[f32; 2]]) -> Vec<f32> {
     strains.iter().zip(limits).map(|(f, [low, high])| f.max(*low).min(*high)).collect()
 }
 
-fn check_examples(mesh: &Mesh, examples: &Examples) -> Result<(), DetailError> {
+fn check_examples(mesh: &FileMesh, examples: &Examples) -> Result<(), DetailError> {
     if !examples.plain.is_empty() && examples.plain.len() != examples.positions.len() {
         let (found, wanted) = (examples.plain.len(), examples.positions.len());
         let advice = ", one for each example";
@@ -434,9 +435,9 @@ impl Detail {
     }
 
     /// Local frames, in which displacements are told.
-    pub(crate) fn frames(&self) -> Frames {
+    pub(crate) fn frames(&self) -> LocalFrames {
         let rest: Vec<Vec3A> = self.mesh.positions.iter().map(|&p| p.into()).collect();
-        Frames::prepare(&Fans::prepare(rest.len(), &self.mesh.triangles), &rest)
+        LocalFrames::prepare(&Fans::prepare(rest.len(), &self.mesh.triangles), &rest)
     }
 
     /// The large scale for handles that are laid over the rest.
@@ -453,7 +454,7 @@ impl Detail {
     /// scale.
     pub(crate) fn extract(
         &self,
-        frames: &Frames,
+        frames: &LocalFrames,
         positions: &[[f32; 3]],
         plain: Option<&[[f32; 3]]>,
     ) -> (Vec<f32>, Vec<[f32; 3]>) {

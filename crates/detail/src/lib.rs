@@ -31,42 +31,23 @@ pub mod transfer;
 pub use error::DetailError;
 pub use features::FeatureGraph;
 pub use learn::{Base, Detail, Examples, Fit, LearnOptions, learn};
-pub use player::Player;
-pub use pose_space::Model;
+pub use player::DetailPlayer;
+pub use pose_space::PoseModel;
 pub use shell::{Shell, ShellOptions};
 
-/// A triangle mesh that moves: its rest state.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Mesh {
-    /// Rest positions.
-    pub positions: Vec<[f32; 3]>,
-    /// Triangles; all corners below the number of positions.
-    pub triangles: Vec<[u32; 3]>,
-}
+use risorius_mesh::FileMesh;
 
-impl Mesh {
-    /// Number of vertices.
-    pub fn n_vertices(&self) -> usize {
-        self.positions.len()
+/// Finds what would make a rest mesh unusable.
+pub fn check_rest(mesh: &FileMesh) -> Result<(), DetailError> {
+    let n = mesh.n_vertices();
+    if n == 0 || mesh.triangles.is_empty() {
+        return Err(DetailError::Empty { what: "the rest mesh" });
     }
-
-    /// A position in double precision.
-    pub(crate) fn at(&self, vertex: u32) -> glam::DVec3 {
-        glam::Vec3::from(self.positions[vertex as usize]).as_dvec3()
+    if let Some(v) = mesh.positions.iter().position(|p| !p.iter().all(|x| x.is_finite())) {
+        return Err(DetailError::NotFinite { what: "the rest mesh".into(), vertex: v });
     }
-
-    /// Finds what would make the mesh unusable.
-    pub fn check(&self) -> Result<(), DetailError> {
-        let n = self.positions.len();
-        if n == 0 || self.triangles.is_empty() {
-            return Err(DetailError::Empty { what: "the rest mesh" });
-        }
-        if let Some(v) = self.positions.iter().position(|p| !p.iter().all(|x| x.is_finite())) {
-            return Err(DetailError::NotFinite { what: "the rest mesh".into(), vertex: v });
-        }
-        if let Some(t) = self.triangles.iter().position(|t| t.iter().any(|&v| v as usize >= n)) {
-            return Err(DetailError::Corner { triangle: t, n_vertices: n });
-        }
-        Ok(())
+    if let Some(t) = mesh.triangles.iter().position(|t| t.iter().any(|&v| v as usize >= n)) {
+        return Err(DetailError::Corner { triangle: t, n_vertices: n });
     }
+    Ok(())
 }

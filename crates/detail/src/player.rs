@@ -5,7 +5,7 @@
 //! is dropped goes to the handle that counts most, so that rows still sum to one. Then frames of the large
 //! scale, distances to the poses of the basis, and the fine displacement; in the third normals of the result.
 //! Everything stays in the player's order, of neighbors in space, until somebody wants the mesh's own
-//! ([`Player::in_mesh_order`]). Squared differences of strains are the same for all vertices and come from a
+//! ([`DetailPlayer::in_mesh_order`]). Squared differences of strains are the same for all vertices and come from a
 //! small table. Only pose-space models are played; blend shapes, which are there to be compared, are
 //! evaluated by definition.
 
@@ -13,7 +13,7 @@ use crate::blocks::{Blocks, LANES, Lane};
 use crate::frames::Fans;
 use crate::kernels::{FanBlocks, FrameBlocks, displaced, driven, in_frames, local_distances, put_upright};
 use crate::learn::{Laid, within};
-use crate::{Detail, DetailError, Model};
+use crate::{Detail, DetailError, PoseModel};
 use glam::{DMat3, DVec3, Vec3, Vec3A};
 use rayon::prelude::*;
 
@@ -24,7 +24,7 @@ const TOGETHER: usize = 64;
 const NEGLIGIBLE: f32 = 1e-5;
 
 /// A face ready to be played.
-pub struct Player {
+pub struct DetailPlayer {
     detail_handles: Vec<DVec3>,
     features: crate::FeatureGraph,
     strains: Vec<Vec<f32>>,
@@ -49,10 +49,10 @@ pub struct Player {
 
 /// What a frame is written to; kept by the caller between frames.
 #[derive(Debug, Clone, Default)]
-pub struct Stage {
+pub struct PlayedFrame {
     large: Vec<Vec3A>,
     fine: Vec<Vec3A>,
-    /// Positions of all vertices, in the player's order: see [`Player::in_mesh_order`].
+    /// Positions of all vertices, in the player's order: see [`DetailPlayer::in_mesh_order`].
     pub positions: Vec<[f32; 3]>,
     /// Unit normals of all vertices, in the player's order.
     pub normals: Vec<[f32; 3]>,
@@ -60,7 +60,7 @@ pub struct Stage {
     pub seconds: [f64; 3],
 }
 
-impl Player {
+impl DetailPlayer {
     /// Packs a model.
     pub fn prepare(detail: &Detail) -> Result<Self, DetailError> {
         if !detail.model.is_pose_space() {
@@ -84,7 +84,7 @@ impl Player {
                 .map(|c| (c as u16, std::array::from_fn(|lane| entry(c, lane))))
                 .collect()
         });
-        let gauges = (detail.model == Model::Wpsd).then(|| {
+        let gauges = (detail.model == PoseModel::Wpsd).then(|| {
             Blocks::pack(n_blocks, |block| {
                 let mut columns = std::collections::BTreeMap::<u16, Lane>::new();
                 for lane in 0..LANES {
@@ -127,7 +127,7 @@ impl Player {
     }
 
     /// The face for handles anywhere.
-    pub fn frame(&self, handles: &[DVec3], stage: &mut Stage) -> Result<(), DetailError> {
+    pub fn frame(&self, handles: &[DVec3], stage: &mut PlayedFrame) -> Result<(), DetailError> {
         if handles.len() != self.n_handles() {
             let (found, wanted) = (handles.len(), self.n_handles());
             return Err(DetailError::Count { what: "handles".into(), found, wanted, advice: "" });
@@ -149,7 +149,7 @@ impl Player {
     }
 
     /// Detail on a mesh that moves by itself, in the vertices' own order: there is no large-scale step.
-    pub fn on(&self, moved: &[[f32; 3]], stage: &mut Stage) -> Result<(), DetailError> {
+    pub fn on(&self, moved: &[[f32; 3]], stage: &mut PlayedFrame) -> Result<(), DetailError> {
         if moved.len() != self.n_vertices {
             let (found, wanted) = (moved.len(), self.n_vertices);
             return Err(DetailError::Count {
@@ -221,7 +221,7 @@ impl Player {
     }
 
     /// Positions and normals, in the player's order.
-    fn put_out(&self, turn: glam::Mat3A, shift: Vec3A, stage: &mut Stage) {
+    fn put_out(&self, turn: glam::Mat3A, shift: Vec3A, stage: &mut PlayedFrame) {
         let (fine, fans) = (&stage.fine, &self.fans);
         stage.positions.resize(self.n_vertices, [0.0; 3]);
         stage.normals.resize(self.n_vertices, [0.0; 3]);

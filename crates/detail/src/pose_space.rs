@@ -14,10 +14,11 @@
 //! distances is then singular; solutions are by its eigenvectors without those of eigenvalues that are zero,
 //! so such poses get their mean.
 
-use crate::{FeatureGraph, Mesh};
+use crate::FeatureGraph;
 use glam::Vec3;
 use rayon::prelude::*;
 use risorius_base::Array;
+use risorius_mesh::FileMesh;
 
 /// Gauges that act on a vertex, at most.
 pub const MAX_GAUGES: usize = 16;
@@ -33,7 +34,7 @@ const NOISE: f64 = 2e-5;
 
 /// How fine displacements follow from strains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Model {
+pub enum PoseModel {
     /// Distances of poses count around each vertex.
     Wpsd,
     /// Distances of poses count over the whole face.
@@ -44,7 +45,7 @@ pub enum Model {
     GlobalBlendshapes,
 }
 
-impl Model {
+impl PoseModel {
     /// Whether each vertex has strains of its own.
     pub fn is_local(self) -> bool {
         matches!(self, Self::Wpsd | Self::LocalBlendshapes)
@@ -67,7 +68,7 @@ pub struct Influence {
 
 impl Influence {
     /// By the rest distances of vertices and handles.
-    pub fn prepare(mesh: &Mesh, handles: &[u32], features: &FeatureGraph) -> Self {
+    pub fn prepare(mesh: &FileMesh, handles: &[u32], features: &FeatureGraph) -> Self {
         let places: Vec<glam::DVec3> = handles.iter().map(|&v| mesh.at(v)).collect();
         let one = |v: u32| {
             let here = mesh.at(v);
@@ -138,7 +139,7 @@ impl Solver {
             false => (0..n_examples).map(|t| at(t, a) * at(t, b)).sum(),
         };
         let mut matrix: Vec<f64> = (0..n_basis * n_basis).map(|k| normal(k / n_basis, k % n_basis)).collect();
-        let vectors = risorius_linalg::eigen::symmetric(n_basis, &mut matrix);
+        let vectors = risorius_linalg::eigen::symmetric(n_basis, &mut matrix, 1e-17);
         let values: Vec<f64> = (0..n_basis).map(|k| matrix[k * n_basis + k]).collect();
         let largest = values.iter().fold(0.0f64, |m, v| m.max(v.abs()));
         let (rank, noise) = match is_square {

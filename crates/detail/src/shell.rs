@@ -20,14 +20,15 @@
 //! Pieces of the mesh without a handle move, as a whole, by the mean of their nearest vertices on pieces that
 //! have one. Handles at the same vertex share it.
 
+use crate::DetailError;
 use crate::laplacian::Triangles;
-use crate::{DetailError, Mesh};
 use glam::DVec3;
 use rayon::prelude::*;
 use risorius_base::Array;
 use risorius_base::progress::{Progress, tick};
 use risorius_linalg::{Cholesky, Matrix, SparseCholesky};
 use risorius_mesh::Bvh;
+use risorius_mesh::FileMesh;
 
 /// Right-hand sides that are solved together.
 const TOGETHER: usize = 8;
@@ -60,13 +61,13 @@ pub struct Shell {
 impl Shell {
     /// Solves for the basis. `spacing` is the mean distance between neighboring handles.
     pub fn prepare(
-        mesh: &Mesh,
+        mesh: &FileMesh,
         handles: &[u32],
         spacing: f64,
         options: &ShellOptions,
         progress: &Progress,
     ) -> Result<Self, DetailError> {
-        mesh.check()?;
+        crate::check_rest(mesh)?;
         check_handles(mesh, handles)?;
         if !(options.bending > 0.0 && options.bending.is_finite()) {
             return Err(DetailError::Option {
@@ -108,7 +109,7 @@ impl Shell {
 pub const MAX_HANDLES: usize = 2000;
 
 /// Finds handles that cannot be.
-pub(crate) fn check_handles(mesh: &Mesh, handles: &[u32]) -> Result<(), DetailError> {
+pub(crate) fn check_handles(mesh: &FileMesh, handles: &[u32]) -> Result<(), DetailError> {
     if handles.is_empty() {
         return Err(DetailError::Empty { what: "the list of handles" });
     }
@@ -149,7 +150,7 @@ struct Piece {
 }
 
 impl Driven {
-    fn prepare(mesh: &Mesh, handles: &[u32]) -> Self {
+    fn prepare(mesh: &FileMesh, handles: &[u32]) -> Self {
         let connected = risorius_mesh::surface::components::of_triangles(mesh.n_vertices(), &mesh.triangles);
         let mut number = vec![NOWHERE; connected.sizes.len()];
         let mut list: Vec<Piece> = Vec::new();
@@ -197,7 +198,12 @@ struct Factors {
 }
 
 impl Factors {
-    fn prepare(mesh: &Mesh, pieces: &Driven, length: f64, progress: &Progress) -> Result<Self, DetailError> {
+    fn prepare(
+        mesh: &FileMesh,
+        pieces: &Driven,
+        length: f64,
+        progress: &Progress,
+    ) -> Result<Self, DetailError> {
         tick(progress, "factors of the shell", 0.0)?;
         let triangles = Triangles::prepare(mesh);
         let masses = triangles.masses(mesh);
@@ -305,7 +311,7 @@ fn with_ridge(s: &Matrix) -> Result<Cholesky, DetailError> {
 }
 
 /// Pieces without handles move by the mean of the rows of their nearest vertices on pieces with.
-fn follow(mesh: &Mesh, piece_of: &[u32], basis: &mut [Vec<f32>]) {
+fn follow(mesh: &FileMesh, piece_of: &[u32], basis: &mut [Vec<f32>]) {
     if piece_of.iter().all(|&p| p != NOWHERE) {
         return;
     }

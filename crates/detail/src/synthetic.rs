@@ -6,10 +6,10 @@
 //! higher than troughs are deep. Strain is taken from the whole surface, not from handles: what learns it
 //! must find it from what it knows.
 
-use crate::Mesh;
 use crate::frames::Fans;
 use glam::{Mat3A, Vec3, Vec3A};
 use rayon::prelude::*;
+use risorius_mesh::FileMesh;
 use risorius_mesh::{EdgeGraph, Subdivision};
 
 /// Strain that folds nothing.
@@ -24,7 +24,7 @@ const SMOOTH: usize = 12;
 /// The front of a head's skin, subdivided until it is fine enough for wrinkles.
 pub struct Refined {
     /// The fine mesh at rest.
-    pub mesh: Mesh,
+    pub mesh: FileMesh,
     /// Vertices of the coarse mesh that are left.
     used: Vec<u32>,
     levels: Vec<Subdivision>,
@@ -33,7 +33,7 @@ pub struct Refined {
 impl Refined {
     /// Of the largest piece of a mesh, the triangles with the largest z, as many as make about `size`
     /// vertices in the end.
-    pub fn front_of(coarse: &Mesh, size: usize) -> Self {
+    pub fn front_of(coarse: &FileMesh, size: usize) -> Self {
         let connected =
             risorius_mesh::surface::components::of_triangles(coarse.n_vertices(), &coarse.triangles);
         let largest = (0..connected.sizes.len()).max_by_key(|&c| connected.sizes[c]).unwrap_or(0) as u32;
@@ -57,7 +57,7 @@ impl Refined {
             triangles.clone_from(&level.triangles);
             levels.push(level);
         }
-        let mut refined = Self { mesh: Mesh { positions: Vec::new(), triangles }, used, levels };
+        let mut refined = Self { mesh: FileMesh { positions: Vec::new(), triangles }, used, levels };
         refined.mesh.positions = refined.fine(&coarse.positions);
         refined
     }
@@ -72,7 +72,7 @@ impl Refined {
 
 /// A mesh on which wrinkles are generated.
 pub struct Wrinkles<'a> {
-    rest: &'a Mesh,
+    rest: &'a FileMesh,
     fans: Fans,
     graph: EdgeGraph,
     wavelength: f32,
@@ -80,7 +80,7 @@ pub struct Wrinkles<'a> {
 
 impl<'a> Wrinkles<'a> {
     /// Ripples of this length on a mesh.
-    pub fn prepare(rest: &'a Mesh, wavelength: f32) -> Self {
+    pub fn prepare(rest: &'a FileMesh, wavelength: f32) -> Self {
         let n = rest.n_vertices();
         let graph = EdgeGraph::prepare(n, &rest.triangles, |_, _| 1.0);
         Self { rest, fans: Fans::prepare(n, &rest.triangles), graph, wavelength }

@@ -13,13 +13,15 @@
 //! wrinkles along a surface that bulges elsewhere. So the handles of the source are pulled to the target too,
 //! a few times, each towards what lies nearest.
 
-use crate::frames::{Fans, Frames};
+use crate::frames::{Fans, LocalFrames};
 use crate::pose_space::{Influence, MAX_GAUGES};
-use crate::{Detail, DetailError, FeatureGraph, Mesh, Shell, ShellOptions};
+use crate::{Detail, DetailError, FeatureGraph, Shell, ShellOptions};
 use glam::{DVec3, Vec3, Vec3A};
 use rayon::prelude::*;
 use risorius_base::Array;
+use risorius_base::ease::smoothstep;
 use risorius_base::progress::{Progress, tick};
+use risorius_mesh::FileMesh;
 use risorius_mesh::surface::components;
 use risorius_mesh::{Bvh, Similarity};
 
@@ -60,12 +62,12 @@ impl Detail {
     /// This detail on another face; `pairs` are vertices of this face and of the other.
     pub fn transferred(
         &self,
-        target: Mesh,
+        target: FileMesh,
         pairs: &[[u32; 2]],
         options: &ShellOptions,
         progress: &Progress,
     ) -> Result<Transferred, DetailError> {
-        target.check()?;
+        crate::check_rest(&target)?;
         if !self.model.is_pose_space() {
             return Err(DetailError::OnlyCompared);
         }
@@ -76,7 +78,7 @@ impl Detail {
         crate::shell::check_handles(&self.mesh, &on_source)?;
         crate::shell::check_handles(&target, &on_target)?;
         let place =
-            |mesh: &Mesh, vertices: &[u32]| vertices.iter().map(|&v| mesh.at(v)).collect::<Vec<DVec3>>();
+            |mesh: &FileMesh, vertices: &[u32]| vertices.iter().map(|&v| mesh.at(v)).collect::<Vec<DVec3>>();
         let (from, to) = (place(&self.mesh, &on_source), place(&target, &on_target));
         let similarity = Similarity::fit(&from, &to, &vec![1.0; pairs.len()]);
         let off = from.iter().zip(&to).map(|(p, q)| similarity.apply(*p).distance(*q)).collect();
@@ -231,7 +233,7 @@ impl Detail {
 
 /// The target, ready to be searched.
 struct Ground<'a> {
-    mesh: &'a Mesh,
+    mesh: &'a FileMesh,
     x: Vec<Vec3A>,
     fans: Fans,
     tree: Bvh,
@@ -241,7 +243,7 @@ struct Ground<'a> {
 }
 
 impl<'a> Ground<'a> {
-    fn prepare(mesh: &'a Mesh, paired: &[u32]) -> Self {
+    fn prepare(mesh: &'a FileMesh, paired: &[u32]) -> Self {
         let connected = components::of_triangles(mesh.n_vertices(), &mesh.triangles);
         let pieces: std::collections::BTreeSet<u32> =
             paired.iter().map(|&v| connected.of_vertex[v as usize]).collect();
@@ -271,7 +273,7 @@ fn faces(x: &[Vec3A], t: [u32; 3], normal: Vec3A) -> bool {
 }
 
 /// What each target vertex takes of the bent source, and how far away it was.
-fn taken(source: &Mesh, bent: &[Vec3A], ground: &Ground, spacing: f64) -> (Vec<Taken>, Vec<f64>) {
+fn taken(source: &FileMesh, bent: &[Vec3A], ground: &Ground, spacing: f64) -> (Vec<Taken>, Vec<f64>) {
     let positions: Vec<[f32; 3]> = bent.iter().map(|p| p.to_array()).collect();
     let tree = Bvh::build(&positions, &source.triangles);
     let reach = REACH * spacing;
@@ -293,7 +295,7 @@ fn taken(source: &Mesh, bent: &[Vec3A], ground: &Ground, spacing: f64) -> (Vec<T
         let above = (here - found.point).dot((b - a).cross(c - a).normalize_or_zero()).abs();
         let aside = (found.distance_sq - above * above).max(0.0).sqrt();
         let fade = (2.0 - (above + BESIDE * aside) / reach).clamp(0.0, 1.0);
-        let fade = fade * fade * (3.0 - 2.0 * fade);
+        let fade: f64 = smoothstep(fade);
         (std::array::from_fn(|k| (corners[k], (found.barycentric[k] * fade) as f32)), distance)
     };
     (0..ground.mesh.n_vertices()).into_par_iter().with_min_len(64).map(one).unzip()
@@ -301,9 +303,9 @@ fn taken(source: &Mesh, bent: &[Vec3A], ground: &Ground, spacing: f64) -> (Vec<T
 
 /// Frames of the bent source and of the target.
 struct Turned<'a> {
-    source: Frames,
+    source: LocalFrames,
     bent: &'a [Vec3A],
-    target: Frames,
+    target: LocalFrames,
     x: &'a [Vec3A],
     scale: f32,
 }
@@ -313,7 +315,7 @@ impl<'a> Turned<'a> {
         Self {
             source: detail.frames(),
             bent,
-            target: Frames::prepare(&ground.fans, &ground.x),
+            target: LocalFrames::prepare(&ground.fans, &ground.x),
             x: &ground.x,
             scale,
         }

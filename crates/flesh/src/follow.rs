@@ -20,12 +20,12 @@ use risorius_base::Rigid;
 use risorius_base::progress::Progress;
 use risorius_mesh::tet::solid::Shell;
 use risorius_mesh::tet::tet_mesh::edge_matrix;
-use risorius_mesh::{Bvh, Surface, TetMesh};
+use risorius_mesh::{Bvh, TetMesh, TriMesh};
 use risorius_solve::diffuse::Harmonic;
 use risorius_solve::minimize::quasi::settle;
 use risorius_solve::untangle::{UntangleOptions, untangle};
 use risorius_solve::{
-    Barrier, Energy, Options, Problem, SolveError, Spring, Springs, System, Tissue, TissueRest,
+    Barrier, Energy, Problem, SolveError, SolveOptions, Spring, Springs, System, Tissue, TissueRest,
 };
 
 /// How to follow.
@@ -118,7 +118,7 @@ impl<'a> Follower<'a> {
         options: FollowOptions,
     ) -> Result<Self, SolveError> {
         let led: Vec<bool> = bounds.iter().map(|b| is_led(*b)).collect();
-        let bones = [&parts.bones.cranium, &parts.bones.mandible].map(|s: &Surface| Shell::prepare(s));
+        let bones = [&parts.bones.cranium, &parts.bones.mandible].map(|s: &TriMesh| Shell::prepare(s));
         let to_neutral = rest_pose.jaw.inverse();
         let slides = (0..rest.len())
             .map(|i| match bounds[i] {
@@ -154,7 +154,7 @@ impl<'a> Follower<'a> {
     }
 
     /// Skull and jaw in the neutral.
-    pub fn bones(&self) -> [&Surface; 2] {
+    pub fn bones(&self) -> [&TriMesh; 2] {
         [&self.parts.bones.cranium, &self.parts.bones.mandible]
     }
 
@@ -411,7 +411,7 @@ impl<'a> Walk<'a> {
         let (springs, planes) = (Springs::prepare(springs)?, Springs::prepare(planes)?);
         let energies: [&dyn Energy; 3] = [&tissue, &springs, &planes];
         let problem = Problem { system: &self.system, energies: &energies, loads: &[] };
-        let tolerances = Options {
+        let tolerances = SolveOptions {
             step_tolerance: STEP_TOLERANCE,
             force_tolerance: 1e-6,
             max_iterations,

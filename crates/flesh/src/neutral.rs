@@ -15,7 +15,7 @@ use risorius_mesh::tet::embed::TetTree;
 use risorius_mesh::tet::improve::{ImproveOptions, outward_normals, smooth};
 use risorius_mesh::tet::solid::Shell;
 use risorius_mesh::tet::tet_mesh::edge_matrix;
-use risorius_mesh::{Surface, TetMesh};
+use risorius_mesh::{TetMesh, TriMesh};
 use risorius_solve::SolveError;
 
 /// Nodes are drawn inwards by this much at a time, in meters.
@@ -48,7 +48,7 @@ pub fn carry_to_neutral(
     let followed = follower.follow(neutral, progress)?;
     let mut mesh = TetMesh { nodes: followed.positions.clone(), tets: follower.tets().to_vec() };
     let skin =
-        Shell::prepare(&Surface { positions: neutral.skin.clone(), triangles: parts.skin.triangles.clone() });
+        Shell::prepare(&TriMesh { positions: neutral.skin.clone(), triangles: parts.skin.triangles.clone() });
     let middles: Vec<DVec3> = slits
         .pairs
         .iter()

@@ -167,7 +167,7 @@ impl Skin {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use risorius_mesh::Surface;
+    use risorius_mesh::TriMesh;
     use risorius_rig::Part;
 
     /// A sphere-like cap with a hexagonal hole at its front.
@@ -214,10 +214,10 @@ mod tests {
             let edges = Edges::of(&Polygons::from_triangles(&skin.triangles));
             assert!(edges.boundary().is_empty(), "still open");
             let surface =
-                Surface { positions: skin.positions(&rig.neutral), triangles: skin.triangles.clone() };
+                TriMesh { positions: skin.positions(&rig.neutral), triangles: skin.triangles.clone() };
             let solid = {
                 let open = Skin::prepare(&rig, &vertices, None);
-                Surface { positions: open.positions(&rig.neutral), triangles: open.triangles }.volume()
+                TriMesh { positions: open.positions(&rig.neutral), triangles: open.triangles }.volume()
             };
             assert!(surface.volume() > 0.0 && surface.volume() < solid, "the tunnel takes room away");
         }

@@ -8,7 +8,7 @@
 use glam::DVec3;
 use rayon::prelude::*;
 use risorius_mesh::query::bvh::Aabb;
-use risorius_mesh::{Bvh, Edges, Polygons, Surface, within};
+use risorius_mesh::{Bvh, Edges, Polygons, TriMesh, within};
 use risorius_rig::{Evaluator, Rig};
 use std::cmp::Reverse;
 use std::ops::ControlFlow;
@@ -59,7 +59,7 @@ impl Slits {
         }
         let n_parted_at = |weights: &[f32]| {
             let positions = skin.positions(&evaluator.positions(weights));
-            let posed = Surface { positions, triangles: skin.triangles.clone() };
+            let posed = TriMesh { positions, triangles: skin.triangles.clone() };
             let normals = posed.vertex_normals();
             pairs.iter().filter(|p| air_between(&posed.positions, &normals, **p) > PARTED).count()
         };

@@ -8,7 +8,7 @@
 
 use glam::DVec3;
 use risorius_mesh::tet::solid::Shell;
-use risorius_mesh::{Bvh, Surface};
+use risorius_mesh::{Bvh, TriMesh};
 
 /// The volume never reaches farther beyond the skin, in meters.
 const FARTHEST: f64 = 0.0025;
@@ -35,7 +35,7 @@ pub struct ThinSkin {
 impl ThinSkin {
     /// Finds where `skin`, whose queries are `shell`, is thinner than `wanted` at a vertex. The air is
     /// measured in each of `poses` of the same skin.
-    pub fn find(skin: &Surface, shell: &Shell, poses: [&Surface; 2], wanted: impl Fn(DVec3) -> f64) -> Self {
+    pub fn find(skin: &TriMesh, shell: &Shell, poses: [&TriMesh; 2], wanted: impl Fn(DVec3) -> f64) -> Self {
         let normals = skin.vertex_normals();
         let lacks: Vec<f64> = (skin.positions.iter().zip(&normals))
             .map(|(&p, &n)| {
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     /// A flat box: `thickness` high, its top at y = 0.
-    fn slab(thickness: f64, top: f64) -> Surface {
+    fn slab(thickness: f64, top: f64) -> TriMesh {
         let mut positions = Vec::new();
         for y in [top - thickness, top] {
             positions.extend(
@@ -92,15 +92,15 @@ mod tests {
         }
         let quads = [[0, 1, 2, 3], [7, 6, 5, 4], [0, 4, 5, 1], [1, 5, 6, 2], [2, 6, 7, 3], [3, 7, 4, 0]];
         let triangles = quads.iter().flat_map(|q| [[q[0], q[1], q[2]], [q[0], q[2], q[3]]]).collect();
-        Surface { positions, triangles }
+        TriMesh { positions, triangles }
     }
 
-    fn thin(skin: &Surface) -> ThinSkin {
+    fn thin(skin: &TriMesh) -> ThinSkin {
         ThinSkin::find(skin, &Shell::prepare(skin), [skin, skin], |_| 0.003)
     }
 
     /// Corner normals of a box lean outwards, so rays are cast from points within the faces.
-    fn refined(mut surface: Surface) -> Surface {
+    fn refined(mut surface: TriMesh) -> TriMesh {
         for _ in 0..3 {
             let old = std::mem::take(&mut surface.triangles);
             for [a, b, c] in old {

@@ -14,7 +14,7 @@ use risorius_base::progress::Progress;
 use risorius_head::Bones;
 use risorius_mesh::tet::solid::Shell;
 use risorius_mesh::tet::stuffing::{Meshed, TetError, TetOptions, tetrahedralize};
-use risorius_mesh::{Bvh, Surface, TetMesh};
+use risorius_mesh::{Bvh, TetMesh, TriMesh};
 use risorius_rig::{Evaluator, Rig};
 
 /// Skin that no shape moves farther than this needs no flesh of its own, in meters.
@@ -99,8 +99,8 @@ impl Parts<'_> {
         (0..moves.len() as u32).filter(|&i| moves[i as usize] && self.outer[i as usize]).collect()
     }
 
-    fn skin_surface(&self, pose: &Pose) -> Surface {
-        Surface { positions: pose.skin.clone(), triangles: self.skin.triangles.clone() }
+    fn skin_surface(&self, pose: &Pose) -> TriMesh {
+        TriMesh { positions: pose.skin.clone(), triangles: self.skin.triangles.clone() }
     }
 
     /// Where flesh is in `pose`.
@@ -110,9 +110,9 @@ impl Parts<'_> {
                 vertices.map(|v| pose.skin[v as usize].as_vec3().to_array()).collect();
             Bvh::of_points(&positions)
         };
-        let moved = |surface: &Surface, motion: &Rigid| {
+        let moved = |surface: &TriMesh, motion: &Rigid| {
             let positions = surface.positions.iter().map(|&p| motion.apply(p)).collect();
-            let posed = Surface { positions, triangles: surface.triangles.clone() };
+            let posed = TriMesh { positions, triangles: surface.triangles.clone() };
             (!posed.triangles.is_empty()).then(|| Shell::prepare(&posed))
         };
         let skin = self.skin_surface(pose);

@@ -13,16 +13,16 @@ mod simplify;
 use glam::{DQuat, DVec3};
 use implicit::Sculpt;
 use risorius_base::Rigid;
-use risorius_mesh::Surface;
+use risorius_mesh::TriMesh;
 use simplify::Goal;
 
 /// Cranium and mandible as closed surfaces, in meters, +Y up, +Z front, +X the character's left.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Bones {
     /// Skull without the jaw, solid: the brain case counts as bone. Includes the upper jaw, not the teeth.
-    pub cranium: Surface,
+    pub cranium: TriMesh,
     /// Lower jaw in the pose of the neutral (teeth closed or nearly).
-    pub mandible: Surface,
+    pub mandible: TriMesh,
     /// How the mandible moves.
     pub joint: JawJoint,
 }
@@ -76,7 +76,7 @@ pub fn built_in_joint() -> JawJoint {
 }
 
 /// The surface of a sculpt, in meters.
-fn meshed(sculpt: &Sculpt, step: f64, goal: &Goal) -> Surface {
+fn meshed(sculpt: &Sculpt, step: f64, goal: &Goal) -> TriMesh {
     let fine =
         contour::half_surface(sculpt, DVec3::new(0.0, -100.0, -110.0), DVec3::new(84.0, 150.0, 120.0), step);
     let mut half = simplify::simplify(&fine, goal);
@@ -155,12 +155,12 @@ pub(crate) mod tests {
         BONES.get_or_init(built_in_bones)
     }
 
-    fn tree(s: &Surface) -> Bvh {
+    fn tree(s: &TriMesh) -> Bvh {
         Bvh::build(&s.positions_f32(), &s.triangles)
     }
 
     /// Distance from a closed surface, negative inside, by the nearest triangle's side.
-    fn signed_distance(s: &Surface, bvh: &Bvh, p: DVec3) -> f64 {
+    fn signed_distance(s: &TriMesh, bvh: &Bvh, p: DVec3) -> f64 {
         let near = bvh.closest_point(p, f64::INFINITY).expect("a surface");
         let inside = bvh.ray(p, DVec3::new(0.31, 0.87, 0.38), 1.0).is_some_and(|h| h.from_behind);
         assert!((near.triangle as usize) < s.triangles.len());

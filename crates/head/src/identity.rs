@@ -11,6 +11,7 @@
 
 use crate::person::Identity;
 use glam::DVec3;
+use risorius_base::ease::ramp;
 use risorius_rig::synthetic::Random;
 
 /// A bell around `center`: 1 there, 0 at an ellipsoid with half axes `radii`, twice smooth. Millimeters, on
@@ -18,12 +19,6 @@ use risorius_rig::synthetic::Random;
 fn bell(p: DVec3, center: [f64; 3], radii: [f64; 3]) -> f64 {
     let q = (p - DVec3::from(center)) / DVec3::from(radii);
     (1.0 - q.length_squared()).max(0.0).powi(3)
-}
-
-/// From 0 to 1 between `from` and `to`, smooth.
-fn ramp(t: f64, from: f64, to: f64) -> f64 {
-    let s = ((t - from) / (to - from)).clamp(0.0, 1.0);
-    s * s * s * (s * (6.0 * s - 15.0) + 10.0)
 }
 
 /// Integral of [`ramp`] from 0 to 1 over `width`: 0 at first, in the end `t - width / 2`.

@@ -24,8 +24,8 @@ mod tests {
     use super::*;
     use crate::bones::tests::bones;
     use glam::DVec3;
-    use risorius_mesh::{Bvh, Surface};
-    use risorius_muscle::Attachment;
+    use risorius_mesh::{Bvh, TriMesh};
+    use risorius_muscle::MuscleEnd;
 
     fn muscles() -> &'static [Muscle] {
         static MUSCLES: std::sync::OnceLock<Vec<Muscle>> = std::sync::OnceLock::new();
@@ -104,7 +104,7 @@ mod tests {
         let [cranium, mandible] =
             [&bones.cranium, &bones.mandible].map(|s| Bvh::build(&s.positions_f32(), &s.triangles));
         let head = crate::skin::neutral();
-        let mut skin = Surface { positions: head.parts[0].positions.clone(), ..Surface::default() };
+        let mut skin = TriMesh { positions: head.parts[0].positions.clone(), ..TriMesh::default() };
         for f in head.parts[0].faces.iter() {
             skin.triangles.extend((2..f.len()).map(|k| [f[0], f[k - 1], f[k]]));
         }
@@ -126,9 +126,9 @@ mod tests {
                     (0..=9).map(at).fold(f64::INFINITY, f64::min)
                 };
                 let gap = match end {
-                    Attachment::Cranium => nearest(&cranium),
-                    Attachment::Mandible => nearest(&mandible),
-                    Attachment::Soft => 0.0,
+                    MuscleEnd::Cranium => nearest(&cranium),
+                    MuscleEnd::Mandible => nearest(&mandible),
+                    MuscleEnd::Soft => 0.0,
                 };
                 assert!(gap < 0.004, "{} at u = {u} is {gap} off its bone", m.name);
             }

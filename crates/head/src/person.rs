@@ -5,6 +5,7 @@ use crate::muscles::built_in_muscles;
 use crate::shapes;
 use crate::skin::{self, NeutralHead, PartMesh};
 use glam::DVec3;
+use risorius_base::ease::smoothstep;
 use risorius_mesh::VertexNormals;
 use risorius_muscle::Muscle;
 use risorius_rig::Rig;
@@ -74,7 +75,7 @@ fn related(mut head: NeutralHead, identity: &Identity) -> NeutralHead {
     let place = |p: DVec3, warped: DVec3| {
         let side = usize::from(p.x < 0.0);
         let t = ((p.distance(eyes[side].center) - EYE[0]) / (EYE[1] - EYE[0])).clamp(0.0, 1.0);
-        (p + moves[side]).lerp(warped, t * t * (3.0 - 2.0 * t))
+        (p + moves[side]).lerp(warped, smoothstep(t))
     };
     for part in &mut head.parts {
         let normals = part_normals(part);

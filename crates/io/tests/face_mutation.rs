@@ -10,8 +10,8 @@ mod sample;
 use counting::{ALONE, NOW, PEAK, n_cases};
 use risorius_base::array::SharedBytes;
 use risorius_base::progress::silent;
-use risorius_detail::player::Stage;
-use risorius_detail::{Examples, LearnOptions, Player, learn};
+use risorius_detail::player::PlayedFrame;
+use risorius_detail::{DetailPlayer, Examples, LearnOptions, learn};
 use risorius_io::IoError;
 use risorius_io::native::detail::{self, DetailFile, Rest};
 use risorius_io::native::face;
@@ -175,8 +175,8 @@ fn thousands_of_damaged_details() {
         // What is read can be played.
         Ok(file) => {
             let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                let mut stage = Stage::default();
-                Player::prepare(&file.detail)
+                let mut stage = PlayedFrame::default();
+                DetailPlayer::prepare(&file.detail)
                     .and_then(|player| player.on(&file.detail.mesh.positions, &mut stage))
             }));
             assert!(played.is_ok(), "case {case} cannot be played");

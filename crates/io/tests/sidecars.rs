@@ -2,7 +2,7 @@
 
 use risorius_base::Axis;
 use risorius_io::specs::{sidecar, weights};
-use risorius_rig::Rule;
+use risorius_rig::CombinationRule;
 
 const FULL: &str = r#"{"inbetweens":[{"shape":"jawOpen50","slider":"jawOpen","at":0.5}],
  "combinations":[{"shape":"fix","sliders":["smile_L","jawOpen"],"rule":"lowest"},{"shape":"p","sliders":["a","b"]}],
@@ -16,9 +16,9 @@ fn sidecars_are_read() {
     assert_eq!(s.roles.inbetweens, [("jawOpen50".into(), "jawOpen".into(), 0.5)]);
     assert_eq!(
         s.roles.combinations[0],
-        ("fix".into(), vec!["smile_L".into(), "jawOpen".into()], Rule::Lowest)
+        ("fix".into(), vec!["smile_L".into(), "jawOpen".into()], CombinationRule::Lowest)
     );
-    assert_eq!(s.roles.combinations[1].2, Rule::Multiply);
+    assert_eq!(s.roles.combinations[1].2, CombinationRule::Multiply);
     assert!(s.roles.sliders.contains("brow50") && s.roles.ignore_names);
     assert_eq!(s.roles.limits["jawOpen"], [-0.5, 1.0]);
     assert_eq!(s.meters_per_unit, Some(0.01));

@@ -7,9 +7,10 @@
 /// Sweeps, at most; ten are plenty for a hundred unknowns.
 const SWEEPS: usize = 60;
 
-/// Turns `a` (n x n, symmetric) to its eigenvalues, on its diagonal, and returns the vectors: entry `row * n
-/// + k` belongs to vector k.
-pub fn symmetric(n: usize, a: &mut [f64]) -> Vec<f64> {
+/// Turns `a` (n x n, symmetric) to its eigenvalues, on its diagonal, and returns the vectors: entry `row * n + k`
+/// belongs to vector k. Ends when what is off the diagonal adds up to at most `tolerance` times the norm of `a`; 0
+/// asks for every bit that there is.
+pub fn symmetric(n: usize, a: &mut [f64], tolerance: f64) -> Vec<f64> {
     assert_eq!(a.len(), n * n);
     let mut vectors = vec![0.0; n * n];
     (0..n).for_each(|i| vectors[i * n + i] = 1.0);
@@ -18,7 +19,7 @@ pub fn symmetric(n: usize, a: &mut [f64]) -> Vec<f64> {
         let off: f64 =
             (0..n).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| a[i * n + j].abs()).sum();
         // Also ends where there is nothing but zeros, or NaN.
-        if off <= 1e-17 * size || off.is_nan() {
+        if off <= tolerance * size || off.is_nan() {
             break;
         }
         for p in 0..n {
@@ -47,7 +48,6 @@ fn turn(n: usize, a: &mut [f64], vectors: &mut [f64], p: usize, q: usize) {
         let (x, y) = (a[p * n + k], a[q * n + k]);
         (a[p * n + k], a[q * n + k]) = (c * x - s * y, s * x + c * y);
     }
-    (a[p * n + q], a[q * n + p]) = (0.0, 0.0);
     for k in 0..n {
         let (x, y) = (vectors[k * n + p], vectors[k * n + q]);
         (vectors[k * n + p], vectors[k * n + q]) = (c * x - s * y, s * x + c * y);
@@ -64,7 +64,7 @@ mod tests {
             let entry = |i: usize, j: usize| ((i * 7 + j * 7 + i * j) % 11) as f64 - 4.0;
             let before: Vec<f64> = (0..n * n).map(|k| entry(k / n, k % n)).collect();
             let mut a = before.clone();
-            let v = symmetric(n, &mut a);
+            let v = symmetric(n, &mut a, 1e-17);
             for i in 0..n {
                 for j in 0..n {
                     let again: f64 = (0..n).map(|k| v[i * n + k] * a[k * n + k] * v[j * n + k]).sum();
@@ -74,7 +74,7 @@ mod tests {
                 }
             }
         }
-        assert!(symmetric(2, &mut [f64::NAN, 1.0, 1.0, 0.0]).len() == 4);
-        assert_eq!(symmetric(2, &mut [0.0; 4]), [1.0, 0.0, 0.0, 1.0]);
+        assert!(symmetric(2, &mut [f64::NAN, 1.0, 1.0, 0.0], 0.0).len() == 4);
+        assert_eq!(symmetric(2, &mut [0.0; 4], 0.0), [1.0, 0.0, 0.0, 1.0]);
     }
 }

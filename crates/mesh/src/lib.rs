@@ -2,7 +2,7 @@
 //!
 //! [`surface`] has triangles and polygons, [`query`] asks where things are, [`tet`] fills volumes. Positions
 //! of an artist's surface are `[f32; 3]` in whatever unit the caller uses; functions take slices, so that a
-//! pose costs no copy. What is simulated ([`Surface`], [`TetMesh`]) is f64 in meters.
+//! pose costs no copy. What is simulated ([`TriMesh`], [`TetMesh`]) is f64 in meters.
 
 pub mod query;
 pub mod surface;
@@ -16,13 +16,13 @@ pub use surface::normals::VertexNormals;
 pub use surface::polygons::Polygons;
 pub use surface::subdivide::Subdivision;
 pub use surface::topology::Edges;
-pub use surface::tri_mesh::Surface;
+pub use surface::tri_mesh::{FileMesh, TriMesh};
 pub use surface::walk::{EdgeGraph, Nearest, within};
 pub use tet::check::{TetProblem, check};
 pub use tet::domain::{Domain, Hits};
 pub use tet::embed::{EmbedOptions, Embedding, TetTree};
 pub use tet::improve::ImproveOptions;
 pub use tet::quality::Quality;
-pub use tet::solid::Solid;
+pub use tet::solid::SolidDomain;
 pub use tet::stuffing::{Meshed, TetError, TetOptions, tetrahedralize};
 pub use tet::tet_mesh::TetMesh;

@@ -9,4 +9,5 @@ pub mod polygons;
 pub mod subdivide;
 pub mod topology;
 pub mod tri_mesh;
+pub mod union_find;
 pub mod walk;

@@ -4,7 +4,7 @@ use glam::DVec3;
 use risorius_base::progress::Flow;
 use risorius_base::progress::silent;
 use risorius_mesh::{
-    Domain, Meshed, Quality, Solid, Surface, TetError, TetOptions, TetProblem, check as problems,
+    Domain, Meshed, Quality, SolidDomain, TetError, TetOptions, TetProblem, TriMesh, check as problems,
     tetrahedralize,
 };
 
@@ -43,7 +43,7 @@ fn check(name: &str, meshed: &Meshed, value: impl Fn(DVec3) -> f64) -> Quality {
     assert_eq!(quality.n_inverted, 0, "{name}");
     assert!(quality.min_dihedral_deg > 8.0, "{name}: {quality:?}");
     let told = problems(&meshed.mesh);
-    assert!(told.iter().all(|p| matches!(p, TetProblem::Pieces(_))), "{name}: {told:?}");
+    assert!(told.iter().all(|p| matches!(p, TetProblem::TetComponents(_))), "{name}: {told:?}");
     let (on, surface) = (&meshed.on_boundary, meshed.mesh.boundary_nodes());
     for (v, &p) in meshed.mesh.nodes.iter().enumerate() {
         assert!(!on[v] || value(p).abs() < 1e-3, "{name}: boundary node {v} is off by {}", value(p));
@@ -187,19 +187,19 @@ fn wrong_calls_are_told() {
 }
 
 /// A box of 12 triangles around the origin, without its top if `open`.
-fn cuboid(half: DVec3, open: bool) -> Surface {
+fn cuboid(half: DVec3, open: bool) -> TriMesh {
     let corner =
         |i: u32| half * (2.0 * DVec3::new(f64::from(i & 1), f64::from(i >> 1 & 1), f64::from(i >> 2)) - 1.0);
     let sides = [[0, 2, 3, 1], [0, 1, 5, 4], [0, 4, 6, 2], [1, 3, 7, 5], [2, 6, 7, 3], [4, 5, 7, 6]];
     let kept = &sides[..if open { 5 } else { 6 }];
     let triangles = kept.iter().flat_map(|&[a, b, c, d]| [[a, b, c], [a, c, d]]).collect();
-    Surface { positions: (0..8).map(corner).collect(), triangles }
+    TriMesh { positions: (0..8).map(corner).collect(), triangles }
 }
 
 #[test]
 fn surfaces_with_holes_in_them() {
     let (skin, bone) = (cuboid(DVec3::splat(0.1), false), cuboid(DVec3::new(0.05, 0.05, 0.2), false));
-    let solid = Solid::prepare(&skin, &[&bone], |_| 0.015);
+    let solid = SolidDomain::prepare(&skin, &[&bone], |_| 0.015);
     let bounds = [DVec3::splat(-0.11), DVec3::splat(0.11)];
     let meshed = tetrahedralize(&solid, bounds, &TetOptions::default(), &silent).unwrap();
     let expected = 0.008 - 0.1 * 0.1 * 0.2;
@@ -210,7 +210,7 @@ fn surfaces_with_holes_in_them() {
 
 #[test]
 fn an_open_surface_is_closed_smoothly() {
-    let solid = Solid::prepare(&cuboid(DVec3::splat(0.1), true), &[], |_| 0.02);
+    let solid = SolidDomain::prepare(&cuboid(DVec3::splat(0.1), true), &[], |_| 0.02);
     let bounds = [DVec3::splat(-0.11), DVec3::splat(0.11)];
     let meshed = tetrahedralize(&solid, bounds, &TetOptions::default(), &silent).unwrap();
     // Across the opening the boundary sags, but stays near it.

@@ -7,7 +7,7 @@ use glam::DVec3;
 
 /// What an end of a muscle holds on to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Attachment {
+pub enum MuscleEnd {
     /// Fixed to the skull.
     Cranium,
     /// Moves with the jaw.
@@ -22,9 +22,9 @@ pub struct Muscle {
     /// Anatomical name with side: `zygomaticus_major_left`.
     pub name: String,
     /// Where the fibers begin (u = 0).
-    pub origin: Attachment,
+    pub origin: MuscleEnd,
     /// Where the fibers end (u = 1).
-    pub insertion: Attachment,
+    pub insertion: MuscleEnd,
     /// Body of the muscle. Fibers run along u, v across the breadth, w through the thickness from bone to
     /// skin. Right muscles are left ones mirrored with v reversed, so that all have positive volume.
     pub solid: SplineSolid,

@@ -8,7 +8,7 @@
 
 use super::SplineSolid;
 use glam::{DMat3, DVec3};
-use risorius_mesh::Surface;
+use risorius_mesh::TriMesh;
 
 /// Weights of up to four control points and their derivatives.
 #[derive(Debug, Clone, Copy)]
@@ -123,11 +123,11 @@ impl SplineSolid {
 
     /// The border as a closed surface with `n` cells along v and w each, and `4 * n` along u. A ring's two
     /// ends lie on one another inside it.
-    pub fn surface(&self, n: usize) -> Surface {
+    pub fn surface(&self, n: usize) -> TriMesh {
         let n = n.max(1);
         let cells = [4 * n, n, n];
         let mut number = vec![u32::MAX; cells.iter().map(|c| c + 1).product()];
-        let mut out = Surface::default();
+        let mut out = TriMesh::default();
         // Each face as its fixed direction, the end, and the two others so that the face is wound outwards.
         for (fixed, end, a, b) in
             [(0, 0, 2, 1), (0, 1, 1, 2), (1, 0, 0, 2), (1, 1, 2, 0), (2, 0, 1, 0), (2, 1, 0, 1)]

@@ -9,7 +9,7 @@
 
 use crate::drivers::enrich::{EnrichOptions, Performance};
 use risorius_base::Fingerprint;
-use risorius_solve::{Options, State};
+use risorius_solve::{SolveOptions, State};
 
 /// Counts as an input of every frame: raise it when frames or states come out differently from the same
 /// inputs.
@@ -100,7 +100,7 @@ fn of_options(options: &EnrichOptions) -> Fingerprint {
         solve,
         reference,
     } = *options;
-    let Options { force_tolerance, step_tolerance, max_iterations, allow_inversion } = solve;
+    let SolveOptions { force_tolerance, step_tolerance, max_iterations, allow_inversion } = solve;
     let numbers = [
         dt_secs,
         rebalance,

@@ -15,7 +15,7 @@ use risorius_head::landmarks;
 use risorius_mesh::Polygons;
 use risorius_mesh::surface::components::components;
 use risorius_rig::Evaluator;
-use risorius_solve::{Attachment, Rule, SolveError, Touch, TouchOptions};
+use risorius_solve::{CollisionPair, SolveError, TetAttachment, Touch, TouchOptions};
 
 /// Breadths of the mouth.
 const MOUTH: f64 = 1.0;
@@ -69,7 +69,7 @@ impl Touching {
     ) -> Result<Self, SolveError> {
         let pieces = &face.anatomy.pieces;
         let si_from_file = face.rig.space.si_from_file();
-        let mut rules: Vec<Rule> = Vec::new();
+        let mut rules: Vec<CollisionPair> = Vec::new();
         {
             let [mouth, eyes] = [around_mouth(face), around_eyes(face)];
             for (zone, kinds) in [(mouth, &IN_MOUTH[..]), (eyes, &IN_LIDS[..])] {
@@ -79,8 +79,8 @@ impl Touching {
                 points.sort_unstable();
                 points.dedup();
                 let things = outward(pieces.triangles_of(kinds), &pieces.positions);
-                rules.push(Rule { points: points.clone(), triangles: own, same_surface: true });
-                rules.push(Rule { points, triangles: things, same_surface: false });
+                rules.push(CollisionPair { points: points.clone(), triangles: own, same_surface: true });
+                rules.push(CollisionPair { points, triangles: things, same_surface: false });
             }
             for [a, b] in pairs {
                 for (points, others) in [(a, b), (b, a)] {
@@ -88,8 +88,12 @@ impl Touching {
                     let skin: Vec<[u32; 3]> = pieces.skin.iter().filter(inside).copied().collect();
                     let things: Vec<[u32; 3]> = pieces.others.iter().filter(inside).copied().collect();
                     let things = outward(things, &pieces.positions);
-                    rules.push(Rule { points: points.clone(), triangles: skin, same_surface: true });
-                    rules.push(Rule { points: points.clone(), triangles: things, same_surface: false });
+                    rules.push(CollisionPair { points: points.clone(), triangles: skin, same_surface: true });
+                    rules.push(CollisionPair {
+                        points: points.clone(),
+                        triangles: things,
+                        same_surface: false,
+                    });
                 }
             }
             rules.retain(|rule| !rule.points.is_empty() && !rule.triangles.is_empty());
@@ -106,7 +110,7 @@ impl Touching {
             rule.points.iter_mut().for_each(|v| *v = point(v));
             rule.triangles.iter_mut().flatten().for_each(|v| *v = point(v));
         }
-        let attachments: Vec<Attachment> = vertices.iter().map(|&v| skin_out.attachment(v)).collect();
+        let attachments: Vec<TetAttachment> = vertices.iter().map(|&v| skin_out.attachment(v)).collect();
         let areas = areas(pieces);
         let mut touching = Self { touch: Touch::default(), si_from_file, vertices };
         let apart = poses_apart(face, evaluator).iter().map(|pose| touching.surface(pose)).collect();

@@ -13,6 +13,7 @@
 //! after the last the value stays.
 
 use glam::{DVec3, DVec4};
+use risorius_base::ease::smoothstep;
 use std::ops::{Add, Mul, Sub};
 
 /// What a curve can go through.
@@ -135,8 +136,7 @@ impl<V: Value> Curve<V> {
 
 /// The cubic from `a` to `b` over `span`, at the fraction `f`.
 fn hermite<V: Value>(a: [V; 2], b: [V; 2], span: f64, f: f64) -> V {
-    let rise = f * f * (3.0 - 2.0 * f);
-    a[0] + (b[0] - a[0]) * rise
+    a[0] + (b[0] - a[0]) * smoothstep(f)
         + a[1] * (span * f * (1.0 - f) * (1.0 - f))
         + b[1] * (span * f * f * (f - 1.0))
 }

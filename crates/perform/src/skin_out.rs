@@ -7,8 +7,9 @@
 
 use crate::scene::along_skin::distances;
 use glam::{DMat3, DVec3, Vec3};
+use risorius_base::ease::smoothstep;
 use risorius_flesh::Face;
-use risorius_solve::Attachment;
+use risorius_solve::TetAttachment;
 
 /// Along the skin, displacements fade to nothing over this distance from vertices without flesh, in meters.
 pub const FADE: f64 = 0.015;
@@ -49,11 +50,11 @@ impl<'a> SkinOut<'a> {
     }
 
     /// How a rig vertex hangs on the flesh.
-    pub fn attachment(&self, vertex: u32) -> Attachment {
+    pub fn attachment(&self, vertex: u32) -> TetAttachment {
         let embedding = &self.face.flesh.embedding;
-        let Ok(row) = embedding.vertices.binary_search(&vertex) else { return Attachment::FIXED };
+        let Ok(row) = embedding.vertices.binary_search(&vertex) else { return TetAttachment::FIXED };
         let weights = embedding.weights[row].map(|w| f64::from(w) * self.shares[row]);
-        Attachment { tet: embedding.tets[row], weights }
+        TetAttachment { tet: embedding.tets[row], weights }
     }
 
     /// Adds the displacements of flesh nodes, in meters, to a pose of the rig in file units.
@@ -88,9 +89,6 @@ impl<'a> SkinOut<'a> {
 fn shares(face: &Face) -> Vec<f64> {
     let embedded = &face.flesh.embedding.vertices;
     let distances = distances(&face.anatomy.pieces, |v| embedded.binary_search(&v).is_err(), FADE);
-    let share = |&v: &u32| {
-        let f = (distances[v as usize] / FADE).min(1.0);
-        f * f * (3.0 - 2.0 * f)
-    };
+    let share = |&v: &u32| smoothstep((distances[v as usize] / FADE).min(1.0));
     embedded.iter().map(share).collect()
 }

@@ -11,6 +11,7 @@ use crate::classify::roles::{self, RoleNotes, RoleTable};
 use crate::model::{Deltas, FaceGroup, Material, Part, Rig, Shape, Slider};
 use risorius_base::space::Space;
 use risorius_mesh::Polygons;
+use risorius_mesh::surface::union_find::UnionFind;
 use std::collections::{BTreeMap, HashMap};
 
 /// What an importer hands over.
@@ -170,17 +171,14 @@ fn weld(part: &RawPart) -> Weld {
     let twin: Vec<u32> = (0..n)
         .map(|v| *of_key.entry((bits(part.positions[v]), &moves[first[v]..first[v + 1]])).or_insert(v as u32))
         .collect();
-    let mut root: Vec<u32> = (0..n as u32).collect();
-    for [v, w] in seam_pairs(part, &twin) {
-        let (v, w) = (find(&mut root, v), find(&mut root, w));
-        // The lower number stands for both, so that kept vertices stay in file order.
-        root[v.max(w) as usize] = v.min(w);
-    }
-    let kept: Vec<u32> = (0..n as u32).filter(|&v| root[v as usize] == v).collect();
+    // The lowest number stands for all that are one, so that kept vertices stay in file order.
+    let mut sets = UnionFind::new(n);
+    seam_pairs(part, &twin).into_iter().for_each(|[v, w]| sets.join(v, w));
+    let kept: Vec<u32> = (0..n as u32).filter(|&v| sets.root(v) == v).collect();
     let mut new_of_old = vec![0; n];
     kept.iter().enumerate().for_each(|(new, &v)| new_of_old[v as usize] = new as u32);
     for v in 0..n as u32 {
-        new_of_old[v as usize] = new_of_old[find(&mut root, v) as usize];
+        new_of_old[v as usize] = new_of_old[sets.root(v) as usize];
     }
     Weld { kept, new_of_old }
 }
@@ -211,14 +209,6 @@ fn seam_pairs(part: &RawPart, twin: &[u32]) -> Vec<[u32; 2]> {
         }
     }
     pairs
-}
-
-fn find(root: &mut [u32], mut v: u32) -> u32 {
-    while root[v as usize] != v {
-        root[v as usize] = root[root[v as usize] as usize];
-        v = root[v as usize];
-    }
-    v
 }
 
 /// Bits for exact comparison; the two zeros are one.

@@ -1,7 +1,7 @@
 //! Every problem of a rig at once, each with where it is and what to do about it.
 //!
 //! Looks at numbers, surfaces, shapes, names, self-crossings, unit and axes; changes nothing and stops at
-//! nothing, since an artist wants the whole list in one go. One [`Problem`] per kind, with a count and the
+//! nothing, since an artist wants the whole list in one go. One [`RigProblem`] per kind, with a count and the
 //! first few places. Vertices and faces are named as the artist's file numbers them, from 0, within their
 //! part; a vertex that stands for several welded ones goes by the first of them. Surfaces are judged welded,
 //! part by part. Errors make the rig unusable for physics until repaired; warnings probably spoil results;
@@ -92,7 +92,7 @@ impl fmt::Display for Place {
 
 /// One kind of problem.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Problem {
+pub struct RigProblem {
     /// How bad it is.
     pub severity: Severity,
     /// Its name for programs.
@@ -111,14 +111,14 @@ pub struct Problem {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RigReport {
     /// Errors first, then warnings, then notes.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<RigProblem>,
     /// Unit and axes as the rig itself suggests them.
     pub space: SpaceGuess,
 }
 
 impl RigReport {
     /// The problem called `code`, if there is one.
-    pub fn problem(&self, code: &str) -> Option<&Problem> {
+    pub fn problem(&self, code: &str) -> Option<&RigProblem> {
         self.problems.iter().find(|p| p.code == code)
     }
 
@@ -250,7 +250,7 @@ impl Places {
 /// The problems so far, and how rig vertices are called in the file.
 struct List<'a> {
     rig: &'a Rig,
-    problems: Vec<Problem>,
+    problems: Vec<RigProblem>,
     /// For each rig vertex: part and first file vertex.
     in_file: Vec<(u32, u32)>,
 }
@@ -278,7 +278,7 @@ impl<'a> List<'a> {
             (Some(place), 1) => format!(": {place}"),
             (Some(place), _) => format!(", first at {place}"),
         };
-        self.problems.push(Problem {
+        self.problems.push(RigProblem {
             severity: kind.severity,
             code: kind.code,
             message: format!("{said}{first}{detail}"),

@@ -6,7 +6,7 @@
 //! combination has the product or the least of its sliders, those below 0 counting as 0. `c` is piecewise
 //! polynomial, continuous, and exactly `w` for a rig without in-betweens and combinations.
 
-use crate::model::{Driver, Rig, Role, Rule};
+use crate::model::{CombinationRule, Driver, Rig, Role};
 
 /// The map from weights to shape strengths, prepared for a rig.
 #[derive(Debug, Clone)]
@@ -14,7 +14,7 @@ pub struct Activation {
     n_shapes: usize,
     /// Per slider: in-betweens and the full shape at 1, ascending by slider value.
     knots: Vec<Vec<(f64, usize)>>,
-    combinations: Vec<(usize, Vec<Driver>, Rule)>,
+    combinations: Vec<(usize, Vec<Driver>, CombinationRule)>,
 }
 
 /// One entry of the derivative of strengths by weights.
@@ -69,8 +69,8 @@ impl Activation {
         for (shape, drivers, rule) in &self.combinations {
             let values = drivers.iter().map(|d| self.driver(d, w, false).0);
             c[*shape] = match rule {
-                Rule::Multiply => values.product(),
-                Rule::Lowest => values.fold(f64::INFINITY, f64::min),
+                CombinationRule::Multiply => values.product(),
+                CombinationRule::Lowest => values.fold(f64::INFINITY, f64::min),
             };
         }
         c
@@ -95,13 +95,13 @@ impl Activation {
                 (0..values.len()).fold(0, |best, i| if values[i].0 < values[best].0 { i } else { best });
             for (i, driver) in drivers.iter().enumerate() {
                 let value = match rule {
-                    Rule::Multiply => {
+                    CombinationRule::Multiply => {
                         let others: f64 =
                             (0..values.len()).filter(|&j| j != i).map(|j| values[j].0).product();
                         others * values[i].1
                     }
-                    Rule::Lowest if i == least => values[i].1,
-                    Rule::Lowest => 0.0,
+                    CombinationRule::Lowest if i == least => values[i].1,
+                    CombinationRule::Lowest => 0.0,
                 };
                 if value != 0.0 {
                     slopes.push(Slope { shape: *shape, slider: driver.slider, value });
@@ -188,18 +188,21 @@ mod tests {
                     "both",
                     Role::Combination {
                         drivers: vec![driver(0, None), driver(1, None)],
-                        rule: Rule::Multiply,
+                        rule: CombinationRule::Multiply,
                     },
                 ),
                 (
                     "low",
-                    Role::Combination { drivers: vec![driver(0, None), driver(1, None)], rule: Rule::Lowest },
+                    Role::Combination {
+                        drivers: vec![driver(0, None), driver(1, None)],
+                        rule: CombinationRule::Lowest,
+                    },
                 ),
                 (
                     "half",
                     Role::Combination {
                         drivers: vec![driver(0, Some(0.5)), driver(1, None)],
-                        rule: Rule::Multiply,
+                        rule: CombinationRule::Multiply,
                     },
                 ),
             ],

@@ -26,5 +26,7 @@ pub use assemble::{RawPart, RawRig, RawShape, assemble};
 pub use clip::{Clip, HeadMotion};
 pub use evaluate::Evaluator;
 pub use frames::Take;
-pub use model::{Deltas, Driver, FaceGroup, Image, Material, Part, Rig, Role, Rule, Shape, Slider};
+pub use model::{
+    CombinationRule, Deltas, Driver, FaceGroup, Image, Material, Part, Rig, Role, Shape, Slider,
+};
 pub use refine::Refinement;

@@ -123,7 +123,7 @@ pub enum Role {
         /// The sliders, at least two.
         drivers: Vec<Driver>,
         /// How their values make the strength of the correction.
-        rule: Rule,
+        rule: CombinationRule,
     },
 }
 
@@ -140,7 +140,7 @@ pub struct Driver {
 /// How a combination's strength follows from its sliders. Values below 0 count as 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Rule {
+pub enum CombinationRule {
     /// The product of the sliders.
     #[default]
     Multiply,

@@ -6,7 +6,7 @@ use head::{NAMES, mapped, raw_head};
 use risorius_base::progress::silent;
 use risorius_base::{Axis, Space};
 use risorius_mesh::{IntersectOptions, Polygons};
-use risorius_rig::check::{CheckOptions, Place, Problem, RigReport, Severity, check_rig};
+use risorius_rig::check::{CheckOptions, Place, RigProblem, RigReport, Severity, check_rig};
 use risorius_rig::classify::roles::RoleTable;
 use risorius_rig::{Deltas, RawPart, RawRig, RawShape, Rig, assemble};
 use std::ops::ControlFlow;
@@ -24,7 +24,7 @@ fn head(change: impl FnOnce(&mut RawPart)) -> Rig {
 }
 
 #[track_caller]
-fn find(rig: &Rig, code: &str) -> Problem {
+fn find(rig: &Rig, code: &str) -> RigProblem {
     let report = report(rig);
     let codes: Vec<&str> = report.problems.iter().map(|p| p.code).collect();
     report.problem(code).unwrap_or_else(|| panic!("{code} not in {codes:?}")).clone()

@@ -6,7 +6,9 @@ use rayon::prelude::*;
 use risorius_base::progress::silent;
 use risorius_mesh::tet::tet_mesh::TetMesh;
 use risorius_solve::energy::springs::lumped_masses;
-use risorius_solve::{Barrier, Options, Preconditioner, Problem, Report, Spring, Springs, System, Tissue};
+use risorius_solve::{
+    Barrier, Preconditioner, Problem, SolveOptions, SolveReport, Spring, Springs, System, Tissue,
+};
 use risorius_solve::{Diffusion, Energy, UntangleOptions, minimize, minimize_quasi, settle, untangle};
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -117,7 +119,7 @@ fn cases(mesh: &TetMesh) -> Vec<Case> {
     ]
 }
 
-fn say(out: &mut impl Write, name: &str, prepared: Duration, total: Duration, r: &Report, error: f64) {
+fn say(out: &mut impl Write, name: &str, prepared: Duration, total: Duration, r: &SolveReport, error: f64) {
     let ms = |d: Duration| d.as_secs_f64() * 1e3;
     let t = &r.times;
     let _ = write!(out, "  {name:22} prepare {:6.1} ms  solve {:7.1} ms", ms(prepared), ms(total));
@@ -160,13 +162,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let report = minimize(
                 &problem,
                 &mut x,
-                &Options { force_tolerance: 1e-9, ..Options::default() },
+                &SolveOptions { force_tolerance: 1e-9, ..SolveOptions::default() },
                 &silent,
             )?;
             say(&mut out, "newton", Duration::ZERO, begin.elapsed(), &report, 0.0);
             let begin = Instant::now();
             let mut y = case.start.clone();
-            let report = settle(&problem, &mut y, &Options::default(), &silent)?;
+            let report = settle(&problem, &mut y, &SolveOptions::default(), &silent)?;
             let error = x.iter().zip(&y).map(|(a, b)| a.distance(*b)).fold(0.0, f64::max);
             say(&mut out, "settle (default)", Duration::ZERO, begin.elapsed(), &report, error);
             for which in ["laplacian", "stiffness"] {
@@ -179,11 +181,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 for (name, tolerance) in [("1e-6 N", 1e-6), ("1e-8 N", 1e-8)] {
                     let begin = Instant::now();
                     let mut y = case.start.clone();
-                    let options = Options {
+                    let options = SolveOptions {
                         max_iterations: 1000,
                         step_tolerance: 1e-9,
                         force_tolerance: tolerance,
-                        ..Options::default()
+                        ..SolveOptions::default()
                     };
                     let report = minimize_quasi(&problem, &preconditioner, &mut y, &options, &silent)?;
                     let error = x.iter().zip(&y).map(|(a, b)| a.distance(*b)).fold(0.0, f64::max);
@@ -215,7 +217,7 @@ fn others(out: &mut impl Write, mesh: &TetMesh) -> Result<(), Box<dyn std::error
         let system = System::prepare(&bottom, &[&mesh.tets, inertia.stencils()])?;
         let problem = Problem { system: &system, energies: &[&tissue, &inertia], loads: &[] };
         let preconditioner = Preconditioner::laplacian(&problem)?;
-        let options = Options { max_iterations: 200, force_tolerance: 1e-5, ..Options::default() };
+        let options = SolveOptions { max_iterations: 200, force_tolerance: 1e-5, ..SolveOptions::default() };
         let mut x = mesh.nodes.clone();
         let begin = Instant::now();
         let report = minimize_quasi(&problem, &preconditioner, &mut x, &options, &silent)?;
@@ -272,7 +274,7 @@ fn shapes(out: &mut impl Write, mesh: &TetMesh, held: &[bool]) -> Result<(), Box
             let (mu, lambda) = (vec![5000.0; n], vec![100.0; n]);
             let tissue = Tissue::prepare(&mesh.tets, &x, Some(&neutral), &mu, &lambda, barrier)?;
             let problem = Problem { system: &system, energies: &[&tissue, &springs], loads: &[] };
-            settle(&problem, &mut x, &Options::default(), &silent)?;
+            settle(&problem, &mut x, &SolveOptions::default(), &silent)?;
         }
         Ok(x)
     });

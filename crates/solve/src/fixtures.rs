@@ -4,7 +4,7 @@ use crate::contact::detect::Touch;
 use crate::energy::Energy;
 use crate::energy::springs::lumped_masses;
 use crate::energy::tissue::{Barrier, Tissue};
-use crate::minimize::newton::{Options, minimize};
+use crate::minimize::newton::{SolveOptions, minimize};
 use crate::minimize::system::{Problem, System};
 use crate::step::body::{self, Configuration, State, StepOptions};
 use crate::step::dynamics::Dynamics;
@@ -150,8 +150,12 @@ impl Body {
 }
 
 /// Tolerances close to rounding.
-pub const TIGHT: Options =
-    Options { force_tolerance: 1e-11, step_tolerance: 1e-13, max_iterations: 50, allow_inversion: false };
+pub const TIGHT: SolveOptions = SolveOptions {
+    force_tolerance: 1e-11,
+    step_tolerance: 1e-13,
+    max_iterations: 50,
+    allow_inversion: false,
+};
 
 /// The longest distance between nodes of the same index.
 pub fn farthest(a: &[DVec3], b: &[DVec3]) -> f64 {

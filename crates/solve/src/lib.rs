@@ -17,14 +17,14 @@ pub mod untangle;
 #[cfg(test)]
 mod fixtures;
 
-pub use contact::detect::{Posed, Rule, Touch, TouchOptions};
-pub use contact::obstacle::{Obstacle, Solid};
-pub use contact::planes::{Attachment, Contact, Contacts};
+pub use contact::detect::{CollisionPair, Posed, Touch, TouchOptions};
+pub use contact::obstacle::{Obstacle, ObstacleShape};
+pub use contact::planes::{Contact, Contacts, TetAttachment};
 pub use diffuse::{Diffusion, Harmonic};
 pub use energy::Energy;
 pub use energy::springs::{Spring, Springs};
 pub use energy::tissue::{Barrier, Tissue, TissueRest};
-pub use minimize::newton::{Options, Outcome, Report, minimize};
+pub use minimize::newton::{Outcome, SolveOptions, SolveReport, minimize};
 pub use minimize::quasi::{Preconditioner, minimize_quasi, settle};
 pub use minimize::system::{Problem, System};
 pub use risorius_linalg::{NO_NODE, Stencil};

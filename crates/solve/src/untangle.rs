@@ -14,7 +14,7 @@ use crate::energy::Energy;
 use crate::energy::foldover::{Foldover, Mode};
 use crate::energy::springs::{Spring, Springs};
 use crate::energy::tissue::TissueRest;
-use crate::minimize::newton::{Options, minimize};
+use crate::minimize::newton::{SolveOptions, minimize};
 use crate::minimize::system::{Problem, System};
 use crate::{SolveError, check_length};
 use glam::{DMat3, DVec3};
@@ -263,7 +263,7 @@ fn repair(
     };
     let weak = pull(1e-2)?;
     let system = System::prepare(&held, &[&patch.tets, weak.stencils()])?;
-    let newton = Options {
+    let newton = SolveOptions {
         force_tolerance: 1e-4 / patch.size,
         step_tolerance: 1e-5 * patch.size,
         max_iterations: 4,
@@ -276,7 +276,7 @@ fn repair(
     let mut near = now.clone();
     energy.mode = Mode::Keep(1e-2);
     let problem = Problem { system: &system, energies: &[&energy, &pull(1.0)?], loads: &[] };
-    let precise = Options { max_iterations: 60, step_tolerance: 1e-3 * patch.size, ..newton };
+    let precise = SolveOptions { max_iterations: 60, step_tolerance: 1e-3 * patch.size, ..newton };
     let back = minimize(&problem, &mut near, &precise, &silent);
     let mut state = if back.is_ok() && least(&near, &energy) >= floor { near } else { now };
     state.truncate(patch.n_free);
@@ -289,7 +289,7 @@ fn unfold(
     energy: &mut Foldover,
     pull: &Springs,
     x: &mut [DVec3],
-    newton: &Options,
+    newton: &SolveOptions,
 ) -> Result<bool, SolveError> {
     let count = energy.tets.len();
     let mut eps = f64::INFINITY;

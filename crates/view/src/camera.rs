@@ -9,7 +9,7 @@
 
 use crate::look::FaceLook;
 use glam::{DVec3, Mat3, Vec2, Vec3};
-use risorius_mesh::Surface;
+use risorius_mesh::TriMesh;
 
 /// Half the height of the frame over the distance, for 85 mm: 18 / 85.
 const TAN_HALF_VIEW: f32 = 18.0 / 85.0;
@@ -52,7 +52,7 @@ impl Bounds {
     }
 
     /// Bounds of a surface.
-    pub fn of_surface(surface: &Surface) -> Self {
+    pub fn of_surface(surface: &TriMesh) -> Self {
         Self::of(surface.positions.iter().copied())
     }
 

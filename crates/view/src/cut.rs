@@ -14,7 +14,7 @@ use crate::camera::Bounds;
 use crate::model::{Coloring, Finish, Piece, Rgb};
 use crate::overlay::ScalarField;
 use glam::DVec3;
-use risorius_mesh::{Surface, TetMesh};
+use risorius_mesh::{TetMesh, TriMesh};
 use std::collections::HashMap;
 
 /// Where to cut.
@@ -120,7 +120,7 @@ pub fn cut_tets(
         }
     }
     let mut outer =
-        Piece::new("outside", Surface { positions: mesh.nodes.clone(), triangles: boundary }, Finish::Flesh);
+        Piece::new("outside", TriMesh { positions: mesh.nodes.clone(), triangles: boundary }, Finish::Flesh);
     outer.coloring = Coloring::Triangles(colors);
     let (section, boundary) = match style {
         CutStyle::Flat => (section(mesh, &heights, plane.normal), clip_piece(&outer, plane)),
@@ -130,7 +130,7 @@ pub fn cut_tets(
 }
 
 /// `surface` without what is above `plane`; the rim is open.
-pub fn clip_surface(surface: &Surface, plane: &CutPlane) -> Surface {
+pub fn clip_surface(surface: &TriMesh, plane: &CutPlane) -> TriMesh {
     clip_piece(&Piece::new("", surface.clone(), Finish::Matte), plane).surface
 }
 
@@ -162,7 +162,7 @@ pub fn clip_piece(piece: &Piece, plane: &CutPlane) -> Piece {
             Coloring::Vertices(clip.points.places.iter().map(mix).collect())
         }
     };
-    let surface = Surface { positions: clip.points.positions(positions), triangles: clip.triangles };
+    let surface = TriMesh { positions: clip.points.positions(positions), triangles: clip.triangles };
     Piece { surface, coloring, outline: clip.outline, name: piece.name.clone(), ..*piece }
 }
 
@@ -310,7 +310,7 @@ fn fan(mut polygon: Vec<(u32, bool)>) -> (Vec<[u32; 3]>, Vec<u8>) {
 /// Triangles that belong to tets.
 #[derive(Default)]
 struct Section {
-    surface: Surface,
+    surface: TriMesh,
     outline: Vec<u8>,
     tets: Vec<u32>,
 }
@@ -371,5 +371,5 @@ fn facets(mesh: &TetMesh, faces: &[([u32; 3], u32)]) -> Section {
     let positions = faces.iter().flat_map(|f| f.0).map(|v| mesh.nodes[v as usize]).collect();
     let triangles = (0..faces.len() as u32).map(|i| [3 * i, 3 * i + 1, 3 * i + 2]).collect();
     let tets = faces.iter().map(|f| f.1).collect();
-    Section { surface: Surface { positions, triangles }, outline: vec![7; faces.len()], tets }
+    Section { surface: TriMesh { positions, triangles }, outline: vec![7; faces.len()], tets }
 }

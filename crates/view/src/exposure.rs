@@ -8,6 +8,7 @@
 
 use crate::raster::{Corner, Screen, TILE};
 use glam::{Vec2, Vec3};
+use risorius_base::ease::smoothstep;
 
 /// Directions looked from, pixels on a side of each map, half of its extent, and the depth that two skins may
 /// differ.
@@ -51,8 +52,7 @@ pub(crate) fn inside(rest: &[Vec3], normals: &[[f32; 3]], triangles: &[[u32; 3]]
     (seen.iter().zip(possible))
         .map(|(&seen, possible)| {
             let share = if possible > 0.0 { seen / possible } else { 1.0 };
-            let t = 1.0 - (share / OUTSIDE).min(1.0);
-            t * t * (3.0 - 2.0 * t)
+            smoothstep(1.0 - (share / OUTSIDE).min(1.0))
         })
         .collect()
 }

@@ -6,15 +6,15 @@
 //! any spelling; of a rig that has none of them, the shapes that move farthest are shown.
 
 use crate::{
-    Bounds, Canvas, Colormap, CutPlane, CutStyle, DrawOptions, Finish, Framing, LabeledPoint, Model, Piece,
-    Rgb, ScalarField, TetColors, ViewError, clip_piece, cut_tets, draw_model, sheet,
+    AnatomyModel, Bounds, Canvas, Colormap, CutPlane, CutStyle, DrawOptions, Finish, Framing, LabeledPoint,
+    Piece, Rgb, ScalarField, TetColors, ViewError, clip_piece, cut_tets, draw_model, sheet,
 };
 use glam::DVec3;
 use risorius_anatomy::PieceKind;
 use risorius_flesh::{Bound, Face};
 use risorius_head::landmarks;
-use risorius_mesh::{Surface, TetMesh};
-use risorius_muscle::Attachment;
+use risorius_mesh::{TetMesh, TriMesh};
+use risorius_muscle::MuscleEnd;
 use risorius_rig::classify::names;
 
 /// A picture of a face.
@@ -38,7 +38,7 @@ const FAT: Rgb = [0.80, 0.60, 0.30];
 
 /// The skin with dots on it, red for a mere guess to blue for sure, from the front and from the left.
 pub fn landmark_picture(face: &Face) -> Result<Canvas, ViewError> {
-    let mut model = Model::framed(Bounds::of(face.anatomy.landmarks.iter().map(|l| l.position)));
+    let mut model = AnatomyModel::framed(Bounds::of(face.anatomy.landmarks.iter().map(|l| l.position)));
     model.push(skin(face));
     let dot = |(i, l): (usize, &risorius_anatomy::find::FoundLandmark)| LabeledPoint {
         position: l.position,
@@ -57,7 +57,7 @@ pub fn landmark_picture(face: &Face) -> Result<Canvas, ViewError> {
 
 /// Skull and jaw in translucent skin.
 pub fn bone_picture(face: &Face) -> Result<Canvas, ViewError> {
-    let mut model = Model::framed(frame(face));
+    let mut model = AnatomyModel::framed(frame(face));
     bones(face).into_iter().for_each(|p| model.push(p));
     model.push(skin(face).translucent(0.3));
     sheet(&turned(&model)?, 3, "Skull, jaw and teeth in the skin")
@@ -65,12 +65,12 @@ pub fn bone_picture(face: &Face) -> Result<Canvas, ViewError> {
 
 /// Muscles on the bones.
 pub fn muscle_picture(face: &Face) -> Result<Canvas, ViewError> {
-    let mut model = Model::framed(frame(face));
+    let mut model = AnatomyModel::framed(frame(face));
     bones(face).into_iter().for_each(|p| model.push(p));
     for muscle in &face.anatomy.muscles {
         let piece = Piece::new(&muscle.name, muscle.solid.surface(6), Finish::Muscle);
         // Muscles that chew join bone to bone and lie below the others.
-        let chews = muscle.origin != Attachment::Soft && muscle.insertion == Attachment::Mandible;
+        let chews = muscle.origin != MuscleEnd::Soft && muscle.insertion == MuscleEnd::Mandible;
         model.push(if chews { piece.colored([0.30, 0.10, 0.12]) } else { piece });
     }
     sheet(&turned(&model)?, 3, &format!("{} muscles", face.anatomy.muscles.len()))
@@ -124,7 +124,7 @@ pub fn shape_picture(face: &Face) -> Result<Canvas, ViewError> {
     let (mut outsides, mut cuts) = (Vec::new(), Vec::new());
     for (name, shapes) in &poses {
         let mesh = posed(face, shapes);
-        let mut model = Model::framed(frame(face));
+        let mut model = AnatomyModel::framed(frame(face));
         let away = CutPlane { point: DVec3::X * 10.0, normal: DVec3::X };
         let mut outside =
             cut_tets(&mesh, &away, CutStyle::Flat, TetColors::One(FAT), |t| Some(color_of(face, t)))?
@@ -203,7 +203,7 @@ fn from_left(size: usize, framing: Framing) -> DrawOptions {
 }
 
 /// Front, three quarters and left.
-fn turned(model: &Model) -> Result<Vec<(Canvas, String)>, ViewError> {
+fn turned(model: &AnatomyModel) -> Result<Vec<(Canvas, String)>, ViewError> {
     let views = [(0.0, "front"), (40.0, "three quarters"), (90.0, "left")];
     let draw = |&(yaw, name): &(f32, &str)| {
         let options = DrawOptions { width: 700, height: 860, yaw_degrees: yaw, ..DrawOptions::default() };
@@ -220,7 +220,7 @@ fn skin(face: &Face) -> Piece {
 /// Skull, jaw, teeth and eyeballs.
 fn bones(face: &Face) -> Vec<Piece> {
     let anatomy = &face.anatomy;
-    let bone = |name: &str, surface: &Surface| Piece::new(name, surface.clone(), Finish::Bone);
+    let bone = |name: &str, surface: &TriMesh| Piece::new(name, surface.clone(), Finish::Bone);
     let eyes = compact(
         &anatomy.pieces.positions,
         &anatomy.pieces.triangles_of(&[PieceKind::EyeLeft, PieceKind::EyeRight]),
@@ -235,9 +235,9 @@ fn bones(face: &Face) -> Vec<Piece> {
 }
 
 /// Only the vertices that triangles use.
-fn compact(positions: &[DVec3], triangles: &[[u32; 3]]) -> Surface {
+fn compact(positions: &[DVec3], triangles: &[[u32; 3]]) -> TriMesh {
     let mut number = vec![u32::MAX; positions.len()];
-    let mut out = Surface::default();
+    let mut out = TriMesh::default();
     for corners in triangles {
         out.triangles.push(corners.map(|v| {
             let slot = &mut number[v as usize];
@@ -267,8 +267,13 @@ fn color_of(face: &Face, nodes: [u32; 3]) -> Rgb {
 }
 
 /// The volume, cut.
-fn volume_model(face: &Face, mesh: &TetMesh, tets: TetColors, plane: &CutPlane) -> Result<Model, ViewError> {
-    let mut model = Model::framed(frame(face));
+fn volume_model(
+    face: &Face,
+    mesh: &TetMesh,
+    tets: TetColors,
+    plane: &CutPlane,
+) -> Result<AnatomyModel, ViewError> {
+    let mut model = AnatomyModel::framed(frame(face));
     let cut = cut_tets(mesh, plane, CutStyle::Flat, tets, |t| Some(color_of(face, t)))?;
     model.push(cut.section);
     model.push(cut.boundary);
@@ -276,7 +281,12 @@ fn volume_model(face: &Face, mesh: &TetMesh, tets: TetColors, plane: &CutPlane) 
 }
 
 /// The volume and the bones, cut.
-fn cut_model(face: &Face, mesh: &TetMesh, tets: TetColors, plane: &CutPlane) -> Result<Model, ViewError> {
+fn cut_model(
+    face: &Face,
+    mesh: &TetMesh,
+    tets: TetColors,
+    plane: &CutPlane,
+) -> Result<AnatomyModel, ViewError> {
     let mut model = volume_model(face, mesh, tets, plane)?;
     bones(face).iter().for_each(|piece| model.push(clip_piece(piece, plane)));
     Ok(model)

@@ -37,7 +37,7 @@ pub use cut::{CutPieces, CutPlane, CutStyle, TetColors, clip_piece, clip_surface
 pub use draw::{Background, DrawOptions, draw};
 pub use look::FaceLook;
 pub use matrix::{MatrixOptions, matrix};
-pub use model::{Coloring, Finish, Model, Piece, Rgb, draw_model};
+pub use model::{AnatomyModel, Coloring, Finish, Piece, Rgb, draw_model};
 pub use movie::{MAX_MOVIE, MIN_MOVIE, MOVIE_FPS, Movie, check_movie_rate};
 pub use overlay::{Marker, ScalarField};
 pub use plot::{Series, lines};

@@ -10,7 +10,7 @@ use risorius_mesh::VertexNormals;
 use risorius_rig::Rig;
 use risorius_rig::classify::kinds::Kind;
 use risorius_rig::classify::pieces::{Corners, Eye, Piece, PieceLook};
-use risorius_rig::classify::surfaces::{self, Frame, Source};
+use risorius_rig::classify::surfaces::{self, FaceSpace, Source};
 
 /// What a surface is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(crate) enum Made {
 
 /// One color and behavior under light.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Surface {
+pub(crate) struct TriMesh {
     pub kind: Made,
     /// Linear-light color.
     pub color: [f32; 3],
@@ -39,7 +39,7 @@ pub(crate) struct Surface {
     pub outlined: bool,
 }
 
-impl Surface {
+impl TriMesh {
     /// How much darker it is where it is hidden at rest: eyes and teeth stay bright when they come to light.
     pub fn hollow(&self) -> f32 {
         match self.kind {
@@ -66,10 +66,10 @@ pub(crate) struct Triangle {
 pub struct FaceLook {
     pub(crate) n_vertices: usize,
     pub(crate) triangles: Vec<Triangle>,
-    pub(crate) surfaces: Vec<Surface>,
+    pub(crate) surfaces: Vec<TriMesh>,
     pub(crate) eyes: Vec<Eye>,
     pub(crate) normals: VertexNormals,
-    pub(crate) frame: Frame,
+    pub(crate) frame: FaceSpace,
     /// The neutral in face space; not finite where the rig's is not.
     pub(crate) rest: Vec<Vec3>,
     /// Normals of the neutral in face space.
@@ -123,9 +123,9 @@ fn color(
     sources: &[Source],
     named: &[Option<Kind>],
     pieces: &[(Piece, PieceLook)],
-) -> (Vec<Triangle>, Vec<Surface>) {
+) -> (Vec<Triangle>, Vec<TriMesh>) {
     let mut surface_of = vec![None; corners.len()];
-    let mut surfaces: Vec<Surface> = Vec::new();
+    let mut surfaces: Vec<TriMesh> = Vec::new();
     for (piece, look) in pieces {
         for &t in &piece.triangles {
             let kind =
@@ -136,7 +136,7 @@ fn color(
             let color = base_color(rig, &sources[t as usize], kind);
             let (eye, span) = (look.eye, look.span);
             let surface =
-                Surface { kind: Made::Of(kind), color, eye, span, layer: 0, opacity: 1.0, outlined: false };
+                TriMesh { kind: Made::Of(kind), color, eye, span, layer: 0, opacity: 1.0, outlined: false };
             let idx = surfaces.iter().rposition(|s| *s == surface).unwrap_or_else(|| {
                 surfaces.push(surface);
                 surfaces.len() - 1
@@ -180,7 +180,7 @@ fn base_color(rig: &Rig, source: &Source, kind: Kind) -> [f32; 3] {
 }
 
 /// `face` at rest and moved as far as any one shape moves each vertex, in face space.
-fn reach_of(rig: &Rig, face: &[u32], frame: &Frame) -> Vec<Vec3> {
+fn reach_of(rig: &Rig, face: &[u32], frame: &FaceSpace) -> Vec<Vec3> {
     let mut furthest = vec![Vec3::ZERO; rig.n_vertices()];
     for shape in &rig.shapes {
         for (&v, &o) in shape.deltas.vertices.iter().zip(&shape.deltas.offsets) {

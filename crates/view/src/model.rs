@@ -4,7 +4,7 @@
 //! a color map) and a finish, which says how it answers light. Pieces with an opacity below 1 are films over
 //! what is inside them. [`draw_model`] takes the same options as [`crate::draw`] and the same way to the
 //! picture; vertices that options name are counted through the pieces, in order. The camera looks at
-//! [`Model::frame`]: give several models of one head the same, and their pictures lie on each other. Limits:
+//! [`AnatomyModel::frame`]: give several models of one head the same, and their pictures lie on each other. Limits:
 //! a film shows only its nearest side; pieces that lie exactly on one another are not told apart.
 
 use crate::ViewError;
@@ -13,11 +13,11 @@ use crate::canvas::Canvas;
 use crate::colormap::linear_in;
 use crate::draw::{DrawOptions, check, picture};
 use crate::look::Made;
-use crate::look::{FaceLook, Surface as Coated, Triangle};
+use crate::look::{FaceLook, TriMesh as Coated, Triangle};
 use crate::overlay::ScalarField;
 use glam::{DMat3, Vec3};
-use risorius_mesh::{Surface, VertexNormals};
-use risorius_rig::classify::surfaces::Frame;
+use risorius_mesh::{TriMesh, VertexNormals};
+use risorius_rig::classify::surfaces::FaceSpace;
 use std::collections::HashMap;
 
 /// Linear-light red, green and blue, 0 to 1.
@@ -73,7 +73,7 @@ pub struct Piece {
     /// What error messages call it.
     pub name: String,
     /// Where it is. Triangles that name vertices it does not have are not drawn.
-    pub surface: Surface,
+    pub surface: TriMesh,
     /// Its colors.
     pub coloring: Coloring,
     /// How it answers light.
@@ -89,7 +89,7 @@ pub struct Piece {
 
 impl Piece {
     /// An opaque piece in the color of its finish.
-    pub fn new(name: &str, surface: Surface, finish: Finish) -> Self {
+    pub fn new(name: &str, surface: TriMesh, finish: Finish) -> Self {
         let coloring = Coloring::One(finish.color());
         Self {
             name: name.into(),
@@ -149,14 +149,14 @@ impl Piece {
 
 /// Pieces that are drawn together.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Model {
+pub struct AnatomyModel {
     /// The pieces; of two that lie on one another the first is seen.
     pub pieces: Vec<Piece>,
     /// What [`crate::Framing::Face`] looks at; without one, all pieces.
     pub frame: Option<Bounds>,
 }
 
-impl Model {
+impl AnatomyModel {
     /// An empty model whose pictures are framed as those of any other model with this frame.
     pub fn framed(frame: Bounds) -> Self {
         Self { pieces: Vec::new(), frame: Some(frame) }
@@ -171,7 +171,7 @@ impl Model {
     fn look(&self) -> (FaceLook, Vec<[f32; 3]>) {
         let all = || self.pieces.iter().flat_map(|p| p.surface.positions.iter());
         let bounds = self.frame.unwrap_or_else(|| Bounds::of(all().copied()));
-        let frame = Frame::around(DMat3::IDENTITY, bounds.lo, bounds.hi);
+        let frame = FaceSpace::around(DMat3::IDENTITY, bounds.lo, bounds.hi);
         let positions: Vec<[f32; 3]> = all().map(|p| p.as_vec3().to_array()).collect();
         let rest: Vec<Vec3> = positions.iter().map(|&p| frame.point(p)).collect();
         let (triangles, surfaces) = self.coated();
@@ -241,7 +241,7 @@ impl Model {
 /// Draws a model.
 ///
 /// Vertices that are not finite, or behind the camera, take their triangles out of the picture.
-pub fn draw_model(model: &Model, options: &DrawOptions) -> Result<Canvas, ViewError> {
+pub fn draw_model(model: &AnatomyModel, options: &DrawOptions) -> Result<Canvas, ViewError> {
     model.pieces.iter().try_for_each(Piece::check)?;
     let (look, positions) = model.look();
     check(&look, &positions, options)?;

@@ -12,7 +12,7 @@ use crate::canvas::Color;
 use crate::colormap::{SrgbTable, linear_in, linear_of_byte};
 use crate::draw::{Background, DrawOptions};
 use crate::look::Made;
-use crate::look::Surface;
+use crate::look::TriMesh;
 use crate::model::Finish;
 use crate::raster::{NONE, Screen, TILE, Tile, sample_positions};
 use crate::shade::{Material, Scene, Studio, tone};
@@ -209,7 +209,7 @@ impl Painter<'_> {
 
 /// Share of what is behind that a surface hides where the cosine between its normal and the viewer is
 /// `facing`.
-fn cover(surface: &Surface, facing: f32, open: Openness) -> f32 {
+fn cover(surface: &TriMesh, facing: f32, open: Openness) -> f32 {
     if surface.layer == 0 {
         return 1.0;
     }

@@ -6,7 +6,7 @@
 //! angles.
 
 use crate::camera::{Camera, Projected};
-use crate::look::{FaceLook, Made, Surface};
+use crate::look::{FaceLook, Made, TriMesh};
 use crate::model::Finish;
 use crate::raster::Corner;
 use crate::visibility::Openness;
@@ -197,7 +197,7 @@ pub(crate) struct Material {
 impl Material {
     /// The material of `surface`, whose own color is `color`, at a point whose place in the neutral is `rest`
     /// (face space), `inside` the face or not.
-    pub fn of(surface: &Surface, color: Vec3, eyes: &[Eye], rest: Vec3, inside: f32) -> Self {
+    pub fn of(surface: &TriMesh, color: Vec3, eyes: &[Eye], rest: Vec3, inside: f32) -> Self {
         let plain = |wrap: f32, gloss: f32, shine: i32| Self { color, wrap: Vec3::splat(wrap), gloss, shine };
         match surface.kind {
             Made::Of(Kind::Skin) | Made::Piece(Finish::Skin) => Self {

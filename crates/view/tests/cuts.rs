@@ -3,7 +3,7 @@
 mod volumes;
 
 use glam::DVec3;
-use risorius_mesh::{Edges, Polygons, Surface, TetMesh};
+use risorius_mesh::{Edges, Polygons, TetMesh, TriMesh};
 use risorius_view::{
     Coloring, Colormap, CutPieces, CutPlane, CutStyle, Finish, Piece, ScalarField, TetColors, ViewError,
     clip_piece, clip_surface, cut_tets,
@@ -16,7 +16,7 @@ fn cut(mesh: &TetMesh, plane: &CutPlane, style: CutStyle) -> CutPieces {
     cut_tets(mesh, plane, style, TetColors::One(GRAY), |_| Some(GRAY)).unwrap()
 }
 
-fn area(surface: &Surface) -> DVec3 {
+fn area(surface: &TriMesh) -> DVec3 {
     surface.corners().map(|[a, b, c]| 0.5 * (b - a).cross(c - a)).sum()
 }
 
@@ -180,7 +180,7 @@ fn broken_volumes_are_refused_or_cut_anyway() {
     mesh.tets.push([0, 1, 2, 99]);
     let refused = cut_tets(&mesh, &plane, CutStyle::Flat, TetColors::One(GRAY), |_| None).unwrap_err();
     assert!(matches!(refused, ViewError::Vertex { what: "a tet", vertex: 99, .. }));
-    assert_eq!(cut(&TetMesh::default(), &plane, CutStyle::Flat).section.surface, Surface::default());
-    let broken = Surface { positions: vec![DVec3::ZERO; 3], triangles: vec![[0, 1, 7], [0, 1, 2]] };
+    assert_eq!(cut(&TetMesh::default(), &plane, CutStyle::Flat).section.surface, TriMesh::default());
+    let broken = TriMesh { positions: vec![DVec3::ZERO; 3], triangles: vec![[0, 1, 7], [0, 1, 2]] };
     assert_eq!(clip_surface(&broken, &plane).triangles.len(), 1);
 }

@@ -4,10 +4,10 @@ mod solids;
 mod volumes;
 
 use glam::DVec3;
-use risorius_mesh::Surface;
+use risorius_mesh::TriMesh;
 use risorius_view::{
-    Background, Bounds, Canvas, Color, Coloring, Colormap, CutPieces, CutPlane, CutStyle, DrawOptions,
-    FaceLook, Finish, Framing, LabeledPoint, Model, Piece, Polyline, ScalarField, TetColors, ViewError,
+    AnatomyModel, Background, Bounds, Canvas, Color, Coloring, Colormap, CutPieces, CutPlane, CutStyle,
+    DrawOptions, FaceLook, Finish, Framing, LabeledPoint, Piece, Polyline, ScalarField, TetColors, ViewError,
     clip_piece, cut_tets, draw, draw_model,
 };
 use solids::{head, one_ball};
@@ -25,8 +25,8 @@ fn unit() -> Bounds {
     Bounds::around(DVec3::ZERO, 1.0)
 }
 
-fn model(pieces: Vec<Piece>) -> Model {
-    Model { pieces, frame: Some(unit()) }
+fn model(pieces: Vec<Piece>) -> AnatomyModel {
+    AnatomyModel { pieces, frame: Some(unit()) }
 }
 
 fn ball(center: [f32; 3], radius: f32, color: [f32; 3]) -> Piece {
@@ -175,7 +175,7 @@ fn models_with_one_frame_lie_on_each_other() {
     let red = |c: &Canvas| (0..200 * 200).filter(|&i| hue(c.pixels[i]) == Some(0)).collect::<Vec<_>>();
     assert!(red(&alone).len() > 500 && red(&alone) == red(&both));
     // Without a frame, all of it is looked at; a box enlarges its part and has it in the middle.
-    let whole = Model { frame: None, ..model(vec![a, b]) };
+    let whole = AnatomyModel { frame: None, ..model(vec![a, b]) };
     let open = draw_model(&whole, &clear()).unwrap();
     assert!(red(&open).len() != red(&both).len());
     let framing = Framing::Box(Bounds::around(DVec3::new(0.3, 0.2, 0.0), 0.3));
@@ -260,9 +260,12 @@ fn broken_models_are_refused_or_drawn_anyway() {
         Err(ViewError::Number { name: "opacity", .. })
     ));
     let zoomed = DrawOptions { zoom: f32::NAN, ..clear() };
-    assert!(matches!(draw_model(&Model::default(), &zoomed), Err(ViewError::Number { name: "zoom", .. })));
-    assert!(draw_model(&Model::default(), &clear()).unwrap().pixels.iter().all(|p| p[3] == 0));
-    let mut surface = Surface { triangles: vec![[0, 1, 9], [0, 1, 2]], ..ball_surface([0.0; 3], 1.0) };
+    assert!(matches!(
+        draw_model(&AnatomyModel::default(), &zoomed),
+        Err(ViewError::Number { name: "zoom", .. })
+    ));
+    assert!(draw_model(&AnatomyModel::default(), &clear()).unwrap().pixels.iter().all(|p| p[3] == 0));
+    let mut surface = TriMesh { triangles: vec![[0, 1, 9], [0, 1, 2]], ..ball_surface([0.0; 3], 1.0) };
     surface.positions.truncate(5);
     for bad in [DVec3::NAN, DVec3::splat(1e300), DVec3::INFINITY] {
         surface.positions[1] = bad;
@@ -274,7 +277,7 @@ fn broken_models_are_refused_or_drawn_anyway() {
         let labels = vec![LabeledPoint { position: bad, label: "?".into(), confidence: Some(f32::NAN) }];
         let framing = Framing::Box(Bounds { lo: bad, hi: -bad });
         let options = DrawOptions { lines, labels, framing, ..clear() };
-        draw_model(&Model { pieces: vec![piece], frame: None }, &options).unwrap();
+        draw_model(&AnatomyModel { pieces: vec![piece], frame: None }, &options).unwrap();
         let rig = one_ball();
         draw(&FaceLook::prepare(&rig), &rig.neutral, &options).unwrap();
     }

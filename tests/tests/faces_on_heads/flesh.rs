@@ -10,7 +10,7 @@ use risorius_io::formats::clip_csv::ClipOptions;
 use risorius_io::native::face::{self, to_bytes};
 use risorius_io::open::open_clip;
 use risorius_mesh::tet::tet_mesh::edge_matrix;
-use risorius_mesh::{Surface, TetTree};
+use risorius_mesh::{TetTree, TriMesh};
 use risorius_rig::Evaluator;
 use risorius_tests::anatomy::open;
 use risorius_tests::data;
@@ -22,7 +22,7 @@ fn lips_are_not_fused() {
     let mut failures = Vec::new();
     for (name, face) in faces() {
         let pieces = &face.anatomy.pieces;
-        let skin = Surface { positions: pieces.positions.clone(), triangles: pieces.skin.clone() };
+        let skin = TriMesh { positions: pieces.positions.clone(), triangles: pieces.skin.clone() };
         let sign = skin.volume().signum();
         let pairs = lip_pairs(&face.rig, pieces);
         let middle = |p: &[u32; 2]| pieces.positions[p[0] as usize].midpoint(pieces.positions[p[1] as usize]);

@@ -13,7 +13,7 @@ use glam::DVec3;
 use rayon::prelude::*;
 use risorius_head::bones::Bones;
 use risorius_head::depths::depth_at;
-use risorius_mesh::{Bvh, Surface};
+use risorius_mesh::{Bvh, TriMesh};
 
 /// Bone deeper than this needs no look (meters).
 const DEEP: f64 = 0.025;
@@ -47,7 +47,7 @@ impl Depths {
                 if known.deviation.is_finite() { known.mean - DEVIATIONS * known.deviation } else { part };
             least.min(own).min(THICKEST) * scale
         };
-        let measure = |s: &Surface| s.positions.par_iter().map(|&p| least(p)).collect();
+        let measure = |s: &TriMesh| s.positions.par_iter().map(|&p| least(p)).collect();
         Self { cranium: measure(&bones.cranium), mandible: measure(&bones.mandible) }
     }
 }
@@ -113,7 +113,7 @@ fn inward(p: DVec3, depth: f64, c: &OuterPoint) -> DVec3 {
 }
 
 /// Pushes until all vertices are `least` deep; returns how many are not.
-fn push_surface(bone: &mut Surface, least: &[f64], skin: &OuterSkin) -> usize {
+fn push_surface(bone: &mut TriMesh, least: &[f64], skin: &OuterSkin) -> usize {
     let neighbors = neighbors(bone);
     let mut left = 0;
     for _ in 0..ROUNDS {
@@ -153,7 +153,7 @@ fn spread(pushes: &[DVec3], neighbors: &[Vec<u32>]) -> Vec<DVec3> {
     field
 }
 
-fn neighbors(surface: &Surface) -> Vec<Vec<u32>> {
+fn neighbors(surface: &TriMesh) -> Vec<Vec<u32>> {
     let mut around = vec![Vec::new(); surface.positions.len()];
     for t in &surface.triangles {
         for k in 0..3 {

@@ -5,19 +5,19 @@ use crate::note::Note;
 use crate::outer::OuterSkin;
 use glam::DVec3;
 use risorius_head::bones::Bones;
-use risorius_mesh::Surface;
+use risorius_mesh::TriMesh;
 
 /// Surfaces in meters, +Y up, +Z front, in the place where they belong.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Supplied {
     /// Skull without the jaw.
-    pub cranium: Option<Surface>,
+    pub cranium: Option<TriMesh>,
     /// Lower jaw.
-    pub mandible: Option<Surface>,
+    pub mandible: Option<TriMesh>,
     /// Upper teeth.
-    pub teeth_upper: Option<Surface>,
+    pub teeth_upper: Option<TriMesh>,
     /// Lower teeth.
-    pub teeth_lower: Option<Surface>,
+    pub teeth_lower: Option<TriMesh>,
 }
 
 /// Factors that tell one unit from another: what to multiply by, and what went wrong.
@@ -35,7 +35,7 @@ const MIXED: [(f64, &str); 7] = [
 pub fn place(
     supplied: &Supplied,
     bones: &mut Bones,
-    teeth: &mut [Surface; 2],
+    teeth: &mut [TriMesh; 2],
     skin: &OuterSkin,
     notes: &mut Vec<Note>,
 ) -> Result<(), AnatomyError> {
@@ -56,8 +56,8 @@ pub fn place(
 /// Size, place and share outside of the skin, against what was carried.
 fn check(
     bone: &'static str,
-    given: &Surface,
-    carried: &Surface,
+    given: &TriMesh,
+    carried: &TriMesh,
     skin: &OuterSkin,
     notes: &mut Vec<Note>,
 ) -> Result<(), AnatomyError> {
@@ -106,7 +106,7 @@ fn check(
 }
 
 /// Middle and diagonal of the box around a surface.
-fn extent(surface: &Surface) -> (DVec3, f64) {
+fn extent(surface: &TriMesh) -> (DVec3, f64) {
     let fold = |(lo, hi): (DVec3, DVec3), p: &DVec3| (lo.min(*p), hi.max(*p));
     let (lo, hi) = surface.positions.iter().fold((DVec3::MAX, DVec3::MIN), fold);
     ((lo + hi) / 2.0, (hi - lo).length())

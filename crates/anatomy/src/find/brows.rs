@@ -1,7 +1,7 @@
 //! Brows: where the shapes that move them act most.
 
 use super::Found;
-use super::frame::Frame;
+use super::frame::FaceFrame;
 use super::front::Front;
 use crate::motions::{Motion, motion};
 use risorius_rig::Rig;
@@ -10,7 +10,7 @@ use risorius_rig::Rig;
 const PLACES: [(&str, f64); 5] = [("inner", -0.33), ("2", 0.1), ("middle", 0.6), ("4", 1.05), ("outer", 1.4)];
 
 /// Sets five landmarks on each brow.
-pub fn find(rig: &Rig, front: &Front, frame: &Frame, found: &mut Found) {
+pub fn find(rig: &Rig, front: &Front, frame: &FaceFrame, found: &mut Found) {
     let unit = frame.unit;
     for (side, name) in ["left", "right"].into_iter().enumerate() {
         let sign = 1.0 - 2.0 * side as f64;

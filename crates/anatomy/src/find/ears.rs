@@ -1,7 +1,7 @@
 //! Ears: seen from the side, where the skin suddenly stands out from the cheek.
 
 use super::Found;
-use super::frame::Frame;
+use super::frame::FaceFrame;
 use super::front::{Front, SkinPoint};
 use glam::DVec3;
 
@@ -17,7 +17,7 @@ const HOLLOW: f64 = 0.4;
 const TRAGUS: f64 = 0.62;
 
 /// Sets the tragions, just in front of the ears.
-pub fn find(front: &Front, frame: &Frame, found: &mut Found) {
+pub fn find(front: &Front, frame: &FaceFrame, found: &mut Found) {
     let (Some(mouth), Some(eye)) = (frame.mouth, frame.eyes[0].or(frame.eyes[1])) else { return };
     let unit = frame.unit;
     for (sign, side) in [(1.0, "left"), (-1.0, "right")] {
@@ -45,14 +45,14 @@ pub fn find(front: &Front, frame: &Frame, found: &mut Found) {
 }
 
 /// The skin seen from the side.
-fn from_side(front: &Front, frame: &Frame, sign: f64, y: f64, z: f64) -> Option<SkinPoint> {
+fn from_side(front: &Front, frame: &FaceFrame, sign: f64, y: f64, z: f64) -> Option<SkinPoint> {
     front.ray(DVec3::new(frame.middle + sign * 6.0 * frame.unit, y, z), DVec3::new(-sign, 0.0, 0.0))
 }
 
 /// In the row at `y`, going back from the cheek: the last height before the ear stands out.
 fn front_edge(
     front: &Front,
-    frame: &Frame,
+    frame: &FaceFrame,
     sign: f64,
     y: f64,
     eye_z: f64,

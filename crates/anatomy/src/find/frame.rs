@@ -15,7 +15,7 @@ const USUAL_EYES: f64 = 0.063;
 
 /// The rough layout of a face.
 #[derive(Debug, Clone)]
-pub struct Frame {
+pub struct FaceFrame {
     /// The middle plane is `x = middle`.
     pub middle: f64,
     /// How well the skin mirrors in that plane: fraction of the face whose mirror image is skin too.
@@ -34,7 +34,7 @@ pub struct Frame {
     pub unit: f64,
 }
 
-impl Frame {
+impl FaceFrame {
     /// What the shape called `base` does on a side (0 left, 1 right), whichever side the rig calls it after.
     pub fn sided(&self, rig: &Rig, base: &str, side: usize) -> Option<Motion> {
         sided(rig, base, side, self.swapped)
@@ -47,7 +47,7 @@ fn sided(rig: &Rig, base: &str, side: usize, swapped: bool) -> Option<Motion> {
 }
 
 /// Lays out the face of `rig`; `None` when neither eyes nor a mouth are found.
-pub fn frame(rig: &Rig, pieces: &Pieces, front: &Front) -> Option<Frame> {
+pub fn frame(rig: &Rig, pieces: &Pieces, front: &Front) -> Option<FaceFrame> {
     let eyeballs = fit_eyes(pieces);
     let pair = |base: &str| {
         [0, 1].map(|side| sided(rig, base, side, false).and_then(|m| center_of(pieces, &m, None)))
@@ -81,7 +81,7 @@ pub fn frame(rig: &Rig, pieces: &Pieces, front: &Front) -> Option<Frame> {
     if mouth.is_none() && eyes.iter().all(Option::is_none) {
         return None;
     }
-    Some(Frame { middle, symmetry, only_side, eyes, eyeballs, mouth, swapped, unit })
+    Some(FaceFrame { middle, symmetry, only_side, eyes, eyeballs, mouth, swapped, unit })
 }
 
 /// Center of what a motion moves of the face's skin, by the square of the displacement; on one side of a

@@ -1,7 +1,7 @@
 //! The eyes' openings: where an eyeball is seen from the front, or between lids that blinking closes.
 
 use super::Found;
-use super::frame::Frame;
+use super::frame::FaceFrame;
 use super::front::{Front, SkinPoint, flat};
 use crate::motions::Motion;
 use crate::pieces::PieceKind;
@@ -29,7 +29,7 @@ struct Opening {
 }
 
 /// Sets the six landmarks of each eye.
-pub fn find(rig: &Rig, front: &Front, frame: &Frame, found: &mut Found) {
+pub fn find(rig: &Rig, front: &Front, frame: &FaceFrame, found: &mut Found) {
     for (side, name) in ["left", "right"].into_iter().enumerate() {
         let sign = 1.0 - 2.0 * side as f64;
         if frame.only_side.is_some_and(|s| s != sign) {
@@ -53,7 +53,7 @@ pub fn find(rig: &Rig, front: &Front, frame: &Frame, found: &mut Found) {
 }
 
 /// Samples around the eye at which the eyeball lies before the skin, column by column from the right.
-fn opening_by_eyeball(front: &Front, frame: &Frame, side: usize) -> Option<Vec<Slot>> {
+fn opening_by_eyeball(front: &Front, frame: &FaceFrame, side: usize) -> Option<Vec<Slot>> {
     let kind = [PieceKind::EyeLeft, PieceKind::EyeRight][side];
     let pieces = front.pieces;
     let eye = frame.eyeballs[side]?;
@@ -94,7 +94,7 @@ fn opening_by_eyeball(front: &Front, frame: &Frame, side: usize) -> Option<Vec<S
 }
 
 /// Columns in which blinking moves neighbors most differently: the lid's edge above what does not follow it.
-fn opening_by_blink(front: &Front, frame: &Frame, side: usize, blink: &Motion) -> Vec<Slot> {
+fn opening_by_blink(front: &Front, frame: &FaceFrame, side: usize, blink: &Motion) -> Vec<Slot> {
     let Some(center) = frame.eyes[side] else { return Vec::new() };
     let unit = frame.unit;
     let step = STEP * unit;
@@ -116,7 +116,7 @@ fn opening_by_blink(front: &Front, frame: &Frame, side: usize, blink: &Motion) -
 }
 
 /// Sets the landmarks of the eye called `name`, which lies on the side `sign`.
-fn set(front: &Front, frame: &Frame, (name, sign): (&str, f64), opening: &Opening, found: &mut Found) {
+fn set(front: &Front, frame: &FaceFrame, (name, sign): (&str, f64), opening: &Opening, found: &mut Found) {
     let Opening { slots, source, confidence } = opening;
     let (source, confidence) = (source.as_str(), *confidence);
     let (first, last) = (&slots[0], &slots[slots.len() - 1]);

@@ -5,7 +5,7 @@
 //! most differently, as a vector over all these shapes. Its ends are the corners.
 
 use super::Found;
-use super::frame::Frame;
+use super::frame::FaceFrame;
 use super::front::{Front, SkinPoint};
 use super::profile::{self, nearest_height, outermost};
 use crate::motions::{Motion, motions};
@@ -46,7 +46,7 @@ impl Gap {
 }
 
 /// The slit from the right corner to the left; empty when no shape parts the lips.
-pub fn slit(rig: &Rig, front: &Front, frame: &Frame) -> (Vec<Gap>, String) {
+pub fn slit(rig: &Rig, front: &Front, frame: &FaceFrame) -> (Vec<Gap>, String) {
     let parting = motions(rig, &PARTING);
     let source = parting.first().map_or(String::new(), |m| m.name.clone());
     let Some(mouth) = frame.mouth.filter(|_| !parting.is_empty()) else { return (Vec::new(), source) };
@@ -113,7 +113,14 @@ fn gap_in_column(front: &Front, parting: &[Motion], x: f64, y: f64, reach: f64, 
 }
 
 /// Sets the landmarks of the mouth from its slit.
-pub fn find(front: &Front, frame: &Frame, gaps: &[Gap], source: &str, subnasale_y: f64, found: &mut Found) {
+pub fn find(
+    front: &Front,
+    frame: &FaceFrame,
+    gaps: &[Gap],
+    source: &str,
+    subnasale_y: f64,
+    found: &mut Found,
+) {
     let (Some(right), Some(left)) = (gaps.first(), gaps.last()) else { return };
     let middle = middle_gap(gaps, frame.middle);
     let unit = frame.unit;

@@ -1,12 +1,12 @@
 //! Wings and nostrils of the nose: from the front, where the skin drops from the wing to the cheek.
 
 use super::Found;
-use super::frame::Frame;
+use super::frame::FaceFrame;
 use super::front::{Front, SkinPoint};
 use super::profile::Profile;
 
 /// Sets the wings (alare), the outer ends of the base and the nostrils.
-pub fn find(front: &Front, frame: &Frame, profile: &Profile, found: &mut Found) {
+pub fn find(front: &Front, frame: &FaceFrame, profile: &Profile, found: &mut Found) {
     let unit = frame.unit;
     let base = profile.subnasale.y;
     let top = base + 0.7 * (profile.pronasale.y - base).max(0.08 * unit);
@@ -35,7 +35,7 @@ pub fn find(front: &Front, frame: &Frame, profile: &Profile, found: &mut Found) 
 }
 
 /// In the row at `y`, the last point of the nose before the steepest drop towards the cheek.
-fn wing(front: &Front, frame: &Frame, sign: f64, y: f64) -> Option<SkinPoint> {
+fn wing(front: &Front, frame: &FaceFrame, sign: f64, y: f64) -> Option<SkinPoint> {
     let step = 0.005 * frame.unit;
     let row: Vec<SkinPoint> = (0..)
         .map(|i| 0.12 * frame.unit + step * i as f64)

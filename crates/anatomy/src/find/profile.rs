@@ -6,7 +6,7 @@
 //! neighbors.
 
 use super::Found;
-use super::frame::Frame;
+use super::frame::FaceFrame;
 use super::front::{Front, SkinPoint};
 use glam::DVec3;
 
@@ -23,13 +23,13 @@ pub struct Profile {
 }
 
 /// Samples of the middle line from `top` to `bottom`; on half a face a little inside of its border.
-pub fn middle_line(front: &Front, frame: &Frame, top: f64, bottom: f64) -> Vec<SkinPoint> {
+pub fn middle_line(front: &Front, frame: &FaceFrame, top: f64, bottom: f64) -> Vec<SkinPoint> {
     let x = frame.middle + frame.only_side.unwrap_or(0.0) * 0.0005;
     front.column(x, top, bottom, STEP)
 }
 
 /// Finds the landmarks of the middle line. `slit` is the height of the lips' contact, if it is known.
-pub fn find(front: &Front, frame: &Frame, slit: Option<f64>, found: &mut Found) -> Option<Profile> {
+pub fn find(front: &Front, frame: &FaceFrame, slit: Option<f64>, found: &mut Found) -> Option<Profile> {
     let unit = frame.unit;
     let mouth_y = slit.or(frame.mouth.map(|m| m.y))?;
     let eye_y = frame.eyes[0].or(frame.eyes[1]).map_or(mouth_y + 1.1 * unit, |e| e.y);
@@ -67,7 +67,7 @@ pub fn find(front: &Front, frame: &Frame, slit: Option<f64>, found: &mut Found) 
 }
 
 /// Chin and the fold above it.
-fn chin(front: &Front, frame: &Frame, line: &[SkinPoint], mouth_y: f64, found: &mut Found) {
+fn chin(front: &Front, frame: &FaceFrame, line: &[SkinPoint], mouth_y: f64, found: &mut Found) {
     let unit = frame.unit;
     let between = |hi: f64, lo: f64| line.iter().filter(move |p| p.point.y <= hi && p.point.y >= lo);
     let forward = |hi: f64, lo: f64| between(hi, lo).max_by(|a, b| a.point.z.total_cmp(&b.point.z)).copied();

@@ -11,7 +11,7 @@ use glam::Vec3;
 use risorius_attenuate::pins::{PinSet, PinSpec};
 use risorius_base::progress::tick;
 use risorius_detail::{
-    Detail, Examples, FeatureGraph, Fit, LearnOptions, Model, ShellOptions, handles, learn,
+    Detail, Examples, FeatureGraph, Fit, LearnOptions, PoseModel, ShellOptions, handles, learn,
 };
 use risorius_io::native::detail::{DetailFile, Rest};
 use risorius_io::open::read_file;
@@ -131,10 +131,10 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> 
         (None, None) => Fit::All,
     };
     let model = match arguments.model {
-        ModelName::Wpsd => Model::Wpsd,
-        ModelName::Psd => Model::Psd,
-        ModelName::LocalBlendshapes => Model::LocalBlendshapes,
-        ModelName::GlobalBlendshapes => Model::GlobalBlendshapes,
+        ModelName::Wpsd => PoseModel::Wpsd,
+        ModelName::Psd => PoseModel::Psd,
+        ModelName::LocalBlendshapes => PoseModel::LocalBlendshapes,
+        ModelName::GlobalBlendshapes => PoseModel::GlobalBlendshapes,
     };
     let options = LearnOptions { model, fit, shell: ShellOptions { bending: arguments.bending } };
     let features = match &arguments.gauges {

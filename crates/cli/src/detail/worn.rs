@@ -2,8 +2,8 @@
 
 use crate::files::in_file;
 use crate::session::{Failure, Session};
-use risorius_detail::player::Stage;
-use risorius_detail::{Base, Player};
+use risorius_detail::player::PlayedFrame;
+use risorius_detail::{Base, DetailPlayer};
 use risorius_io::native::detail::{self, DetailFile, Rest};
 use risorius_rig::Rig;
 use std::path::Path;
@@ -16,11 +16,11 @@ pub struct Worn {
     /// The file.
     pub content: DetailFile,
     /// Plays it.
-    pub player: Player,
+    pub player: DetailPlayer,
     /// What is coarser than this is left out, in the mesh's unit.
     pub finest: Option<f64>,
     /// What was played last.
-    pub stage: Stage,
+    pub stage: PlayedFrame,
 }
 
 impl Worn {
@@ -42,10 +42,10 @@ impl Worn {
         };
         let finest = finer_than.map(|mm| mm / content.rest.mm_per_unit()).or(usual);
         let player = match finest {
-            Some(length) => Player::prepare(&detail.finer_than(length, &session.progress())?)?,
-            None => Player::prepare(detail)?,
+            Some(length) => DetailPlayer::prepare(&detail.finer_than(length, &session.progress())?)?,
+            None => DetailPlayer::prepare(detail)?,
         };
-        Ok(Self { content, player, finest, stage: Stage::default() })
+        Ok(Self { content, player, finest, stage: PlayedFrame::default() })
     }
 
     /// A frame of the artist's rig with its detail, on the vertices of the detail.

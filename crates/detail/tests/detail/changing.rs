@@ -8,12 +8,13 @@ use risorius_base::progress::silent;
 use risorius_detail::attach::Attached;
 use risorius_detail::edit::Join;
 use risorius_detail::markers::Settled;
-use risorius_detail::{Detail, LearnOptions, Mesh, ShellOptions, learn};
+use risorius_detail::{Detail, LearnOptions, ShellOptions, learn};
+use risorius_mesh::FileMesh;
 
 const N: u32 = 40;
 const POSES: [[f32; 2]; 3] = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]];
 
-fn learned(mesh: &Mesh) -> Detail {
+fn learned(mesh: &FileMesh) -> Detail {
     learn(mesh.clone(), &handles(N, 7), None, &examples(mesh, &POSES), &LearnOptions::default(), &silent)
         .unwrap()
 }
@@ -100,7 +101,7 @@ fn wrinkles_of_one_sheet_go_to_another() {
     let carry = |p: &[f32; 3]| rigid.apply(Vec3::from(*p).as_dvec3() * 30.0).as_vec3().to_array();
     let fine = sheet(53);
     let target =
-        Mesh { positions: fine.positions.iter().map(carry).collect(), triangles: fine.triangles.clone() };
+        FileMesh { positions: fine.positions.iter().map(carry).collect(), triangles: fine.triangles.clone() };
     let pairs: Vec<[u32; 2]> = handles(N, 4).into_iter().zip(handles(53, 4)).map(|(a, b)| [a, b]).collect();
     let moved = detail.transferred(target, &pairs, &ShellOptions::default(), &silent).unwrap();
     assert!((moved.similarity.scale - 30.0).abs() < 0.5 && moved.n_covered == 53 * 53);
@@ -118,7 +119,7 @@ fn wrinkles_of_one_sheet_go_to_another() {
     }
     assert!(detail.transferred(fine.clone(), &pairs[..3], &ShellOptions::default(), &silent).is_err());
     let triangles = fine.triangles.iter().map(|&[a, b, c]| [a, c, b]).collect();
-    let turned = Mesh { positions: fine.positions, triangles };
+    let turned = FileMesh { positions: fine.positions, triangles };
     let error =
         detail.transferred(turned, &pairs, &ShellOptions::default(), &silent).err().map(|e| e.to_string());
     assert!(error.is_some_and(|e| e.contains("do not meet")), "it faces the other way");

@@ -5,10 +5,11 @@ mod playing;
 mod shell;
 
 use glam::DVec3;
-use risorius_detail::{Examples, Mesh};
+use risorius_detail::Examples;
+use risorius_mesh::FileMesh;
 
 /// A curved sheet of n x n vertices, 1 wide.
-pub fn sheet(n: u32) -> Mesh {
+pub fn sheet(n: u32) -> FileMesh {
     let coordinate = |i: u32| i as f32 / (n - 1) as f32;
     let positions = (0..n * n).map(|v| {
         let (x, y) = (coordinate(v % n), coordinate(v / n));
@@ -16,7 +17,7 @@ pub fn sheet(n: u32) -> Mesh {
     });
     let quad = |v: u32| [[v, v + 1, v + n + 1], [v, v + n + 1, v + n]];
     let corners = (0..n * (n - 1)).filter(|v| v % n != n - 1);
-    Mesh { positions: positions.collect(), triangles: corners.flat_map(quad).collect() }
+    FileMesh { positions: positions.collect(), triangles: corners.flat_map(quad).collect() }
 }
 
 /// Handles on a grid of k x k over a sheet of n x n.
@@ -37,7 +38,7 @@ pub fn apart(a: &[DVec3], b: &[DVec3]) -> f64 {
 }
 
 /// The sheet pressed together at the left and at the right, each with wrinkles of its own.
-pub fn pressed(mesh: &Mesh, [left, right]: [f32; 2]) -> Vec<[f32; 3]> {
+pub fn pressed(mesh: &FileMesh, [left, right]: [f32; 2]) -> Vec<[f32; 3]> {
     let side = |x: f32| (4.0 * x - 2.0).clamp(-1.0, 1.0) * 0.5 + 0.5;
     let one = |&[x, y, z]: &[f32; 3]| {
         let (l, r) = (left * (1.0 - side(x)), right * side(x));
@@ -50,7 +51,7 @@ pub fn pressed(mesh: &Mesh, [left, right]: [f32; 2]) -> Vec<[f32; 3]> {
 }
 
 /// Examples of [`pressed`].
-pub fn examples(mesh: &Mesh, list: &[[f32; 2]]) -> Examples {
+pub fn examples(mesh: &FileMesh, list: &[[f32; 2]]) -> Examples {
     Examples {
         names: list.iter().map(|[l, r]| format!("{l} {r}")).collect(),
         positions: list.iter().map(|&amounts| pressed(mesh, amounts)).collect(),

@@ -5,12 +5,13 @@ use crate::{apart, examples, handles, points, pressed, sheet};
 use glam::{DQuat, DVec3};
 use risorius_base::Rigid;
 use risorius_base::progress::silent;
-use risorius_detail::player::Stage;
-use risorius_detail::{Detail, Examples, Fit, LearnOptions, Mesh, Model, Player, learn};
+use risorius_detail::player::PlayedFrame;
+use risorius_detail::{Detail, DetailPlayer, Examples, Fit, LearnOptions, PoseModel, learn};
+use risorius_mesh::FileMesh;
 
 const N: u32 = 48;
 
-fn learned(mesh: &Mesh, list: &[[f32; 2]], options: &LearnOptions) -> Detail {
+fn learned(mesh: &FileMesh, list: &[[f32; 2]], options: &LearnOptions) -> Detail {
     learn(mesh.clone(), &handles(N, 7), None, &examples(mesh, list), options, &silent).unwrap()
 }
 
@@ -19,13 +20,13 @@ fn at_handles(detail: &Detail, positions: &[DVec3]) -> Vec<DVec3> {
 }
 
 fn played(detail: &Detail, handles: &[DVec3]) -> Vec<DVec3> {
-    let mut stage = Stage::default();
-    let player = Player::prepare(detail).unwrap();
+    let mut stage = PlayedFrame::default();
+    let player = DetailPlayer::prepare(detail).unwrap();
     player.frame(handles, &mut stage).unwrap();
     shown(&player, &stage)
 }
 
-fn shown(player: &Player, stage: &Stage) -> Vec<DVec3> {
+fn shown(player: &DetailPlayer, stage: &PlayedFrame) -> Vec<DVec3> {
     let mut positions = Vec::new();
     player.in_mesh_order(&stage.positions, &mut positions);
     points(&positions)
@@ -36,7 +37,8 @@ const POSES: [[f32; 2]; 5] = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.5, 0.5], [-
 #[test]
 fn examples_come_back_exactly_and_the_player_plays_what_is_defined() {
     let mesh = sheet(N);
-    for model in [Model::Wpsd, Model::Psd, Model::LocalBlendshapes, Model::GlobalBlendshapes] {
+    for model in [PoseModel::Wpsd, PoseModel::Psd, PoseModel::LocalBlendshapes, PoseModel::GlobalBlendshapes]
+    {
         let detail = learned(&mesh, &POSES, &LearnOptions { model, ..LearnOptions::default() });
         assert_eq!((detail.poses.len(), detail.poses[0].as_str()), (6, "rest"));
         for pose in POSES.iter().chain(&[[0.0, 0.0]]) {
@@ -83,13 +85,13 @@ fn rigid_motion_changes_no_wrinkle() {
 fn one_side_alone_looks_right_when_both_were_learned_together() {
     let mesh = sheet(N);
     let truth = points(&pressed(&mesh, [1.0, 0.0]));
-    let error = |model: Model| {
+    let error = |model: PoseModel| {
         let detail = learned(&mesh, &[[1.0, 1.0]], &LearnOptions { model, ..LearnOptions::default() });
         let result = detail.by_definition(&at_handles(&detail, &truth));
         (result.iter().zip(&truth).map(|(a, b)| a.distance_squared(*b)).sum::<f64>() / truth.len() as f64)
             .sqrt()
     };
-    let [local, whole] = [Model::Wpsd, Model::Psd].map(error);
+    let [local, whole] = [PoseModel::Wpsd, PoseModel::Psd].map(error);
     assert!(local < 0.5 * whole, "{local} against {whole}");
 }
 
@@ -217,8 +219,8 @@ fn handles_on_a_line_do_not_turn_the_face() {
 fn detail_goes_onto_an_animation_that_exists() {
     let mesh = sheet(N);
     let detail = learned(&mesh, &POSES, &LearnOptions::default());
-    let player = Player::prepare(&detail).unwrap();
-    let mut stage = Stage::default();
+    let player = DetailPlayer::prepare(&detail).unwrap();
+    let mut stage = PlayedFrame::default();
     // The large scale alone, as an animation: the same as driving handles.
     let truth = points(&pressed(&mesh, [1.0, 0.0]));
     let handles = at_handles(&detail, &truth);

@@ -4,10 +4,11 @@ use crate::{apart, handles, points, sheet};
 use glam::DVec3;
 use risorius_base::progress::silent;
 use risorius_detail::laplacian::Triangles;
-use risorius_detail::{DetailError, FeatureGraph, Mesh, Shell, ShellOptions};
+use risorius_detail::{DetailError, FeatureGraph, Shell, ShellOptions};
 use risorius_linalg::{Cholesky, Matrix};
+use risorius_mesh::FileMesh;
 
-fn shell(mesh: &Mesh, handles: &[u32]) -> (Shell, f64) {
+fn shell(mesh: &FileMesh, handles: &[u32]) -> (Shell, f64) {
     let spacing = FeatureGraph::make(mesh, handles).spacing(mesh);
     (Shell::prepare(mesh, handles, spacing, &ShellOptions::default(), &silent).unwrap(), 3.0 * spacing)
 }
@@ -17,7 +18,7 @@ fn some_motion(n: usize) -> Vec<DVec3> {
 }
 
 /// `-A^-1 A_H u_H` with dense matrices, as the paper writes it.
-fn by_paper(mesh: &Mesh, handles: &[u32], length: f64, moved: &[DVec3]) -> Vec<DVec3> {
+fn by_paper(mesh: &FileMesh, handles: &[u32], length: f64, moved: &[DVec3]) -> Vec<DVec3> {
     let n = mesh.n_vertices();
     let triangles = Triangles::prepare(mesh);
     let masses = triangles.masses(mesh);

@@ -10,14 +10,14 @@
 use super::implicit::Sculpt;
 use glam::{DVec3, IVec3};
 use rayon::prelude::*;
-use risorius_mesh::Surface;
+use risorius_mesh::TriMesh;
 use std::collections::HashMap;
 
 /// Cells along a block.
 const BLOCK: i32 = 4;
 
 /// The part of the surface of `sculpt` at x >= 0 inside `low..high` (millimeters; `low.x` is taken as 0).
-pub(crate) fn half_surface(sculpt: &Sculpt, low: DVec3, high: DVec3, step: f64) -> Surface {
+pub(crate) fn half_surface(sculpt: &Sculpt, low: DVec3, high: DVec3, step: f64) -> TriMesh {
     let low = DVec3::new(0.0, low.y, low.z);
     let blocks = ((high - low) / (step * f64::from(BLOCK))).ceil().as_ivec3();
     let at = |p: IVec3| low + p.as_dvec3() * step;
@@ -47,8 +47,8 @@ struct Crossing {
     position: DVec3,
 }
 
-fn weld(triangles: impl Iterator<Item = [Crossing; 3]>) -> Surface {
-    let mut surface = Surface::default();
+fn weld(triangles: impl Iterator<Item = [Crossing; 3]>) -> TriMesh {
+    let mut surface = TriMesh::default();
     let mut vertex_of: HashMap<[IVec3; 2], u32> = HashMap::new();
     for triangle in triangles {
         let corners = triangle.map(|c| {
@@ -144,7 +144,7 @@ fn rest_even(a: usize, b: usize) -> [usize; 2] {
 }
 
 /// The half surface and its mirror image, welded where x is 0.
-pub(crate) fn mirrored(half: &Surface) -> Surface {
+pub(crate) fn mirrored(half: &TriMesh) -> TriMesh {
     let mut whole = half.clone();
     let image: Vec<u32> = half
         .positions

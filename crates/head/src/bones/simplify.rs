@@ -12,7 +12,7 @@
 use super::implicit::Sculpt;
 use glam::DVec3;
 use rayon::prelude::*;
-use risorius_mesh::Surface;
+use risorius_mesh::TriMesh;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -71,7 +71,7 @@ struct Mesh {
 type Offer = Reverse<(u64, u32, u32, u32, u32)>;
 
 /// Reduces a half surface to the goal; see the module.
-pub(crate) fn simplify(surface: &Surface, goal: &Goal) -> Surface {
+pub(crate) fn simplify(surface: &TriMesh, goal: &Goal) -> TriMesh {
     let mut mesh = Mesh::of(surface);
     let mut offers: BinaryHeap<Offer> = BinaryHeap::new();
     for (t, corners) in surface.triangles.iter().enumerate() {
@@ -102,7 +102,7 @@ pub(crate) fn simplify(surface: &Surface, goal: &Goal) -> Surface {
 }
 
 impl Mesh {
-    fn of(surface: &Surface) -> Self {
+    fn of(surface: &TriMesh) -> Self {
         let n = surface.positions.len();
         let mut mesh = Self {
             positions: surface.positions.clone(),
@@ -229,9 +229,9 @@ impl Mesh {
         // The neighbors' own edges keep their price; only edges at `a` changed.
     }
 
-    fn compact(&self) -> Surface {
+    fn compact(&self) -> TriMesh {
         let mut number = vec![u32::MAX; self.positions.len()];
-        let mut out = Surface::default();
+        let mut out = TriMesh::default();
         for (t, corners) in self.triangles.iter().enumerate().filter(|(t, _)| self.alive[*t]) {
             debug_assert!(self.alive[t]);
             out.triangles.push(corners.map(|v| {
@@ -247,7 +247,7 @@ impl Mesh {
 }
 
 /// Evens out the triangles of a half surface on its sculpt, `n_rounds` times.
-pub(crate) fn relax(surface: &mut Surface, sculpt: &Sculpt, n_rounds: usize) {
+pub(crate) fn relax(surface: &mut TriMesh, sculpt: &Sculpt, n_rounds: usize) {
     for _ in 0..n_rounds {
         flip_edges(surface);
         let goals = middles(surface);
@@ -266,7 +266,7 @@ pub(crate) fn relax(surface: &mut Surface, sculpt: &Sculpt, n_rounds: usize) {
 }
 
 /// Puts vertices of triangles that turned over, or folded back onto a neighbor, to where they were `before`.
-fn keep_sides(surface: &mut Surface, before: &[DVec3]) {
+fn keep_sides(surface: &mut TriMesh, before: &[DVec3]) {
     let normal = |positions: &[DVec3], t: [u32; 3]| {
         let [a, b, c] = t.map(|v| positions[v as usize]);
         (b - a).cross(c - a)
@@ -293,7 +293,7 @@ fn keep_sides(surface: &mut Surface, before: &[DVec3]) {
 }
 
 /// Mean of each vertex's neighbors; of those on the border for border vertices.
-fn middles(surface: &Surface) -> Vec<DVec3> {
+fn middles(surface: &TriMesh) -> Vec<DVec3> {
     let mut sums = vec![(DVec3::ZERO, 0.0); surface.positions.len()];
     for t in &surface.triangles {
         for k in 0..3 {
@@ -310,7 +310,7 @@ fn middles(surface: &Surface) -> Vec<DVec3> {
 }
 
 /// Flips every edge whose other diagonal is clearly shorter, where that changes neither topology nor shape.
-fn flip_edges(surface: &mut Surface) {
+fn flip_edges(surface: &mut TriMesh) {
     let mut sides: Vec<([u32; 2], u32)> = Vec::with_capacity(3 * surface.triangles.len());
     for (t, c) in surface.triangles.iter().enumerate() {
         sides.extend((0..3).map(|k| ([c[k].min(c[(k + 1) % 3]), c[k].max(c[(k + 1) % 3])], t as u32)));

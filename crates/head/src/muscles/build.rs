@@ -10,7 +10,7 @@ use crate::bones;
 use glam::DVec3;
 use rayon::prelude::*;
 use risorius_muscle::spline::basis;
-use risorius_muscle::{Attachment, Muscle, SplineSolid};
+use risorius_muscle::{Muscle, MuscleEnd, SplineSolid};
 
 /// Space that is kept between a muscle and bone (mm): what the triangles of the bones may stand off their
 /// sculpt.
@@ -20,8 +20,8 @@ const CLEARANCE: f64 = 0.4;
 #[derive(Debug, Clone)]
 pub(super) struct Draft {
     pub name: &'static str,
-    pub origin: Attachment,
-    pub insertion: Attachment,
+    pub origin: MuscleEnd,
+    pub insertion: MuscleEnd,
     /// The muscle has a mirror image of its own.
     pub paired: bool,
     /// Rows of the middle surface along u, each across v.

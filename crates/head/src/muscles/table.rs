@@ -8,7 +8,7 @@
 use super::build::{Draft, Row, outward};
 use crate::bones::Obstacles;
 use glam::DVec3;
-use risorius_muscle::Attachment::{self, Cranium, Mandible, Soft};
+use risorius_muscle::MuscleEnd::{self, Cranium, Mandible, Soft};
 use std::f64::consts::TAU;
 
 /// All left and single muscles.
@@ -20,7 +20,7 @@ pub(super) fn drafts(obstacles: &Obstacles) -> Vec<Draft> {
 }
 
 /// Name, origin, insertion, rows of x, y, z, half breadth, half thickness, height over bone (negative: free).
-type Band = (&'static str, Attachment, Attachment, &'static [[f64; 6]]);
+type Band = (&'static str, MuscleEnd, MuscleEnd, &'static [[f64; 6]]);
 
 const FREE: f64 = -1.0;
 
@@ -187,7 +187,7 @@ const BANDS: [Band; 15] = [
 ];
 
 /// Name, origin, insertion, half thickness and height over bone of each row, points of each row.
-type Sheet = (&'static str, Attachment, Attachment, &'static [([f64; 2], &'static [[f64; 3]])]);
+type Sheet = (&'static str, MuscleEnd, MuscleEnd, &'static [([f64; 2], &'static [[f64; 3]])]);
 
 const SHEETS: [Sheet; 7] = [
     (

@@ -4,8 +4,9 @@
 //! normal and by bells of the distance along the skin. Distances on the other side of the line count for the
 //! furrow only.
 
-use super::ground::{Field, Ground, bell, ramp};
+use super::ground::{Field, Ground, bell};
 use glam::DVec3;
+use risorius_base::ease::ramp;
 use risorius_mesh::VertexNormals;
 
 /// Half the breadth of the furrow and of the swelling, and the distance between their middles, mm.

@@ -148,12 +148,6 @@ pub fn bell(distance: f64, reach: f64) -> f64 {
     (1.0 - t * t).powi(3)
 }
 
-/// 0 below `from`, 1 above `to`, smooth.
-pub fn ramp(x: f64, from: f64, to: f64) -> f64 {
-    let t = ((x - from) / (to - from)).clamp(0.0, 1.0);
-    t * t * t * (t * (6.0 * t - 15.0) + 10.0)
-}
-
 fn mirror(head: &NeutralHead, points: &[DVec3], parts: &[Range<usize>]) -> Vec<u32> {
     let mut mirror = head.mirror.clone();
     let (left, right) = (parts[1].start as u32, parts[2].start as u32);

@@ -6,10 +6,11 @@
 //! and does not shrink.
 
 use super::fill::{Fill, Sheet};
-use super::ground::{Field, Ground, MM, ramp};
+use super::ground::{Field, Ground, MM};
 use super::lips::Lips;
 use crate::bones::JawJoint;
 use glam::DVec3;
+use risorius_base::ease::ramp;
 
 /// Parts that are fixed to the mandible.
 pub const WITH_JAW: [&str; 3] = ["teeth_lower", "gums_lower", "tongue"];

@@ -6,8 +6,9 @@
 //! that meet in the seam move alike when both lips have the same numbers, so a closed mouth stays closed.
 
 use super::fill::{Fill, Sheet};
-use super::ground::{Field, Ground, ramp};
+use super::ground::{Field, Ground};
 use glam::{DQuat, DVec3};
+use risorius_base::ease::ramp;
 
 /// |s| of the entry `side`.
 const SIDE: f64 = 0.55;

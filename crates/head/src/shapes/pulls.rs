@@ -5,8 +5,9 @@
 //! mean times one minus the product of what each leaves out, so that a row of pulls along a brow moves it as
 //! one piece.
 
-use super::ground::{Field, Ground, bell, ramp};
+use super::ground::{Field, Ground, bell};
 use glam::DVec3;
+use risorius_base::ease::ramp;
 use risorius_mesh::Bvh;
 
 /// How much longer the way along the skin may be than the reach of a pull.

@@ -32,9 +32,9 @@ pub struct Seam<'g, 'h> {
 }
 
 /// The seam in some pose: front and back, each by ascending x.
-struct Surface([Vec<DVec3>; 2]);
+struct TriMesh([Vec<DVec3>; 2]);
 
-impl Surface {
+impl TriMesh {
     /// Height at a place, if the mouth reaches there.
     fn height(&self, p: DVec3) -> Option<f64> {
         let at = |line: &[DVec3]| {
@@ -76,13 +76,13 @@ impl<'g, 'h> Seam<'g, 'h> {
         seam
     }
 
-    fn surface(&self, field: &Field) -> Surface {
+    fn surface(&self, field: &Field) -> TriMesh {
         let line = |name: &str| {
             let lines = ["upper", "lower"].map(|lip| self.ground.line(&format!("lip_{lip}_{name}")));
             let at = |v: u32| self.ground.points[v as usize] + field[v as usize];
             lines[0].iter().zip(lines[1]).map(|(&u, &l)| 0.5 * (at(u) + at(l))).collect()
         };
-        Surface([line("outer"), line("inner")])
+        TriMesh([line("outer"), line("inner")])
     }
 
     /// Moves every lip to its side.

@@ -1,6 +1,7 @@
 //! The tongue on its own: its root stays with the jaw, its tip goes where it is sent.
 
-use super::ground::{Field, Ground, bell, ramp};
+use super::ground::{Field, Ground, bell};
+use risorius_base::ease::ramp;
 
 /// Share of a vertex that belongs to the tip: 0 at the root, 1 at the tip.
 fn tip_share(ground: &Ground, v: usize, from: f64, to: f64) -> f64 {

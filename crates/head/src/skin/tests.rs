@@ -49,7 +49,7 @@ fn every_other_part_is_closed_and_wound_outwards() {
     for part in &HEAD.parts[1..] {
         let edges = Edges::of(&part.faces);
         assert!(edges.boundary().is_empty() && edges.inconsistent().is_empty(), "{}", part.name);
-        let surface = risorius_mesh::Surface {
+        let surface = risorius_mesh::TriMesh {
             positions: part.positions.clone(),
             triangles: part.faces.triangulated(),
         };

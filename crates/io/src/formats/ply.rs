@@ -13,7 +13,7 @@ mod rows;
 use crate::IoError;
 use crate::error::{MAX_VERTICES, check_count};
 use crate::formats::color::{linear_from_srgb, srgb_from_linear};
-use crate::formats::surface::{Surface, push_face};
+use crate::formats::surface::{SurfaceFile, push_face};
 use header::{Element, Encoding, Kind, Type};
 use risorius_mesh::Polygons;
 use risorius_rig::RawPart;
@@ -22,11 +22,11 @@ use rows::Rows;
 const FORMAT: &str = "PLY";
 
 /// Reads a PLY file; `name` becomes that of the part.
-pub fn read(bytes: &[u8], name: &str) -> Result<Surface, IoError> {
+pub fn read(bytes: &[u8], name: &str) -> Result<SurfaceFile, IoError> {
     let (header, body) = header::parse(bytes)?;
     let mut rows = Rows::new(body, bytes.len() - body.len(), header.encoding);
     let mut surface =
-        Surface { part: RawPart { name: name.into(), ..RawPart::default() }, notes: Vec::new() };
+        SurfaceFile { part: RawPart { name: name.into(), ..RawPart::default() }, notes: Vec::new() };
     let mut seen_vertices = false;
     for element in &header.elements {
         check_backed(element, &rows)?;
@@ -123,7 +123,7 @@ fn read_vertices(element: &Element, rows: &mut Rows, part: &mut RawPart) -> Resu
     Ok(())
 }
 
-fn read_faces(element: &Element, rows: &mut Rows, surface: &mut Surface) -> Result<(), IoError> {
+fn read_faces(element: &Element, rows: &mut Rows, surface: &mut SurfaceFile) -> Result<(), IoError> {
     check_count(FORMAT, "the number of faces", element.count, 4 * MAX_VERTICES)?;
     let is_indices = |name: &str| name == "vertex_indices" || name == "vertex_index";
     let Some(indices) = element.properties.iter().position(|p| is_indices(&p.name)) else {

@@ -7,7 +7,7 @@
 
 use crate::IoError;
 use crate::error::{MAX_VERTICES, check_count};
-use crate::formats::surface::Surface;
+use crate::formats::surface::SurfaceFile;
 use crate::formats::text::{excerpt, lines, number, tokens, without_bom};
 use risorius_mesh::Polygons;
 use risorius_rig::RawPart;
@@ -18,7 +18,7 @@ const HEADER: usize = 84;
 const TRIANGLE: usize = 50;
 
 /// Reads an STL file; `name` becomes that of the part.
-pub fn read(bytes: &[u8], name: &str) -> Result<Surface, IoError> {
+pub fn read(bytes: &[u8], name: &str) -> Result<SurfaceFile, IoError> {
     let corners = if is_binary(bytes)? { binary_corners(bytes)? } else { text_corners(bytes)? };
     if corners.is_empty() {
         return Err(IoError::malformed(FORMAT, "whole file", "there are no triangles"));
@@ -104,7 +104,7 @@ fn text_corners(bytes: &[u8]) -> Result<Vec<[f32; 3]>, IoError> {
     Ok(corners)
 }
 
-fn join(corners: &[[f32; 3]], name: &str) -> Surface {
+fn join(corners: &[[f32; 3]], name: &str) -> SurfaceFile {
     let mut number_of: HashMap<[u32; 3], u32> = HashMap::new();
     let mut positions: Vec<[f32; 3]> = Vec::new();
     let vertices: Vec<u32> = corners
@@ -131,5 +131,5 @@ fn join(corners: &[[f32; 3]], name: &str) -> Surface {
         faces: Polygons::from_triangles(&kept),
         ..RawPart::default()
     };
-    Surface { part, notes }
+    SurfaceFile { part, notes }
 }

@@ -5,7 +5,7 @@ use risorius_rig::RawPart;
 
 /// One part and what was noticed while reading it.
 #[derive(Debug, Clone, Default)]
-pub struct Surface {
+pub struct SurfaceFile {
     /// The surface; it has no shapes.
     pub part: RawPart,
     /// What was changed or left out, as sentences.

@@ -13,7 +13,8 @@ use crate::output::WholeFile;
 use risorius_base::Array;
 use risorius_base::array::SharedBytes;
 use risorius_detail::pose_space::{Influence, MAX_GAUGES};
-use risorius_detail::{Base, Detail, FeatureGraph, Mesh, Model, Shell, ShellOptions};
+use risorius_detail::{Base, Detail, FeatureGraph, PoseModel, Shell, ShellOptions};
+use risorius_mesh::FileMesh;
 use risorius_rig::refine::MAX_STEPS;
 use risorius_rig::{Refinement, Rig};
 use serde::{Deserialize, Serialize};
@@ -62,8 +63,8 @@ impl Rest {
     }
 
     /// The mesh of the detail.
-    pub fn mesh(&self) -> Mesh {
-        Mesh { positions: self.fine.neutral.clone(), triangles: self.fine.triangles() }
+    pub fn mesh(&self) -> FileMesh {
+        FileMesh { positions: self.fine.neutral.clone(), triangles: self.fine.triangles() }
     }
 
     /// Millimeters of a unit of the rig.
@@ -82,11 +83,11 @@ pub struct DetailFile {
 }
 
 /// Names of models, as users write them.
-pub const MODELS: [(&str, Model); 4] = [
-    ("wpsd", Model::Wpsd),
-    ("psd", Model::Psd),
-    ("local-blendshapes", Model::LocalBlendshapes),
-    ("global-blendshapes", Model::GlobalBlendshapes),
+pub const MODELS: [(&str, PoseModel); 4] = [
+    ("wpsd", PoseModel::Wpsd),
+    ("psd", PoseModel::Psd),
+    ("local-blendshapes", PoseModel::LocalBlendshapes),
+    ("global-blendshapes", PoseModel::GlobalBlendshapes),
 ];
 
 /// Names of what displacements are added to.
@@ -182,7 +183,7 @@ fn rest(file: &Archive) -> Result<(Rest, Text), IoError> {
         return Err(damaged("metadata 'rig'", "some vertices belong to no part"));
     }
     let rest = Rest::new(rig, text.steps);
-    rest.mesh().check().map_err(|e| damaged("array 'rig.neutral'", e))?;
+    risorius_detail::check_rest(&rest.mesh()).map_err(|e| damaged("array 'rig.neutral'", e))?;
     Ok((rest, text))
 }
 

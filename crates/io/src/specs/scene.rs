@@ -25,13 +25,13 @@ use glam::DVec3;
 use risorius_base::Axis;
 use risorius_base::Progress;
 use risorius_base::space::parse_unit;
-use risorius_mesh::{Edges, Polygons, Surface};
+use risorius_mesh::{Edges, Polygons, TriMesh};
 use risorius_perform::HeadPath;
 use risorius_perform::curve::Curve;
 use risorius_perform::scene::model::{Collider, Force, Form, Scene, ToldIn};
 use risorius_rig::HeadMotion;
 use risorius_rig::meters;
-use risorius_solve::Solid;
+use risorius_solve::ObstacleShape;
 use serde::Deserialize;
 use std::path::Path;
 use std::sync::Arc;
@@ -261,7 +261,7 @@ impl MeshSpec {
         place: &str,
         notes: &mut Vec<String>,
         progress: &Progress,
-    ) -> Result<Solid, String> {
+    ) -> Result<ObstacleShape, String> {
         let path = folder.join(&self.file);
         let unit = self.unit.as_deref().map(parse_unit).transpose()?;
         let axis = |index: usize| Some(Axis { index, negative: false });
@@ -276,7 +276,7 @@ impl MeshSpec {
         };
         let rig =
             open_rig(&path, &options, progress).map_err(|error| format!("{}: {error}", path.display()))?.rig;
-        let surface = Surface { positions: meters::neutral(&rig), triangles: rig.triangles() };
+        let surface = TriMesh { positions: meters::neutral(&rig), triangles: rig.triangles() };
         let shown = path.display();
         if surface.triangles.is_empty() || !surface.positions.iter().all(|p| p.is_finite()) {
             return Err(format!("{shown} has no faces, or vertices that are not finite"));
@@ -294,7 +294,7 @@ impl MeshSpec {
         if !(0.001..10.0).contains(&size) {
             notes.push(format!("{place}: {shown} is {size:.3} m in size; is its `unit` right?"));
         }
-        Ok(Solid::prepare(surface))
+        Ok(ObstacleShape::prepare(surface))
     }
 }
 

@@ -17,7 +17,7 @@ use risorius_base::Axis;
 use risorius_base::space::parse_unit;
 use risorius_rig::classify::names::nearest;
 use risorius_rig::classify::roles::{RoleTable, resolve};
-use risorius_rig::{Driver, Rig, Role, Rule};
+use risorius_rig::{CombinationRule, Driver, Rig, Role};
 use serde_json::{Map, Value, json};
 use std::ops::Range;
 
@@ -244,10 +244,10 @@ fn roles(top: &At) -> Result<RoleTable, IoError> {
     Ok(table)
 }
 
-fn rule(at: &At) -> Result<Rule, IoError> {
+fn rule(at: &At) -> Result<CombinationRule, IoError> {
     match at.text()? {
-        "multiply" => Ok(Rule::Multiply),
-        "lowest" => Ok(Rule::Lowest),
+        "multiply" => Ok(CombinationRule::Multiply),
+        "lowest" => Ok(CombinationRule::Lowest),
         other => at.err(format!("'{other}' is not a rule; give multiply or lowest")),
     }
 }

@@ -13,8 +13,8 @@ use risorius_flesh::face::{PairReport, QualityReport, ShapeReport};
 use risorius_flesh::{BuildReport, Face, Flesh, MaterialShape, Materials, SkinEmbedding, VolumeShape};
 use risorius_head::landmarks::NAMES;
 use risorius_head::{Bones, JawJoint};
-use risorius_mesh::{Polygons, Surface};
-use risorius_muscle::{Attachment, Muscle, SplineSolid};
+use risorius_mesh::{Polygons, TriMesh};
+use risorius_muscle::{Muscle, MuscleEnd, SplineSolid};
 use risorius_rig::classify::roles::RoleTable;
 use risorius_rig::{Deltas, FaceGroup, Image, Material, RawPart, RawRig, RawShape, Rig, assemble};
 
@@ -86,8 +86,8 @@ pub fn rig() -> Rig {
     assemble(raw, &table).0
 }
 
-fn tetrahedron(size: f64) -> Surface {
-    Surface {
+fn tetrahedron(size: f64) -> TriMesh {
+    TriMesh {
         positions: vec![DVec3::ZERO, DVec3::X * size, DVec3::Y * size, DVec3::Z * size],
         triangles: vec![[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]],
     }
@@ -125,11 +125,11 @@ fn anatomy(rig: &Rig) -> Anatomy {
                 track_length: 0.012,
             },
         },
-        teeth: [tetrahedron(0.01), Surface::default()],
+        teeth: [tetrahedron(0.01), TriMesh::default()],
         muscles: vec![Muscle {
             name: "zygomaticus_major_left".into(),
-            origin: Attachment::Cranium,
-            insertion: Attachment::Soft,
+            origin: MuscleEnd::Cranium,
+            insertion: MuscleEnd::Soft,
             solid: SplineSolid {
                 counts: [3, 2, 2],
                 control: (0..12).map(|i| DVec3::splat(f64::from(i))).collect(),

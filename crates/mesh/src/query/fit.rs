@@ -47,7 +47,7 @@ fn rotation_of(s: &DMat3) -> DQuat {
 
 /// Of a symmetric matrix. Of equal ones the first, so that no information means identity.
 fn largest_eigenvector(mut a: Vec<f64>) -> [f64; 4] {
-    let vectors = eigen::symmetric(4, &mut a);
+    let vectors = eigen::symmetric(4, &mut a, 0.0);
     let best = (0..4).fold(0, |best, i| if a[5 * i] > a[5 * best] { i } else { best });
     std::array::from_fn(|row| vectors[4 * row + best])
 }

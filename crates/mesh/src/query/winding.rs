@@ -13,7 +13,7 @@
 //! it halves the error at the same distance, but costs what a smaller distance saves. Error below 1e-3 (see
 //! the tests). Triangles without area or with corners that are not finite count nothing.
 
-use crate::{Bvh, Surface};
+use crate::{Bvh, TriMesh};
 use glam::{DVec3, Vec3};
 use rayon::prelude::*;
 use std::f64::consts::PI;
@@ -83,7 +83,7 @@ impl WindingNumbers {
     }
 
     /// Prepares a surface in meters; its positions are rounded to f32.
-    pub fn of(surface: &Surface) -> Self {
+    pub fn of(surface: &TriMesh) -> Self {
         Self::prepare(&surface.positions_f32(), &surface.triangles)
     }
 

@@ -3,6 +3,7 @@
 //! Union-find over the corners of each face, near linear. Components are numbered by their lowest vertex, so
 //! the answer does not depend on the order of faces. A vertex without faces is a component of its own.
 
+use super::union_find::UnionFind;
 use crate::Polygons;
 
 /// The connected pieces of a mesh.
@@ -21,17 +22,13 @@ pub fn of_triangles(n_vertices: usize, triangles: &[[u32; 3]]) -> Components {
 
 /// The connected pieces of `n_vertices` vertices joined by `faces` (all corners below `n_vertices`).
 pub fn components(n_vertices: usize, faces: &Polygons) -> Components {
-    let mut parent: Vec<u32> = (0..n_vertices as u32).collect();
+    let mut sets = UnionFind::new(n_vertices);
     for face in faces.iter() {
-        for pair in face.windows(2) {
-            let (a, b) = (root(&mut parent, pair[0]), root(&mut parent, pair[1]));
-            // The lower root wins, so that a root is always the lowest vertex of its component.
-            parent[a.max(b) as usize] = a.min(b);
-        }
+        face.windows(2).for_each(|pair| sets.join(pair[0], pair[1]));
     }
     let mut found = Components { of_vertex: vec![0; n_vertices], sizes: Vec::new() };
     for v in 0..n_vertices {
-        let r = root(&mut parent, v as u32) as usize;
+        let r = sets.root(v as u32) as usize;
         if r == v {
             found.of_vertex[v] = found.sizes.len() as u32;
             found.sizes.push(0);
@@ -41,15 +38,6 @@ pub fn components(n_vertices: usize, faces: &Polygons) -> Components {
         found.sizes[found.of_vertex[v] as usize] += 1;
     }
     found
-}
-
-fn root(parent: &mut [u32], mut v: u32) -> u32 {
-    while parent[v as usize] != v {
-        let up = parent[parent[v as usize] as usize];
-        parent[v as usize] = up;
-        v = up;
-    }
-    v
 }
 
 /// Vertices below `n_vertices` that no face uses, ascending.

@@ -1,17 +1,40 @@
-//! A triangle surface in meters: bones, teeth, closed skins; what volumes are made from.
+//! A triangle mesh: bones, teeth and closed skins in meters, or an artist's surface in the numbers of its file.
 
-use glam::DVec3;
+use glam::{DVec3, Vec3};
 
-/// Triangles over f64 positions, wound counter-clockwise seen from outside.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Surface {
+/// Triangles over positions, wound counter-clockwise seen from outside.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TriMesh<P = DVec3> {
     /// Vertex positions.
-    pub positions: Vec<DVec3>,
-    /// Three vertices each.
+    pub positions: Vec<P>,
+    /// Three vertices each, all below the number of positions.
     pub triangles: Vec<[u32; 3]>,
 }
 
-impl Surface {
+/// An artist's surface, in the unit and the precision of its file.
+pub type FileMesh = TriMesh<[f32; 3]>;
+
+impl<P> Default for TriMesh<P> {
+    fn default() -> Self {
+        Self { positions: Vec::new(), triangles: Vec::new() }
+    }
+}
+
+impl<P> TriMesh<P> {
+    /// Number of vertices.
+    pub fn n_vertices(&self) -> usize {
+        self.positions.len()
+    }
+}
+
+impl FileMesh {
+    /// A position in double precision.
+    pub fn at(&self, vertex: u32) -> DVec3 {
+        Vec3::from(self.positions[vertex as usize]).as_dvec3()
+    }
+}
+
+impl TriMesh {
     /// The positions rounded to f32, as [`crate::Bvh`] takes them.
     pub fn positions_f32(&self) -> Vec<[f32; 3]> {
         self.positions.iter().map(|p| p.as_vec3().to_array()).collect()
@@ -43,9 +66,18 @@ impl Surface {
     }
 
     /// Appends a copy of `other`.
-    pub fn append(&mut self, other: &Surface) {
+    pub fn append(&mut self, other: &TriMesh) {
         let first = self.positions.len() as u32;
         self.positions.extend_from_slice(&other.positions);
         self.triangles.extend(other.triangles.iter().map(|t| t.map(|v| v + first)));
     }
+}
+
+/// The sum at each of `n` vertices of a value of every triangle around it: a third of its area for lumped masses.
+pub fn sum_at_corners(n: usize, triangles: &[[u32; 3]], values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut sums = vec![0.0; n];
+    for (triangle, value) in triangles.iter().zip(values) {
+        triangle.iter().for_each(|&v| sums[v as usize] += value);
+    }
+    sums
 }

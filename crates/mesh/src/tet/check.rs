@@ -46,7 +46,7 @@ pub enum TetProblem {
     /// A node that no tet uses.
     Unused(u32),
     /// The mesh falls into pieces that share no node.
-    Pieces(usize),
+    TetComponents(usize),
 }
 
 impl fmt::Display for TetProblem {
@@ -71,7 +71,9 @@ impl fmt::Display for TetProblem {
             Self::SharedFace { face, tets } => write!(f, "face {face:?} has {} tets: {tets:?}", tets.len()),
             Self::Overlap(t, u) => write!(f, "tets {t} and {u} lie on the same side of their common face"),
             Self::Unused(v) => write!(f, "node {v} belongs to no tet; drop it"),
-            Self::Pieces(n) => write!(f, "the mesh falls into {n} pieces; each needs something to hold it"),
+            Self::TetComponents(n) => {
+                write!(f, "the mesh falls into {n} pieces; each needs something to hold it")
+            }
         }
     }
 }
@@ -94,7 +96,7 @@ pub fn check(mesh: &TetMesh) -> Vec<TetProblem> {
         TetMesh { nodes: mesh.nodes.clone(), tets: valid.iter().map(|&t| mesh.tets[t as usize]).collect() };
     let pieces = whole.pieces();
     if pieces.n > 1 {
-        found.push(TetProblem::Pieces(pieces.n));
+        found.push(TetProblem::TetComponents(pieces.n));
     }
     found
 }

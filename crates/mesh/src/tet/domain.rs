@@ -13,7 +13,7 @@ pub trait Domain: Sync {
     fn size(&self, p: DVec3) -> f64;
 
     /// Whether the whole ball is inside (`true`) or outside, if that is certain. `None` is always right, but
-    /// then all of the box is refined and looked at; see [`crate::Solid`] for a good answer.
+    /// then all of the box is refined and looked at; see [`crate::SolidDomain`] for a good answer.
     fn side_of_ball(&self, center: DVec3, radius: f64) -> Option<bool> {
         let _ = (center, radius);
         None

@@ -12,14 +12,14 @@
 
 use crate::query::bvh::Aabb;
 use crate::tet::domain::{Domain, Hits};
-use crate::{Bvh, Surface, WindingNumbers};
+use crate::{Bvh, TriMesh, WindingNumbers};
 use glam::DVec3;
 
 /// Triangles farther than this many radii of a ball are not looked for.
 const FAR: f64 = 6.0;
 
 /// A skin and what is not flesh inside it, prepared for one pose.
-pub struct Solid<'a> {
+pub struct SolidDomain<'a> {
     skin: Shell,
     holes: Vec<Shell>,
     size: Box<dyn Fn(DVec3) -> f64 + Sync + 'a>,
@@ -33,9 +33,9 @@ pub struct Shell {
     bounds: Aabb,
 }
 
-impl<'a> Solid<'a> {
+impl<'a> SolidDomain<'a> {
     /// The inside of `skin` minus the inside of each of `holes`, with edges of `size`.
-    pub fn prepare(skin: &Surface, holes: &[&Surface], size: impl Fn(DVec3) -> f64 + Sync + 'a) -> Self {
+    pub fn prepare(skin: &TriMesh, holes: &[&TriMesh], size: impl Fn(DVec3) -> f64 + Sync + 'a) -> Self {
         let holes = holes.iter().map(|s| Shell::prepare(s)).collect();
         Self { skin: Shell::prepare(skin), holes, size: Box::new(size) }
     }
@@ -47,7 +47,7 @@ impl<'a> Solid<'a> {
 
 impl Shell {
     /// Prepares the queries.
-    pub fn prepare(surface: &Surface) -> Self {
+    pub fn prepare(surface: &TriMesh) -> Self {
         let positions = surface.positions_f32();
         let tree = Bvh::build(&positions, &surface.triangles);
         let bounds = tree.nodes.first().map_or(Aabb::default(), |root| root.bounds);
@@ -83,7 +83,7 @@ impl Shell {
     }
 }
 
-impl Domain for Solid<'_> {
+impl Domain for SolidDomain<'_> {
     fn value(&self, p: DVec3) -> f64 {
         let inside = self.skin.value(p);
         if inside <= 0.0 {

@@ -7,7 +7,7 @@
 //! and sheets of that thickness stay whole. In: a [`Domain`] and a box around what is wanted of it. Out:
 //! positively oriented tets, boundary nodes on the zero set to 1/4096 of an edge. Time: some ten to thirty
 //! evaluations of the domain for each node; all threads, same bytes. Limits: features thinner than a third of
-//! the local size may be bridged or lost (`Report::n_doubtful` counts the edges); creases and corners of the
+//! the local size may be bridged or lost (`MeshingReport::n_doubtful` counts the edges); creases and corners of the
 //! domain are rounded off by about a fifth of the local size.
 
 use crate::TetMesh;
@@ -74,12 +74,12 @@ pub struct Meshed {
     /// For each node, whether it was put on the boundary of the domain.
     pub on_boundary: Vec<bool>,
     /// What was done.
-    pub report: Report,
+    pub report: MeshingReport,
 }
 
 /// What was done by [`tetrahedralize`].
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Report {
+pub struct MeshingReport {
     /// What the sizes were multiplied with to meet the number of nodes.
     pub scale: f64,
     /// Nodes of the lattice.
@@ -273,7 +273,7 @@ impl Job<'_> {
     fn stuff(&self, grid: f64, scale: f64) -> Result<Meshed, TetError> {
         tick(self.progress, "lattice", 0.0)?;
         let mut tree = self.octree(grid, scale)?;
-        let mut report = Report { scale, ..Report::default() };
+        let mut report = MeshingReport { scale, ..MeshingReport::default() };
         let Signed { lattice, inside, edges } = self.refine(&mut tree, &mut report)?;
         tick(self.progress, "crossings", 0.0)?;
         let crossings = crossings(&self.signs, &lattice.nodes, &inside, &edges);
@@ -402,7 +402,7 @@ impl Job<'_> {
     }
 
     /// Splits cubes around edges that cross the boundary more than once, as often as the options allow.
-    fn refine(&self, tree: &mut Octree, report: &mut Report) -> Result<Signed, TetError> {
+    fn refine(&self, tree: &mut Octree, report: &mut MeshingReport) -> Result<Signed, TetError> {
         let mut known = Known::default();
         loop {
             tick(self.progress, "gaps", 0.0)?;

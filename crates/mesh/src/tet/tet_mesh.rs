@@ -5,7 +5,8 @@
 //! sort. What a user brings is checked by [`crate::tet::check::check`] first: the functions here take node
 //! numbers as valid.
 
-use crate::Surface;
+use crate::TriMesh;
+use crate::surface::union_find::UnionFind;
 use glam::{DMat3, DVec3};
 
 /// Tetrahedra over f64 nodes.
@@ -113,7 +114,7 @@ pub fn edges(tets: &[[u32; 4]]) -> Vec<[u32; 2]> {
 
 /// The connected pieces of a tet mesh.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Pieces {
+pub struct TetComponents {
     /// For each tet, the number of its piece; pieces are numbered by their first tet.
     pub of_tet: Vec<u32>,
     /// How many pieces there are.
@@ -155,8 +156,8 @@ impl TetMesh {
     }
 
     /// The boundary as a surface over all nodes, wound outwards.
-    pub fn boundary_surface(&self) -> Surface {
-        Surface {
+    pub fn boundary_surface(&self) -> TriMesh {
+        TriMesh {
             positions: self.nodes.clone(),
             triangles: self.boundary().iter().map(|b| b.nodes).collect(),
         }
@@ -186,25 +187,15 @@ impl TetMesh {
     }
 
     /// The pieces that hang together through nodes.
-    pub fn pieces(&self) -> Pieces {
-        let mut parent: Vec<u32> = (0..self.nodes.len() as u32).collect();
-        let root = |parent: &mut [u32], mut v: u32| {
-            while parent[v as usize] != v {
-                parent[v as usize] = parent[parent[v as usize] as usize];
-                v = parent[v as usize];
-            }
-            v
-        };
+    pub fn pieces(&self) -> TetComponents {
+        let mut sets = UnionFind::new(self.nodes.len());
         for tet in &self.tets {
-            for i in 1..4 {
-                let (a, b) = (root(&mut parent, tet[0]), root(&mut parent, tet[i]));
-                parent[a.max(b) as usize] = a.min(b);
-            }
+            (1..4).for_each(|i| sets.join(tet[0], tet[i]));
         }
         let mut number = vec![u32::MAX; self.nodes.len()];
-        let mut pieces = Pieces::default();
+        let mut pieces = TetComponents::default();
         for tet in &self.tets {
-            let of = &mut number[root(&mut parent, tet[0]) as usize];
+            let of = &mut number[sets.root(tet[0]) as usize];
             if *of == u32::MAX {
                 *of = pieces.n as u32;
                 pieces.n += 1;

@@ -27,7 +27,7 @@ use risorius_flesh::rest::{LEAST_J, RestVolumes};
 use risorius_rig::Evaluator;
 use risorius_solve::energy::springs::lumped_masses;
 use risorius_solve::{
-    Around, Body, Configuration, Dynamics, Options, Posed, SolveError, StepOptions, StepReport,
+    Around, Body, Configuration, Dynamics, Posed, SolveError, SolveOptions, StepOptions, StepReport,
 };
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -52,7 +52,7 @@ pub struct EnrichOptions {
     /// What keeps lips, lids and teeth apart.
     pub contact: ContactMode,
     /// When a solve is done.
-    pub solve: Options,
+    pub solve: SolveOptions,
     /// Newton's method alone: slow, for comparison.
     pub reference: bool,
 }

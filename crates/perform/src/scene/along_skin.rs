@@ -4,6 +4,7 @@
 //! it.
 
 use risorius_anatomy::Pieces;
+use risorius_mesh::surface::tri_mesh::sum_at_corners;
 use risorius_mesh::{EdgeGraph, Nearest};
 
 /// The distance of every rig vertex from the nearest of the skin vertices that `begins` names, in the
@@ -20,10 +21,9 @@ pub fn distances(pieces: &Pieces, begins: impl Fn(u32) -> bool, reach: f64) -> V
 
 /// A third of the area of all skin triangles around each rig vertex, in the neutral, square meters.
 pub fn areas(pieces: &Pieces) -> Vec<f64> {
-    let mut areas = vec![0.0; pieces.positions.len()];
-    for t in &pieces.skin {
+    let third = |t: &[u32; 3]| {
         let [a, b, c] = t.map(|v| pieces.positions[v as usize]);
-        t.iter().for_each(|&v| areas[v as usize] += (b - a).cross(c - a).length() / 6.0);
-    }
-    areas
+        (b - a).cross(c - a).length() / 6.0
+    };
+    sum_at_corners(pieces.positions.len(), &pieces.skin, pieces.skin.iter().map(third))
 }

@@ -9,6 +9,7 @@
 
 use crate::scene::along_skin::distances;
 use crate::scene::model::{Factor, Scene};
+use risorius_base::ease::smoothstep;
 use risorius_flesh::Face;
 use risorius_solve::{Harmonic, SolveError};
 
@@ -71,7 +72,7 @@ impl<'a> Spread<'a> {
         let mut values = vec![[0.0]; self.carried.len()];
         for_each_weight(self.face, |vertex, node, weight| {
             let f = (1.0 - distances[vertex as usize] / FALLOFF).max(0.0);
-            values[node][0] += weight * f * f * (3.0 - 2.0 * f);
+            values[node][0] += weight * smoothstep(f);
         });
         values
             .iter_mut()

@@ -13,7 +13,7 @@ use glam::{DMat3, DVec3, Vec3};
 use risorius_anatomy::outer::OuterSkin;
 use risorius_base::Rigid;
 use risorius_flesh::Face;
-use risorius_solve::Attachment;
+use risorius_solve::TetAttachment;
 
 /// A step's end: when it is, and the head before and then.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +41,7 @@ pub struct Acting<'a> {
 /// A visible triangle of skin.
 struct Windward {
     corners: [u32; 3],
-    attachments: [Attachment; 3],
+    attachments: [TetAttachment; 3],
     /// In the neutral.
     middle: DVec3,
 }
@@ -50,7 +50,8 @@ impl<'a> Acting<'a> {
     /// Finds where forces act.
     pub fn prepare(face: &'a Face, scene: &'a Scene, skin: &SkinOut) -> Result<Self, PerformError> {
         scene.check(face.rig.n_vertices())?;
-        let fleshless = |region: &[u32]| region.iter().all(|&v| skin.attachment(v).tet == Attachment::NONE);
+        let fleshless =
+            |region: &[u32]| region.iter().all(|&v| skin.attachment(v).tet == TetAttachment::NONE);
         for (what, factors) in [("stiffness", &scene.stiffness), ("mass", &scene.mass)] {
             if factors.iter().any(|factor| fleshless(&factor.vertices)) {
                 let what = format!("there is no flesh under a region that has a factor on its {what}");
@@ -125,7 +126,7 @@ fn windward(face: &Face, skin: &SkinOut) -> Vec<Windward> {
     let one = |&corners: &[u32; 3]| {
         let attachments = corners.map(|v| skin.attachment(v));
         let middle = corners.iter().map(|&v| pieces.positions[v as usize]).sum::<DVec3>() / 3.0;
-        let moves = attachments.iter().any(|a| a.tet != Attachment::NONE);
+        let moves = attachments.iter().any(|a| a.tet != TetAttachment::NONE);
         moves.then_some(Windward { corners, attachments, middle })
     };
     OuterSkin::new(&pieces.positions, &pieces.skin).triangles.iter().filter_map(one).collect()

@@ -27,7 +27,7 @@ use crate::drivers::enrich::PerformError;
 use crate::head_path::HeadPath;
 use glam::DVec3;
 use risorius_base::{Fingerprint, Rigid};
-use risorius_solve::{Obstacle, Solid};
+use risorius_solve::{Obstacle, ObstacleShape};
 use std::sync::Arc;
 
 /// Density of air, kg/m^3.
@@ -59,7 +59,7 @@ pub enum Form {
         radius: f64,
     },
     /// A closed mesh in meters.
-    Mesh(Arc<Solid>),
+    Mesh(Arc<ObstacleShape>),
 }
 
 /// A rigid thing that skin stays out of.

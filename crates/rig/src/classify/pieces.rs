@@ -9,6 +9,7 @@
 
 use crate::classify::kinds::Kind;
 use glam::{DMat4, DVec3, DVec4, Vec3};
+use risorius_mesh::surface::union_find::UnionFind;
 
 /// One corner set of a triangle: welded vertices, and vertices as the file numbers them (over all parts).
 #[derive(Debug, Clone, Copy)]
@@ -41,8 +42,8 @@ pub struct Eye {
 
 /// Splits triangles into connected pieces, in order of their first triangle.
 pub fn pieces(n_file_vertices: usize, triangles: &[Corners]) -> Vec<Piece> {
-    let mut parent: Vec<u32> = (0..n_file_vertices as u32).collect();
-    join_triangles(&mut parent, triangles);
+    let mut sets = UnionFind::new(n_file_vertices);
+    join_triangles(&mut sets, triangles);
     // (welded edge, file edge, a file vertex): equal file edges are inner edges, single ones are open.
     let mut edges: Vec<([u32; 2], [u32; 2], u32)> = Vec::with_capacity(3 * triangles.len());
     for t in triangles {
@@ -56,10 +57,10 @@ pub fn pieces(n_file_vertices: usize, triangles: &[Corners]) -> Vec<Piece> {
     // own.
     for group in edges.chunk_by(|a, b| a.0 == b.0) {
         if let [a, b] = group {
-            join(&mut parent, a.2, b.2);
+            sets.join(a.2, b.2);
         }
     }
-    collect(&mut parent, triangles, 0..triangles.len() as u32)
+    collect(&mut sets, triangles, 0..triangles.len() as u32)
 }
 
 /// Splits pieces further, at every seam of the file.
@@ -67,24 +68,24 @@ fn islands(n_file_vertices: usize, triangles: &[Corners], pieces: &[Piece]) -> V
     if pieces.is_empty() {
         return Vec::new();
     }
-    let mut parent: Vec<u32> = (0..n_file_vertices as u32).collect();
-    join_triangles(&mut parent, triangles);
-    collect(&mut parent, triangles, pieces.iter().flat_map(|p| p.triangles.iter().copied()))
+    let mut sets = UnionFind::new(n_file_vertices);
+    join_triangles(&mut sets, triangles);
+    collect(&mut sets, triangles, pieces.iter().flat_map(|p| p.triangles.iter().copied()))
 }
 
-fn join_triangles(parent: &mut [u32], triangles: &[Corners]) {
+fn join_triangles(sets: &mut UnionFind, triangles: &[Corners]) {
     for t in triangles {
-        join(parent, t.file[0], t.file[1]);
-        join(parent, t.file[0], t.file[2]);
+        sets.join(t.file[0], t.file[1]);
+        sets.join(t.file[0], t.file[2]);
     }
 }
 
-fn collect(parent: &mut [u32], triangles: &[Corners], chosen: impl Iterator<Item = u32>) -> Vec<Piece> {
-    let mut piece_of_root = vec![u32::MAX; parent.len()];
+fn collect(sets: &mut UnionFind, triangles: &[Corners], chosen: impl Iterator<Item = u32>) -> Vec<Piece> {
+    let mut piece_of_root = vec![u32::MAX; sets.len()];
     let mut pieces: Vec<Piece> = Vec::new();
     for i in chosen {
         let t = &triangles[i as usize];
-        let slot = &mut piece_of_root[root(parent, t.file[0]) as usize];
+        let slot = &mut piece_of_root[sets.root(t.file[0]) as usize];
         if *slot == u32::MAX {
             *slot = pieces.len() as u32;
             pieces.push(Piece::default());
@@ -98,19 +99,6 @@ fn collect(parent: &mut [u32], triangles: &[Corners], chosen: impl Iterator<Item
         piece.vertices.dedup();
     }
     pieces
-}
-
-fn root(parent: &mut [u32], mut v: u32) -> u32 {
-    while parent[v as usize] != v {
-        parent[v as usize] = parent[parent[v as usize] as usize];
-        v = parent[v as usize];
-    }
-    v
-}
-
-fn join(parent: &mut [u32], a: u32, b: u32) {
-    let (a, b) = (root(parent, a), root(parent, b));
-    parent[a.max(b) as usize] = a.min(b);
 }
 
 /// The eyeball that the points of a piece form, if their distances from a center differ by less than

@@ -9,7 +9,7 @@
 //! A table (from a sidecar file) comes first and may also give the lowest rule, slider limits, or say that a
 //! shape is a plain slider in spite of its name.
 
-use crate::model::{Driver, Role, Rule};
+use crate::model::{CombinationRule, Driver, Role};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Roles that somebody wrote down, by shape name.
@@ -18,7 +18,7 @@ pub struct RoleTable {
     /// In-betweens: shape, slider, slider value.
     pub inbetweens: Vec<(String, String, f32)>,
     /// Combinations: shape, sliders (names, in-between names allowed), rule.
-    pub combinations: Vec<(String, Vec<String>, Rule)>,
+    pub combinations: Vec<(String, Vec<String>, CombinationRule)>,
     /// Shapes that are sliders whatever their name looks like.
     pub sliders: HashSet<String>,
     /// Lowest and highest value of sliders; 0 to 1 where silent.
@@ -33,7 +33,7 @@ pub struct RoleNotes {
     /// Shapes taken for in-betweens, with slider and value.
     pub inbetweens: Vec<(String, String, f32)>,
     /// Shapes taken for combinations, with their sliders.
-    pub combinations: Vec<(String, Vec<String>, Rule)>,
+    pub combinations: Vec<(String, Vec<String>, CombinationRule)>,
     /// Entries that could not be used, and why.
     pub problems: Vec<String>,
 }
@@ -86,7 +86,7 @@ pub fn resolve(names: &[&str], table: &RoleTable) -> (Vec<Role>, Vec<usize>, Rol
 enum Plan {
     Slider,
     Inbetween { of: usize, at: f32 },
-    Combination { of: Vec<usize>, rule: Rule },
+    Combination { of: Vec<usize>, rule: CombinationRule },
 }
 
 fn plan_by_names(names: &[&str], index: &HashMap<&str, usize>, table: &RoleTable, plans: &mut [Plan]) {
@@ -102,7 +102,7 @@ fn plan_by_names(names: &[&str], index: &HashMap<&str, usize>, table: &RoleTable
             of.filter(|of| of.len() >= 2)
         });
         if let Some(of) = combination {
-            plans[s] = Plan::Combination { of, rule: Rule::Multiply };
+            plans[s] = Plan::Combination { of, rule: CombinationRule::Multiply };
         } else if let Some((base, at)) = inbetween_name(name)
             && let Some(&of) = index.get(base)
             && !numbered_series.contains(base)
@@ -208,7 +208,7 @@ mod tests {
             roles[5],
             Role::Combination {
                 drivers: vec![Driver { slider: 1, at: None }, Driver { slider: 0, at: Some(0.5) }],
-                rule: Rule::Multiply
+                rule: CombinationRule::Multiply
             }
         );
         assert!(notes.problems.is_empty());
@@ -226,15 +226,15 @@ mod tests {
         let names = ["a", "b", "fix", "a50"];
         let table = RoleTable {
             combinations: vec![
-                ("fix".into(), vec!["a".into(), "b".into()], Rule::Lowest),
-                ("gone".into(), vec!["a".into(), "b".into()], Rule::Lowest),
+                ("fix".into(), vec!["a".into(), "b".into()], CombinationRule::Lowest),
+                ("gone".into(), vec!["a".into(), "b".into()], CombinationRule::Lowest),
             ],
             sliders: ["a50".to_string()].into(),
             ..RoleTable::default()
         };
         let (roles, sliders, notes) = resolve(&names, &table);
         assert_eq!(sliders, [0, 1, 3]);
-        assert!(matches!(&roles[2], Role::Combination { rule: Rule::Lowest, .. }));
+        assert!(matches!(&roles[2], Role::Combination { rule: CombinationRule::Lowest, .. }));
         assert_eq!(notes.problems.len(), 1);
         let circular = RoleTable { inbetweens: vec![("a".into(), "a".into(), 0.5)], ..RoleTable::default() };
         let (_, sliders, notes) = resolve(&names, &circular);

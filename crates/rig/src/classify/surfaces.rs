@@ -15,7 +15,7 @@ use glam::{DMat3, DVec3, Vec3};
 #[derive(Debug, Clone)]
 pub struct Surfaces {
     /// From file coordinates to face space.
-    pub frame: Frame,
+    pub frame: FaceSpace,
     /// The neutral in face space; not finite where the rig's is not.
     pub rest: Vec<Vec3>,
     /// The vertices of the face, ascending.
@@ -37,7 +37,7 @@ pub fn surfaces(rig: &Rig) -> Surfaces {
     let rotation = rig.space.si_axes_from_file();
     let turned: Vec<DVec3> = rig.neutral.iter().map(|p| rotation * DVec3::from(p.map(f64::from))).collect();
     let (face, lo, hi) = find_face(rig, &turned);
-    let frame = Frame::around(rotation, lo, hi);
+    let frame = FaceSpace::around(rotation, lo, hi);
     let rest: Vec<Vec3> = rig.neutral.iter().map(|&p| frame.point(p)).collect();
     let (corners, sources, n_file_vertices) = gather(rig);
     let by_region = kinds_by_region(rig, n_file_vertices, &corners);
@@ -50,13 +50,13 @@ pub fn surfaces(rig: &Rig) -> Surfaces {
 
 /// From file coordinates to face space.
 #[derive(Debug, Clone, Copy)]
-pub struct Frame {
+pub struct FaceSpace {
     rotation: DMat3,
     center: DVec3,
     per_unit: f64,
 }
 
-impl Frame {
+impl FaceSpace {
     /// A frame whose origin is between `lo` and `hi` (already turned by `rotation`), which are 1 above and
     /// below it, or beside it if that is further.
     pub fn around(rotation: DMat3, lo: DVec3, hi: DVec3) -> Self {

@@ -19,7 +19,7 @@
 //! [`TouchOptions::rest_reach`] in the pose are taken for none.
 
 use crate::contact::obstacle::Obstacle;
-use crate::contact::planes::{Attachment, Carriers, Contact};
+use crate::contact::planes::{Carriers, Contact, TetAttachment};
 use crate::step::body::Configuration;
 use crate::{SolveError, check_length, check_values};
 use glam::DVec3;
@@ -29,7 +29,7 @@ use risorius_mesh::{Bvh, TetMesh, within};
 
 /// What must stay out of what.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Rule {
+pub struct CollisionPair {
     /// Surface points that must not pass.
     pub points: Vec<u32>,
     /// Over surface points, outwards.
@@ -91,7 +91,7 @@ const BEHIND: f64 = 1.4;
 /// A surface and its rules, prepared for a body.
 #[derive(Debug, Clone, Default)]
 pub struct Touch {
-    attachments: Vec<Attachment>,
+    attachments: Vec<TetAttachment>,
     areas: Vec<f64>,
     rules: Vec<Watched>,
     fans: Fans,
@@ -105,7 +105,7 @@ pub struct Touch {
 
 #[derive(Debug, Clone)]
 struct Watched {
-    rule: Rule,
+    rule: CollisionPair,
     tree: Bvh,
 }
 
@@ -125,9 +125,9 @@ impl Touch {
     /// other poses that part what can touch. `obstacles_push`: whether obstacles will be given; it costs a
     /// little everywhere.
     pub fn prepare(
-        attachments: Vec<Attachment>,
+        attachments: Vec<TetAttachment>,
         areas: Vec<f64>,
-        rules: Vec<Rule>,
+        rules: Vec<CollisionPair>,
         body: (&[Stencil], &[DVec3], Vec<Vec<DVec3>>),
         obstacles_push: bool,
         options: TouchOptions,
@@ -139,7 +139,7 @@ impl Touch {
         for pose in &apart {
             check_length("surface points in a pose", pose.len(), n)?;
         }
-        let named = |rule: &Rule| {
+        let named = |rule: &CollisionPair| {
             rule.points.iter().chain(rule.triangles.iter().flatten()).all(|&p| (p as usize) < n)
         };
         check_length(
@@ -149,8 +149,8 @@ impl Touch {
         )?;
         let neutral = apart.first().cloned().unwrap_or_else(|| vec![DVec3::ZERO; n]);
         let flat = flattened(&neutral);
-        let watch = |rule: Rule| Watched { tree: Bvh::build(&flat, &rule.triangles), rule };
-        let attached = |p: &u32| attachments[*p as usize].tet != Attachment::NONE;
+        let watch = |rule: CollisionPair| Watched { tree: Bvh::build(&flat, &rule.triangles), rule };
+        let attached = |p: &u32| attachments[*p as usize].tet != TetAttachment::NONE;
         let open = if obstacles_push { (0..n as u32).filter(attached).collect() } else { Vec::new() };
         // Only where something can happen.
         let mut acting = vec![obstacles_push; n];
@@ -158,10 +158,10 @@ impl Touch {
             .iter()
             .flat_map(|r| r.points.iter().chain(r.triangles.iter().flatten()))
             .for_each(|&p| acting[p as usize] = true);
-        let used: Vec<Attachment> = attachments
+        let used: Vec<TetAttachment> = attachments
             .iter()
             .zip(&acting)
-            .map(|(a, &used)| if used { *a } else { Attachment::FIXED })
+            .map(|(a, &used)| if used { *a } else { TetAttachment::FIXED })
             .collect();
         Ok(Self {
             carriers: Carriers::prepare(&used, tets),
@@ -182,7 +182,7 @@ impl Touch {
     }
 
     /// How the points follow the body.
-    pub fn attachments(&self) -> &[Attachment] {
+    pub fn attachments(&self) -> &[TetAttachment] {
         &self.attachments
     }
 
@@ -199,7 +199,7 @@ impl Touch {
     /// Where the points are when the body is at `x`.
     pub fn positions(&self, tets: &[Stencil], at: &Configuration, x: &[DVec3]) -> Vec<DVec3> {
         let one =
-            |(base, attachment): (&DVec3, &Attachment)| *base + attachment.displacement(tets, x, &at.rest);
+            |(base, attachment): (&DVec3, &TetAttachment)| *base + attachment.displacement(tets, x, &at.rest);
         at.surface.points.par_iter().zip(&self.attachments).with_min_len(2048).map(one).collect()
     }
 
@@ -222,7 +222,7 @@ impl Touch {
         // A place that was clear of a point is clear of it by as much less as they have moved towards each
         // other, at most as far as motions of this rule's surface differ from the point's; and overlaps by no
         // more.
-        let reach = |rule: &Rule| {
+        let reach = |rule: &CollisionPair| {
             let all = || rule.triangles.iter().flatten().map(|&p| moved(p));
             let (low, high) =
                 (all().fold(DVec3::INFINITY, DVec3::min), all().fold(DVec3::NEG_INFINITY, DVec3::max));
@@ -305,7 +305,7 @@ impl Touch {
     fn places<F: Fn(u32) -> Option<f64> + Sync>(
         &self,
         positions: &[DVec3],
-        reach: impl Fn(&Rule) -> F + Sync,
+        reach: impl Fn(&CollisionPair) -> F + Sync,
     ) -> Vec<Place> {
         let flat = flattened(positions);
         let by_rule = |Watched { rule, tree }: &Watched| {
@@ -322,7 +322,14 @@ impl Touch {
         self.rules.par_iter().flat_map(by_rule).collect()
     }
 
-    fn nearest(&self, point: u32, rule: &Rule, tree: &Bvh, positions: &[DVec3], reach: f64) -> Option<Place> {
+    fn nearest(
+        &self,
+        point: u32,
+        rule: &CollisionPair,
+        tree: &Bvh,
+        positions: &[DVec3],
+        reach: f64,
+    ) -> Option<Place> {
         let p = positions[point as usize];
         let own = self.fans.normal(positions, point);
         let parts = |other: u32| {
@@ -437,8 +444,8 @@ struct ThroughBody {
 
 impl ThroughBody {
     fn prepare(
-        attachments: &[Attachment],
-        rules: &[Rule],
+        attachments: &[TetAttachment],
+        rules: &[CollisionPair],
         tets: &[Stencil],
         rest: &[DVec3],
         reach: f64,
@@ -482,7 +489,7 @@ impl ThroughBody {
         };
         let near: Vec<Vec<u64>> = nodes.par_iter().map(walk).collect();
         let none = [NO_NODE; 4];
-        let of_point = |a: &Attachment| tets.get(a.tet as usize).copied().unwrap_or(none);
+        let of_point = |a: &TetAttachment| tets.get(a.tet as usize).copied().unwrap_or(none);
         Self {
             nodes: attachments.iter().map(of_point).collect(),
             rows,

@@ -5,21 +5,21 @@
 use glam::DVec3;
 use risorius_base::Rigid;
 use risorius_mesh::query::bvh::{Aabb, bounds};
-use risorius_mesh::{Bvh, Surface};
+use risorius_mesh::{Bvh, TriMesh};
 use std::sync::Arc;
 
 /// A closed mesh, prepared for distances.
 #[derive(Debug, Clone)]
-pub struct Solid {
-    surface: Surface,
+pub struct ObstacleShape {
+    surface: TriMesh,
     normals: Vec<DVec3>,
     tree: Bvh,
     bounds: Aabb,
 }
 
-impl Solid {
+impl ObstacleShape {
     /// Turns the surface outwards if its volume is negative.
-    pub fn prepare(mut surface: Surface) -> Self {
+    pub fn prepare(mut surface: TriMesh) -> Self {
         if surface.volume() < 0.0 {
             surface.triangles.iter_mut().for_each(|t| t.swap(1, 2));
         }
@@ -33,7 +33,7 @@ impl Solid {
     }
 
     /// The surface.
-    pub fn surface(&self) -> &Surface {
+    pub fn surface(&self) -> &TriMesh {
         &self.surface
     }
 
@@ -79,7 +79,7 @@ pub enum Obstacle {
     /// A closed mesh.
     Mesh {
         /// In its own space.
-        solid: Arc<Solid>,
+        solid: Arc<ObstacleShape>,
         /// From its own space.
         place: Rigid,
     },
@@ -115,7 +115,7 @@ mod tests {
     use glam::DQuat;
 
     /// A cube from -1 to 1, wound inwards or outwards.
-    fn cube(inside_out: bool) -> Surface {
+    fn cube(inside_out: bool) -> TriMesh {
         let positions: Vec<DVec3> = (0..8)
             .map(|i| DVec3::from([0, 1, 2].map(|k| if i >> k & 1 == 1 { 1.0 } else { -1.0 })))
             .collect();
@@ -125,14 +125,14 @@ mod tests {
         if inside_out {
             triangles.iter_mut().for_each(|t| t.swap(0, 1));
         }
-        Surface { positions, triangles }
+        TriMesh { positions, triangles }
     }
 
     #[test]
     fn gaps_and_directions_of_all_kinds() {
         let place = Rigid { rotation: DQuat::from_rotation_y(0.3), translation: DVec3::new(5.0, 0.0, 0.0) };
         for inside_out in [false, true] {
-            let mesh = Obstacle::Mesh { solid: Arc::new(Solid::prepare(cube(inside_out))), place };
+            let mesh = Obstacle::Mesh { solid: Arc::new(ObstacleShape::prepare(cube(inside_out))), place };
             for (p, wanted, direction) in [
                 (DVec3::new(0.2, 1.5, 0.1), 0.5, DVec3::Y),
                 (DVec3::new(0.1, -0.9, 0.3), -0.1, DVec3::NEG_Y),

@@ -25,14 +25,14 @@ use std::ops::Range;
 
 /// How a surface point follows the body.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Attachment {
-    /// The tet, or [`Attachment::NONE`] for a point that only the pose moves.
+pub struct TetAttachment {
+    /// The tet, or [`TetAttachment::NONE`] for a point that only the pose moves.
     pub tet: u32,
     /// Of the tet's nodes; their sum is the share of the motion that the point takes.
     pub weights: [f64; 4],
 }
 
-impl Attachment {
+impl TetAttachment {
     /// For points that follow the pose alone: teeth, eyes.
     pub const NONE: u32 = u32::MAX;
 
@@ -139,12 +139,12 @@ pub struct Carriers {
 
 impl Carriers {
     /// Of some points on some tets.
-    pub fn prepare(attachments: &[Attachment], tets: &[Stencil]) -> Self {
+    pub fn prepare(attachments: &[TetAttachment], tets: &[Stencil]) -> Self {
         let mut used: Vec<u32> =
             attachments.iter().map(|a| a.tet).filter(|&t| (t as usize) < tets.len()).collect();
         used.sort_unstable();
         used.dedup();
-        let place = |a: &Attachment| used.binary_search(&a.tet).map_or(u32::MAX, |i| i as u32);
+        let place = |a: &TetAttachment| used.binary_search(&a.tet).map_or(u32::MAX, |i| i as u32);
         let stencils: Vec<Stencil> = used.iter().map(|&t| tets[t as usize]).collect();
         let mut nodes = stencils.concat();
         nodes.sort_unstable();
@@ -174,7 +174,7 @@ impl<'a> Contacts<'a> {
     /// Contacts found when the body was at `x`.
     pub fn prepare(
         carriers: &'a Carriers,
-        attachments: &[Attachment],
+        attachments: &[TetAttachment],
         contacts: &[Contact],
         x: &[DVec3],
     ) -> Self {
@@ -339,13 +339,13 @@ mod tests {
     use crate::fixtures::Random;
 
     /// A point of one tet against a triangle whose corners hang on another.
-    fn example(wall: f64) -> (Vec<Attachment>, Carriers, Contact, Vec<DVec3>) {
+    fn example(wall: f64) -> (Vec<TetAttachment>, Carriers, Contact, Vec<DVec3>) {
         let mut random = Random(5);
         let attachments = vec![
-            Attachment { tet: 0, weights: [0.1, 0.2, 0.3, 0.4] },
-            Attachment { tet: 1, weights: [0.4, 0.3, 0.2, 0.1] },
-            Attachment { tet: 1, weights: [0.25; 4] },
-            Attachment::FIXED,
+            TetAttachment { tet: 0, weights: [0.1, 0.2, 0.3, 0.4] },
+            TetAttachment { tet: 1, weights: [0.4, 0.3, 0.2, 0.1] },
+            TetAttachment { tet: 1, weights: [0.25; 4] },
+            TetAttachment::FIXED,
         ];
         let carriers = Carriers::prepare(&attachments, &[[0, 1, 2, 3], [4, 5, 6, 7]]);
         let contact = Contact {

@@ -19,10 +19,10 @@ fn bar_over(floor: f64, wall: f64, stiffness: f64) -> Body {
     let hanging = |node: u32| {
         let tet = tet_of(node);
         let weights = body.mesh.tets[tet].map(|n| if n == node { 1.0 } else { 0.0 });
-        Attachment { tet: tet as u32, weights }
+        TetAttachment { tet: tet as u32, weights }
     };
     let bottom: Vec<u32> = (0..nodes.len() as u32).filter(|&n| nodes[n as usize].y == 0.0).collect();
-    let mut attachments: Vec<Attachment> = bottom.iter().map(|&n| hanging(n)).collect();
+    let mut attachments: Vec<TetAttachment> = bottom.iter().map(|&n| hanging(n)).collect();
     let mut points: Vec<DVec3> = bottom.iter().map(|&n| nodes[n as usize]).collect();
     // Squares of the underside, seen from below.
     let at = |x: usize, z: usize| {
@@ -39,12 +39,12 @@ fn bar_over(floor: f64, wall: f64, stiffness: f64) -> Body {
     let first = points.len() as u32;
     for corner in [[-1.0, -1.0], [-1.0, 1.0], [1.0, 1.0], [1.0, -1.0]] {
         points.push(DVec3::new(corner[0], floor, corner[1]));
-        attachments.push(Attachment::FIXED);
+        attachments.push(TetAttachment::FIXED);
     }
     let ground = vec![[first, first + 1, first + 2], [first, first + 2, first + 3]];
     let rules = vec![
-        Rule { points: (0..first).collect(), triangles: ground, same_surface: false },
-        Rule { points: Vec::new(), triangles: underside, same_surface: true },
+        CollisionPair { points: (0..first).collect(), triangles: ground, same_surface: false },
+        CollisionPair { points: Vec::new(), triangles: underside, same_surface: true },
     ];
     let areas = vec![1e-4; points.len()];
     let options = TouchOptions { wall, stiffness, ..TouchOptions::default() };
@@ -109,7 +109,7 @@ fn newton_and_any_number_of_threads_agree_in_contact() {
     let body = bar_over(-0.003, WALL, 1e7);
     let tight = |reference| StepOptions {
         reference,
-        solve: Options { force_tolerance: 1e-9, step_tolerance: 1e-12, ..StepOptions::default().solve },
+        solve: SolveOptions { force_tolerance: 1e-9, step_tolerance: 1e-12, ..StepOptions::default().solve },
         ..StepOptions::default()
     };
     let on = |threads: usize, options: StepOptions| {

@@ -165,7 +165,7 @@ fn merged(braces: Vec<Brace>) -> Vec<Brace> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contact::planes::{Attachment, Carriers, Contact};
+    use crate::contact::planes::{Carriers, Contact, TetAttachment};
     use crate::fixtures::Random;
     use crate::minimize::quasi::Preconditioner;
     use crate::{Energy, Problem, Spring, Springs, Stencil, System};
@@ -185,8 +185,8 @@ mod tests {
         };
         springs.extend(tets.iter().map(along).collect::<Vec<_>>());
         let springs = Springs::prepare(&springs).unwrap();
-        let attachments: Vec<Attachment> =
-            (0..40).map(|t| Attachment { tet: t, weights: [0.1, 0.2, 0.3, 0.4] }).collect();
+        let attachments: Vec<TetAttachment> =
+            (0..40).map(|t| TetAttachment { tet: t, weights: [0.1, 0.2, 0.3, 0.4] }).collect();
         let carriers = Carriers::prepare(&attachments, &tets);
         let held: Vec<bool> = (0..43).map(|i| i == 7).collect();
         let contact = |i: u32| Contact {

@@ -2,7 +2,7 @@
 
 use crate::SolveError;
 use crate::minimize::memory::Measure;
-use crate::minimize::newton::{Options, Outcome, Report};
+use crate::minimize::newton::{Outcome, SolveOptions, SolveReport};
 use crate::minimize::system::{Evaluation, Problem};
 use glam::DVec3;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ pub(crate) struct Descent<'a> {
     pub(crate) now: Evaluation,
     trial_x: Vec<DVec3>,
     pub(crate) trial: Evaluation,
-    pub(crate) report: Report,
+    pub(crate) report: SolveReport,
 }
 
 /// How a line search ended.
@@ -35,7 +35,7 @@ impl<'a> Descent<'a> {
             return Err(SolveError::BadStart);
         }
         let trial = now.clone();
-        Ok(Self { problem, x: x.to_vec(), now, trial_x: x.to_vec(), trial, report: Report::default() })
+        Ok(Self { problem, x: x.to_vec(), now, trial_x: x.to_vec(), trial, report: SolveReport::default() })
     }
 
     /// The largest force at a free node, newtons.
@@ -49,14 +49,14 @@ impl<'a> Descent<'a> {
     }
 
     /// Backtracks along `d` from the full step, or from nine tenths of the way to the first flat tet.
-    pub(crate) fn search(&mut self, d: &[DVec3], measure: Measure, options: &Options) -> Step {
+    pub(crate) fn search(&mut self, d: &[DVec3], measure: Measure, options: &SolveOptions) -> Step {
         let begin = Instant::now();
         let step = self.search_untimed(d, measure, options);
         self.report.times.line_search += begin.elapsed();
         step
     }
 
-    fn search_untimed(&mut self, d: &[DVec3], measure: Measure, options: &Options) -> Step {
+    fn search_untimed(&mut self, d: &[DVec3], measure: Measure, options: &SolveOptions) -> Step {
         let Measure { slope, length } = measure;
         if !slope.is_finite() || slope >= 0.0 || !length.is_finite() {
             return Step::Stuck(Outcome::Stalled);
@@ -94,7 +94,7 @@ impl<'a> Descent<'a> {
     }
 
     /// Hands over the state and completes the report.
-    pub(crate) fn finish(mut self, outcome: Outcome, x: &mut [DVec3]) -> Report {
+    pub(crate) fn finish(mut self, outcome: Outcome, x: &mut [DVec3]) -> SolveReport {
         self.report.outcome = outcome;
         self.report.energy = self.problem.energy(&self.x, &self.now).0;
         self.report.residual = self.residual();

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 /// When to stop, and what is allowed.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Options {
+pub struct SolveOptions {
     /// Stop when no free node feels more than this force, newtons. A face's elements of 3 mm and 5 kPa exert
     /// 0.05 N at a strain of one, so the default of 1e-6 is a strain of 2e-5; on a slab of 9000 nodes it puts
     /// every node within about a micrometer of the minimum.
@@ -34,7 +34,7 @@ pub struct Options {
     pub allow_inversion: bool,
 }
 
-impl Default for Options {
+impl Default for SolveOptions {
     fn default() -> Self {
         Self { force_tolerance: 1e-6, step_tolerance: 1e-7, max_iterations: 50, allow_inversion: false }
     }
@@ -71,7 +71,7 @@ pub struct Times {
 
 /// What a solve did.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Report {
+pub struct SolveReport {
     /// Why it ended.
     pub outcome: Outcome,
     /// Steps taken.
@@ -90,7 +90,7 @@ pub struct Report {
     pub times: Times,
 }
 
-impl Report {
+impl SolveReport {
     /// Whether the state meets a tolerance.
     pub fn converged(&self) -> bool {
         matches!(self.outcome, Outcome::Balanced | Outcome::SmallStep)
@@ -102,9 +102,9 @@ impl Report {
 pub fn minimize(
     problem: &Problem,
     x: &mut [DVec3],
-    options: &Options,
+    options: &SolveOptions,
     progress: &Progress,
-) -> Result<Report, SolveError> {
+) -> Result<SolveReport, SolveError> {
     let mut descent = Descent::start(problem, x)?;
     let mut newton =
         Newton { matrix: BlockMatrix::zeros(&problem.system.vector.pattern), factor: None, wait: 1 };

@@ -13,7 +13,7 @@ use crate::contact::planes::Contacts;
 use crate::minimize::contact_aware::{Braced, Laplacian};
 use crate::minimize::descent::{Descent, Step, timed};
 use crate::minimize::memory::{Last, Memory};
-use crate::minimize::newton::{Options, Outcome, Report, solve};
+use crate::minimize::newton::{Outcome, SolveOptions, SolveReport, solve};
 use crate::minimize::system::Problem;
 use glam::DVec3;
 use risorius_base::progress::{Progress, tick};
@@ -71,14 +71,14 @@ impl Preconditioner {
 }
 
 /// As [`crate::minimize`], with a preconditioner of the same system. Needs some hundred iterations where
-/// Newton needs ten: set [`Options::max_iterations`] accordingly.
+/// Newton needs ten: set [`SolveOptions::max_iterations`] accordingly.
 pub fn minimize_quasi(
     problem: &Problem,
     preconditioner: &Preconditioner,
     x: &mut [DVec3],
-    options: &Options,
+    options: &SolveOptions,
     progress: &Progress,
-) -> Result<Report, SolveError> {
+) -> Result<SolveReport, SolveError> {
     let mut descent = Descent::start(problem, x)?;
     let mut memory = Memory::new(x.len());
     let mut space = SweepSpace::default();
@@ -144,9 +144,9 @@ pub fn minimize_quasi(
 pub fn settle(
     problem: &Problem,
     x: &mut [DVec3],
-    options: &Options,
+    options: &SolveOptions,
     progress: &Progress,
-) -> Result<Report, SolveError> {
+) -> Result<SolveReport, SolveError> {
     let mut factor_time = Duration::ZERO;
     let preconditioner = timed(&mut factor_time, || {
         if problem.energies.iter().any(|energy| energy.is_directional()) {
@@ -155,7 +155,7 @@ pub fn settle(
             Preconditioner::laplacian(problem)
         }
     })?;
-    let cheap = Options { max_iterations: 150, ..*options };
+    let cheap = SolveOptions { max_iterations: 150, ..*options };
     let first = minimize_quasi(problem, &preconditioner, x, &cheap, progress)?;
     let mut report = first;
     if matches!(first.outcome, Outcome::IterationLimit | Outcome::Stalled) {

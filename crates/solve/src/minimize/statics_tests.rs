@@ -70,7 +70,7 @@ fn a_stretched_bar_follows_the_uniaxial_formula() {
         let loads = end_load(&mesh, size.x, DVec3::X * traction);
         let mut x = mesh.nodes.clone();
         let problem = Problem { system: &system, energies: &[&tissue, &springs], loads: &loads };
-        let options = Options { force_tolerance: 1e-11, ..Options::default() };
+        let options = SolveOptions { force_tolerance: 1e-11, ..SolveOptions::default() };
         let report = minimize(&problem, &mut x, &options, &silent).unwrap();
         assert!(report.converged(), "{report:?}");
         // The stretches a along and b across minimize the energy density minus the work.
@@ -102,7 +102,8 @@ fn a_cantilever_converges_to_the_beam_formula() {
         let loads = end_load(&mesh, size.x, DVec3::Y * (force / (size.y * size.z)));
         let mut x = mesh.nodes.clone();
         let problem = Problem { system: &system, energies: &[&tissue], loads: &loads };
-        let options = Options { force_tolerance: 1e-14, step_tolerance: 1e-12, ..Options::default() };
+        let options =
+            SolveOptions { force_tolerance: 1e-14, step_tolerance: 1e-12, ..SolveOptions::default() };
         let report = minimize(&problem, &mut x, &options, &silent).unwrap();
         assert!(report.converged(), "{report:?}");
         let end = mesh.nodes.iter().zip(&x).filter(|(p, _)| p.x > size.x - 1e-12);
@@ -127,11 +128,11 @@ fn newton_converges_quadratically() {
     let problem = Problem { system: &system, energies: &[&tissue, &springs], loads: &[] };
     let residual_after = |n: usize| {
         let mut x = mesh.nodes.clone();
-        let options = Options {
+        let options = SolveOptions {
             max_iterations: n,
             force_tolerance: 1e-12,
             step_tolerance: 1e-14,
-            ..Options::default()
+            ..SolveOptions::default()
         };
         minimize(&problem, &mut x, &options, &silent).unwrap()
     };
@@ -153,9 +154,9 @@ fn any_number_of_threads_gives_the_same_bits() {
             let system = System::prepare(&held, &[&mesh.tets, springs.stencils()]).unwrap();
             let problem = Problem { system: &system, energies: &[&tissue, &springs], loads: &[] };
             let mut x = mesh.nodes.clone();
-            minimize(&problem, &mut x, &Options::default(), &silent).unwrap();
+            minimize(&problem, &mut x, &SolveOptions::default(), &silent).unwrap();
             let mut y = mesh.nodes.clone();
-            settle(&problem, &mut y, &Options::default(), &silent).unwrap();
+            settle(&problem, &mut y, &SolveOptions::default(), &silent).unwrap();
             (x, y)
         })
     };
@@ -169,11 +170,11 @@ fn quasi_newton_finds_the_minimum_of_newton() {
     for (lambda, strength) in [(LAMBDA, 0.0), (100.0, MU)] {
         let tissue = tissue(&mesh, MU, lambda, Barrier { strength, threshold: 0.6 });
         let problem = Problem { system: &system, energies: &[&tissue, &springs], loads: &[] };
-        let tight = Options {
+        let tight = SolveOptions {
             max_iterations: 500,
             force_tolerance: 1e-9,
             step_tolerance: 1e-12,
-            ..Options::default()
+            ..SolveOptions::default()
         };
         let mut newton = mesh.nodes.clone();
         assert!(minimize(&problem, &mut newton, &tight, &silent).unwrap().converged());
@@ -205,9 +206,9 @@ fn collapse_is_told_and_nothing_is_inverted() {
     let problem = Problem { system: &system, energies: &[&tissue, &springs], loads: &[] };
     for way in [minimize, settle] {
         let mut x = mesh.nodes.clone();
-        let report = way(&problem, &mut x, &Options::default(), &silent).unwrap();
+        let report = way(&problem, &mut x, &SolveOptions::default(), &silent).unwrap();
         assert!(report.outcome == Outcome::Collapsing && report.smallest_det > 0.0, "{report:?}");
-        let free = Options { allow_inversion: true, ..Options::default() };
+        let free = SolveOptions { allow_inversion: true, ..SolveOptions::default() };
         let report = way(&problem, &mut x, &free, &silent).unwrap();
         assert!(report.converged() && report.smallest_det < 0.0, "{report:?}");
     }
@@ -230,11 +231,13 @@ fn the_barrier_keeps_a_squashed_bar_upright() {
     }
     assert!(problem.smallest_det(&x) > 0.0);
     let report =
-        minimize(&problem, &mut x, &Options { max_iterations: 200, ..Options::default() }, &silent).unwrap();
+        minimize(&problem, &mut x, &SolveOptions { max_iterations: 200, ..SolveOptions::default() }, &silent)
+            .unwrap();
     assert!(report.converged() && report.smallest_det > 0.01, "{report:?}");
     let mut y: Vec<DVec3> = mesh.nodes.iter().map(|&p| p * DVec3::new(1.0, 1.0, 0.1)).collect();
     let report =
-        settle(&problem, &mut y, &Options { max_iterations: 200, ..Options::default() }, &silent).unwrap();
+        settle(&problem, &mut y, &SolveOptions { max_iterations: 200, ..SolveOptions::default() }, &silent)
+            .unwrap();
     assert!(report.converged() && report.smallest_det > 0.01, "{report:?}");
 }
 
@@ -246,24 +249,27 @@ fn bad_starts_are_refused_and_leave_the_state_alone() {
     let problem = Problem { system: &system, energies: &[&tissue], loads: &[] };
     let mut inverted: Vec<DVec3> = mesh.nodes.iter().map(|p| -*p).collect();
     let before = inverted.clone();
-    assert_eq!(minimize(&problem, &mut inverted, &Options::default(), &silent), Err(SolveError::BadStart));
+    assert_eq!(
+        minimize(&problem, &mut inverted, &SolveOptions::default(), &silent),
+        Err(SolveError::BadStart)
+    );
     assert_eq!(inverted, before);
     let mut broken = mesh.nodes.clone();
     broken[0].x = f64::NAN;
-    assert_eq!(minimize(&problem, &mut broken, &Options::default(), &silent), Err(SolveError::BadStart));
+    assert_eq!(minimize(&problem, &mut broken, &SolveOptions::default(), &silent), Err(SolveError::BadStart));
     let mut short = mesh.nodes[1..].to_vec();
     assert!(matches!(
-        minimize(&problem, &mut short, &Options::default(), &silent),
+        minimize(&problem, &mut short, &SolveOptions::default(), &silent),
         Err(SolveError::Length { .. })
     ));
     // Nothing held: singular, but regularized; the squeezed bar finds its rest volume.
     let mut x: Vec<DVec3> = mesh.nodes.iter().map(|p| *p * 0.8).collect();
-    let report = minimize(&problem, &mut x, &Options::default(), &silent).unwrap();
+    let report = minimize(&problem, &mut x, &SolveOptions::default(), &silent).unwrap();
     assert!(report.converged() && (report.smallest_det - 1.0).abs() < 1e-4, "{report:?}");
     let cancel = |_: &str, _: f32| std::ops::ControlFlow::Break(());
     let mut x: Vec<DVec3> = mesh.nodes.iter().map(|p| *p * 0.8).collect();
     assert!(matches!(
-        minimize(&problem, &mut x, &Options::default(), &cancel),
+        minimize(&problem, &mut x, &SolveOptions::default(), &cancel),
         Err(SolveError::Cancelled(_))
     ));
 }

@@ -5,7 +5,7 @@ use crate::contact::detect::{Posed, Touch};
 use crate::contact::obstacle::Obstacle;
 use crate::contact::planes::Contact;
 use crate::energy::tissue::Barrier;
-use crate::minimize::newton::{Options, Report};
+use crate::minimize::newton::{SolveOptions, SolveReport};
 use glam::DVec3;
 use risorius_base::Rigid;
 use std::time::Duration;
@@ -74,7 +74,7 @@ pub struct StepOptions {
     /// Keeps tets upright; acts below the threshold only.
     pub barrier: Barrier,
     /// When a solve is done.
-    pub solve: Options,
+    pub solve: SolveOptions,
     /// Newton's method alone: slow, for comparison.
     pub reference: bool,
 }
@@ -86,7 +86,7 @@ impl Default for StepOptions {
             rebalance: 1.0,
             damping: 0.0,
             barrier: Barrier { strength: 3000.0, threshold: 0.2 },
-            solve: Options { force_tolerance: 5e-6, step_tolerance: 3e-7, ..Options::default() },
+            solve: SolveOptions { force_tolerance: 5e-6, step_tolerance: 3e-7, ..SolveOptions::default() },
             reference: false,
         }
     }
@@ -148,7 +148,7 @@ impl StepReport {
         }
     }
 
-    pub(crate) fn note(&mut self, solved: &Report) {
+    pub(crate) fn note(&mut self, solved: &SolveReport) {
         self.residual = solved.residual;
         self.smallest_det = solved.smallest_det;
         self.converged &= solved.converged();

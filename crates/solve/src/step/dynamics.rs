@@ -30,7 +30,7 @@ use crate::contact::planes::{Contact, Contacts};
 use crate::energy::springs::Springs;
 use crate::energy::tissue::Tissue;
 use crate::minimize::descent::timed;
-use crate::minimize::newton::{Options, Report, minimize};
+use crate::minimize::newton::{SolveOptions, SolveReport, minimize};
 use crate::minimize::quasi::{Preconditioner, minimize_quasi};
 use crate::minimize::system::{Problem, System};
 use crate::step::body::{Around, Body, Configuration, State, StepOptions, StepReport};
@@ -498,7 +498,7 @@ impl Dynamics {
         x: &mut [DVec3],
         push: &Push,
         report: &mut StepReport,
-    ) -> Result<Report, SolveError> {
+    ) -> Result<SolveReport, SolveError> {
         let contacts = self.contacts(contacts, x);
         let energies: [&dyn Energy; 3] = [task.place.tissue, task.inertia, &contacts];
         let problem = Problem { system: &self.system, energies: &energies, loads: task.loads };
@@ -532,12 +532,12 @@ impl Dynamics {
         factor: &Preconditioner,
         x: &mut [DVec3],
         progress: &Progress,
-    ) -> Result<Report, SolveError> {
+    ) -> Result<SolveReport, SolveError> {
         let mut before = 0;
         while !self.options.reference && before < PATIENCE {
             let braced = factor.braced(contacts, self.system.held(), x);
             let most = if braced.is_some() { BRACED } else { PATIENCE };
-            let quick = Options { max_iterations: most, ..self.options.solve };
+            let quick = SolveOptions { max_iterations: most, ..self.options.solve };
             let mut report = minimize_quasi(problem, braced.as_ref().unwrap_or(factor), x, &quick, progress)?;
             let stuck = report.iterations == 0;
             report.iterations += before;

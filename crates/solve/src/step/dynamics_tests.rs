@@ -126,7 +126,7 @@ impl Hanging {
     }
 
     /// The longest distance of a node from its place in equilibrium, over all steps.
-    fn deviation(&self, rebalance: f64, solve: Options) -> f64 {
+    fn deviation(&self, rebalance: f64, solve: SolveOptions) -> f64 {
         let options = StepOptions { solve, ..with_rebalance(rebalance) };
         let mut moving = self.body.start_at(&self.settled, &self.body.zeros(), Rigid::IDENTITY, options);
         let mut most = 0.0f64;
@@ -225,7 +225,7 @@ fn tolerances_decide_how_far_from_equilibrium_a_rebalanced_bar_is() {
     for hanging in HANGING.iter() {
         let usual = StepOptions::default().solve;
         let by_step = hanging.deviation(1.0, usual);
-        let by_force = hanging.deviation(1.0, Options { step_tolerance: 1e-9, ..usual });
+        let by_force = hanging.deviation(1.0, SolveOptions { step_tolerance: 1e-9, ..usual });
         // A short step of quasi-Newton does not mean that the minimum is near: steps of 1e-6 m leave 50
         // micrometers.
         assert!(by_step < 2e-5, "{by_step:e} m with a step tolerance of {} m", usual.step_tolerance);

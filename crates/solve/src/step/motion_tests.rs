@@ -42,7 +42,7 @@ fn backward_euler(frequency: f64, h: f64, n_steps: usize) -> Vec<f64> {
 /// share.
 fn let_go(body: &Body, mode: &[DVec3], h: f64, n_steps: usize) -> Vec<f64> {
     let start: Vec<DVec3> = body.mesh.nodes.iter().zip(mode).map(|(p, d)| *p + *d).collect();
-    let solve = Options { force_tolerance: 1e-13, step_tolerance: 1e-15, ..TIGHT };
+    let solve = SolveOptions { force_tolerance: 1e-13, step_tolerance: 1e-15, ..TIGHT };
     let mut moving = body.start_at(&start, &body.zeros(), Rigid::IDENTITY, StepOptions { solve, ..tight(h) });
     let product =
         |a: &[DVec3]| -> f64 { a.iter().zip(mode).zip(&body.masses).map(|((a, b), m)| m * a.dot(*b)).sum() };
@@ -175,7 +175,7 @@ fn a_beam_under_its_weight_converges_to_the_formula() {
         let body = Body::bar([8 * k, k, k], size, at_wall, mu, lambda);
         let loads = body.weight(-gravity * DVec3::Y);
         let options = StepOptions {
-            solve: Options { force_tolerance: 1e-15, step_tolerance: 1e-13, ..TIGHT },
+            solve: SolveOptions { force_tolerance: 1e-15, step_tolerance: 1e-13, ..TIGHT },
             ..tight(100.0)
         };
         let mut moving = body.start(options);
@@ -228,7 +228,7 @@ fn a_free_body_keeps_its_momentum() {
     let size: f64 = v.iter().zip(&body.masses).map(|(v, m)| m * v.length()).sum();
     // The usual tolerances stop early: 1e-8 of the momentum is lost with tight ones, 5e-3 with them.
     for (solve, most) in
-        [(Options { force_tolerance: 1e-9, ..TIGHT }, 5e-8), (StepOptions::default().solve, 1e-2)]
+        [(SolveOptions { force_tolerance: 1e-9, ..TIGHT }, 5e-8), (StepOptions::default().solve, 1e-2)]
     {
         let mut moving = body.start_at(&x, &v, Rigid::IDENTITY, StepOptions { solve, ..tight(DT) });
         for _ in 0..200 {

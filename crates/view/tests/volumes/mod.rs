@@ -1,11 +1,11 @@
 //! Surfaces in meters and volumes of tets, for tests of models and cuts.
 
 use glam::DVec3;
-use risorius_mesh::{Surface, TetMesh};
+use risorius_mesh::{TetMesh, TriMesh};
 use std::collections::HashMap;
 
 /// A ball of 2048 triangles: an octahedron whose faces are split four times.
-pub fn ball_surface(center: [f32; 3], radius: f32) -> Surface {
+pub fn ball_surface(center: [f32; 3], radius: f32) -> TriMesh {
     let mut faces = Vec::new();
     for i in 0..8u32 {
         let sign = |bit: u32| if i >> bit & 1 > 0 { -1.0 } else { 1.0 };
@@ -19,7 +19,7 @@ pub fn ball_surface(center: [f32; 3], radius: f32) -> Surface {
         };
         faces = faces.into_iter().flat_map(split).collect();
     }
-    let mut surface = Surface::default();
+    let mut surface = TriMesh::default();
     let mut known: HashMap<[u64; 3], u32> = HashMap::new();
     for face in faces {
         surface.triangles.push(face.map(|p| {

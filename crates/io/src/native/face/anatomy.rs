@@ -15,8 +15,8 @@ use risorius_anatomy::{Note, PieceKind, Pieces};
 use risorius_base::Rigid;
 use risorius_head::landmarks::NAMES;
 use risorius_head::{Bones, JawJoint};
-use risorius_mesh::Surface;
-use risorius_muscle::{Attachment, Muscle, SplineSolid};
+use risorius_mesh::TriMesh;
+use risorius_muscle::{Muscle, MuscleEnd, SplineSolid};
 use serde::{Deserialize, Serialize};
 
 /// Kinds of vertices in the order of their numbers, with their names.
@@ -152,10 +152,10 @@ fn rows(points: &[DVec3]) -> &[[f64; 3]] {
 fn text(anatomy: &Anatomy, field: &Field) -> AnatomyText {
     let joint = &anatomy.bones.joint;
     let eye = |e: Eye| EyeText { center: e.center.to_array(), radius: e.radius, residual: e.residual };
-    let end = |a: Attachment| match a {
-        Attachment::Cranium => AttachmentText::Cranium,
-        Attachment::Mandible => AttachmentText::Mandible,
-        Attachment::Soft => AttachmentText::Soft,
+    let end = |a: MuscleEnd| match a {
+        MuscleEnd::Cranium => AttachmentText::Cranium,
+        MuscleEnd::Mandible => AttachmentText::Mandible,
+        MuscleEnd::Soft => AttachmentText::Soft,
     };
     let muscle =
         |m: &Muscle| MuscleText { name: m.name.clone(), origin: end(m.origin), insertion: end(m.insertion) };
@@ -187,7 +187,7 @@ pub fn load(file: &Archive, n_vertices: usize, n_shapes: usize) -> Result<Anatom
     let text: AnatomyText = file.json("anatomy")?;
     let [cranium, mandible, upper, lower] = each(SURFACES, |name| {
         let positions = points(file, &format!("anatomy.{name}.positions"))?;
-        Ok(Surface { positions, triangles: file.array(&format!("anatomy.{name}.triangles"))?.to_vec() })
+        Ok(TriMesh { positions, triangles: file.array(&format!("anatomy.{name}.triangles"))?.to_vec() })
     })?;
     let [jaw_motion, left, right] = each(MOTIONS, |name| load_motions(file, name, n_shapes))?;
     let joint = JawJoint {
@@ -235,9 +235,9 @@ fn load_muscles(file: &Archive, text: Vec<MuscleText>) -> Result<Vec<Muscle>, Io
     let first = file.first("anatomy.muscles.first", text.len(), "muscles")?;
     let control = file.lists::<[f64; 3]>("anatomy.muscles.control", &first)?;
     let end = |a: AttachmentText| match a {
-        AttachmentText::Cranium => Attachment::Cranium,
-        AttachmentText::Mandible => Attachment::Mandible,
-        AttachmentText::Soft => Attachment::Soft,
+        AttachmentText::Cranium => MuscleEnd::Cranium,
+        AttachmentText::Mandible => MuscleEnd::Mandible,
+        AttachmentText::Soft => MuscleEnd::Soft,
     };
     let muscle =
         |(m, (counts, control)): (MuscleText, (&[u32; 3], &risorius_base::Array<[f64; 3]>))| Muscle {

@@ -14,7 +14,7 @@ use risorius_anatomy::carry::Anatomy;
 use risorius_base::Rigid;
 use risorius_flesh::{Bound, Face, Flesh};
 use risorius_head::landmarks::N_LANDMARKS;
-use risorius_mesh::Surface;
+use risorius_mesh::TriMesh;
 use risorius_mesh::tet::tet_mesh::edge_matrix;
 use risorius_rig::{Part, Rig, Role};
 
@@ -253,7 +253,7 @@ fn is_rigid(motion: &Rigid) -> bool {
     motion.translation.is_finite() && (motion.rotation.length_squared() - 1.0).abs() < 1e-6
 }
 
-fn check_surface(surface: &Surface, name: &str, problems: &mut Problems) {
+fn check_surface(surface: &TriMesh, name: &str, problems: &mut Problems) {
     problems
         .finite(&format!("{name}.positions"), bytemuck::cast_slice::<DVec3, [f64; 3]>(&surface.positions));
     problems.below(&format!("{name}.triangles"), &surface.triangles, surface.positions.len(), "positions");

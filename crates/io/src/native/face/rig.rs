@@ -8,7 +8,9 @@ use crate::IoError;
 use crate::native::container::{Archive, Writer, damaged};
 use risorius_base::{Axis, Space};
 use risorius_mesh::Polygons;
-use risorius_rig::{Deltas, Driver, FaceGroup, Image, Material, Part, Rig, Role, Rule, Shape, Slider};
+use risorius_rig::{
+    CombinationRule, Deltas, Driver, FaceGroup, Image, Material, Part, Rig, Role, Shape, Slider,
+};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -70,7 +72,7 @@ struct ShapeText {
     role: RoleName,
     sliders: Vec<usize>,
     at: Vec<Option<f32>>,
-    rule: Option<Rule>,
+    rule: Option<CombinationRule>,
 }
 
 #[derive(Serialize, Deserialize)]
