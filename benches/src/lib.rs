@@ -1,7 +1,7 @@
 //! What benchmarks share: timing, the read bandwidth of this machine in this run, real heads, a Python peer.
 
 use rayon::prelude::*;
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_io::open::{OpenOptions, open_rig};
 use risorius_rig::Rig;
 use std::path::PathBuf;
@@ -57,7 +57,7 @@ pub fn data_file(path: &str) -> Option<PathBuf> {
 
 /// A real head, or `None` after saying why not.
 pub fn head(path: &str) -> Option<Rig> {
-    match open_rig(&data_file(path)?, &OpenOptions::default(), &silent) {
+    match open_rig(&data_file(path)?, &OpenOptions::default(), &no_progress) {
         Ok(file) => Some(file.rig),
         Err(error) => {
             println!("({path}: {error})");

@@ -4,7 +4,7 @@ use glam::DVec3;
 use risorius_anatomy::find::find_direct;
 use risorius_anatomy::outer::OuterSkin;
 use risorius_anatomy::pieces::pieces;
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_head::bones::{Bones, JawJoint, built_in_bones};
 use risorius_head::landmarks::{NAMES, index};
 use risorius_head::muscles::built_in_muscles;
@@ -18,7 +18,7 @@ use std::path::Path;
 
 /// Opens a rig of the data folder.
 pub fn open(data: &Path, path: &str) -> Rig {
-    open_rig(&data.join(path), &OpenOptions::default(), &silent).unwrap().rig
+    open_rig(&data.join(path), &OpenOptions::default(), &no_progress).unwrap().rig
 }
 
 /// The built-in head, as far as carrying needs it.

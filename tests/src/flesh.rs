@@ -4,7 +4,7 @@ use crate::anatomy::open;
 use crate::data;
 use glam::DVec3;
 use risorius_anatomy::pieces::{PieceKind, Pieces};
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_flesh::{BuildError, BuildOptions, Face, Surroundings, build};
 use risorius_head::person::{Head, Identity};
 use risorius_mesh::TriMesh;
@@ -33,7 +33,7 @@ pub fn is_full() -> bool {
 pub fn build_small(rig: &Rig, nodes: usize) -> Result<Face, BuildError> {
     let mut options = BuildOptions::default();
     options.volume.nodes = nodes;
-    build(rig, &HEAD, &options, &Surroundings { progress: &silent, store: &(), peak_mb: &|| 0.0 })
+    build(rig, &HEAD, &options, &Surroundings { progress: &no_progress, store: &(), peak_mb: &|| 0.0 })
 }
 
 /// The slider of an ARKit name, however the rig spells it.

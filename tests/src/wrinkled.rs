@@ -4,14 +4,14 @@
 use glam::{DVec3, Vec3};
 use risorius_anatomy::find::{Given, find};
 use risorius_anatomy::pieces::pieces;
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
+use risorius_detail::Rest;
 use risorius_detail::edit::Join;
 use risorius_detail::synthetic::{Refined, Wrinkles};
 use risorius_detail::{Detail, Examples, Fit, LearnOptions, PoseModel, ShellOptions, handles, learn};
 use risorius_head::person::Identity;
 use risorius_io::formats::clip_csv::ClipOptions;
 use risorius_io::formats::picture;
-use risorius_io::native::detail::Rest;
 use risorius_io::open::{OpenOptions, open_clip, open_rig};
 use risorius_mesh::FileMesh;
 use risorius_mesh::{Bvh, VertexNormals};
@@ -69,7 +69,7 @@ impl WrinkledHead {
     /// The front of a rig's skin with about `size` vertices.
     pub fn open(name: &'static str, file: &str, size: usize) -> Option<Self> {
         let data = crate::data(name)?;
-        let rig: Rig = open_rig(&data.join(file), &OpenOptions::default(), &silent).unwrap().rig;
+        let rig: Rig = open_rig(&data.join(file), &OpenOptions::default(), &no_progress).unwrap().rig;
         let refined =
             Refined::front_of(&FileMesh { positions: rig.neutral.clone(), triangles: rig.triangles() }, size);
         Some(Self {
@@ -93,12 +93,12 @@ impl WrinkledHead {
     pub fn add_pores(&mut self) {
         let folder = self.data.join("lee_perry_smith");
         let options = OpenOptions { meters_per_unit: Some(0.051), ..OpenOptions::default() };
-        let scan = open_rig(&folder.join("LeePerrySmith.glb"), &options, &silent).unwrap().rig;
+        let scan = open_rig(&folder.join("LeePerrySmith.glb"), &options, &no_progress).unwrap().rig;
         let scan = Rest::new(scan, 1);
         let chosen = handles::choose(&scan.mesh(), &vec![1.0; scan.fine.n_vertices()], 60).unwrap();
         let nothing = Examples::default();
         let mut detail =
-            learn(scan.mesh(), &chosen, None, &nothing, &LearnOptions::default(), &silent).unwrap();
+            learn(scan.mesh(), &chosen, None, &nothing, &LearnOptions::default(), &no_progress).unwrap();
         let image = std::fs::read(folder.join("Infinite-Level_02_Disp_NoSmoothUV-4096.jpg")).unwrap();
         let image = picture::read(&image).unwrap();
         let part = &scan.fine.parts[0];
@@ -115,7 +115,8 @@ impl WrinkledHead {
                 [on_scan(*place), on_mesh(landmarks.iter().find(|l| l.0 == *name).unwrap().1)]
             })
             .collect();
-        let moved = detail.transferred(self.mesh.clone(), &pairs, &ShellOptions::default(), &silent).unwrap();
+        let moved =
+            detail.transferred(self.mesh.clone(), &pairs, &ShellOptions::default(), &no_progress).unwrap();
         let rest = moved.detail.rest_handles();
         let with = moved.detail.by_definition(&rest);
         let normals = self.normals.compute(&self.mesh.positions);
@@ -135,10 +136,9 @@ impl WrinkledHead {
 
     /// Slider values of frames of a performance.
     pub fn weights(&self, clip: &str, frames: impl Iterator<Item = usize>) -> Vec<Vec<f32>> {
-        let clip = open_clip(&self.data.join(clip), &ClipOptions::default(), &silent).unwrap().clip;
-        let (weights, _) = clip.bind(&self.rig).unwrap();
-        let n = self.rig.sliders.len();
-        frames.map(|f| weights[f * n..(f + 1) * n].to_vec()).collect()
+        let clip = open_clip(&self.data.join(clip), &ClipOptions::default(), &no_progress).unwrap().clip;
+        let (clip, _) = clip.bind(&self.rig).unwrap();
+        frames.map(|f| clip.frame(f).to_vec()).collect()
     }
 
     /// Slider values: those named are 1.
@@ -173,7 +173,7 @@ impl WrinkledHead {
     /// Learns.
     pub fn learn(&self, examples: &Examples, chosen: &[u32], model: PoseModel, fit: Fit) -> Detail {
         let options = LearnOptions { model, fit, ..LearnOptions::default() };
-        learn(self.mesh.clone(), chosen, None, examples, &options, &silent).unwrap()
+        learn(self.mesh.clone(), chosen, None, examples, &options, &no_progress).unwrap()
     }
 
     /// Root of the mean square of the distance, mm.

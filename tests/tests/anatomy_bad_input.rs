@@ -8,7 +8,7 @@ use risorius_anatomy::outer::OuterSkin;
 use risorius_anatomy::pieces::{PieceKind, pieces};
 use risorius_base::Axis;
 use risorius_base::Rigid;
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_head::landmarks::{NAMES, index};
 use risorius_head::person::Head;
 use risorius_io::IoError;
@@ -29,7 +29,7 @@ const ICT: &str = "ict_facekit/ict_expressions.glb";
 fn anatomy(rig: &Rig) -> Result<Anatomy, AnatomyError> {
     let found = pieces(rig);
     let marks = find(rig, &found, &HEAD, &Given::default())?;
-    carry(rig, found, &marks, &HEAD, &CarryOptions::default(), &silent)
+    carry(rig, found, &marks, &HEAD, &CarryOptions::default(), &no_progress)
 }
 
 /// The rig without the faces of vertices that `drop` speaks of.
@@ -220,7 +220,7 @@ fn a_head_on_a_body_and_names_of_no_use() {
     statue.shapes.clear();
     statue.sliders.clear();
     let result = anatomy(&statue).unwrap();
-    assert!(has_note(&result, "laid over it"));
+    assert!(has_note(&result, "aligned to it"));
     for name in ["nose_tip", "eye_left_outer", "subnasale", "mouth_left", "pogonion", "tragion_left"] {
         let off = mark(&whole, name).distance(mark(&result, name));
         println!("a statue: {name} {:.1} mm off", 1000.0 * off);
@@ -301,7 +301,7 @@ fn given_landmarks_and_bones_are_checked() {
         cranium.positions.iter_mut().for_each(|p| *p += (*p - about) * (scale - 1.0));
         let supplied = Supplied { cranium: Some(cranium), ..Supplied::default() };
         let options = CarryOptions { supplied, ..CarryOptions::default() };
-        carry(&rig, found.clone(), &marks, &HEAD, &options, &silent)
+        carry(&rig, found.clone(), &marks, &HEAD, &options, &no_progress)
     };
     let middle =
         carried.bones.cranium.positions.iter().sum::<DVec3>() / carried.bones.cranium.positions.len() as f64;

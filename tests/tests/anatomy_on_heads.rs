@@ -4,7 +4,7 @@ use risorius_anatomy::carry::{Anatomy, CarryOptions, carry};
 use risorius_anatomy::find::{Given, find, find_direct};
 use risorius_anatomy::outer::OuterSkin;
 use risorius_anatomy::pieces::{PieceKind, pieces};
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_head::person::{Head, Identity};
 use risorius_mesh::TriMesh;
 use risorius_rig::Rig;
@@ -115,7 +115,7 @@ fn landmarks_of_the_ict_head_and_of_other_people() {
 fn anatomy_of(rig: &Rig, head: &Head) -> Anatomy {
     let found = pieces(rig);
     let marks = find(rig, &found, head, &Given::default()).unwrap();
-    carry(rig, found, &marks, head, &CarryOptions::default(), &silent).unwrap()
+    carry(rig, found, &marks, head, &CarryOptions::default(), &no_progress).unwrap()
 }
 
 fn pictures(rig: &Rig, anatomy: &Anatomy, name: &str) {
@@ -232,7 +232,7 @@ fn what_lies_inside_follows_the_skin_between_people() {
         let inner = [PieceKind::EyeLeft, PieceKind::EyeRight, PieceKind::TeethUpper, PieceKind::TeethLower];
         bare.kinds.iter_mut().filter(|k| inner.contains(k)).for_each(|k| *k = PieceKind::Other);
         let marks = find(&rig, &bare, &head, &Given::default()).unwrap();
-        let anatomy = carry(&rig, bare, &marks, &head, &CarryOptions::default(), &silent).unwrap();
+        let anatomy = carry(&rig, bare, &marks, &head, &CarryOptions::default(), &no_progress).unwrap();
         let scaled = |p| anatomy.warp.similarity.apply(p);
         for kind in inner {
             let vertices = truth.vertices(kind);
@@ -299,7 +299,8 @@ fn bones_follow_the_relatives_of_the_built_in_head() {
             let mark_off = marks.all.iter().zip(&other.landmarks).map(|(a, b)| a.position.distance(*b));
             let mark_off = 1000.0 * mark_off.sum::<f64>() / marks.all.len() as f64;
             let anatomy =
-                carry(&other.rig, found.clone(), &marks, &head, &CarryOptions::default(), &silent).unwrap();
+                carry(&other.rig, found.clone(), &marks, &head, &CarryOptions::default(), &no_progress)
+                    .unwrap();
             let off = |a: &TriMesh, b: &TriMesh| {
                 let sum: f64 = a.positions.iter().zip(&b.positions).map(|(p, q)| p.distance(*q)).sum();
                 1000.0 * sum / a.positions.len() as f64

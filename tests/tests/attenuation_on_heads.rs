@@ -5,7 +5,7 @@ use risorius_attenuate::gram::RigGram;
 use risorius_attenuate::pins::{PinSet, PinSpec};
 use risorius_attenuate::pose::{AttenuateOptions, Attenuated, PoseAttenuation};
 use risorius_attenuate::selection::Selection;
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_io::open::{OpenOptions, open_rig};
 use risorius_linalg::{Cholesky, Matrix};
 use risorius_rig::classify::names::key;
@@ -21,7 +21,7 @@ fn heads(test: &str) -> Vec<(&'static str, Rig)> {
     let Some(data) = data(test) else { return Vec::new() };
     HEADS
         .iter()
-        .map(|path| (*path, open_rig(&data.join(path), &OpenOptions::default(), &silent).unwrap().rig))
+        .map(|path| (*path, open_rig(&data.join(path), &OpenOptions::default(), &no_progress).unwrap().rig))
         .collect()
 }
 
@@ -53,7 +53,7 @@ fn most_moved(rig: &Rig, name: &str) -> u32 {
 }
 
 fn attenuate(rig: &Rig, set: &PinSet, w1: &[f32], w0: &[f32], options: &AttenuateOptions) -> Attenuated {
-    let gram = RigGram::prepare(rig, &silent).unwrap();
+    let gram = RigGram::prepare(rig, &no_progress).unwrap();
     let selection = Selection::prepare(&gram, set.clone(), &[]);
     PoseAttenuation::prepare(rig, &selection, options).unwrap().solve(w1, w0).unwrap()
 }
@@ -89,7 +89,7 @@ fn dense_reference(rig: &Rig, set: &PinSet, w1: &[f32], w0: &[f32], alpha: f64, 
 #[test]
 fn exact_on_three_heads() {
     for (name, rig) in heads("exact_on_three_heads") {
-        let ridge = RigGram::prepare(&rig, &silent).unwrap().ridge();
+        let ridge = RigGram::prepare(&rig, &no_progress).unwrap().ridge();
         let w0 = weights(&rig, &[("browInnerUp", 0.4)]);
         let w1 = weights(
             &rig,

@@ -2,10 +2,10 @@
 //! and tried on others; carried to other heads; the same for any number of threads.
 
 use glam::Vec3;
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
+use risorius_detail::Rest;
 use risorius_detail::player::PlayedFrame;
 use risorius_detail::{DetailPlayer, Fit, PoseModel, ShellOptions};
-use risorius_io::native::detail::Rest;
 use risorius_io::open::{OpenOptions, open_rig};
 use risorius_mesh::FileMesh;
 use risorius_rig::Evaluator;
@@ -150,7 +150,7 @@ fn wrinkles_go_to_other_heads() {
     for (name, file, steps) in
         [("MakeHuman", "makehuman_male/makehuman_head_male.glb", 2), ("facecap", "facecap/facecap.glb", 3)]
     {
-        let rig = open_rig(&data.join(file), &OpenOptions::default(), &silent).unwrap().rig;
+        let rig = open_rig(&data.join(file), &OpenOptions::default(), &no_progress).unwrap().rig;
         let found = landmarks(&rig);
         let rest = Rest::new(rig, steps);
         let mesh: FileMesh = rest.mesh();
@@ -158,7 +158,7 @@ fn wrinkles_go_to_other_heads() {
         let target = |name: &str| found.iter().find(|l| l.0 == name).unwrap().1;
         let pairs: Vec<[u32; 2]> =
             source.iter().map(|(n, p)| [on_source(*p), on_target(target(n))]).collect();
-        let moved = detail.transferred(mesh, &pairs, &ShellOptions::default(), &silent).unwrap();
+        let moved = detail.transferred(mesh, &pairs, &ShellOptions::default(), &no_progress).unwrap();
         let mm = rest.mm_per_unit();
         let apart = moved.mean_distance * mm;
         assert!(apart < 4.0, "{name}: the faces are {apart} mm apart");

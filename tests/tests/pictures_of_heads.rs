@@ -1,6 +1,6 @@
 //! Pictures of real heads: there is a face in them, and they are the same for any number of threads.
 
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_io::open::{OpenOptions, open_rig};
 use risorius_rig::Evaluator;
 use risorius_tests::data;
@@ -12,7 +12,7 @@ fn heads_fill_their_pictures_on_any_thread_count() {
     for path in
         ["ict_facekit/ict_expressions.glb", "makehuman_male/makehuman_head_male.glb", "facecap/facecap.glb"]
     {
-        let rig = open_rig(&data.join(path), &OpenOptions::default(), &silent).unwrap().rig;
+        let rig = open_rig(&data.join(path), &OpenOptions::default(), &no_progress).unwrap().rig;
         let mut weights = vec![0.0; rig.sliders.len()];
         weights[0] = 1.0;
         let positions = Evaluator::prepare(&rig).positions(&weights);

@@ -1,7 +1,7 @@
 //! Flesh volumes of real heads: skins that are open and cross themselves, minus eyeballs, with lips apart.
 
 use glam::{DVec3, Vec3};
-use risorius_base::progress::{Flow, silent};
+use risorius_base::progress::{Flow, no_progress};
 use risorius_io::open::{OpenOptions, open_rig};
 use risorius_mesh::{
     Bvh, EmbedOptions, Embedding, Meshed, Quality, SolidDomain, TetOptions, TetProblem, TetTree, TriMesh,
@@ -17,7 +17,7 @@ use std::time::Instant;
 const CENTIMETER: f64 = 0.01;
 
 fn open_posed(path: &Path, slider: &str) -> (Rig, Vec<DVec3>) {
-    let rig = open_rig(path, &OpenOptions::default(), &silent).unwrap().rig;
+    let rig = open_rig(path, &OpenOptions::default(), &no_progress).unwrap().rig;
     let mut weights = vec![0.0; rig.sliders.len()];
     weights[rig.slider_index(slider).unwrap()] = 1.0;
     let pose = Evaluator::prepare(&rig).positions(&weights);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Crates from the bottom up: each may depend on those before it.
-const LAYERS: [&str; 15] = [
+const LAYERS: [&str; 16] = [
     "base",
     "linalg",
     "mesh",
@@ -21,11 +21,18 @@ const LAYERS: [&str; 15] = [
     "detail",
     "io",
     "view",
+    "risorius",
     "cli",
 ];
 
+/// Crates that see the others only through the facade.
+const OVER_FACADE: [&str; 1] = ["risorius-cli"];
+
 /// Folders beside `crates/` that ARCHITECTURE.md must name.
 const FOLDERS: [&str; 4] = ["benches", "docs", "tests", "xtask"];
+
+/// Longest line; strings, tables of numbers and pages' tables may be longer.
+const MAX_COLUMNS: usize = 110;
 
 /// Longest source file.
 const MAX_LINES: usize = 600;
@@ -50,6 +57,7 @@ pub fn check(root: &Path) -> Result<(), String> {
             check_citations(name, &text, &keys, &mut findings);
         }
         check_marks(name, &text, &mut findings);
+        check_columns(name, &text, &mut findings);
         if name.ends_with(".rs") {
             check_source(name, &text, &mut findings);
         }
@@ -106,7 +114,9 @@ fn check_layers(root: &Path, findings: &mut Vec<String>) -> Result<(), String> {
         .map_err(|e| format!("cargo metadata: {e}"))?;
     let metadata: serde_json::Value =
         serde_json::from_slice(&output.stdout).map_err(|e| format!("cargo metadata: {e}"))?;
-    let layer = |name: &str| LAYERS.iter().position(|l| name == format!("risorius-{l}"));
+    let layer = |name: &str| {
+        LAYERS.iter().position(|l| name == format!("risorius-{l}") || (name == *l && name == "risorius"))
+    };
     for package in metadata["packages"].as_array().into_iter().flatten() {
         let name = package["name"].as_str().unwrap_or_default();
         let Some(own) = layer(name) else { continue };
@@ -114,6 +124,11 @@ fn check_layers(root: &Path, findings: &mut Vec<String>) -> Result<(), String> {
             let other = dependency["name"].as_str().unwrap_or_default();
             if layer(other).is_some_and(|l| l >= own) {
                 findings.push(format!("{name} depends on {other}, which is above it"));
+            }
+            let is_for_tests = dependency["kind"].as_str() == Some("dev");
+            let is_ours = layer(other).is_some() && other != "risorius";
+            if OVER_FACADE.contains(&name) && is_ours && !is_for_tests {
+                findings.push(format!("{name} depends on {other}; it is to see only the facade"));
             }
         }
     }
@@ -164,6 +179,30 @@ fn check_marks(name: &str, text: &str, findings: &mut Vec<String>) {
         }
         if let Some(place) = places.iter().find(|p| line.contains(p.as_str())) {
             findings.push(format!("{name}:{}: a path of one machine ({place}...)", number + 1));
+        }
+    }
+}
+
+/// Lines that are too long to read: code and comments of sources, prose of pages.
+fn check_columns(name: &str, text: &str, findings: &mut Vec<String>) {
+    let is_page = name.ends_with(".md");
+    if !is_page && !name.ends_with(".rs") {
+        return;
+    }
+    let mut is_code_block = false;
+    for (number, line) in text.lines().enumerate() {
+        is_code_block ^= line.trim_start_matches([' ', '/', '!']).starts_with("```");
+        let is_exempt = match is_page {
+            _ if is_code_block => true,
+            true => line.starts_with(['|', ' ', '!']),
+            false => {
+                line.contains(['"', '\\'])
+                    || !line.contains(char::is_alphabetic)
+                    || line.trim_start().starts_with("//! |")
+            }
+        };
+        if line.chars().count() > MAX_COLUMNS && !is_exempt {
+            findings.push(format!("{name}:{}: more than {MAX_COLUMNS} columns", number + 1));
         }
     }
 }

@@ -6,7 +6,7 @@ use risorius_attenuate::gram::RigGram;
 use risorius_attenuate::pins::PinSet;
 use risorius_attenuate::pose::{AttenuateOptions, PoseAttenuation};
 use risorius_attenuate::selection::Selection;
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_benches::{head, median_secs, python};
 use risorius_rig::Rig;
 use risorius_rig::synthetic::random_rig;
@@ -63,7 +63,7 @@ fn some_pins(rig: &Rig, n_pins: usize) -> PinSet {
 
 fn measure(name: &str, rig: &Rig, n_pins: usize) {
     let mut made = None;
-    let inner = median_secs(3, || made = RigGram::prepare(rig, &silent).ok());
+    let inner = median_secs(3, || made = RigGram::prepare(rig, &no_progress).ok());
     let Some(gram) = made else {
         println!("{name}: inner products failed");
         return;
@@ -99,7 +99,7 @@ fn measure(name: &str, rig: &Rig, n_pins: usize) {
 
 /// Hands LAPACK the very system of the first local case, as the paper would solve it, and compares.
 fn compare_with_lapack(rig: &Rig) {
-    let Ok(gram) = RigGram::prepare(rig, &silent) else { return };
+    let Ok(gram) = RigGram::prepare(rig, &no_progress) else { return };
     let selection = Selection::prepare(&gram, some_pins(rig, 6), &[]);
     let n = rig.sliders.len();
     let w1: Vec<f64> = (0..n).map(|i| 0.5 + 0.3 * (i as f64).sin()).collect();

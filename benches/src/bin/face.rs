@@ -4,7 +4,7 @@
 //!
 //! Takes the number of nodes as its argument; the default of `risorius build` without one.
 
-use risorius_base::progress::{Flow, silent};
+use risorius_base::progress::{Flow, no_progress};
 use risorius_benches::{head as open_head, peak_mb};
 use risorius_flesh::face::ShapeReport;
 use risorius_flesh::{BuildOptions, Face, ShapeStore, Surroundings, VolumeShape, build};
@@ -53,7 +53,7 @@ fn main() {
 fn measure(name: &str, rig: &Rig, head: &Head, options: &BuildOptions, aim: Aim) {
     println!("{name}: {} vertices, {} shapes", rig.n_vertices(), rig.shapes.len());
     let store = Kept::default();
-    let around = Surroundings { progress: &silent, store: &store, peak_mb: &peak_mb };
+    let around = Surroundings { progress: &no_progress, store: &store, peak_mb: &peak_mb };
     let start = Instant::now();
     let face = match build(rig, head, options, &around) {
         Ok(face) => face,

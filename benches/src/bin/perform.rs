@@ -5,16 +5,15 @@
 //! 100,000 nodes takes 24 minutes); several give a table of how time and memory grow, and how far from the
 //! time that it takes to read what an iteration has to read.
 
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_benches::{data_file, head as open_rig, read_bandwidth};
 use risorius_flesh::{BuildOptions, Face, Surroundings, build};
 use risorius_head::person::Identity;
 use risorius_io::formats::clip_csv::ClipOptions;
 use risorius_io::open::{open_clip, open_head};
 use risorius_linalg::{NodeGraph, Pattern};
-use risorius_perform::enrich;
-use risorius_perform::{EnrichOptions, FrameReport, HeadPath, Performance, Scene};
-use risorius_rig::Rig;
+use risorius_perform::{EnrichOptions, Frame, FrameReport, HeadPath, Performance, Scene, enrich};
+use risorius_rig::{BoundClip, Rig};
 use std::ops::ControlFlow;
 
 /// Frames of the range of motion that are played: about 300 steps.
@@ -41,28 +40,25 @@ fn main() {
     ) else {
         return;
     };
-    let clip = open_clip(&clip, &ClipOptions::default(), &silent).map(|c| c.clip);
-    let motion = open_head(&motion, None, 1.0, &ClipOptions::default(), &silent);
+    let clip = open_clip(&clip, &ClipOptions::default(), &no_progress).map(|c| c.clip);
+    let motion = open_head(&motion, None, 1.0, &ClipOptions::default(), &no_progress);
     let (Ok(clip), Ok(mut motion)) = (clip, motion) else { return println!("the recordings do not open") };
     // Its second second, with the fastest turns, while the clip talks.
     motion.times_secs.iter_mut().for_each(|t| *t += clip.times_secs[FRAMES.start] - 1.0);
-    let Ok((weights, _)) = clip.bind(&rig) else { return println!("the clip does not fit the rig") };
-    let sliders = rig.sliders.len();
+    let Ok((clip, _)) = clip.bind(&rig) else { return println!("the clip does not fit the rig") };
     let mut rows = Vec::new();
     for case in cases {
         let Some(face) = face(&rig, &case) else { continue };
         let n = face.flesh.n_nodes();
         let smaller = (USUAL_NODES as f64 / n.max(1) as f64).powf(1.5);
         let frames = ((FRAMES.len() as f64 * smaller) as usize).clamp(2, FRAMES.len());
-        let performance = |frames: usize| Performance {
-            times_secs: &clip.times_secs[FRAMES.start..FRAMES.start + frames],
-            weights: &weights[FRAMES.start * sliders..(FRAMES.start + frames) * sliders],
-            head: HeadPath::prepare(&motion, 0.01),
-            scene: Scene::default(),
+        let part = |frames: usize| clip.frames(FRAMES.start..FRAMES.start + frames);
+        let on = |clip: &BoundClip, run: &mut dyn FnMut(&Performance)| {
+            run(&Performance { clip, head: HeadPath::prepare(&motion, 0.01), scene: Scene::default() });
         };
-        rows.push(tell(&face, &performance(frames)));
+        on(&part(frames), &mut |performance| rows.push(measure(&face, performance)));
         if face.flesh.n_nodes() <= COMPARED_NODES {
-            compare(&face, &performance(COMPARED));
+            on(&part(COMPARED), &mut |performance| compare(&face, performance));
         }
     }
     table(&rows);
@@ -76,7 +72,7 @@ fn face(rig: &Rig, case: &str) -> Option<Face> {
     };
     let mut options = BuildOptions::default();
     options.volume.nodes = nodes;
-    let around = Surroundings { progress: &silent, store: &(), peak_mb: &|| 0.0 };
+    let around = Surroundings { progress: &no_progress, store: &(), peak_mb: &|| 0.0 };
     build(rig, &risorius_head::build(&Identity::default()), &options, &around)
         .map_err(|error| println!("no face of {nodes} nodes: {error}"))
         .ok()
@@ -87,12 +83,12 @@ type Played = (Vec<Vec<[f32; 3]>>, Vec<FrameReport>);
 
 fn play(face: &Face, performance: &Performance, options: &EnrichOptions) -> Played {
     let mut played: Played = Default::default();
-    let mut sink = |_: usize, vertices: &[[f32; 3]], report: &FrameReport| {
-        played.0.push(vertices.to_vec());
-        played.1.push(*report);
+    let mut sink = |frame: &Frame| {
+        played.0.push(frame.vertices.to_vec());
+        played.1.push(*frame.report);
         ControlFlow::Continue(())
     };
-    if let Err(error) = enrich(face, performance, options, &mut sink, &silent) {
+    if let Err(error) = enrich(face, performance, options, None, &mut sink, &no_progress) {
         println!("  stopped: {error}");
     }
     played
@@ -123,7 +119,7 @@ fn moved_bytes(face: &Face) -> f64 {
     (flesh.tets.len() * of_tet + flesh.n_nodes() * of_node + 2 * 8 * factor) as f64
 }
 
-/// Memory that the process holds now, MB; zero where the system does not tell.
+/// Memory that the process holds now, MB; zero where the system does not say.
 fn resident_mb() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -158,7 +154,7 @@ fn table(rows: &[Row]) {
     );
 }
 
-fn tell(face: &Face, performance: &Performance) -> Row {
+fn measure(face: &Face, performance: &Performance) -> Row {
     let (_, reports) = play(face, performance, &EnrichOptions::default());
     // The first frame is where the body settles, without steps of its own.
     let settled = usize::from(reports.len() > 1);
@@ -210,6 +206,6 @@ fn compare(face: &Face, performance: &Performance) {
     println!(
         "  Newton's method to 1e-10 N takes {:.0} ms a step; after {} frames the fast way is {worst:.4} mm from it, of {moved:.2} mm moved\n",
         1000.0 * reports.iter().map(|r| r.seconds).sum::<f64>() / steps,
-        performance.times_secs.len()
+        performance.clip.n_frames()
     );
 }

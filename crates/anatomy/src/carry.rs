@@ -1,14 +1,15 @@
-//! Carries the bones, muscles and joint of one head into the skin of another.
+//! Transfers the bones, muscles and joint of one head into the skin of another.
 //!
-//! 1. a similarity from the landmarks, each weighing by the square of its confidence;
-//! 2. a smooth warp through landmarks, eyeballs and teeth, softer where they are less sure ([`crate::warp`]);
-//! 3. the warp is refined: points of the built-in outer skin are pulled to the closest outer skin of the rig
-//!    that looks the same way, in rounds (`skin`), so that what lies beneath follows the actual surface;
-//! 4. bones that come closer to the skin than tissue allows are pushed in along smooth fields (`depth`);
-//! 5. jaw and eyes get their rigid motion in every shape ([`crate::jaw_motion`]).
+//! 1. a similarity from the landmarks, each weighted by the square of its confidence;
+//! 2. a smooth warp through landmarks, eyeballs and teeth, softer where they are less certain
+//!    ([`crate::warp`]);
+//! 3. refinement of the warp: in several rounds, points of the built-in outer skin are pulled to the closest
+//!    outer skin of the rig with a similar normal (`skin`), so that the anatomy follows the actual surface;
+//! 4. bones closer to the skin than the tissue depth allows are pushed in by smooth fields (`depth`);
+//! 5. the rigid motions of jaw and eyes in every shape ([`crate::jaw_motion`]).
 //!
-//! Bones that the user supplies are taken as they are. Everything is in meters, +Y up, +Z front. In the
-//! manner of [Ichim16, section 3.2], with a fixed template instead of a statistical one.
+//! Bones that the user supplies are used unchanged. Everything is in meters, +Y up, +Z front. Follows
+//! [Ichim16, section 3.2], with a fixed template instead of a statistical one.
 
 mod anchors;
 mod depth;
@@ -35,16 +36,15 @@ use risorius_mesh::TriMesh;
 use risorius_muscle::Muscle;
 use risorius_rig::Rig;
 
-/// How to carry.
+/// Options of [`carry`].
 #[derive(Debug, Clone)]
 pub struct CarryOptions {
-    /// Bones that the user brings, used as they are.
+    /// Bones supplied by the user, used unchanged.
     pub supplied: Supplied,
-    /// Rounds of pulling the built-in skin to the rig's; 0 stops at the landmarks. Six settle on every head
-    /// tried.
+    /// Rounds of fitting the built-in skin to the rig's; 0 uses the landmarks only. Six rounds converged on
+    /// every head tried.
     pub rounds: usize,
-    /// Skin over bone is nowhere thinner than this, in meters; 0.002 is what forensic tables have at the
-    /// thinnest places.
+    /// Least thickness of the skin over bone, in meters; 0.002 is the least value in forensic tables.
     pub thinnest: f64,
 }
 
@@ -54,7 +54,7 @@ impl Default for CarryOptions {
     }
 }
 
-/// What lies under the skin of a rig, in meters, +Y up, +Z front.
+/// The anatomy under the skin of a rig, in meters, +Y up, +Z front.
 #[derive(Debug, Clone)]
 pub struct Anatomy {
     /// Skull, jaw and joint.
@@ -66,21 +66,21 @@ pub struct Anatomy {
     pub muscles: Vec<Muscle>,
     /// In the order of [`risorius_head::landmarks::NAMES`].
     pub landmarks: Vec<FoundLandmark>,
-    /// What the rig's vertices are.
+    /// The anatomical kind of each rig vertex.
     pub pieces: Pieces,
     /// Left and right eyeball; built-in ones where the rig has none.
     pub eyes: [Option<Eye>; 2],
-    /// The jaw's motion in each shape of the rig, at full strength.
+    /// The jaw's motion in each shape of the rig, at weight 1.
     pub jaw_motion: Vec<Rigid>,
     /// The motion of the left and right eyeball in each shape.
     pub eye_motion: [Vec<Rigid>; 2],
-    /// From the built-in head to the rig, without the pushes that keep bones under the skin.
+    /// From the built-in head to the rig, without the corrections that keep bones under the skin.
     pub warp: Warp,
-    /// What was noticed.
+    /// Findings for the user.
     pub notes: Vec<Note>,
 }
 
-/// Carries the anatomy of `head` into `rig`.
+/// Transfers the anatomy of `head` into `rig`.
 pub fn carry(
     rig: &Rig,
     rig_pieces: Pieces,
@@ -146,7 +146,7 @@ fn check(head: &Head, landmarks: &Landmarks) -> Result<(), AnatomyError> {
     Ok(())
 }
 
-/// Tells of bone whose triangles turned over on the way.
+/// Reports bones with triangles that the warp flipped.
 fn tell_folds(warp: &Warp, before: &Bones, after: &Bones, notes: &mut Vec<Note>) {
     let turn = warp.similarity.rigid.rotation;
     for (name, a, b) in
@@ -155,10 +155,10 @@ fn tell_folds(warp: &Warp, before: &Bones, after: &Bones, notes: &mut Vec<Note>)
         let normal = |[p, q, r]: [DVec3; 3]| (q - p).cross(r - p);
         let folded =
             a.corners().zip(b.corners()).filter(|(p, q)| (turn * normal(*p)).dot(normal(*q)) < 0.0).count();
-        // A few slivers turn in any warp.
+        // A few slivers flip in any warp.
         if folded > a.triangles.len() / 200 {
-            let what = format!("{folded} of {} triangles of the {name} turned over", a.triangles.len());
-            notes.push(Note::new(what, "landmarks contradict one another: check them, or supply the bone"));
+            let what = format!("{folded} of {} triangles of the {name} are flipped", a.triangles.len());
+            notes.push(Note::new(what, "landmarks contradict each other: check them, or supply the bone"));
         }
     }
 }
@@ -169,7 +169,7 @@ fn warped_bones(warp: &Warp, bones: &Bones) -> Bones {
     let joint = &bones.joint;
     let condyles = joint.condyles.map(|c| warp.apply(c));
     let center = joint.center();
-    // A short piece of the track, so that the warp's local turn and stretch are seen and not its far field.
+    // Over the length of the track only, to get the local rotation and stretch of the warp.
     let ahead = warp.apply(center + joint.track * joint.track_length) - warp.apply(center);
     let joint = JawJoint { condyles, track: ahead.normalize_or(joint.track), track_length: ahead.length() };
     Bones { cranium: surface(&bones.cranium), mandible: surface(&bones.mandible), joint }
@@ -206,7 +206,7 @@ pub(crate) fn surface_of(pieces: &Pieces, kind: PieceKind) -> TriMesh {
     surface
 }
 
-/// Bones that the rig brings along replace carried ones, unless the user supplied some.
+/// Bones that are part of the rig replace transferred ones, unless the user supplied some.
 fn place_rig_bones(rig: &Pieces, supplied: &Supplied, bones: &mut Bones) {
     let own = |kind: PieceKind| Some(surface_of(rig, kind)).filter(|s| s.triangles.len() >= 50);
     if let Some(s) = own(PieceKind::Cranium).filter(|_| supplied.cranium.is_none()) {
@@ -217,7 +217,7 @@ fn place_rig_bones(rig: &Pieces, supplied: &Supplied, bones: &mut Bones) {
     }
 }
 
-/// Eyeballs of the rig; where it has none, the built-in ones at their place in the rig.
+/// Eyeballs of the rig; where it has none, the warped built-in ones.
 fn eyes(rig: &Pieces, head: &Pieces, warp: &Warp) -> [Option<Eye>; 2] {
     let (own, built_in) = (fit_eyes(rig), fit_eyes(head));
     [0, 1].map(|side| {

@@ -1,21 +1,21 @@
-//! Why anatomy could not be found or carried.
+//! Errors of finding landmarks and transferring anatomy.
 
 use risorius_base::Cancelled;
 
-/// What is at fault, and what to do.
+/// What is wrong, and what to do.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum AnatomyError {
     /// No surface to work on.
     #[error("the rig has no skin: {reason}; open a file with a face surface, or name the skin's part `skin`")]
     NoSkin {
-        /// What was looked for.
+        /// Why.
         reason: String,
     },
     /// Not enough landmarks to place anatomy.
     #[error(
-        "only {found} landmarks could be found on '{rig}' ({tried}), {needed} are needed; give some by hand in a \
-         landmark file, such as {{\"nose_tip\": 1234, \"mouth_left\": 2345, \"chin_middle\": 3456}}, or name shapes as ARKit does \
-         (jawOpen, eyeBlinkLeft, mouthSmileLeft ...)"
+        "only {found} landmarks were found on '{rig}' ({tried}), {needed} are needed; give some in a \
+         landmark file, such as {{\"nose_tip\": 1234, \"mouth_left\": 2345, \"chin_middle\": 3456}}, or name \
+         shapes as ARKit does (jawOpen, eyeBlinkLeft, mouthSmileLeft ...)"
     )]
     NoLandmarks {
         /// Name of the rig.
@@ -27,7 +27,7 @@ pub enum AnatomyError {
         /// How many there must be.
         needed: usize,
     },
-    /// A bone given by the user that cannot belong to this head.
+    /// A bone given by the user does not fit this head.
     #[error("the given {bone} does not fit the head: {reason}; {advice}")]
     SuppliedBone {
         /// `cranium`, `mandible`, `upper teeth`, `lower teeth`.
@@ -37,8 +37,8 @@ pub enum AnatomyError {
         /// What to do.
         advice: String,
     },
-    /// A built-in head that is not complete.
-    #[error("the head to carry from has {what}; use the built-in head or complete it")]
+    /// The source head is incomplete.
+    #[error("the source head has {what}; use the built-in head or complete it")]
     Head {
         /// What is missing.
         what: String,
@@ -46,4 +46,13 @@ pub enum AnatomyError {
     /// The caller asked to stop.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
+}
+
+impl risorius_base::Advise for AnatomyError {
+    fn options(&self) -> &'static [&'static str] {
+        match self {
+            Self::NoLandmarks { .. } => &["landmarks"],
+            _ => &[],
+        }
+    }
 }

@@ -1,4 +1,7 @@
-//! Eyeballs: spheres fitted to their vertices.
+//! Eyeballs as spheres, fitted robustly to their vertices.
+//!
+//! Iteratively reweighted algebraic least squares: points far from the last sphere (cornea, inner parts) get
+//! little weight.
 
 use crate::pieces::{PieceKind, Pieces};
 use glam::{DMat4, DVec3, DVec4};
@@ -10,7 +13,7 @@ pub struct Eye {
     pub center: DVec3,
     /// Its radius.
     pub radius: f64,
-    /// Root mean square distance of the vertices that count from the sphere; 0 when the eye was not measured.
+    /// Weighted root mean square distance of the vertices from the sphere; 0 when the eye was not fitted.
     pub residual: f64,
 }
 
@@ -23,12 +26,12 @@ pub fn fit_eyes(pieces: &Pieces) -> [Option<Eye>; 2] {
     })
 }
 
-/// Rounds of fitting; each trusts points less the farther they were from the last sphere.
+/// Rounds of fitting; each weights points by their distance from the last sphere.
 const ROUNDS: usize = 12;
-/// Distance from the sphere, in radii, at which a point counts half.
+/// Distance from the sphere, in radii, at which the weight of a point is one half.
 const TRUST: f64 = 0.02;
 
-/// The sphere that most of `points` lie on: the cornea's bulge and inner parts count little.
+/// The sphere that most of `points` lie on; the cornea's bulge and inner parts have little weight.
 pub fn fit_eye(points: &[DVec3]) -> Option<Eye> {
     let mut eye = fit_sphere(points, &vec![1.0; points.len()])?;
     for _ in 0..ROUNDS {
@@ -39,7 +42,7 @@ pub fn fit_eye(points: &[DVec3]) -> Option<Eye> {
     Some(eye)
 }
 
-/// The center and radius for which |p|^2 - 2 c.p + (|c|^2 - r^2) is smallest in squares.
+/// The center and radius that minimize the weighted squares of |p|^2 - 2 c.p + (|c|^2 - r^2).
 fn fit_sphere(points: &[DVec3], weights: &[f64]) -> Option<Eye> {
     let total: f64 = weights.iter().sum();
     if points.len() < 8 || total <= 0.0 {

@@ -1,9 +1,9 @@
-//! Landmarks on the skin of any rig: from what its shapes move, and from its geometry.
+//! Landmark detection on the skin of any rig, from the motions of its shapes and from its geometry.
 //!
-//! `frame` finds eyes, mouth and middle plane; `mouth` the slit of the lips; `profile` the middle line;
-//! `lids`, `nose`, `brows`, `ears` the rest that can be seen; what cannot be found is mirrored from the other
-//! side or comes from the built-in head, warped by what was found. A head that is tilted is set upright
-//! first. Every landmark says where it is from and how sure it is.
+//! `frame` finds eyes, mouth and symmetry plane; `mouth` the slit of the lips; `profile` the midline; `lids`,
+//! `nose`, `brows` and `ears` the other visible features. Landmarks that are not found are mirrored from the
+//! other side, or taken from the built-in head, warped by those that were found. A tilted head is first
+//! rotated upright. Every landmark has a source and a confidence.
 
 mod brows;
 mod ears;
@@ -36,19 +36,19 @@ pub struct FoundLandmark {
     pub name: &'static str,
     /// In meters, +Y up, +Z front.
     pub position: DVec3,
-    /// The nearest skin vertex, as the rig numbers it.
+    /// The nearest skin vertex, as a rig vertex.
     pub vertex: u32,
     /// The skin triangle that it lies on (rig vertices).
     pub triangle: [u32; 3],
     /// Weights of the triangle's corners.
     pub barycentric: [f64; 3],
-    /// 0 a mere guess, 1 given by the user.
+    /// 0 for a guess to 1 for a landmark given by the user.
     pub confidence: f64,
-    /// The shape or the feature that it was found by.
+    /// The shape or the feature from which it was found.
     pub source: String,
 }
 
-/// The landmarks found so far, by number.
+/// The landmarks found so far, by index.
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
     all: Vec<Option<FoundLandmark>>,
@@ -59,7 +59,7 @@ impl Found {
         Self { all: vec![None; N_LANDMARKS] }
     }
 
-    /// Sets a landmark unless a surer one is there.
+    /// Sets a landmark unless it already has a higher confidence.
     fn set(&mut self, front: &Front, name: &str, p: SkinPoint, confidence: f64, source: &str) {
         let Some(index) = landmarks::index(name) else { return };
         let slot = &mut self.all[index];
@@ -85,33 +85,33 @@ impl Found {
     }
 }
 
-/// All landmarks of a rig, in the order of [`NAMES`], and what was noticed.
+/// All landmarks of a rig, in the order of [`NAMES`], with notes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Landmarks {
-    /// One for each of [`NAMES`]. On half a face, those of the other side are mirror images in the air.
+    /// One for each of [`NAMES`]. On half a face, those of the other side are mirror images without skin.
     pub all: Vec<FoundLandmark>,
-    /// The same points on the head that anatomy comes from; for those seen in the rig, where the same look at
-    /// it sees them.
+    /// The same points on the source head of the anatomy. For landmarks detected on the rig, the positions
+    /// that the same detector finds on that head.
     pub on_head: Vec<DVec3>,
-    /// Only half of a face is there.
+    /// Set if the rig has only half of a face.
     pub half: Option<HalfFace>,
-    /// What is missing or doubtful.
+    /// Missing or uncertain landmarks.
     pub notes: Vec<Note>,
 }
 
-/// One side of a face, cut off in the middle plane.
+/// One side of a face, cut off at the symmetry plane.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HalfFace {
     /// The plane is `x = plane`, in meters.
     pub plane: f64,
-    /// The side that is there: +1 the left, -1 the right.
+    /// The side that is present: +1 the left, -1 the right.
     pub side: f64,
 }
 
-/// Landmarks that decide where the head is, at least.
+/// Least number of confident landmarks to place the head.
 const NEEDED: usize = 4;
 
-/// The landmarks of `rig`: those that the user gives, those that can be found, and the rest from `head`.
+/// The landmarks of `rig`: those given by the user, those detected, and the rest from `head`.
 pub fn find(rig: &Rig, pieces: &Pieces, head: &Head, given: &Given) -> Result<Landmarks, AnatomyError> {
     if pieces.skin.is_empty() {
         return Err(AnatomyError::NoSkin { reason: "no connected surface of triangles was found".into() });
@@ -153,12 +153,12 @@ pub fn find(rig: &Rig, pieces: &Pieces, head: &Head, given: &Given) -> Result<La
     Ok(Landmarks { all, on_head, half, notes })
 }
 
-/// How far the finder may be from the head's own landmarks for its answer to count (meters).
+/// Largest distance of a detection on the source head from the head's own landmark to be used (meters).
 const BIAS: f64 = 0.015;
 
-/// Where the landmarks of `found` lie on `head`: for those that were seen in the rig, where the same look at
-/// the head sees them, so that what the finder gets wrong it gets wrong on both and the pairs are true; else
-/// the head's own.
+/// Positions of the landmarks of `found` on `head`. For those detected on the rig, the positions that the
+/// same detector finds on the head, so that systematic errors of the detector cancel; for the others, the
+/// head's own landmarks.
 fn same_on_head(head: &Head, found: &Found) -> Vec<DVec3> {
     let seen = direct(&head.rig, &pieces::pieces(&head.rig)).found;
     let same = |i: usize| {
@@ -169,13 +169,13 @@ fn same_on_head(head: &Head, found: &Found) -> Vec<DVec3> {
     (0..N_LANDMARKS).map(|i| same(i).unwrap_or(head.landmarks[i])).collect()
 }
 
-/// What can be found of the landmarks of `rig` without the built-in head, in the order of [`NAMES`].
+/// The landmarks of `rig` that can be detected without the built-in head, in the order of [`NAMES`].
 pub fn find_direct(rig: &Rig, pieces: &Pieces) -> (Vec<Option<FoundLandmark>>, Vec<Note>) {
     let Direct { found, notes, .. } = direct(rig, pieces);
     (found.all, notes)
 }
 
-/// What was found without the built-in head.
+/// Results of detection without the built-in head.
 struct Direct {
     found: Found,
     notes: Vec<Note>,
@@ -189,7 +189,8 @@ fn direct(rig: &Rig, pieces: &Pieces) -> Direct {
     let front = turned.as_ref().map(Front::new);
     let frame = turned.as_ref().zip(front.as_ref()).and_then(|(t, f)| frame::frame(rig, t, f));
     let (Some(front), Some(frame)) = (front, frame) else {
-        let what = "neither eyes nor a mouth are found: no eyeballs, and no shapes that blink, smile, pucker or open the jaw";
+        let what = "no eyes and no mouth were found: there are no eyeballs, and no shapes that blink, smile, \
+                    pucker or open the jaw";
         notes.push(Note::new(what, "name shapes as ARKit does, or give landmarks in a landmark file"));
         return Direct { found, notes, half: None };
     };
@@ -212,27 +213,31 @@ fn direct(rig: &Rig, pieces: &Pieces) -> Direct {
     Direct { found, notes, half: frame.only_side.map(|side| HalfFace { plane: frame.middle, side }) }
 }
 
-/// Notes on what a face lacks.
+/// Adds notes on missing or unusual features.
 fn tell(frame: &FaceFrame, no_slit: bool, notes: &mut Vec<Note>) {
     if let Some(side) = frame.only_side {
         let side = if side > 0.0 { "left" } else { "right" };
-        let what = format!("only the {side} half of the face is there");
-        notes.push(Note::new(what, "anatomy is carried whole, its other side by mirror images; mirror the skin in the modeling tool for a whole face"));
+        let what = format!("only the {side} half of the face is present");
+        let advice = "the other side of the anatomy is mirrored; mirror the skin in the modeling tool for a \
+                      whole face";
+        notes.push(Note::new(what, advice));
     } else if frame.symmetry < 0.6 {
         let what =
-            format!("the face is not symmetric: {:.0} % of it mirrors onto itself", 100.0 * frame.symmetry);
-        notes.push(Note::new(what, "check the landmarks, and give those that are off in a landmark file"));
+            format!("the face is not symmetric: {:.0} % of it matches its mirror", 100.0 * frame.symmetry);
+        notes.push(Note::new(what, "check the landmarks, and correct wrong ones in a landmark file"));
     }
     if frame.swapped {
-        let what = "shapes called left move the character's right side";
+        let what = "shapes named left move the character's right side";
         notes.push(Note::new(
             what,
-            "they are taken by where they act; the character's left is +X when it looks along +Z",
+            "sides are taken from where shapes act; the character's left is +X when it looks along +Z",
         ));
     }
     if no_slit {
-        let what = "no opening between the lips was found: no shape parts them (jawOpen, mouthFunnel, mouthLowerDown ...)";
-        let advice = "name such a shape as ARKit does, or give mouth_left, mouth_right, lip_upper_middle_inner and lip_lower_middle_inner in a landmark file";
+        let what = "no opening between the lips was found: no shape opens them (jawOpen, mouthFunnel, \
+                    mouthLowerDown ...)";
+        let advice = "name such a shape as ARKit does, or give mouth_left, mouth_right, \
+                      lip_upper_middle_inner and lip_lower_middle_inner in a landmark file";
         notes.push(Note::new(what, advice));
     }
     for (eye, side) in frame.eyeballs.iter().zip(["left", "right"]) {
@@ -240,14 +245,13 @@ fn tell(frame: &FaceFrame, no_slit: bool, notes: &mut Vec<Note>) {
             let what = format!("no {side} eyeball was found");
             notes.push(Note::new(
                 what,
-                format!("name its part eye_{side}; its place is taken from lids and the built-in head"),
+                format!("name its part eye_{side}; its position is taken from lids and the built-in head"),
             ));
         }
     }
 }
 
-/// The pieces turned so that the middle plane of the face is upright; `None` without anything that looks like
-/// a face.
+/// The pieces rotated so that the symmetry plane of the face is upright; `None` if no face is found.
 fn upright_pieces(rig: &Rig, pieces: &Pieces) -> Option<Pieces> {
     let front = Front::new(pieces);
     let frame = frame::frame(rig, pieces, &front)?;
@@ -269,8 +273,7 @@ mod tests {
     use crate::pieces::PieceKind;
     use risorius_head::skin;
 
-    /// The built-in head has no shapes here: eyeballs, profile and ears are found on it near its own
-    /// landmarks.
+    /// The built-in head without shapes: eyeballs, profile and ears are found near its own landmarks.
     #[test]
     fn a_head_without_shapes_is_seen_by_its_geometry() {
         let neutral = skin::neutral();

@@ -1,11 +1,10 @@
-//! What a rig's shapes do to its rigid parts: one motion of the jaw and of each eye per shape, at full
-//! strength.
+//! Rigid motions of the jaw and of each eye in every shape of a rig, at weight 1.
 //!
-//! Lower teeth, or a lower jaw that the rig brings along, tell the jaw's motion exactly: the closest rigid
-//! motion of their vertices (Procrustes). Without them it is read off the skin of the chin: angle and slides
-//! of the jaw joint that the chin follows in least squares (Gauss-Newton over three numbers). The chin is
-//! soft, so only shapes named after the jaw are believed, and others whose chin moves far and nearly as the
-//! joint would. The jaw does not close beyond closed. Shapes that do not move the jaw give exactly the
+//! Lower teeth, or a lower jaw in the rig, determine the jaw's motion exactly, as the best-fit rigid motion
+//! of their vertices (Procrustes). Without them it is estimated from the skin of the chin: the angle and
+//! slides of the jaw joint that fit the chin in least squares (Gauss-Newton over three parameters). The chin
+//! is soft, so this is done only for shapes named after the jaw, and for others whose chin moves far and
+//! nearly as the joint would. The angle is never negative. Shapes that do not move the jaw give exactly the
 //! identity.
 
 use crate::find::FoundLandmark;
@@ -22,15 +21,15 @@ use risorius_rig::meters;
 
 /// Displacements below this are rounding, not motion (meters).
 const STILL: f64 = 2e-5;
-/// Teeth that are bent by more than this are told about (meters).
+/// Teeth that deform by more than this are reported (meters).
 const BENT: f64 = 5e-4;
-/// How far from the chin's landmarks its skin is looked at (meters).
+/// Radius around the chin's landmarks of the skin that is used (meters).
 const CHIN: f64 = 0.022;
 
-/// Motions of a rigid part, one per shape of the rig, and how far the vertices are from them.
+/// Motions of a rigid part, one per shape of the rig, with residuals.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Motions {
-    /// At full strength; exactly the identity for shapes that do not move the part.
+    /// At weight 1; exactly the identity for shapes that do not move the part.
     pub motions: Vec<Rigid>,
     /// Root mean square distance of the moved vertices from the rigid motion, in meters.
     pub residuals: Vec<f64>,
@@ -49,14 +48,14 @@ pub fn jaw(
     if rigid.len() >= 4 && (0..rig.shapes.len()).any(|s| moves(rig, s, &rigid)) {
         let found = of_vertices(rig, pieces, &rigid);
         for (shape, residual) in rig.shapes.iter().zip(&found.residuals).filter(|(_, r)| **r > BENT) {
-            let what = format!("'{}' bends the lower teeth by {:.1} mm", shape.name, 1000.0 * residual);
-            notes.push(Note::new(what, "the closest rigid motion is used; sculpt teeth as rigid bodies"));
+            let what = format!("'{}' deforms the lower teeth by {:.1} mm", shape.name, 1000.0 * residual);
+            notes.push(Note::new(what, "the best-fit rigid motion is used; sculpt teeth as rigid bodies"));
         }
         return found;
     }
     let what = if rigid.is_empty() { "the rig has no lower teeth" } else { "no shape moves the lower teeth" };
     let advice =
-        "the jaw follows the chin's skin, which is less exact; add lower teeth that move with the jaw";
+        "the jaw follows the chin's skin, which is less accurate; add lower teeth that move with the jaw";
     notes.push(Note::new(what, advice));
     let found = by_chin(rig, pieces, marks, joint);
     if found.motions.iter().all(|m| *m == Rigid::IDENTITY) {
@@ -79,7 +78,7 @@ fn moves(rig: &Rig, shape: usize, vertices: &[u32]) -> bool {
     vertices.iter().any(|&v| moved[v as usize].length() > STILL)
 }
 
-/// The closest rigid motion of `vertices` in each shape.
+/// The best-fit rigid motion of `vertices` in each shape.
 fn of_vertices(rig: &Rig, pieces: &Pieces, vertices: &[u32]) -> Motions {
     let rest: Vec<DVec3> = vertices.iter().map(|&v| pieces.positions[v as usize]).collect();
     let mut found = Motions::default();
@@ -124,7 +123,7 @@ fn by_chin(rig: &Rig, pieces: &Pieces, marks: &[FoundLandmark], joint: &JawJoint
     found
 }
 
-/// The joint's motion that the chin follows in a shape; identity when the chin does not follow the joint.
+/// The joint's motion that fits the chin in a shape; identity when the fit is poor.
 fn chin_motion(rig: &Rig, pieces: &Pieces, chin: &[u32], joint: &JawJoint, shape: usize) -> (Rigid, f64) {
     let moved = meters::displacements(rig, shape);
     let from: Vec<DVec3> = chin.iter().map(|&v| pieces.positions[v as usize]).collect();
@@ -141,7 +140,7 @@ fn chin_motion(rig: &Rig, pieces: &Pieces, chin: &[u32], joint: &JawJoint, shape
     if residual > most_part * length { (Rigid::IDENTITY, 0.0) } else { (motion, residual) }
 }
 
-/// Angle and slides of the joint in least squares, the angle not negative.
+/// The least-squares angle and slides of the joint; the angle is not negative.
 fn fit_joint(joint: &JawJoint, from: &[DVec3], to: &[DVec3]) -> Rigid {
     let motion = |p: DVec3| joint.motion(p.x, [p.y, p.z]);
     let steps = DVec3::new(1e-4, 1e-3, 1e-3);
@@ -164,7 +163,8 @@ fn fit_joint(joint: &JawJoint, from: &[DVec3], to: &[DVec3]) -> Rigid {
                 }
             }
         }
-        // The chin hardly tells the two slides apart: a little weight keeps them small and alike.
+        // The chin hardly determines the difference of the two slides; regularization keeps them small and
+        // similar.
         let ridge = 1e-3 * (normal.col(1)[1] + normal.col(2)[2]);
         normal.col_mut(1)[1] += ridge;
         normal.col_mut(2)[2] += ridge;
@@ -193,7 +193,7 @@ mod tests {
         JawJoint { condyles, track: DVec3::new(0.0, -0.6, 0.8), track_length: 0.012 }
     }
 
-    /// A rig of loose points with one shape, and what they are.
+    /// A rig of points with one moving shape, and its pieces.
     fn moved(points: &[DVec3], kind: PieceKind, name: &str, motion: &Rigid) -> (Rig, Pieces) {
         let offsets = points.iter().map(|&p| (motion.apply(p) - p).as_vec3().to_array()).collect();
         let deltas = Deltas { vertices: (0..points.len() as u32).collect(), offsets };
@@ -252,7 +252,7 @@ mod tests {
         for p in chin() {
             assert!(found.motions[0].apply(p).distance(truth.apply(p)) < 1e-3);
         }
-        // Raising the chin's skin cannot close a closed jaw, and a little motion in a smile does not open it.
+        // Raising the chin's skin cannot close a closed jaw, and small motion in a smile does not open it.
         let up = Rigid { translation: DVec3::new(0.0, 0.006, 0.001), ..Rigid::IDENTITY };
         let aside = Rigid { translation: DVec3::new(0.002, -0.001, 0.0), ..Rigid::IDENTITY };
         for (name, motion) in [("mouthShrugLower", up), ("mouthSmileLeft", aside)] {

@@ -1,8 +1,8 @@
-//! Anatomy of any face: what its surfaces are, where its landmarks are, and the built-in head's bones and
-//! muscles carried into it.
+//! Anatomy of any face: classification of its surfaces, landmarks, and bones and muscles transferred from the
+//! built-in head.
 //!
 //! [`mod@pieces`] -> [`find`] (landmarks) -> [`carry`] (bones and muscles) -> [`jaw_motion`]. Everything here
-//! is in meters, +Y up, +Z the way the face looks, +X the character's left.
+//! is in meters, +Y up, +Z the direction the face looks, +X the character's left.
 
 pub mod carry;
 pub mod error;
@@ -19,4 +19,4 @@ pub mod warp;
 pub use error::AnatomyError;
 pub use note::Note;
 pub use pieces::{PieceKind, Pieces};
-pub use regions::Regions;
+pub use regions::{RegionError, Regions};

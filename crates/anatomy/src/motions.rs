@@ -1,9 +1,9 @@
-//! The shapes that landmarks are found by, under whatever names a rig has them.
+//! Lookup of the shapes that landmark detection uses, under any common name.
 //!
-//! Each is asked for by its ARKit name. Spellings are read by [`risorius_rig::classify::names`]; where a rig
-//! has no such shape, other usual names are tried (`mouthOpen` for `jawOpen`, `blink` for both eyes), a shape
-//! without sides serves each side, and two halves serve for a whole. In-betweens and combinations are not
-//! looked at.
+//! Shapes are requested by their ARKit name. Spellings are normalized by [`risorius_rig::classify::names`].
+//! If a rig has no such shape, other common names are tried (`mouthOpen` for `jawOpen`, `blink` for both
+//! eyes). A shape without sides is used for each side, and the sum of two halves for a whole. In-betweens and
+//! combinations are ignored.
 
 use glam::DVec3;
 use risorius_rig::classify::names::{self, Key, Side};
@@ -47,10 +47,10 @@ const SYNONYMS: [(&str, &[&str]); 8] = [
     ("browdown", &["browlowerer", "browlower", "browsdown", "frown"]),
 ];
 
-/// A shape's effect.
+/// Displacements of a shape.
 #[derive(Debug, Clone)]
 pub struct Motion {
-    /// What the rig calls it.
+    /// Its name in the rig.
     pub name: String,
     /// Displacement of every rig vertex in meters.
     pub moved: Vec<DVec3>,
@@ -59,7 +59,7 @@ pub struct Motion {
 }
 
 impl Motion {
-    /// What shape number `shape` does.
+    /// The motion of shape `shape`.
     pub fn of(rig: &Rig, shape: usize) -> Self {
         Self::new(rig.shapes[shape].name.clone(), meters::displacements(rig, shape))
     }
@@ -75,13 +75,13 @@ impl Motion {
     }
 }
 
-/// The full shapes of sliders, each with its key and number.
+/// The full shapes of sliders, each with its key and index.
 fn sliders(rig: &Rig) -> Vec<(Key, usize)> {
     let full = rig.shapes.iter().enumerate().filter(|(_, s)| matches!(s.role, Role::Slider(_)));
     full.map(|(i, s)| (names::key(&s.name), i)).collect()
 }
 
-/// What the shape that ARKit calls `arkit` does in `rig`, if there is one and it moves anything.
+/// The motion of the ARKit shape `arkit` in `rig`, if there is one and it moves anything.
 pub fn motion(rig: &Rig, arkit: &str) -> Option<Motion> {
     let wanted = names::key(arkit);
     let sliders = sliders(rig);
@@ -113,7 +113,7 @@ pub fn is_synonym(arkit: &str, base: &str) -> bool {
     SYNONYMS.iter().any(|(a, others)| *a == arkit && others.contains(&base))
 }
 
-/// The shapes of `arkit` that are there.
+/// The shapes of `arkit` that the rig has.
 pub fn motions(rig: &Rig, arkit: &[&str]) -> Vec<Motion> {
     arkit.iter().filter_map(|n| motion(rig, n)).collect()
 }

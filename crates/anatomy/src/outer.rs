@@ -2,8 +2,8 @@
 //! sides of lips.
 //!
 //! A vertex is outer if most of five rays, along its normal and tilted from it, leave the head without
-//! meeting skin. What faces are matched by and measured from is this part only: the lining of the mouth lies
-//! far inside of the flesh.
+//! hitting skin. Faces are matched and tissue depths measured on this part only, because the lining of the
+//! mouth lies far inside the flesh.
 
 use crate::find::flat;
 use glam::DVec3;
@@ -14,10 +14,10 @@ use risorius_mesh::{Bvh, Polygons};
 
 /// Rays that get this far have left the head (meters).
 const FAR: f64 = 0.12;
-/// No ray goes farther than this inside of a head (meters).
+/// No ray is longer than this inside a head (meters).
 const INSIDE: f64 = 0.35;
 
-/// The outer skin, ready for closest points.
+/// The outer skin, prepared for closest points.
 #[derive(Debug, Clone)]
 pub struct OuterSkin {
     /// Triangles over the given positions.
@@ -34,15 +34,15 @@ pub struct OuterSkin {
 /// The outer skin's point closest to another.
 #[derive(Debug, Clone, Copy)]
 pub struct OuterPoint {
-    /// Where it is.
+    /// Position.
     pub point: DVec3,
     /// Smooth outward normal there.
     pub normal: DVec3,
-    /// The corners around it and their weights.
+    /// The corners of its triangle.
     pub corners: [u32; 3],
     /// Weights of the corners.
     pub barycentric: [f64; 3],
-    /// It lies on an open border, behind which skin may be missing.
+    /// It lies on an open border, beyond which skin may be missing.
     pub on_border: bool,
 }
 
@@ -72,12 +72,12 @@ impl OuterSkin {
         Self { triangles, normals, vertices, positions: positions.to_vec(), tree, border }
     }
 
-    /// No triangles at all.
+    /// Whether there are no triangles.
     pub fn is_empty(&self) -> bool {
         self.triangles.is_empty()
     }
 
-    /// Where a vertex is.
+    /// Position of a vertex.
     pub fn position(&self, v: u32) -> DVec3 {
         self.positions[v as usize]
     }
@@ -94,9 +94,9 @@ impl OuterSkin {
     }
 
     /// How deep `p` lies under the skin; negative outside. `None` where no skin is within `reach`, and at
-    /// open borders, behind which skin is missing.
+    /// open borders, beyond which skin is missing.
     ///
-    /// Beside openings (nostrils, lips, lids) the closest skin may look any way, so that "outside" has to be
+    /// Beside openings (nostrils, lips, lids) the closest skin may face in any direction, so "outside" is
     /// confirmed by rays.
     pub fn depth(&self, p: DVec3, reach: f64) -> Option<(f64, OuterPoint)> {
         let c = self.closest(p, reach).filter(|c| !c.on_border)?;
@@ -105,7 +105,7 @@ impl OuterSkin {
         Some((if inside { distance } else { -distance }, c))
     }
 
-    /// Whether most rays from `p`, up, back and to the sides, leave the head through the back of its skin.
+    /// Whether most of seven rays from `p`, none of them downward, first hit the skin from inside.
     pub fn surrounds(&self, p: DVec3) -> bool {
         const AWAY: [[f64; 3]; 7] = [
             [0.02, 1.0, -0.03],
@@ -122,7 +122,7 @@ impl OuterSkin {
     }
 }
 
-/// The connected piece with the most triangles: islands are pockets from which rays find a way out.
+/// The connected component with the most triangles; the others are pockets from which some rays escape.
 fn largest(n_vertices: usize, triangles: Vec<[u32; 3]>) -> Vec<[u32; 3]> {
     let pieces = components(n_vertices, &Polygons::from_triangles(&triangles));
     let piece = |t: &[u32; 3]| pieces.of_vertex[t[0] as usize] as usize;
@@ -152,8 +152,8 @@ fn is_open(skin: &Bvh, p: DVec3, normal: DVec3) -> bool {
     let (u, v) = normal.any_orthonormal_pair();
     let tilted = [DVec3::ZERO, u, -u, v, -v].map(|t| (normal + 0.7 * t).normalize());
     let start = p + normal * 0.0004;
-    // Mouth bags may be open to the throat: a ray that meets skin from behind, however far, was inside all
-    // the time.
+    // Mouth bags may be open to the throat: a ray that hits skin from behind, at any distance, started
+    // inside.
     let leaves = |d: &DVec3| skin.ray(start, *d, INSIDE).is_none_or(|h| h.distance > FAR && !h.from_behind);
     tilted.iter().filter(|d| leaves(d)).count() >= 3
 }

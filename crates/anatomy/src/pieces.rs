@@ -1,11 +1,11 @@
-//! Which vertices of a rig are skin, eyes, teeth, gums, tongue, lashes, bones, and the rest.
+//! Classification of a rig's vertices: skin, eyes, teeth, gums, tongue, lashes, bones, and others.
 //!
-//! Names of parts, groups, materials and regions come first, then connected pieces and their geometry (see
-//! [`risorius_rig::classify::surfaces`]). The skin is the connected piece that holds most of what shapes
-//! move, with the mouth bag and the eye sockets that hang on it. Teeth and gums are parted into upper and
-//! lower by what opens the jaw: the upper ones stay. What is neither (lashes, brow hair, tear film) is
-//! carried by the nearest skin vertex. Limits: teeth that are modeled into the skin are skin; several
-//! separate skins are one only if they touch.
+//! Names of parts, groups, materials and regions are used first, then connected pieces and their geometry
+//! (see [`risorius_rig::classify::surfaces`]). The skin is the connected piece with most of the vertices that
+//! shapes move, including the mouth bag and the eye sockets connected to it. Teeth and gums are divided into
+//! upper and lower by the shape that opens the jaw: the upper ones do not move. Other vertices (lashes, brow
+//! hair, tear film) follow the nearest skin vertex. Limits: teeth that are modeled into the skin are skin;
+//! several separate skins are one only if they touch.
 
 use crate::motions::{Motion, motion};
 use crate::note::Note;
@@ -26,11 +26,11 @@ pub enum PieceKind {
     EyeLeft,
     /// Eyeball on the character's right.
     EyeRight,
-    /// Teeth that stay when the jaw opens.
+    /// Teeth that do not move when the jaw opens.
     TeethUpper,
     /// Teeth that move with the jaw.
     TeethLower,
-    /// Gums and mouth lining that stay when the jaw opens.
+    /// Gums and mouth lining that do not move when the jaw opens.
     GumsUpper,
     /// Gums and mouth lining that move with the jaw.
     GumsLower,
@@ -40,28 +40,28 @@ pub enum PieceKind {
     Lash,
     /// Brow hair, tear film, caruncles, occlusion shells, clothes.
     Other,
-    /// A skull that the rig brings along.
+    /// A skull that is part of the rig.
     Cranium,
-    /// A lower jaw that the rig brings along.
+    /// A lower jaw that is part of the rig.
     Mandible,
 }
 
-/// A rig taken apart. Positions are in meters, +Y up, +Z front.
+/// The classified surfaces of a rig. Positions are in meters, +Y up, +Z front.
 #[derive(Debug, Clone, Default)]
 pub struct Pieces {
-    /// Per rig vertex.
+    /// Kind of each rig vertex.
     pub kinds: Vec<PieceKind>,
-    /// The neutral.
+    /// Neutral positions.
     pub positions: Vec<DVec3>,
-    /// Triangles of the skin over rig vertices, wound to look outwards.
+    /// Triangles of the skin over rig vertices, wound outward.
     pub skin: Vec<[u32; 3]>,
     /// Triangles of everything that is not skin.
     pub others: Vec<[u32; 3]>,
-    /// For vertices that hang on the skin (lashes, other): the skin vertex that they follow.
+    /// For vertices attached to the skin (lashes, other): the skin vertex that they follow.
     pub carriers: Vec<Option<u32>>,
     /// Vertices that shapes move, or the front of the head without shapes; ascending.
     pub face: Vec<u32>,
-    /// What was noticed.
+    /// Findings for the user.
     pub notes: Vec<Note>,
 }
 
@@ -83,7 +83,7 @@ impl Pieces {
     }
 }
 
-/// Takes `rig` apart.
+/// Classifies the surfaces of `rig`.
 pub fn pieces(rig: &Rig) -> Pieces {
     let positions = meters::neutral(rig);
     let surfaces = surfaces::surfaces(rig);
@@ -106,7 +106,7 @@ pub fn pieces(rig: &Rig) -> Pieces {
         });
         piece.vertices.iter().for_each(|&v| kinds[v as usize] = kind);
     }
-    // Last, so that vertices shared with lashes and shells are skin.
+    // Skin last, so that vertices shared with lashes and shells are skin.
     let mut is_skin = vec![false; surfaces.corners.len()];
     for (i, (piece, _)) in surfaces.pieces.iter().enumerate() {
         if Some(i) == main || is_more_skin(&surfaces, i, main, &bones) {
@@ -128,7 +128,7 @@ pub fn pieces(rig: &Rig) -> Pieces {
     found
 }
 
-/// The unnamed piece with the most face vertices.
+/// The skin-like piece with the most face vertices.
 fn main_skin(surfaces: &Surfaces, n_vertices: usize) -> Option<usize> {
     let mut in_face = vec![false; n_vertices];
     surfaces.face.iter().for_each(|&v| in_face[v as usize] = true);
@@ -140,7 +140,7 @@ fn main_skin(surfaces: &Surfaces, n_vertices: usize) -> Option<usize> {
     (0..surfaces.pieces.len()).max_by_key(|&i| size(i))
 }
 
-/// Pieces without a name of their own that are sewn to the main skin, such as a neck or an ear of its own.
+/// Whether a skin-like piece shares vertices with the main skin, such as a separate neck or ear.
 fn is_more_skin(surfaces: &Surfaces, i: usize, main: Option<usize>, bones: &[Option<PieceKind>]) -> bool {
     let (Some(main), (piece, look)) = (main, &surfaces.pieces[i]) else { return false };
     let main = &surfaces.pieces[main].0;
@@ -166,7 +166,7 @@ fn bone_kinds(rig: &Rig, surfaces: &Surfaces, main: Option<usize>) -> Vec<Option
     (0..surfaces.pieces.len()).map(kind).collect()
 }
 
-/// The middle of the head from left to right: between the eyes, or of the skin that shapes move.
+/// x of the middle of the head: the center of the extent of the face vertices.
 fn middle(positions: &[DVec3], surfaces: &Surfaces) -> f64 {
     let xs = |list: &[u32]| {
         let mut xs: Vec<f64> =
@@ -177,8 +177,8 @@ fn middle(positions: &[DVec3], surfaces: &Surfaces) -> f64 {
     xs(&surfaces.face)
 }
 
-/// By where it lies: some files name sides as the viewer sees them. A name decides only for what lies in the
-/// middle.
+/// The side of an eye by its position, because some files name sides as the viewer sees them. The name
+/// decides only for eyes near the middle.
 fn eye_side(rig: &Rig, surfaces: &Surfaces, i: usize, positions: &[DVec3], middle_x: f64) -> PieceKind {
     let piece = &surfaces.pieces[i].0;
     let n = piece.vertices.len().max(1) as f64;
@@ -189,7 +189,7 @@ fn eye_side(rig: &Rig, surfaces: &Surfaces, i: usize, positions: &[DVec3], middl
     if left { PieceKind::EyeLeft } else { PieceKind::EyeRight }
 }
 
-/// Parts teeth and gums into upper and lower: by name, by what the jaw's opening moves, or by height.
+/// Divides teeth and gums into upper and lower: by name, by the motion of jawOpen, or by height.
 fn part_jaws(rig: &Rig, surfaces: &Surfaces, jaw: Option<&Motion>, found: &mut Pieces) {
     let is_in_mouth = |k: PieceKind| matches!(k, PieceKind::TeethUpper | PieceKind::GumsUpper);
     let inside: Vec<usize> = (0..found.kinds.len()).filter(|&v| is_in_mouth(found.kinds[v])).collect();
@@ -223,8 +223,8 @@ fn part_jaws(rig: &Rig, surfaces: &Surfaces, jaw: Option<&Motion>, found: &mut P
     }
 }
 
-/// Whether the names around triangle `t` or a region that holds `vertices` speak of the lower jaw (true) or
-/// the upper one.
+/// Whether the names of the part or group of triangle `t`, or of a region that contains `vertices`, refer to
+/// the lower jaw (true) or the upper one (false).
 fn named_jaw(rig: &Rig, surfaces: &Surfaces, t: u32, vertices: &[u32]) -> Option<bool> {
     let source = &surfaces.sources[t as usize];
     let part = &rig.parts[source.part];
@@ -254,7 +254,7 @@ fn find_tongue(rig: &Rig, surfaces: &Surfaces, found: &mut Pieces) {
     }
 }
 
-/// Turns the skin's triangles over if the front of the face looks backwards.
+/// Flips the skin's triangles if the front of the face is wound inward.
 fn face_outwards(found: &mut Pieces) {
     let positions: Vec<[f32; 3]> = found.positions.iter().map(|p| p.as_vec3().to_array()).collect();
     let tree = Bvh::build(&positions, &found.skin);
@@ -270,17 +270,17 @@ fn face_outwards(found: &mut Pieces) {
     if inward > outward {
         found.skin.iter_mut().for_each(|t| t.swap(1, 2));
         let what = format!(
-            "the skin is inside out: {inward} of {} faces seen from the front look away",
+            "the skin is inside out: {inward} of {} faces seen from the front face away",
             inward + outward
         );
         found.notes.push(Note::new(
             what,
-            "it is turned over here; recalculate the normals outwards in the modeling tool",
+            "it is flipped here; recalculate the normals outward in the modeling tool",
         ));
     }
 }
 
-/// The nearest skin vertex of everything that hangs on the skin.
+/// The nearest skin vertex of every vertex attached to the skin.
 fn carriers(found: &Pieces) -> Vec<Option<u32>> {
     let positions: Vec<[f32; 3]> = found.positions.iter().map(|p| p.as_vec3().to_array()).collect();
     let tree = Bvh::build(&positions, &found.skin);

@@ -1,11 +1,11 @@
-//! Regions of a face by name, on every rig: what the rig itself names, and lips, lids, cheeks ... of the
-//! built-in head.
+//! Named regions of a face on any rig: the rig's own regions, and lips, lids, cheeks ... of the built-in
+//! head.
 //!
-//! A name is looked up as a region of the rig, as a part, as `shape:NAME` (what a shape moves), and then
-//! among the regions of the built-in head, which are carried into the rig by the warp that carries bones: a
-//! skin vertex belongs where the closest place of the warped skin does that looks the same way. Closed lips
-//! lie on each other, so which way skin looks tells them apart. Skin farther than [`REACH`] from the warped
-//! skin, as shoulders are, belongs to none.
+//! A name is looked up as a region of the rig, as a part, as `shape:NAME` (the vertices that a shape moves),
+//! and then among the regions of the built-in head. Those are transferred to the rig by the warp of the
+//! bones: a skin vertex belongs to the regions of the closest point of the warped skin with a similar normal.
+//! Closed lips touch, so the normal distinguishes them. Skin farther than [`REACH`] from the warped skin,
+//! such as shoulders, belongs to no region.
 
 use crate::carry::Anatomy;
 use crate::pieces::Pieces;
@@ -18,10 +18,10 @@ use risorius_rig::lookup::region_vertices;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-/// Skin farther from the warped built-in skin belongs to no region, meters.
+/// Skin farther than this from the warped built-in skin belongs to no region, meters.
 pub const REACH: f64 = 0.02;
 
-/// Names for several regions at once, and what those begin with.
+/// Names for groups of regions, and the prefixes of their members.
 const GROUPS: [(&str, &[&str]); 10] = [
     ("lips", &["lips_"]),
     ("lids", &["lids_"]),
@@ -35,7 +35,31 @@ const GROUPS: [(&str, &[&str]); 10] = [
     ("eye_sockets", &["eye_socket_"]),
 ];
 
-/// The regions of one rig; those of the built-in head are carried when a name first asks for them.
+/// Why a region cannot be looked up.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RegionError {
+    /// Neither the rig nor the built-in head has the region.
+    #[error("there is no region '{name}'; use one of {}, or shape:NAME for a shape", known.join(", "))]
+    Unknown {
+        /// As given.
+        name: String,
+        /// All known names.
+        known: Vec<String>,
+    },
+    /// The region is empty.
+    #[error("the region '{name}' has no vertices")]
+    Empty {
+        /// As given.
+        name: String,
+    },
+    /// No such shape.
+    #[error(transparent)]
+    Shape(#[from] risorius_rig::lookup::UnknownName),
+}
+
+impl risorius_base::Advise for RegionError {}
+
+/// The regions of one rig; those of the built-in head are transferred when first needed.
 pub struct Regions<'a> {
     rig: &'a Rig,
     anatomy: &'a Anatomy,
@@ -43,25 +67,25 @@ pub struct Regions<'a> {
 }
 
 impl<'a> Regions<'a> {
-    /// Of a rig with its anatomy.
+    /// The regions of a rig with its anatomy.
     pub fn new(rig: &'a Rig, anatomy: &'a Anatomy) -> Self {
         Self { rig, anatomy, carried: OnceLock::new() }
     }
 
-    /// The rig vertices of a region, ascending; or what names there are.
-    pub fn vertices(&self, name: &str) -> Result<Vec<u32>, String> {
+    /// The rig vertices of a region, ascending; the error lists the known names.
+    pub fn vertices(&self, name: &str) -> Result<Vec<u32>, RegionError> {
         let found = match region_vertices(self.rig, name) {
-            Err(problem) if name.starts_with("shape:") => return Err(problem),
+            Err(problem) if name.starts_with("shape:") => return Err(problem.into()),
             Err(_) => self.carried().get(name).cloned(),
             Ok(vertices) => Some(vertices),
         };
-        let mut vertices = found.ok_or_else(|| {
-            let names = self.names().join(", ");
-            format!("there is no region '{name}'; there are {names}, and shape:NAME for what a shape moves")
+        let mut vertices = found.ok_or_else(|| RegionError::Unknown {
+            name: name.into(),
+            known: self.names().iter().map(|n| n.to_string()).collect(),
         })?;
         vertices.sort_unstable();
         vertices.dedup();
-        if vertices.is_empty() { Err(format!("the region '{name}' has no vertices")) } else { Ok(vertices) }
+        if vertices.is_empty() { Err(RegionError::Empty { name: name.into() }) } else { Ok(vertices) }
     }
 
     /// Names of regions: the rig's own, its parts, and those of faces.
@@ -82,7 +106,7 @@ impl<'a> Regions<'a> {
     }
 }
 
-/// The built-in head's regions and groups of them, as vertices of the rig that `warp` leads to.
+/// The built-in head's regions and groups, as vertices of the rig that `warp` maps to.
 fn carried(pieces: &Pieces, warp: &Warp) -> BTreeMap<String, Vec<u32>> {
     let head = skin::neutral();
     let Some(part) = head.parts.first() else { return BTreeMap::new() };
@@ -127,7 +151,7 @@ mod tests {
         vertices.iter().map(|&v| pieces.positions[v as usize]).sum::<DVec3>() / vertices.len() as f64
     }
 
-    /// The built-in head under its own warp names its own regions again.
+    /// With the identity warp, the built-in head gets its own regions back.
     #[test]
     fn the_built_in_head_finds_its_own_regions() {
         let head = skin::neutral();

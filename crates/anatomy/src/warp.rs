@@ -1,14 +1,13 @@
-//! Smooth maps of space from pairs of points: a similarity, and a biharmonic field of displacements on top of
-//! it.
+//! Smooth maps of space from point pairs: a similarity followed by a biharmonic displacement field.
 //!
-//! The field is `u(x) = c - sum_i w_i |x - x_i|` with `sum_i w_i = 0`, the smoothest one in three dimensions
-//! that meets its points: `|x|` is the fundamental solution of the bi-Laplacian. Far from all points it is
-//! bounded, so that what lies outside of the points (the back of a skull) is neither sheared nor thrown off.
-//! Each point may be met softly: with `s_i` on the diagonal, `(K + diag s) w + c = d`, `K_ij = -|x_i - x_j|`;
-//! a softness of some millimeters lets a point be missed by about a tenth of its disagreement with neighbors
-//! at a centimeter.
+//! The field is `u(x) = c - sum_i w_i |x - x_i|` with `sum_i w_i = 0`, the smoothest interpolant in three
+//! dimensions: `|x|` is the fundamental solution of the bi-Laplacian. It is bounded far from all points, so
+//! that space beyond them (the back of a skull) is neither sheared nor displaced far. Points may be
+//! interpolated softly: with `s_i` on the diagonal, `(K + diag s) w + c = d`, `K_ij = -|x_i - x_j|`. A
+//! softness of a few millimeters lets the field miss a point by about a tenth of its disagreement with
+//! neighbors at a centimeter.
 //!
-//! `K` is positive on sequences of sum 0. One Householder reflection that takes the ones to the first axis
+//! `K` is positive on vectors of sum 0. One Householder reflection that maps the ones to the first axis
 //! leaves a positive definite system for the rest, solved by Cholesky. In: n pairs. Cost n^3 / 3 to fit, n
 //! per point to apply.
 
@@ -17,7 +16,7 @@ use rayon::prelude::*;
 use risorius_linalg::dense::{Cholesky, Matrix};
 pub use risorius_mesh::Similarity;
 
-/// A similarity and then displacements; see the module.
+/// A similarity followed by a displacement field; see the module.
 #[derive(Debug, Clone, Default)]
 pub struct Warp {
     /// Applied first.
@@ -27,7 +26,7 @@ pub struct Warp {
     constant: DVec3,
 }
 
-/// The displacements of a warp: `c - sum_i w_i |x - x_i|`.
+/// The displacement field of a warp: `c - sum_i w_i |x - x_i|`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Field {
     /// The points x_i, after the similarity.
@@ -39,8 +38,8 @@ pub struct Field {
 }
 
 impl Warp {
-    /// The warp that takes `from[i]` near `to[i]`, missing it the more the larger `softness[i]` (meters).
-    /// Points of `from` that lie together need a softness above 0.
+    /// The warp that maps `from[i]` near `to[i]`; larger `softness[i]` (meters) allows a larger error.
+    /// Coincident points of `from` need a softness above 0.
     pub fn fit(similarity: Similarity, from: &[DVec3], to: &[DVec3], softness: &[f64]) -> Self {
         let centers: Vec<DVec3> = from.iter().map(|&p| similarity.apply(p)).collect();
         let wanted: Vec<DVec3> = centers.iter().zip(to).map(|(p, q)| *q - *p).collect();
@@ -55,7 +54,7 @@ impl Warp {
         }
     }
 
-    /// The warp with this field; `None` unless there are as many weights as centers.
+    /// The warp with this field; `None` unless the numbers of weights and centers are equal.
     pub fn from_field(similarity: Similarity, field: Field) -> Option<Self> {
         let Field { centers, weights, constant } = field;
         (centers.len() == weights.len()).then_some(Self { similarity, centers, weights, constant })
@@ -66,14 +65,14 @@ impl Warp {
         Field { centers: self.centers.clone(), weights: self.weights.clone(), constant: self.constant }
     }
 
-    /// Where the warp takes a point.
+    /// The image of a point.
     pub fn apply(&self, p: DVec3) -> DVec3 {
         let p = self.similarity.apply(p);
         let field = self.centers.iter().zip(&self.weights).map(|(c, w)| *w * p.distance(*c)).sum::<DVec3>();
         p + self.constant - field
     }
 
-    /// Where the warp takes points.
+    /// The images of points.
     pub fn apply_all(&self, points: &[DVec3]) -> Vec<DVec3> {
         points.par_iter().map(|&p| self.apply(p)).collect()
     }
@@ -83,7 +82,7 @@ impl Warp {
 fn solve(centers: &[DVec3], wanted: &[DVec3], softness: &[f64]) -> Option<(Vec<DVec3>, DVec3)> {
     let n = centers.len();
     let kernel = |i: usize, j: usize| if i == j { softness[i] } else { -centers[i].distance(centers[j]) };
-    // Householder vector that takes the ones to the first axis.
+    // Householder vector that maps the ones to the first axis.
     let norm = (n as f64).sqrt();
     let v: Vec<f64> = (0..n).map(|i| if i == 0 { 1.0 + norm } else { 1.0 }).collect();
     let tau = 2.0 / v.iter().map(|x| x * x).sum::<f64>();

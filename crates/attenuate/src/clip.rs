@@ -3,12 +3,11 @@
 //! Each frame is the pose problem of [`crate::pose`]. A pin with time ranges is fully on inside them and
 //! fades over `fade_secs` before and after; it holds the coordinate where the clip has it at the start of the
 //! range (or where the given base pose has it). While pins fade with `r` between 0 and 1, the change of
-//! weights is the mean over all thresholds `q` from 0 to 1 of the change with just the pins of `r >= q`: a
-//! handful of plain solves, continuous in `r`. (Scaling `a` by `r` instead would switch almost at once,
-//! because pins hold well long before `a` has its full size.) Smooth input gives smooth output; frames do not
-//! depend on one another and run in parallel. Where limits switch on and off the result has kinks, which
-//! `smooth_secs` rounds off by a Gaussian over the change of weights; limits are then restored frame by
-//! frame.
+//! weights is the mean over all thresholds `q` from 0 to 1 of the change with only the pins of `r >= q`: a
+//! few plain solves, continuous in `r`. (Scaling `a` by `r` instead would switch almost at once, because pins
+//! hold well long before `a` reaches its full value.) Smooth input gives smooth output. Frames are
+//! independent and run in parallel. Where limits become active or inactive the result has kinks, which
+//! `smooth_secs` smooths by a Gaussian over the change of weights; limits are then restored frame by frame.
 
 use crate::gram::GramError;
 use crate::pose::{AttenuateError, AttenuateOptions, Motion, PoseAttenuation, finite_weights};
@@ -18,6 +17,7 @@ use risorius_base::Progress;
 use risorius_base::ease::smoothstep;
 use risorius_base::progress::tick;
 use risorius_linalg::dense::dot;
+use risorius_rig::BoundClip;
 use risorius_rig::model::Rig;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -49,10 +49,10 @@ pub struct ClipAttenuated {
     pub weights: Vec<f32>,
     /// The `a` that was used.
     pub alpha: f64,
-    /// What happened on each frame.
+    /// Report of each frame.
     pub frames: Vec<FrameReport>,
-    /// How far pinned coordinates would be from where they are held, over all frames on which they are fully
-    /// on.
+    /// Distance of pinned coordinates from where they are held, without attenuation, over all frames on which
+    /// they are fully on.
     pub pinned_before: Motion,
     /// The same with the new weights.
     pub pinned_after: Motion,
@@ -67,7 +67,7 @@ pub struct FrameReport {
     pub n_held: usize,
     /// Their distance from where they are held, without attenuation.
     pub before: Motion,
-    /// And with it.
+    /// The same with attenuation.
     pub after: Motion,
     /// Root mean square of what attenuation changed at all other coordinates.
     pub others_rms: f64,
@@ -79,11 +79,11 @@ pub struct FrameReport {
 pub fn attenuate_clip(
     rig: &Rig,
     selection: &Selection,
-    times_secs: &[f64],
-    weights: &[f32],
+    clip: &BoundClip,
     options: &ClipOptions,
     progress: &Progress,
 ) -> Result<ClipAttenuated, AttenuateError> {
+    let BoundClip { times_secs, weights, .. } = clip;
     let n_sliders = rig.sliders.len();
     if weights.len() != times_secs.len() * n_sliders {
         return Err(AttenuateError::WrongCount {
@@ -111,8 +111,10 @@ pub fn attenuate_clip(
     let mut warnings = pose.warnings().to_vec();
     let unsettled: Vec<usize> = (0..solved.len()).filter(|&f| !solved[f].1).collect();
     if let Some(first) = unsettled.first() {
-        warnings
-            .push(format!("the solver did not settle on {} frames, first on frame {first}", unsettled.len()));
+        warnings.push(format!(
+            "the solver did not converge on {} frames, first on frame {first}",
+            unsettled.len()
+        ));
     }
     let mut new: Vec<Vec<f64>> = solved.into_iter().map(|s| s.0).collect();
     if options.smooth_secs > 0.0 {
@@ -167,7 +169,7 @@ fn report(
     }
 }
 
-/// The mean of the solutions over all thresholds of fading, and whether all settled; see the module's header.
+/// The mean of the solutions over all thresholds of fading, and whether all converged; see the module header.
 fn solve_faded(
     pose: &PoseAttenuation,
     selection: &Selection,
@@ -200,12 +202,12 @@ fn solve_faded(
         above = below;
     }
     let blended: Vec<f64> = w1.iter().zip(&mean).map(|(w, e)| w + e).collect();
-    // Limits of a linear rig are convex, so a mean keeps them; otherwise they have to be looked after.
+    // Limits of a linear rig are convex, so a mean keeps them; otherwise they are enforced again.
     let is_safe = selection.gram().is_linear() || selection.set().limits.is_empty();
     if is_safe { Ok((blended, settled)) } else { Ok((only_limits(pose, selection, &blended)?, settled)) }
 }
 
-/// The nearest weights to `w` that keep all limits; pins do not count.
+/// The nearest weights to `w` that keep all limits; pins are ignored.
 fn only_limits(pose: &PoseAttenuation, selection: &Selection, w: &[f64]) -> Result<Vec<f64>, AttenuateError> {
     let n = selection.rows().len();
     Ok(pose.solve_frame(w, &vec![0.0; n], &vec![0.0; n])?.w2)
@@ -286,7 +288,7 @@ impl Schedule {
             }
             let faded: Vec<(f64, usize)> =
                 ranges.iter().map(|&(range, base)| (fade(t, range, self.fade_secs), base)).collect();
-            // Inside a range its own pose counts alone; between two ranges they blend.
+            // Inside a range only its own pose counts; between two ranges their poses blend.
             let inside = faded.iter().any(|f| f.0 == 1.0);
             let (mut off, mut total, mut target) = (1.0, 0.0, 0.0);
             for &(r, base) in faded.iter().filter(|f| f.0 > 0.0 && (!inside || f.0 == 1.0)) {

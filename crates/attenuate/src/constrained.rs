@@ -8,12 +8,12 @@
 //! (c - c1)^T (G - S^T r S) (c - c1)  +  a sum_pins r (S c - t)^2  +  ridge |w - w1|^2
 //! ```
 //!
-//! over sliders within their ranges and limited coordinates within theirs. It lives in the space of shapes,
-//! so no vertex is touched. A linear rig is one convex quadratic program. For other rigs each step linearizes
-//! `c` and solves such a program, damped as far as it takes for the objective (with a penalty on violated
-//! limits) to fall. At a kink of `c` a slider is linearized towards the side that it moves to, and stays if
-//! it would come back from both. A start at which the linearized limits contradict one another says nothing
-//! about other starts, so a few are tried.
+//! over sliders within their ranges and limited coordinates within theirs. It is evaluated in the space of
+//! shapes, so its cost does not depend on the number of vertices. A linear rig gives one convex quadratic
+//! program. For other rigs each step linearizes `c` and solves such a program, damped until the objective
+//! (with a penalty on violated limits) falls. At a kink of `c` a slider is linearized on the side that it
+//! moves to; it stays at the kink if it would move back from both sides. The linearized limits may be
+//! infeasible at one start and feasible at another, so a few starts are tried.
 
 use crate::gram::factor_with_ridge;
 use crate::selection::{Selection, weighted_square};
@@ -22,10 +22,10 @@ use risorius_linalg::qp::{Constraint, QpError, QuadraticProgram, kkt_residual};
 use risorius_linalg::{Cholesky, Matrix, solve_bounded};
 use risorius_rig::coefficients::Slope;
 
-/// Gauss-Newton steps at most; in-betweens and combinations settle in five to ten.
+/// Largest number of Gauss-Newton steps; in-betweens and combinations converge in five to ten.
 const MAX_STEPS: usize = 100;
 
-/// A step of the sliders below this is an end.
+/// Converged when the step of every slider is below this.
 const SMALL_STEP: f64 = 1e-9;
 
 /// What to solve, besides the selection.
@@ -52,13 +52,13 @@ pub struct Solution {
     pub steps: usize,
     /// Largest relative violation of the KKT conditions of the last quadratic program.
     pub kkt_residual: f64,
-    /// About the condition number of its matrix.
+    /// Estimate of the condition number of its matrix.
     pub condition: f64,
-    /// Whether the last step was small enough to call it an end.
+    /// Whether the solver converged.
     pub settled: bool,
 }
 
-/// The Hessian of a linear rig's problem over its free sliders, factored once for all slider events.
+/// The Hessian of a linear rig's problem over its free sliders, factored once for all solves.
 #[derive(Debug)]
 pub struct LinearSystem {
     hessian: Matrix,
@@ -100,7 +100,7 @@ pub fn solve_bent(selection: &Selection, problem: &PinnedProblem) -> Result<Solu
     let system = selection.system(problem.alpha, problem.fades);
     let mut failure = None;
     for fraction in [0.0, 0.25, 0.5] {
-        // Towards the middle of the ranges, where combinations have slopes.
+        // Towards the middle of the ranges, where combinations have nonzero derivatives.
         let middle = |i: usize| problem.bounds.map_or(0.5, |b| 0.5 * (b[i][0] + b[i][1]));
         let start: Vec<f64> =
             problem.w1.iter().enumerate().map(|(i, &w)| w + fraction * (middle(i) - w)).collect();
@@ -123,9 +123,9 @@ pub fn solve_bent(selection: &Selection, problem: &PinnedProblem) -> Result<Solu
     Err(failure.unwrap_or(QpError::NoConvergence(0)))
 }
 
-/// How much steps are held back, as a multiple of the mean curvature: none while they succeed, more after
-/// each that raised the objective. With ever more of it a step becomes the shortest one that meets the
-/// linearized limits.
+/// Damping of the steps, as a multiple of the mean curvature: zero while steps succeed, raised after each
+/// step that increased the objective. In the limit a step is the shortest one that meets the linearized
+/// limits.
 #[derive(Default)]
 struct Damping {
     amount: f64,
@@ -157,8 +157,7 @@ struct Step {
 impl<'a> Model<'a> {
     fn new(selection: &'a Selection<'a>, problem: &'a PinnedProblem<'a>) -> Self {
         let gram = selection.gram();
-        // Steep against the energy of a typical shape: limits win over everything that leaving them could
-        // gain.
+        // Large compared with the energy of a typical shape, so that violating a limit never pays off.
         let penalty = 1e4 * gram.mean_energy().sqrt().max(f64::MIN_POSITIVE) * (1.0 + problem.alpha);
         Self { selection, problem, penalty, c1: gram.activation().coefficients(problem.w1) }
     }
@@ -183,7 +182,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Gauss-Newton from `start`, looking below kinks first if `falling`.
+    /// Gauss-Newton from `start`; at kinks, the lower side is tried first if `falling`.
     fn descend(&self, system: &Matrix, start: &[f64], falling: bool) -> Result<Solution, QpError> {
         let free = self.selection.free();
         let mut w = self.problem.w1.to_vec();
@@ -202,7 +201,7 @@ impl<'a> Model<'a> {
             let value = self.merit(&trial);
             let largest = step.change.iter().fold(0.0f64, |m, d| m.max(d.abs()));
             if value <= merit {
-                // Rounding decides about what is left.
+                // Improvements this small are rounding.
                 solution.settled = largest < SMALL_STEP || merit - value <= 1e-14 * merit.abs();
                 (w, merit) = (trial, value);
                 damping.relax();
@@ -237,7 +236,7 @@ impl<'a> Model<'a> {
         moved.iter().zip(limits).map(|(x, l)| (l.range[0] - x).max(x - l.range[1]).max(0.0)).collect()
     }
 
-    /// The limit that `w` violates most, if it does so visibly.
+    /// The limit that `w` violates most, if it does so by more than rounding.
     fn worst_limit(&self, w: &[f64]) -> Option<usize> {
         let gram = self.selection.gram();
         let violations = self.violations(&gram.activation().coefficients(w));
@@ -245,8 +244,8 @@ impl<'a> Model<'a> {
         (violations[worst] > 1e-6 * gram.mean_energy().sqrt()).then_some(worst)
     }
 
-    /// The best change of the free sliders for `c` linearized at `w`, each slider at a kink towards the side
-    /// it moves to; `falling` says which side is tried first.
+    /// The best change of the free sliders for `c` linearized at `w`, each slider at a kink on the side that
+    /// it moves to; `falling` selects the side that is tried first.
     fn step(&self, system: &Matrix, w: &[f64], falling: bool, damping: f64) -> Result<(Step, f64), QpError> {
         let activation = self.selection.gram().activation();
         let free = self.selection.free();
@@ -270,8 +269,8 @@ impl<'a> Model<'a> {
                 return Ok((step, system.factor.condition_estimate()));
             }
             for i in turning {
-                // From above it wants down: look below. If from below it wants up again, the kink is its
-                // place.
+                // It moves down although it was linearized above: use the lower side. If it moves up from
+                // there, it stays at the kink.
                 if turned.contains(&i) {
                     kept.push(i);
                 } else {

@@ -1,10 +1,10 @@
 //! Inner products of shapes: `G = D^T D`, computed once per rig [Lewis05, section 4].
 //!
-//! Shapes are local, so most pairs never meet. Vertices are taken in blocks of neighbors in space; in each
-//! block only the shapes that move something there form a small dense panel, whose product is added to the
-//! pairs concerned. Dense rigs cost what a dense product costs, sparse ones far less. Sums run in f64 in an
-//! order fixed by the rig, not by the number of threads. In: n shapes. Out: an n x n symmetric matrix, 8 n^2
-//! bytes.
+//! Shapes are local, so most pairs do not overlap. Vertices are processed in blocks of spatial neighbors. In
+//! each block the shapes that act there form a small dense panel, whose product is added to the entries of
+//! their pairs. Dense rigs cost as much as a dense product, sparse ones far less. Sums are in f64, in an
+//! order fixed by the rig and independent of the number of threads. In: n shapes. Out: an n x n symmetric
+//! matrix, 8 n^2 bytes.
 
 use rayon::prelude::*;
 use risorius_base::progress::tick;
@@ -17,14 +17,14 @@ use std::sync::OnceLock;
 /// Vertices per block.
 const BLOCK: usize = 256;
 
-/// Most shapes of a rig whose Gram matrix is made (0.5 GB).
+/// Largest number of shapes for which a Gram matrix is computed (0.5 GB).
 pub const MAX_SHAPES: usize = 8192;
 
-/// The ridge on the change of weights, relative to the mean energy of a shape: far below what can be seen,
-/// far above rounding, so that sliders that matter to nobody do not move.
+/// The ridge on the change of weights, relative to the mean energy of a shape. It is far below what is
+/// visible and far above rounding, so that sliders without effect do not move.
 const RIDGE: f64 = 1e-10;
 
-/// What attenuation needs to know of a rig, prepared once.
+/// What attenuation needs of a rig, prepared once.
 #[derive(Debug)]
 pub struct RigGram {
     activation: Activation,
@@ -38,19 +38,23 @@ pub struct RigGram {
     factor: OnceLock<Cholesky>,
 }
 
-/// Why a Gram matrix was not made.
+impl risorius_base::Advise for GramError {}
+
+/// Why a Gram matrix could not be computed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GramError {
     /// Too many shapes.
     #[error(
-        "the rig has {n_shapes} shapes; inner products of more than {MAX_SHAPES} do not fit in memory, split the rig"
+        "the rig has {n_shapes} shapes; inner products of more than {MAX_SHAPES} do not fit in memory; split the rig"
     )]
     TooManyShapes {
         /// Shapes of the rig.
         n_shapes: usize,
     },
     /// A shape holds a NaN or an infinity.
-    #[error("shape '{shape}' moves {vertex} by a number that is not finite; mend the shape (see `inspect`)")]
+    #[error(
+        "shape '{shape}' moves {vertex} by a number that is not finite; repair the shape (see `inspect`)"
+    )]
     NotFinite {
         /// Name of the shape.
         shape: String,
@@ -129,13 +133,13 @@ impl RigGram {
         self.ridge
     }
 
-    /// Factor of `G + ridge I`, made on first use and kept.
+    /// Factor of `G + ridge I`, computed on first use and kept.
     pub fn factor(&self) -> &Cholesky {
         self.factor.get_or_init(|| factor_with_ridge(self.gram.clone(), self.ridge))
     }
 }
 
-/// Refuses shapes with numbers that are not finite.
+/// Rejects shapes with numbers that are not finite.
 pub(crate) fn check_finite(rig: &Rig) -> Result<(), GramError> {
     for shape in &rig.shapes {
         if let Some(i) = shape.deltas.offsets.iter().position(|o| !o.iter().all(|x| x.is_finite())) {
@@ -146,9 +150,9 @@ pub(crate) fn check_finite(rig: &Rig) -> Result<(), GramError> {
     Ok(())
 }
 
-/// Factor of a positive semi-definite matrix plus a ridge, which grows in the rare case that rounding asks
-/// for it. It ends: displacements are finite f32 and `a` is bounded, so the matrix is finite, and a large
-/// enough ridge outgrows it.
+/// Factor of a positive semi-definite matrix plus a ridge, which is raised in the rare case that rounding
+/// makes the matrix indefinite. The loop terminates: displacements are finite f32 and `a` is bounded, so the
+/// matrix is finite and a large enough ridge makes it positive definite.
 pub(crate) fn factor_with_ridge(a: Matrix, ridge: f64) -> Cholesky {
     let mut ridge = ridge;
     loop {
@@ -170,7 +174,7 @@ pub(crate) fn gram_of(
     let n = deltas.len();
     let blocks = Blocks::of(deltas, positions);
     let n_blocks = blocks.first.len() - 1;
-    // Groups of blocks are summed apart and then together: their number depends on the rig alone.
+    // Groups of blocks are summed separately and then together. Their number depends on the rig alone.
     let n_groups = ((1usize << 26) / (n * n).max(1)).clamp(1, 16).min(n_blocks.max(1));
     let done = std::sync::atomic::AtomicUsize::new(0);
     let sums: Vec<Result<Matrix, Cancelled>> = (0..n_groups)
@@ -254,7 +258,7 @@ fn spatial_rank(positions: &[[f32; 3]]) -> Vec<u32> {
     // Spreads ten bits to every third place.
     let spread = |x: u32| (0..10).fold(0, |code, bit| code | (x >> bit & 1) << (3 * bit));
     let code = |p: &[f32; 3]| {
-        // Numbers that are not finite become 0, which is as good a place as any.
+        // Numbers that are not finite become 0; the order does not affect correctness.
         let cell = |k: usize| spread(((p[k] - low[k]) / side * 1023.0).clamp(0.0, 1023.0) as u32);
         cell(0) | cell(1) << 1 | cell(2) << 2
     };
@@ -279,7 +283,7 @@ pub(crate) fn add_at(sum: &mut Matrix, active: &[usize], product: &Matrix) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use risorius_base::progress::silent;
+    use risorius_base::progress::no_progress;
     use risorius_rig::synthetic;
 
     fn naive(rig: &Rig) -> Matrix {
@@ -310,7 +314,7 @@ mod tests {
         let mut first: Option<Matrix> = None;
         for threads in [1, 3] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            let gram = pool.install(|| RigGram::prepare(&rig, &silent)).unwrap().gram;
+            let gram = pool.install(|| RigGram::prepare(&rig, &no_progress)).unwrap().gram;
             for (a, b) in gram.as_slice().iter().zip(reference.as_slice()) {
                 assert!((a - b).abs() <= 1e-12 * reference[(0, 0)].max(1.0));
             }
@@ -323,10 +327,10 @@ mod tests {
         let mut rig = synthetic::random_rig(30, 2, 1.0, 2);
         rig.shapes[1].deltas.offsets[4][2] = f32::NAN;
         assert!(
-            matches!(RigGram::prepare(&rig, &silent), Err(GramError::NotFinite { vertex, .. }) if vertex.starts_with("vertex 4 "))
+            matches!(RigGram::prepare(&rig, &no_progress), Err(GramError::NotFinite { vertex, .. }) if vertex.starts_with("vertex 4 "))
         );
         let rig = synthetic::random_rig(4, MAX_SHAPES + 1, 0.0, 2);
-        assert!(matches!(RigGram::prepare(&rig, &silent), Err(GramError::TooManyShapes { .. })));
+        assert!(matches!(RigGram::prepare(&rig, &no_progress), Err(GramError::TooManyShapes { .. })));
         let stop = |_: &str, _: f32| std::ops::ControlFlow::Break(());
         let rig = synthetic::random_rig(300, 2, 1.0, 2);
         assert_eq!(RigGram::prepare(&rig, &stop).unwrap_err(), GramError::Cancelled(Cancelled));

@@ -6,11 +6,11 @@
 //! disturbs(i, j) = sqrt( sum_v |d_i|^2 |d_j|^2 / sum_v |d_i|^4 )
 //! ```
 //!
-//! is how far j moves what i moves, counted where i moves most, in units of i's own motion: 0 never meets it,
-//! 1 moves it as far as i does. Rows are the disturbed, columns the disturbers. Lengths count, not
-//! directions: movements at right angles disturb each other as well [Lewis05, section 3]. The signed `cosine`
-//! of the two displacement fields, the paper's orthogonality, is given beside it. Sliders are ordered by how
-//! much they do to all others.
+//! measures how far j moves the vertices that i moves, weighted by i's motion, in units of i's own motion: 0
+//! if they do not overlap, 1 if j moves them as far as i does. Rows are disturbed sliders, columns disturbing
+//! ones. Lengths count, not directions: movements at right angles disturb each other as well [Lewis05,
+//! section 3]. The signed `cosine` of the two displacement fields, the paper's orthogonality, is given in
+//! addition. Sliders are ordered by their effect on all others.
 
 use crate::gram::{GramError, check_finite, gram_of};
 use risorius_base::Progress;
@@ -20,13 +20,13 @@ use risorius_rig::model::{Deltas, Rig};
 /// Pairwise effects of sliders; indices are slider numbers.
 #[derive(Debug, Clone)]
 pub struct Interference {
-    /// See the module's header; row i disturbed, column j disturber.
+    /// See the module header; row i is the disturbed slider, column j the disturbing one.
     pub disturbs: Matrix,
     /// Cosine of the angle between displacement fields, -1 to 1.
     pub cosine: Matrix,
     /// Root of the summed squared effect of each slider on all others.
     pub effect: Vec<f64>,
-    /// Sliders by falling effect.
+    /// Sliders by decreasing effect.
     pub order: Vec<usize>,
 }
 
@@ -69,7 +69,7 @@ impl Interference {
         Ok(Self { disturbs, cosine, effect, order })
     }
 
-    /// The `count` strongest pairs (disturbed, disturber, value), falling.
+    /// The `count` strongest pairs (disturbed, disturbing, value), in decreasing order.
     pub fn strongest(&self, count: usize) -> Vec<(usize, usize, f64)> {
         let n = self.effect.len();
         let mut pairs: Vec<(usize, usize, f64)> = (0..n)
@@ -94,7 +94,7 @@ fn squared_lengths(deltas: &Deltas) -> Deltas {
     Deltas { vertices: deltas.vertices.clone(), offsets }
 }
 
-/// Where two sliders meet: at each vertex the shorter of their two displacements, in the file's unit.
+/// Where two sliders overlap: at each vertex the shorter of their two displacements, in the file's unit.
 pub fn pair_field(rig: &Rig, slider_a: usize, slider_b: usize) -> Vec<f32> {
     let lengths = |slider: usize| {
         let mut out = vec![0.0f32; rig.n_vertices()];
@@ -131,7 +131,7 @@ pub fn region_motion(rig: &Rig) -> Vec<RegionMotion> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use risorius_base::progress::silent;
+    use risorius_base::progress::no_progress;
     use risorius_rig::synthetic::random_rig;
 
     fn two_sliders(a: [f32; 3], b: [f32; 3], b_vertex: u32) -> Rig {
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn orthogonal_movements_still_disturb() {
         let rig = two_sliders([1.0, 1.0, 0.0], [-1.0, 1.0, 0.0], 1);
-        let report = Interference::measure(&rig, &silent).unwrap();
+        let report = Interference::measure(&rig, &no_progress).unwrap();
         assert!(report.cosine[(0, 1)].abs() < 1e-12);
         assert!((report.disturbs[(0, 1)] - 0.5f64.sqrt()).abs() < 1e-6);
         assert!((report.disturbs[(1, 0)] - 1.0).abs() < 1e-6);
@@ -155,12 +155,12 @@ mod tests {
     #[test]
     fn shapes_that_never_meet_and_empty_ones_do_nothing() {
         let rig = two_sliders([1.0, 0.0, 0.0], [5.0, 0.0, 0.0], 7);
-        let report = Interference::measure(&rig, &silent).unwrap();
+        let report = Interference::measure(&rig, &no_progress).unwrap();
         assert_eq!(report.disturbs[(0, 1)], 0.0);
         assert!(report.strongest(9).is_empty());
         let mut empty = rig;
         empty.shapes[1].deltas = Deltas::default();
-        let report = Interference::measure(&empty, &silent).unwrap();
+        let report = Interference::measure(&empty, &no_progress).unwrap();
         assert!(report.disturbs.as_slice().iter().all(|x| x.is_finite()));
     }
 

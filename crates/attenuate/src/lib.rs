@@ -1,9 +1,9 @@
-//! Selected motion attenuation [Lewis05]: pinned points stay while sliders move, and which slider disturbs
-//! which.
+//! Selected motion attenuation [Lewis05]: keeps pinned points in place while sliders move, and measures which
+//! sliders disturb which.
 //!
 //! Reading order: [`pins`] (what is held), [`gram`] (inner products, once per rig), [`selection`] (one set of
 //! pins on a linear rig) and [`constrained`] (limits, in-betweens, combinations); [`pose`] and [`clip`] are
-//! what callers use; [`interference`] measures the rig.
+//! the interface for callers; [`interference`] measures the rig.
 
 pub mod clip;
 pub mod constrained;

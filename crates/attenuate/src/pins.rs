@@ -1,9 +1,9 @@
 //! Pins: which coordinates an animator holds, by what rule, and when.
 //!
-//! A [`PinSpec`] is what a person writes (one entry of a pins file); [`PinSet::resolve`] turns specs into
-//! coordinates of a rig. A pin holds a coordinate where it was in the base pose; with `only`, it holds it
+//! A [`PinSpec`] is one entry of a pins file, as the user writes it; [`PinSet::resolve`] turns specs into
+//! coordinates of a rig. A pin holds a coordinate where it was in the base pose. With `only`, it holds it
 //! where the named sliders alone would put it ("this vertex moves by these sliders only", [Lewis05, section
-//! 6]); with `within`, it is no pin but a limit that the coordinate may not leave.
+//! 6]). With `within`, the entry is a limit instead of a pin: the coordinate must stay in a range.
 
 use risorius_rig::classify::names::find;
 use risorius_rig::lookup::{region_vertices, unknown};
@@ -70,7 +70,7 @@ pub struct PinSet {
     pub limits: Vec<CoordinateLimit>,
 }
 
-/// What is wrong with one pin; the number is that of the entry, from 0.
+/// What is wrong with one pin.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("pin {entry}: {problem}")]
 pub struct PinProblem {
@@ -80,9 +80,19 @@ pub struct PinProblem {
     pub problem: String,
 }
 
+/// Everything that is wrong with a list of pins.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{}", problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+pub struct PinError {
+    /// At least one.
+    pub problems: Vec<PinProblem>,
+}
+
+impl risorius_base::Advise for PinError {}
+
 impl PinSet {
-    /// Finds the coordinates that `specs` mean. All problems are reported, not the first.
-    pub fn resolve(rig: &Rig, specs: &[PinSpec]) -> Result<Self, Vec<PinProblem>> {
+    /// Finds the coordinates that `specs` select. All problems are reported, not only the first.
+    pub fn resolve(rig: &Rig, specs: &[PinSpec]) -> Result<Self, PinError> {
         let mut problems = Vec::new();
         let mut pins: BTreeMap<(u32, usize), Pin> = BTreeMap::new();
         let mut limits: BTreeMap<(u32, usize), CoordinateLimit> = BTreeMap::new();
@@ -94,7 +104,7 @@ impl PinSet {
         if problems.is_empty() {
             Ok(Self { pins: pins.into_values().collect(), limits: limits.into_values().collect() })
         } else {
-            Err(problems)
+            Err(PinError { problems })
         }
     }
 
@@ -119,13 +129,13 @@ fn add_spec(
     if let Some(within) = &spec.within {
         if spec.only.is_some() || spec.times.is_some() || spec.axes.is_some() {
             return Err(
-                "`within` names its own axes and always holds; leave out `axes`, `times` and `only`".into()
+                "`within` names its own axes and always applies; leave out `axes`, `times` and `only`".into(),
             );
         }
         for (axes, &range) in within {
             if range[0].is_nan() || range[1].is_nan() || range[0] > range[1] {
                 return Err(format!(
-                    "`within` goes from {} to {}; the least comes first",
+                    "`within` goes from {} to {}; put the smaller number first",
                     range[0], range[1]
                 ));
             }
@@ -143,7 +153,7 @@ fn add_spec(
         spec.only.iter().flatten().map(|name| find_slider(rig, name)).collect::<Result<Vec<_>, _>>()?;
     let times = spec.times.clone().unwrap_or_default();
     if let Some(t) = times.iter().find(|t| t[0] > t[1] || t.iter().any(|x| !x.is_finite())) {
-        return Err(format!("the time range {} to {} does not run forward", t[0], t[1]));
+        return Err(format!("the time range {} to {} is not ascending; put the start first", t[0], t[1]));
     }
     for axis in parse_axes(spec.axes.as_deref().unwrap_or("xyz"))? {
         for &vertex in &vertices {
@@ -158,7 +168,7 @@ fn add_spec(
                         rig.vertex_name(vertex)
                     ));
                 }
-                // Held by either entry: always, if one says so.
+                // The coordinate is held when either entry holds it; an entry without times always does.
                 Some(old) if old.times.is_empty() || new.times.is_empty() => old.times.clear(),
                 Some(old) => old.times.extend(new.times),
             }
@@ -169,7 +179,7 @@ fn add_spec(
 
 fn find_slider(rig: &Rig, name: &str) -> Result<usize, String> {
     let names = rig.sliders.iter().map(|s| s.name.as_str());
-    find(name, names.clone()).ok_or_else(|| unknown("slider", name, names))
+    find(name, names.clone()).ok_or_else(|| unknown("slider", name, names).to_string())
 }
 
 fn parse_axes(axes: &str) -> Result<Vec<usize>, String> {
@@ -177,7 +187,7 @@ fn parse_axes(axes: &str) -> Result<Vec<usize>, String> {
     for c in axes.chars() {
         match "xyz".find(c.to_ascii_lowercase()) {
             Some(axis) if !found.contains(&axis) => found.push(axis),
-            _ => return Err(format!("axes '{axes}' are not some of x, y and z, each once")),
+            _ => return Err(format!("axes '{axes}' are not valid; use some of x, y and z, each once")),
         }
     }
     if found.is_empty() { Err("no axis is named; use some of x, y and z".into()) } else { Ok(found) }
@@ -192,17 +202,15 @@ fn find_vertices(rig: &Rig, spec: &PinSpec) -> Result<Vec<u32>, String> {
         if spec.part.is_some() {
             return Err("`part` goes with `vertex`, `vertices` or `near`, not with `region`".into());
         }
-        return region_vertices(rig, region);
+        return region_vertices(rig, region).map_err(|e| e.to_string());
     }
-    let part = match &spec.part {
-        Some(name) => Some(
-            rig.parts
-                .iter()
-                .find(|p| &p.name == name)
-                .ok_or_else(|| unknown("part", name, rig.parts.iter().map(|p| p.name.as_str())))?,
-        ),
-        None => None,
-    };
+    let part =
+        match &spec.part {
+            Some(name) => Some(rig.parts.iter().find(|p| &p.name == name).ok_or_else(|| {
+                unknown("part", name, rig.parts.iter().map(|p| p.name.as_str())).to_string()
+            })?),
+            None => None,
+        };
     if let Some(point) = spec.near {
         let range = part.map_or(0..rig.n_vertices(), |p| p.vertices.clone());
         return nearest_vertex(rig, range, point).map(|v| vec![v]);
@@ -293,7 +301,7 @@ mod tests {
             PinSpec { near: Some([f32::NAN; 3]), ..spec() },
             PinSpec { region: Some("lips".into()), times: Some(vec![[2.0, 1.0]]), ..spec() },
         ];
-        let problems = PinSet::resolve(&rig, &specs).unwrap_err();
+        let problems = PinSet::resolve(&rig, &specs).unwrap_err().problems;
         assert_eq!(problems.len(), specs.len());
         assert!(problems[1].problem.contains("60 vertices"));
         assert!(problems[2].problem.contains("lips"));

@@ -1,9 +1,9 @@
-//! Selected motion attenuation of a pose [Lewis05, section 4]: pins hold what the animator has placed while
-//! sliders go on moving.
+//! Selected motion attenuation of a pose [Lewis05, section 4]: pins keep what the animator has placed while
+//! sliders continue to move.
 //!
-//! This module joins the pieces: where pins are held (targets), which solver fits (the prepared linear one of
-//! [`crate::selection`], or [`crate::constrained`] for limits and for rigs that are not linear), and what to
-//! tell the animator about the result. In: slider values now (`w1`) and when the pins were set (`w0`). Out:
+//! This module combines the parts: it computes where pins are held (targets), selects the solver (the
+//! prepared linear one of [`crate::selection`], or [`crate::constrained`] for limits and for rigs that are
+//! not linear), and reports the result. In: slider values now (`w1`) and when the pins were set (`w0`). Out:
 //! new slider values and a report.
 
 use crate::constrained::{LinearSystem, PinnedProblem, Solution, solve_bent, solve_linear};
@@ -17,8 +17,8 @@ use serde::Serialize;
 /// How to attenuate.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AttenuateOptions {
-    /// Weight of pins against the rest, 0 or more (infinity: as hard as can be); the paper's default,
-    /// untagged over tagged coordinates, when left out.
+    /// Weight of pins against the rest, 0 or more (infinity: as hard as possible). When left out, the paper's
+    /// default: the number of untagged coordinates over that of tagged ones.
     pub alpha: Option<f64>,
     /// Keep sliders within their ranges.
     pub bounds: bool,
@@ -33,18 +33,18 @@ pub struct Motion {
     pub rms: f64,
 }
 
-/// New slider values and what they do.
+/// New slider values and their effect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attenuated {
     /// New slider values.
     pub weights: Vec<f32>,
     /// The `a` that was used.
     pub alpha: f64,
-    /// How far pinned coordinates would be from where they are held, without attenuation.
+    /// Distance of pinned coordinates from where they are held, without attenuation.
     pub pinned_before: Motion,
     /// The same with the new slider values.
     pub pinned_after: Motion,
-    /// How far all other coordinates are from where the sliders asked for would put them.
+    /// Distance of all other coordinates from where the requested slider values would put them.
     pub others_deviation: Motion,
     /// Sliders that stopped at the end of their range.
     pub at_bound: Vec<usize>,
@@ -52,11 +52,13 @@ pub struct Attenuated {
     pub steps: usize,
     /// With limits: largest relative violation of the KKT conditions.
     pub kkt_residual: Option<f64>,
-    /// About the condition number of the system that was solved.
+    /// Estimate of the condition number of the system that was solved.
     pub condition: f64,
     /// What the animator should know.
     pub warnings: Vec<String>,
 }
+
+impl risorius_base::Advise for AttenuateError {}
 
 /// Why a pose was not attenuated.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -69,8 +71,8 @@ pub enum AttenuateError {
         /// The value.
         value: f64,
     },
-    /// Weights of another rig.
-    #[error("{given} slider values for a rig of {expected} sliders")]
+    /// The number of weights does not match the rig.
+    #[error("there are {given} slider values for a rig of {expected} sliders; give one per slider")]
     WrongCount {
         /// Values given.
         given: usize,
@@ -93,10 +95,10 @@ pub enum AttenuateError {
     /// The limits contradict one another.
     #[error("no slider values meet every limit: {0}")]
     Infeasible(String),
-    /// The solver gave up.
+    /// The solver did not converge.
     #[error("the solver did not converge ({0}); are shapes nearly equal? see `inspect`")]
     NoConvergence(String),
-    /// Inner products could not be made.
+    /// Inner products could not be computed.
     #[error(transparent)]
     Gram(#[from] GramError),
 }
@@ -112,7 +114,7 @@ pub struct PoseAttenuation<'a> {
     warnings: Vec<String>,
 }
 
-/// The way that fits the rig and the options.
+/// The solver that fits the rig and the options.
 #[derive(Debug)]
 enum Solver<'a> {
     /// A linear rig without limits: a product.
@@ -153,7 +155,7 @@ impl<'a> PoseAttenuation<'a> {
         self.alpha
     }
 
-    /// What the animator should know of the rig and the selection.
+    /// What the animator should know about the rig and the selection.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -166,7 +168,7 @@ impl<'a> PoseAttenuation<'a> {
         Ok(solution.w2.iter().map(|&w| w as f32).collect())
     }
 
-    /// New slider values for `w1`, pins held as in `w0`, and what they do.
+    /// New slider values for `w1`, pins held as in `w0`, and a report.
     pub fn solve(&self, w1: &[f32], w0: &[f32]) -> Result<Attenuated, AttenuateError> {
         let (w1, w0) = (finite_weights(self.rig, w1)?, finite_weights(self.rig, w0)?);
         let targets = self.selection.targets(&w0, &w1);
@@ -174,7 +176,7 @@ impl<'a> PoseAttenuation<'a> {
         Ok(self.report(&w1, &solution, &targets))
     }
 
-    /// As [`Self::weights`] in f64, with given targets and pins faded in so far.
+    /// As [`Self::weights`] in f64, with given targets and fades of the pins.
     pub fn solve_frame(
         &self,
         w1: &[f64],
@@ -237,7 +239,7 @@ impl<'a> PoseAttenuation<'a> {
 
     fn report(&self, w1: &[f64], solution: &Solution, targets: &[f64]) -> Attenuated {
         let weights: Vec<f32> = solution.w2.iter().map(|&w| w as f32).collect();
-        // Of what the user gets, not of what it was rounded from.
+        // The report is about the rounded values that the user gets.
         let w2: Vec<f64> = weights.iter().map(|&w| w.into()).collect();
         let activation = self.selection.gram().activation();
         let (c1, c2) = (activation.coefficients(w1), activation.coefficients(&w2));
@@ -258,7 +260,7 @@ impl<'a> PoseAttenuation<'a> {
             ));
         }
         if !solution.settled {
-            warnings.push(format!("the solver stopped after {} steps before it settled", solution.steps));
+            warnings.push(format!("the solver stopped after {} steps before it converged", solution.steps));
         }
         Attenuated {
             alpha: self.alpha,
@@ -296,7 +298,7 @@ fn plain(attenuator: &Attenuator, w1: &[f64], targets: &[f64]) -> Solution {
     Solution { w2: attenuator.solve(w1, targets), steps: 1, kkt_residual: 0.0, condition, settled: true }
 }
 
-/// Sliders that attenuation cannot treat as the animator may expect.
+/// Warnings about sliders that attenuation does not treat as the animator may expect.
 fn warnings(rig: &Rig, selection: &Selection) -> Vec<String> {
     let gram = selection.gram();
     let names = |sliders: &[usize]| {
@@ -309,7 +311,7 @@ fn warnings(rig: &Rig, selection: &Selection) -> Vec<String> {
     let all = 0..rig.sliders.len();
     let empty: Vec<usize> = all.clone().filter(|&s| energy(s) == 0.0).collect();
     let pivots = gram.factor().diagonal();
-    // What is left of a shape after all earlier ones are taken out of it.
+    // What remains of a shape after projecting out all earlier ones.
     let own = |s: usize| pivots[full(s)].powi(2);
     let repeats = |s: usize| energy(s) > 0.0 && own(s) < 1e-8 * energy(s) + 10.0 * gram.ridge();
     let dependent: Vec<usize> = all.clone().filter(|&s| repeats(s)).collect();
@@ -320,9 +322,9 @@ fn warnings(rig: &Rig, selection: &Selection) -> Vec<String> {
     let only_pinned: Vec<usize> =
         all.filter(|&s| energy(s) > 0.0 && pinned_energy[full(s)] > 0.999 * energy(s)).collect();
     let said = [
-        (empty, "sliders without any motion are left alone"),
-        (dependent, "sliders that repeat what earlier ones do; the change is shared among all of them"),
-        (only_pinned, "sliders that move pinned points only are held back"),
+        (empty, "sliders that move nothing are not changed"),
+        (dependent, "sliders that repeat earlier ones share the change with them"),
+        (only_pinned, "sliders that move only pinned points are held back"),
     ];
     said.into_iter()
         .filter(|(list, _)| !list.is_empty())

@@ -1,6 +1,6 @@
-//! Attenuation of a linear rig: one selection prepared once, every slider event one small product.
+//! Attenuation of a linear rig: a selection is prepared once, and every slider event costs one small product.
 //!
-//! | letter | is |
+//! | symbol | meaning |
 //! | --- | --- |
 //! | `w1`, `w2` | slider values asked for, and after attenuation; `e = w2 - w1` |
 //! | `S` | rows of `D` of the `s` pinned coordinates |
@@ -12,14 +12,14 @@
 //!
 //! ```text
 //! sum_pins  r a (S w2 - t)^2 + (1 - r) (S e)^2   +   |other rows of D e|^2   +   ridge |e|^2
-//! (G + S^T diag(r (a - 1)) S) e = -S^T diag(r a) (S w1 - t)                      equal to eq. 3 for r = 1, t = S w0
+//! (G + S^T diag(r (a - 1)) S) e = -S^T diag(r a) (S w1 - t)           equal to eq. 3 for r = 1, t = S w0
 //! ```
 //!
-//! Departure from the paper: solved for `e`, so that sliders that matter to nobody keep their values, and,
-//! when there are fewer pins than sliders, by the Woodbury identity on the factor of `G` that the rig keeps:
+//! Departure from the paper: the system is solved for `e`, so that sliders without effect keep their values.
+//! With few pins it is solved by the Woodbury identity on the factor of `G`, which is kept with the rig:
 //! with `Z = G^-1 S^T`, `K = S Z` and `R = diag(r)^1/2`, `e = -a Z R (I + (a - 1) R K R)^-1 R (S w1 - t)`. A
 //! new selection costs `s` solves instead of a factorization, a new `a` an s x s factor, an event an s x m
-//! product. Many pins use the direct system.
+//! product. With many pins the system is factored directly.
 
 use crate::gram::{RigGram, add_at, factor_with_ridge};
 use crate::pins::PinSet;
@@ -30,14 +30,14 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// Above this `a` pins are as hard as f64 can tell; `a` is dimensionless.
+/// Largest `a` (dimensionless); above it, pins do not get any harder in f64.
 pub const MAX_ALPHA: f64 = 1e12;
 
 /// The part of the rig's basis that belongs to pinned coordinates: one sparse row over shapes per coordinate.
 #[derive(Debug, Clone, Default)]
 pub struct Rows {
     first: Vec<usize>,
-    /// Shape and value; f32 as the deltas are, since a slider event reads them all.
+    /// Shape and value; f32 like the deltas, since a slider event reads them all.
     entries: Vec<(u32, f32)>,
 }
 
@@ -98,7 +98,7 @@ impl Rows {
     pub fn weighted_gram(&self, weights: &[f64], n_shapes: usize) -> Matrix {
         const PANEL: usize = 256;
         let starts: Vec<usize> = (0..self.len()).step_by(PANEL).collect();
-        // Products in parallel, a few at a time for the sake of memory, and sums in the order of the panels.
+        // Products in parallel, a few at a time to limit memory, and summed in the order of the panels.
         let mut sum = Matrix::zeros(n_shapes, n_shapes);
         for some in starts.chunks(8) {
             let products: Vec<(Vec<usize>, Matrix)> = some
@@ -161,7 +161,7 @@ pub struct Selection<'a> {
     free: Vec<usize>,
     /// `Z` (free sliders x pins) and `K`, when pins are few.
     low_rank: Option<(Matrix, Matrix)>,
-    /// `S^T S`, made when it is first asked for.
+    /// `S^T S`, computed on first use.
     pinned_gram: OnceLock<Matrix>,
 }
 
@@ -175,7 +175,7 @@ impl<'a> Selection<'a> {
         let mut is_free = vec![true; gram.activation().n_sliders()];
         locked.iter().for_each(|&s| is_free[s] = false);
         let free: Vec<usize> = (0..is_free.len()).filter(|&s| is_free[s]).collect();
-        // Solving for s columns costs s m^2, factoring m^3 / 3: beyond a quarter the direct way wins.
+        // Solving for s columns costs s m^2, factoring m^3 / 3: beyond a quarter the direct solve is faster.
         let low_rank =
             (gram.is_linear() && 4 * rows.len() <= free.len()).then(|| low_rank(gram, &rows, &free));
         Self { gram, set, rows, limit_rows, free, low_rank, pinned_gram: OnceLock::new() }
@@ -206,7 +206,7 @@ impl<'a> Selection<'a> {
         &self.free
     }
 
-    /// The paper's default: untagged over tagged coordinates.
+    /// The paper's default: the number of untagged coordinates over that of tagged ones.
     pub fn default_alpha(&self) -> f64 {
         let pinned = self.rows.len().max(1);
         (self.gram.n_coordinates() - self.rows.len()) as f64 / pinned as f64
@@ -292,7 +292,7 @@ fn low_rank(gram: &RigGram, rows: &Rows, free: &[usize]) -> (Matrix, Matrix) {
     let mut z = s_transposed.clone();
     factor.solve_columns_in_place(&mut z);
     let mut k = s_transposed.transposed_product(&z);
-    // Equal in exact arithmetic; made so, since only one half is read.
+    // Symmetric in exact arithmetic; made so here, since only one half is read.
     k.mirror_lower();
     (z, k)
 }
@@ -312,9 +312,9 @@ impl Attenuator<'_> {
         self.alpha
     }
 
-    /// About the condition number of the system that is solved.
+    /// Estimate of the condition number of the system that is solved.
     pub fn condition_estimate(&self) -> f64 {
-        // The low-rank way inverts two matrices one after the other.
+        // The low-rank solve inverts two matrices one after the other.
         let first = if self.selection.low_rank.is_some() {
             self.selection.gram.factor().condition_estimate()
         } else {
@@ -323,7 +323,7 @@ impl Attenuator<'_> {
         first * self.factor.condition_estimate()
     }
 
-    /// New slider values for the values `w1` asked for, with pins held at `targets` (see
+    /// New slider values for the requested values `w1`, with pins held at `targets` (see
     /// [`Selection::held_at`]).
     pub fn solve(&self, w1: &[f64], targets: &[f64]) -> Vec<f64> {
         let Selection { gram, rows, free, low_rank, .. } = self.selection;

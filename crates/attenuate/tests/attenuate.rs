@@ -6,8 +6,9 @@ use risorius_attenuate::gram::RigGram;
 use risorius_attenuate::pins::{CoordinateLimit, PinSet, PinSpec};
 use risorius_attenuate::pose::{AttenuateError, AttenuateOptions, Attenuated, PoseAttenuation};
 use risorius_attenuate::selection::Selection;
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_linalg::{Cholesky, Matrix};
+use risorius_rig::BoundClip;
 use risorius_rig::evaluate::positions_by_definition;
 use risorius_rig::synthetic::{Random, random_rig};
 use risorius_rig::{CombinationRule, Deltas, Driver, Rig, Role, Shape, Slider};
@@ -28,7 +29,7 @@ fn attenuate_locked(
     w1: &[f32],
     options: &AttenuateOptions,
 ) -> Result<Attenuated, AttenuateError> {
-    let gram = RigGram::prepare(rig, &silent)?;
+    let gram = RigGram::prepare(rig, &no_progress)?;
     let selection = Selection::prepare(&gram, set.clone(), locked);
     let pose = PoseAttenuation::prepare(rig, &selection, options)?;
     let zero = vec![0.0; w1.len()];
@@ -84,7 +85,7 @@ fn close(a: &[f32], b: &[f64], tolerance: f64) {
 fn both_solvers_equal_the_dense_reference() {
     let rig = random_rig(900, 40, 0.15, 5);
     let w1 = some_weights(40, 1);
-    let ridge = RigGram::prepare(&rig, &silent).unwrap().ridge();
+    let ridge = RigGram::prepare(&rig, &no_progress).unwrap().ridge();
     // 9 pinned coordinates take the low-rank way, 300 the direct one.
     for vertices in [vec![400, 410, 450], (300..400).collect::<Vec<u32>>()] {
         let set = PinSet::of_vertices(&vertices);
@@ -160,7 +161,7 @@ fn a_shape_on_pinned_points_only_is_held_back() {
 #[test]
 fn base_pose_is_where_pins_hold() {
     let rig = random_rig(900, 12, 0.3, 8);
-    let gram = RigGram::prepare(&rig, &silent).unwrap();
+    let gram = RigGram::prepare(&rig, &no_progress).unwrap();
     let set = PinSet::of_vertices(&[450, 500]);
     let selection = Selection::prepare(&gram, set.clone(), &[]);
     let pose = PoseAttenuation::prepare(&rig, &selection, &with_alpha(1e9)).unwrap();
@@ -191,7 +192,7 @@ fn bounds_meet_kkt_and_locked_sliders_stay() {
     assert_eq!((bounded.weights[4], bounded.weights[2]), (w1[4], w1[2]));
     assert!(bounded.pinned_after.rms < bounded.pinned_before.rms);
     // No feasible neighbor is better: the objective rises along every coordinate.
-    let gram = RigGram::prepare(&rig, &silent).unwrap();
+    let gram = RigGram::prepare(&rig, &no_progress).unwrap();
     let selection = Selection::prepare(&gram, set.clone(), &[2, 4]);
     let objective = |w: &[f64]| {
         let e: Vec<f64> = w.iter().zip(&w1).map(|(a, b)| a - f64::from(*b)).collect();
@@ -436,7 +437,7 @@ fn roughness(weights: &[f32], n_sliders: usize) -> f32 {
 #[test]
 fn clips_hold_pins_in_their_ranges_without_jumps() {
     let rig = random_rig(900, 15, 0.3, 12);
-    let gram = RigGram::prepare(&rig, &silent).unwrap();
+    let gram = RigGram::prepare(&rig, &no_progress).unwrap();
     let (times, weights) = swinging(240, 15);
     let spec =
         PinSpec { vertices: Some(vec![450, 451]), times: Some(vec![[1.0, 2.0]]), ..PinSpec::default() };
@@ -444,7 +445,8 @@ fn clips_hold_pins_in_their_ranges_without_jumps() {
     for bounds in [false, true] {
         let pose = AttenuateOptions { bounds, ..with_alpha(1e7) };
         let options = ClipOptions { pose, fade_secs: 0.3, ..ClipOptions::default() };
-        let result = attenuate_clip(&rig, &selection, &times, &weights, &options, &silent).unwrap();
+        let result =
+            attenuate_clip(&rig, &selection, &bound(&rig, &times, &weights), &options, &no_progress).unwrap();
         let row = |f: usize| &result.weights[15 * f..15 * (f + 1)];
         assert_eq!(row(30), &weights[15 * 30..15 * 31], "before the fade nothing changes");
         assert_eq!(row(200), &weights[15 * 200..15 * 201], "after the fade nothing changes");
@@ -461,14 +463,19 @@ fn clips_hold_pins_in_their_ranges_without_jumps() {
         assert!(rough < allowed * given, "bounds {bounds}: {rough} {given}");
         // Frames are independent of the number of threads.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-        let single =
-            pool.install(|| attenuate_clip(&rig, &selection, &times, &weights, &options, &silent)).unwrap();
+        let single = pool
+            .install(|| {
+                attenuate_clip(&rig, &selection, &bound(&rig, &times, &weights), &options, &no_progress)
+            })
+            .unwrap();
         assert_eq!(single, result);
     }
     let hard = ClipOptions { pose: with_alpha(1e7), fade_secs: 0.0, ..ClipOptions::default() };
-    let jumping = attenuate_clip(&rig, &selection, &times, &weights, &hard, &silent).unwrap();
+    let jumping =
+        attenuate_clip(&rig, &selection, &bound(&rig, &times, &weights), &hard, &no_progress).unwrap();
     let faded = ClipOptions { fade_secs: 0.3, ..hard };
-    let smooth = attenuate_clip(&rig, &selection, &times, &weights, &faded, &silent).unwrap();
+    let smooth =
+        attenuate_clip(&rig, &selection, &bound(&rig, &times, &weights), &faded, &no_progress).unwrap();
     let change = |new: &[f32]| new.iter().zip(&weights).map(|(a, b)| a - b).collect::<Vec<f32>>();
     let (hard, soft) = (roughness(&change(&jumping.weights), 15), roughness(&change(&smooth.weights), 15));
     assert!(hard > 3.0 * soft, "the fade is what removes the jump: {hard} {soft}");
@@ -477,13 +484,15 @@ fn clips_hold_pins_in_their_ranges_without_jumps() {
 #[test]
 fn smoothing_rounds_kinks_and_keeps_bounds() {
     let rig = random_rig(900, 15, 0.3, 12);
-    let gram = RigGram::prepare(&rig, &silent).unwrap();
+    let gram = RigGram::prepare(&rig, &no_progress).unwrap();
     let (times, weights) = swinging(120, 15);
     let selection = Selection::prepare(&gram, PinSet::of_vertices(&[440, 450]), &[]);
     let pose = AttenuateOptions { bounds: true, ..with_alpha(1e5) };
     let run = |smooth_secs| {
         let options = ClipOptions { pose: pose.clone(), smooth_secs, ..ClipOptions::default() };
-        attenuate_clip(&rig, &selection, &times, &weights, &options, &silent).unwrap().weights
+        attenuate_clip(&rig, &selection, &bound(&rig, &times, &weights), &options, &no_progress)
+            .unwrap()
+            .weights
     };
     let (sharp, smooth) = (run(0.0), run(0.05));
     assert!(roughness(&smooth, 15) < roughness(&sharp, 15));
@@ -493,13 +502,14 @@ fn smoothing_rounds_kinks_and_keeps_bounds() {
 #[test]
 fn smoothing_does_not_push_vertices_over_their_limits() {
     let rig = random_rig(900, 15, 0.3, 12);
-    let gram = RigGram::prepare(&rig, &silent).unwrap();
+    let gram = RigGram::prepare(&rig, &no_progress).unwrap();
     let (times, weights) = swinging(120, 15);
     let vertex = rig.shapes[0].deltas.vertices[rig.shapes[0].deltas.vertices.len() / 2];
     let limits = vec![CoordinateLimit { vertex, axis: 2, range: [-0.001, 0.001] }];
     let selection = Selection::prepare(&gram, PinSet { pins: Vec::new(), limits }, &[]);
     let options = ClipOptions { smooth_secs: 0.2, ..ClipOptions::default() };
-    let result = attenuate_clip(&rig, &selection, &times, &weights, &options, &silent).unwrap();
+    let result =
+        attenuate_clip(&rig, &selection, &bound(&rig, &times, &weights), &options, &no_progress).unwrap();
     let v = vertex as usize;
     let moved = |w: &[f32]| (positions_by_definition(&rig, w)[v][2] - rig.neutral[v][2]).abs();
     assert!(weights.chunks(15).any(|w| moved(w) > 0.002), "the case must need the limit");
@@ -509,14 +519,15 @@ fn smoothing_does_not_push_vertices_over_their_limits() {
 #[test]
 fn each_of_two_close_ranges_holds_its_own_pose() {
     let rig = random_rig(900, 15, 0.3, 12);
-    let gram = RigGram::prepare(&rig, &silent).unwrap();
+    let gram = RigGram::prepare(&rig, &no_progress).unwrap();
     let (times, weights) = swinging(150, 15);
     let vertex = rig.shapes[0].deltas.vertices[rig.shapes[0].deltas.vertices.len() / 2];
     let spec =
         PinSpec { vertex: Some(vertex), times: Some(vec![[0.5, 1.0], [1.1, 2.0]]), ..PinSpec::default() };
     let selection = Selection::prepare(&gram, PinSet::resolve(&rig, &[spec]).unwrap(), &[]);
     let options = ClipOptions { pose: with_alpha(1e9), fade_secs: 0.3, ..ClipOptions::default() };
-    let result = attenuate_clip(&rig, &selection, &times, &weights, &options, &silent).unwrap();
+    let result =
+        attenuate_clip(&rig, &selection, &bound(&rig, &times, &weights), &options, &no_progress).unwrap();
     let place =
         |w: &[f32], f: usize| positions_by_definition(&rig, &w[15 * f..15 * (f + 1)])[vertex as usize];
     for (start, end) in [(30, 60), (66, 120)] {
@@ -533,11 +544,12 @@ fn each_of_two_close_ranges_holds_its_own_pose() {
 #[test]
 fn cancelling_stops_a_clip() {
     let rig = random_rig(100, 3, 0.5, 1);
-    let gram = RigGram::prepare(&rig, &silent).unwrap();
+    let gram = RigGram::prepare(&rig, &no_progress).unwrap();
     let (times, weights) = swinging(10, 3);
     let stop = |_: &str, _: f32| std::ops::ControlFlow::Break(());
     let selection = Selection::prepare(&gram, PinSet::of_vertices(&[50]), &[]);
-    let result = attenuate_clip(&rig, &selection, &times, &weights, &ClipOptions::default(), &stop);
+    let result =
+        attenuate_clip(&rig, &selection, &bound(&rig, &times, &weights), &ClipOptions::default(), &stop);
     assert!(result.unwrap_err().to_string().contains("cancelled"));
 }
 
@@ -545,4 +557,10 @@ fn cancelling_stops_a_clip() {
 fn synthetic_shapes_are_what_tests_assume() {
     let shape: &Shape = &random_rig(900, 1, 0.3, 1).shapes[0];
     assert!(shape.deltas.vertices.is_sorted() && shape.deltas.vertices.len() > 100);
+}
+
+/// Weights per frame as a clip of `rig`.
+fn bound(rig: &Rig, times_secs: &[f64], weights: &[f32]) -> BoundClip {
+    let (times_secs, weights) = (times_secs.to_vec(), weights.to_vec());
+    BoundClip { times_secs, weights, n_sliders: rig.sliders.len(), head: None }
 }

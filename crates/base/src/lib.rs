@@ -4,6 +4,7 @@
 //! Knows neither meshes nor faces. A file keeps its own unit and axes; everything that is simulated is in
 //! meters, kilograms and seconds, right-handed, +Y up, +Z the way the face looks, +X the character's left.
 
+pub mod advice;
 pub mod array;
 pub mod ease;
 pub mod fingerprint;
@@ -11,6 +12,7 @@ pub mod progress;
 pub mod rigid;
 pub mod space;
 
+pub use advice::Advise;
 pub use array::Array;
 pub use fingerprint::Fingerprint;
 pub use progress::{Cancelled, Flow, Progress};

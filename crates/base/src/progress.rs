@@ -21,7 +21,7 @@ pub fn tick(progress: &Progress, stage: &str, fraction: f32) -> Result<(), Cance
     }
 }
 
-/// The progress callback of those who do not listen.
-pub fn silent(_stage: &str, _fraction: f32) -> Flow {
+/// The progress callback that reports nothing and never cancels.
+pub fn no_progress(_stage: &str, _fraction: f32) -> Flow {
     ControlFlow::Continue(())
 }

@@ -7,6 +7,16 @@
 use crate::Rigid;
 use glam::{DMat3, DQuat, DVec3, Vec3};
 
+/// A text that is no axis or no unit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is not {what}")]
+pub struct SpaceTextError {
+    text: String,
+    what: &'static str,
+}
+
+impl crate::Advise for SpaceTextError {}
+
 /// A signed coordinate axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Axis {
@@ -26,10 +36,10 @@ impl Axis {
 }
 
 impl std::str::FromStr for Axis {
-    type Err = String;
+    type Err = SpaceTextError;
 
     /// `+Y`, `-x`, `z`.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, SpaceTextError> {
         let (negative, letter) = match text.as_bytes() {
             [b'-', letter] => (true, *letter),
             [b'+', letter] | [letter] => (false, *letter),
@@ -37,20 +47,19 @@ impl std::str::FromStr for Axis {
         };
         match letter.to_ascii_lowercase() {
             letter @ b'x'..=b'z' => Ok(Self { index: (letter - b'x').into(), negative }),
-            _ => Err(format!("'{text}' is not an axis; give +X, -X, +Y, -Y, +Z or -Z")),
+            _ => Err(SpaceTextError { text: text.into(), what: "an axis; give +X, -X, +Y, -Y, +Z or -Z" }),
         }
     }
 }
 
 /// Meters per unit from `m`, `dm`, `cm`, `mm`, `in`, `ft` or a number of meters.
-pub fn parse_unit(text: &str) -> Result<f64, String> {
+pub fn parse_unit(text: &str) -> Result<f64, SpaceTextError> {
     const UNITS: [(&str, f64); 6] =
         [("m", 1.0), ("dm", 0.1), ("cm", 0.01), ("mm", 0.001), ("in", 0.0254), ("ft", 0.3048)];
     let known = UNITS.iter().find(|u| u.0 == text).map(|u| u.1);
     let meters = known.or_else(|| text.parse().ok()).filter(|m: &f64| m.is_finite() && *m > 0.0);
-    meters.ok_or_else(|| {
-        format!("'{text}' is not a unit; give m, dm, cm, mm, in, ft or a positive number of meters")
-    })
+    let what = "a unit; give m, dm, cm, mm, in, ft or a positive number of meters";
+    meters.ok_or_else(|| SpaceTextError { text: text.into(), what })
 }
 
 impl std::fmt::Display for Axis {

@@ -1,51 +1,11 @@
 //! `demo`: the journey so far on the built-in head, ending in pictures and files that can be opened.
 
-use crate::build;
-use crate::pictures::{distances_mm, interference_matrix, pin_markers};
-use crate::session::{Failure, Report, Session};
+use crate::build::summary;
+use crate::outcome::{Failure, Printed};
+use crate::session::Session;
 use clap::Args;
-use risorius_attenuate::gram::RigGram;
-use risorius_attenuate::interference::Interference;
-use risorius_attenuate::pins::{PinSet, PinSpec};
-use risorius_attenuate::pose::{AttenuateOptions, Attenuated, PoseAttenuation};
-use risorius_attenuate::selection::Selection;
-use risorius_base::progress::tick;
-use risorius_flesh::BuildOptions;
-use risorius_head::landmarks;
-use risorius_head::person::{Head, Identity};
-use risorius_io::formats::gltf::{GlbOptions, write_glb};
-use risorius_io::output::write_whole;
-use risorius_io::specs::sidecar;
-use risorius_rig::{Evaluator, Rig};
-use risorius_view::{Canvas, DrawOptions, FaceLook, ScalarField, draw, sheet};
-use serde_json::json;
+use risorius::jobs::demo::DemoJob;
 use std::path::{Path, PathBuf};
-
-/// Sliders in the matrix of who disturbs whom.
-const MATRIX_SLIDERS: usize = 30;
-
-/// Poses of the sheet: a name, sliders and their values.
-const POSES: [(&str, &[(&str, f32)]); 8] = [
-    ("neutral", &[]),
-    ("jaw open", &[("jawOpen", 0.8)]),
-    (
-        "smile",
-        &[
-            ("mouthSmileLeft", 1.0),
-            ("mouthSmileRight", 1.0),
-            ("cheekSquintLeft", 0.6),
-            ("cheekSquintRight", 0.6),
-        ],
-    ),
-    ("blink", &[("eyeBlinkLeft", 1.0), ("eyeBlinkRight", 1.0)]),
-    ("pucker", &[("mouthPucker", 1.0)]),
-    (
-        "frown",
-        &[("mouthFrownLeft", 1.0), ("mouthFrownRight", 1.0), ("browDownLeft", 1.0), ("browDownRight", 1.0)],
-    ),
-    ("surprise", &[("browInnerUp", 1.0), ("eyeWideLeft", 1.0), ("eyeWideRight", 1.0), ("jawOpen", 0.4)]),
-    ("puffed cheeks", &[("cheekPuff", 1.0)]),
-];
 
 /// See [`crate`].
 #[derive(Args)]
@@ -60,153 +20,34 @@ pub struct Arguments {
 }
 
 /// Runs the verb.
-pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> {
-    let out = &arguments.out;
-    if out.exists() && !out.is_dir() {
-        return Err(Failure::could_not(format!("{}: this is a file; give a folder", out.display())));
-    }
-    tick(&session.progress(), "built-in head", 0.0)?;
-    let head = risorius_head::build(&Identity::default());
-    let rig = &head.rig;
-    let story = brow_story(&head, &RigGram::prepare(rig, &session.progress())?)?;
-    tick(&session.progress(), "drawing", 0.4)?;
-    let interference = Interference::measure(rig, &session.progress())?;
-    let mut outputs = vec![
-        (out.join("poses.png"), pose_sheet(rig)?.encode_png()),
-        (out.join("attenuation.png"), story.picture(rig)?.encode_png()),
-        (out.join("interference.png"), interference_matrix(rig, &interference, MATRIX_SLIDERS)?.encode_png()),
-        (out.join("head.glb"), write_glb(rig, &GlbOptions::default())?),
-    ];
-    // Regions have no place in a GLB.
-    outputs.extend(sidecar::write(rig, false).map(|bytes| (out.join("head.rig.json"), bytes)));
-    let mut options = BuildOptions::default();
-    options.volume.nodes = arguments.nodes as usize;
-    let path = out.join("head.face");
-    let built = build::build(rig, &head, &options, &path, session)?;
-    outputs.extend(build::draw(&built, out, session)?);
-    let n_bytes = build::write(&built, &path)?;
-    for (path, bytes) in &outputs {
-        write_whole(path, bytes)?;
-    }
-    let mut files: Vec<String> = outputs.iter().map(|(path, _)| path.display().to_string()).collect();
-    files.push(path.display().to_string());
-    let mm = |x: f64| rig.space.millimeters(x);
-    let (before, after) = (mm(story.result.pinned_before.max), mm(story.result.pinned_after.max));
+pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure> {
+    let job = DemoJob { out: arguments.out.clone(), nodes: arguments.nodes as usize };
+    let report = job.run(&session.progress())?;
     let text = format!(
         "The built-in head: {} vertices, {} sliders, {} muscles.\n\
-         Lower the brow, pin it, then sneer, squint and smile: without pins the brow moves {before:.1} mm, with pins \
-         {after:.1} mm.\n\
+         Lower the brow, pin it, then sneer, squint and smile: without pins the brow moves {:.1} mm, with pins \
+         {:.1} mm.\n\
          Bones, muscles and flesh beneath the skin:\n{}Look at:\n  {}\n{}",
-        rig.n_vertices(),
-        rig.sliders.len(),
-        head.muscles.len(),
-        build::summary(&built),
-        files.join("\n  "),
-        next_steps(out)
+        report.n_vertices,
+        report.n_sliders,
+        report.n_muscles,
+        report.pinned_before_mm,
+        report.pinned_after_mm,
+        summary(&report.build),
+        report.files.join("\n  "),
+        next_steps(&arguments.out)
     );
-    let json = json!({
-        "files": files,
-        "alpha": story.result.alpha,
-        "pinned_before_mm": before,
-        "pinned_after_mm": after,
-        "bytes": n_bytes,
-        "report": built.report,
-    });
-    Ok(Report { json, text })
+    Printed::new(&report, text)
 }
 
 fn next_steps(out: &Path) -> String {
     let file = |name: &str| out.join(name).display().to_string();
     format!(
-        "Try next:\n  risorius inspect {face}\n  risorius render {glb} --weights jawOpen=0.6,mouthSmileLeft=1 -o smile.png\n  \
+        "Try next:\n  risorius inspect {face}\n  \
+         risorius render {glb} --weights jawOpen=0.6,mouthSmileLeft=1 -o smile.png\n  \
          risorius attenuate {glb} --pins '[{{\"region\": \"lips_upper\"}}]' --weights noseSneerLeft=1 --bounds --json\n  \
          risorius build YOUR_RIG.glb --pictures pictures -o your.face\n",
         face = file("head.face"),
         glb = file("head.glb")
     )
-}
-
-/// Slider values by name; names that the rig does not have are left out.
-fn values(rig: &Rig, pairs: &[(&str, f32)]) -> Vec<f32> {
-    let mut w = vec![0.0; rig.sliders.len()];
-    for (name, value) in pairs {
-        if let Some(s) = rig.slider_index(name) {
-            w[s] = *value;
-        }
-    }
-    w
-}
-
-/// The story of the paper's figures 2 and 3 [Lewis05, section 5].
-struct BrowStory {
-    set: PinSet,
-    w0: Vec<f32>,
-    w1: Vec<f32>,
-    result: Attenuated,
-}
-
-fn brow_story(head: &Head, gram: &RigGram) -> Result<BrowStory, Failure> {
-    const PLACED: [(&str, f32); 2] = [("browDownLeft", 0.5), ("browDownRight", 0.5)];
-    const MORE: [(&str, f32); 7] = [
-        ("noseSneerLeft", 0.9),
-        ("noseSneerRight", 0.9),
-        ("eyeSquintLeft", 0.8),
-        ("eyeSquintRight", 0.8),
-        ("browInnerUp", 0.3),
-        ("mouthSmileLeft", 0.8),
-        ("jawOpen", 0.3),
-    ];
-    let rig = &head.rig;
-    let (w0, w1) = (values(rig, &PLACED), values(rig, &[&PLACED[..], &MORE].concat()));
-    let at = |name: &str| landmarks::index(name).map(|i| head.landmarks[i].as_vec3().to_array());
-    let names = ["brow_left_inner", "brow_left_middle", "brow_right_inner", "brow_right_middle"];
-    let pins: Vec<PinSpec> =
-        names.into_iter().filter_map(at).map(|p| PinSpec { near: Some(p), ..PinSpec::default() }).collect();
-    let set = PinSet::resolve(rig, &pins)
-        .map_err(|p| Failure::could_not(p.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")))?;
-    let selection = Selection::prepare(gram, set.clone(), &[]);
-    let options = AttenuateOptions { bounds: true, alpha: None };
-    let result = PoseAttenuation::prepare(rig, &selection, &options)?.solve(&w1, &w0)?;
-    Ok(BrowStory { w0, w1, result, set })
-}
-
-impl BrowStory {
-    fn picture(&self, rig: &Rig) -> Result<Canvas, Failure> {
-        let look = FaceLook::prepare(rig);
-        let evaluator = Evaluator::prepare(rig);
-        let base = evaluator.positions(&self.w0);
-        let options = DrawOptions {
-            width: 620,
-            height: 680,
-            markers: pin_markers(&self.set),
-            ..DrawOptions::default()
-        };
-        let mut cells = vec![(draw(&look, &base, &options)?, "the brow is placed and pinned".to_string())];
-        let mut maps = Vec::new();
-        for (weights, name) in
-            [(&self.w1, "more sliders, no pins"), (&self.result.weights, "more sliders, with pins")]
-        {
-            let positions = evaluator.positions(weights);
-            cells.push((draw(&look, &positions, &options)?, name.into()));
-            let mut field = ScalarField::spanning(distances_mm(rig, &positions, &base), "mm moved");
-            field.range = [0.0, 12.0];
-            let colored = DrawOptions { field: Some(field), ..options.clone() };
-            maps.push((draw(&look, &positions, &colored)?, format!("{name}: motion")));
-        }
-        let plain = DrawOptions { markers: Vec::new(), ..options };
-        cells.push((draw(&look, &rig.neutral, &plain)?, "neutral".into()));
-        cells.extend(maps);
-        Ok(sheet(&cells, 3, "Selected motion attenuation")?)
-    }
-}
-
-fn pose_sheet(rig: &Rig) -> Result<Canvas, Failure> {
-    let look = FaceLook::prepare(rig);
-    let evaluator = Evaluator::prepare(rig);
-    let options = DrawOptions { width: 420, height: 480, yaw_degrees: 20.0, ..DrawOptions::default() };
-    let mut cells = Vec::new();
-    for (name, pairs) in POSES {
-        cells.push((draw(&look, &evaluator.positions(&values(rig, pairs)), &options)?, name.to_string()));
-    }
-    Ok(sheet(&cells, 4, "Poses of the built-in head")?)
 }

@@ -2,55 +2,16 @@
 //!
 //! Text shows the worst rows of long tables; JSON has all.
 
-use crate::files::in_file;
-use crate::session::Failure;
-use risorius_base::Rigid;
-use risorius_flesh::{BuildReport, Face, Flesh};
-use risorius_head::JawJoint;
-use risorius_io::native::face::{self, BOUND_NAMES, FaceFile, PIECE_KINDS};
-use risorius_mesh::tet::quality::Quality;
-use risorius_mesh::{Edges, Polygons, TriMesh};
-use serde_json::{Value, json};
-use std::path::Path;
+use risorius::jobs::inspect::{BonesReport, FaceInspection};
 
 /// Rows of a table that text shows.
 const MOST_ROWS: usize = 12;
 
-/// What is told of a face beyond its rig.
-pub struct FaceReport {
-    /// For programs.
-    pub json: Value,
-    /// For people.
-    pub text: String,
+/// What is reported of a face beyond its rig.
+pub fn face_text(face: &FaceInspection) -> String {
+    let sections = [volume, materials, bones, muscles, landmarks, jaw, fit, pairs, notes, contents];
+    sections.iter().map(|section| section(face)).collect()
 }
-
-/// Opens a face and tells about it.
-pub fn inspect(path: &Path) -> Result<FaceReport, Failure> {
-    let file = face::open_file(path).map_err(in_file(path))?;
-    let face = &file.face;
-    let names: Vec<&str> = face.rig.shapes.iter().map(|s| s.name.as_str()).collect();
-    let sections = [
-        volume(&face.flesh),
-        materials(&face.flesh),
-        bones(face),
-        muscles(face),
-        landmarks(face),
-        jaw(face, &names),
-        shapes(&face.report),
-        pairs(&face.report),
-        notes(face),
-        arrays(&file),
-    ];
-    let mut report = FaceReport { json: json!({}), text: String::new() };
-    for (key, value, text) in sections {
-        report.json[key] = value;
-        report.text += &text;
-    }
-    Ok(report)
-}
-
-/// A key of the JSON, its value, and lines of text.
-type Section = (&'static str, Value, String);
 
 /// The first rows, and how many more there are.
 fn table<T>(rows: &[T], line: impl Fn(&T) -> String) -> String {
@@ -61,249 +22,137 @@ fn table<T>(rows: &[T], line: impl Fn(&T) -> String) -> String {
     text
 }
 
-fn volume(flesh: &Flesh) -> Section {
-    let mesh = flesh.mesh();
-    let quality = Quality::of(&mesh);
-    let liters = 1000.0 * mesh.volumes().iter().sum::<f64>();
-    let count = |number: usize| flesh.bounds.iter().filter(|&&b| usize::from(b) == number).count();
-    let bounds: Vec<(&str, usize)> =
-        BOUND_NAMES.iter().enumerate().map(|(i, name)| (*name, count(i))).collect();
-    let moved: Vec<usize> = flesh.volumes.iter().map(|v| v.nodes.len()).collect();
-    let mean_moved = moved.iter().sum::<usize>() as f64 / moved.len().max(1) as f64;
-    let json = json!({
-        "nodes": flesh.n_nodes(),
-        "tets": flesh.tets.len(),
-        "liters": liters,
-        "bounds": bounds.iter().map(|(name, n)| (name.to_string(), (*n).into())).collect::<serde_json::Map<_, _>>(),
-        "embedded_vertices": flesh.embedding.vertices.len(),
-        "moved_nodes": moved,
-        "quality": {
-            "min_dihedral_deg": quality.min_dihedral_deg,
-            "mean_min_dihedral_deg": quality.mean_min_dihedral_deg,
-            "max_dihedral_deg": quality.max_dihedral_deg,
-            "min_volume_length": quality.min_volume_length,
-            "mean_volume_length": quality.mean_volume_length,
-        },
-    });
-    let listed: Vec<String> = bounds.iter().map(|(name, n)| format!("{name} {n}")).collect();
-    let text = format!(
-        "  flesh: {} nodes, {} tets, {liters:.3} liters; {} vertices hang on it; a shape moves {mean_moved:.0} nodes in the mean\n    \
+/// `name count` for each.
+fn counted(all: &[(&str, usize)]) -> String {
+    all.iter().map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ")
+}
+
+fn volume(face: &FaceInspection) -> String {
+    let (volume, quality) = (&face.volume, &face.volume.quality);
+    let moved = volume.moved_nodes.iter().sum::<usize>() as f64 / volume.moved_nodes.len().max(1) as f64;
+    format!(
+        "  flesh: {} nodes, {} tets, {:.3} liters; {} vertices are attached to it; a shape moves {moved:.0} nodes on \
+         average\n    \
          dihedral angles from {:.1} to {:.1} degrees (mean of the smallest {:.1}), volume ratio from {:.3} (mean {:.3})\n    \
          nodes on: {}\n",
-        flesh.n_nodes(),
-        flesh.tets.len(),
-        flesh.embedding.vertices.len(),
+        volume.nodes,
+        volume.tets,
+        volume.liters,
+        volume.embedded_vertices,
         quality.min_dihedral_deg,
         quality.max_dihedral_deg,
         quality.mean_min_dihedral_deg,
         quality.min_volume_length,
         quality.mean_volume_length,
-        listed.join(", ")
-    );
-    ("volume", json, text)
+        counted(&volume.bounds_in_order)
+    )
 }
 
-fn materials(flesh: &Flesh) -> Section {
-    let range = |values: &[f32]| {
-        values.iter().fold([f32::INFINITY, f32::NEG_INFINITY], |[low, high], &x| [low.min(x), high.max(x)])
-    };
-    let materials = &flesh.materials;
-    let (mu, lambda) = (range(&materials.mu), range(&materials.lambda));
-    let n_changed = materials.shapes.iter().filter(|s| !s.tets.is_empty()).count();
-    let changes = materials
-        .shapes
-        .iter()
-        .map(|s| range(&s.mu))
-        .fold([0.0f32, 0.0], |[low, high], [a, b]| [low.min(a), high.max(b)]);
-    let json = json!({
-        "mu_pa": mu, "lambda_pa": lambda, "shapes_that_change": n_changed, "mu_change_pa": changes,
-    });
-    let text = format!(
-        "  stiffness: mu {:.0} to {:.0} Pa, lambda {:.0} to {:.0} Pa; {n_changed} shapes change it, mu by {:.0} to {:.0} Pa\n",
-        mu[0], mu[1], lambda[0], lambda[1], changes[0], changes[1]
-    );
-    ("materials", json, text)
+fn materials(face: &FaceInspection) -> String {
+    let materials = &face.materials;
+    let ([mu0, mu1], [lambda0, lambda1]) = (materials.mu_pa, materials.lambda_pa);
+    let (changing, [least, most]) = (materials.shapes_that_change, materials.mu_change_pa);
+    format!(
+        "  stiffness: mu {mu0:.0} to {mu1:.0} Pa, lambda {lambda0:.0} to {lambda1:.0} Pa; {changing} shapes change it, mu \
+         by {least:.0} to {most:.0} Pa\n"
+    )
 }
 
-fn bones(face: &Face) -> Section {
-    let anatomy = &face.anatomy;
-    let surfaces: [(&str, &TriMesh); 4] = [
-        ("cranium", &anatomy.bones.cranium),
-        ("mandible", &anatomy.bones.mandible),
-        ("teeth_upper", &anatomy.teeth[0]),
-        ("teeth_lower", &anatomy.teeth[1]),
+fn bones(face: &FaceInspection) -> String {
+    let BonesReport { cranium, mandible, teeth_upper, teeth_lower, joint, eyes, kinds_in_order, .. } =
+        &face.bones;
+    let all = [
+        ("cranium", cranium),
+        ("mandible", mandible),
+        ("teeth_upper", teeth_upper),
+        ("teeth_lower", teeth_lower),
     ];
-    let mut json = json!({});
     let mut text = String::new();
-    for (name, surface) in surfaces {
-        let edges = Edges::of(&Polygons::from_triangles(&surface.triangles));
-        let closed =
-            !surface.triangles.is_empty() && edges.boundary().is_empty() && edges.non_manifold().is_empty();
-        let cm3 = surface.volume() * 1e6;
-        json[name] = json!({
-            "vertices": surface.positions.len(), "triangles": surface.triangles.len(), "closed": closed, "cm3": cm3,
-        });
-        let state = if closed { format!("closed, {cm3:.1} cm3") } else { "not closed".into() };
-        text += &format!("  {name}: {} vertices, {state}\n", surface.positions.len());
+    for (name, bone) in all {
+        let state = if bone.closed { format!("closed, {:.1} cm3", bone.cm3) } else { "not closed".into() };
+        text += &format!("  {name}: {} vertices, {state}\n", bone.vertices);
     }
-    let joint = &anatomy.bones.joint;
-    let apart = 1000.0 * joint.condyles[0].distance(joint.condyles[1]);
-    json["joint"] = json!({
-        "condyles": joint.condyles.map(|c| c.to_array()),
-        "track": joint.track.to_array(),
-        "track_length": joint.track_length,
-    });
-    json["eyes"] = anatomy
-        .eyes
-        .iter()
-        .map(|e| {
-            e.map(|e| json!({ "center": e.center.to_array(), "radius": e.radius, "residual": e.residual }))
-        })
-        .collect();
-    let eye =
-        |side: usize| anatomy.eyes[side].map_or("none".into(), |e| format!("{:.1} mm", 1000.0 * e.radius));
-    text += &format!(
-        "  jaw joint: condyles {apart:.0} mm apart, track of {:.1} mm\n",
-        1000.0 * joint.track_length
-    );
+    let (apart, track) = (joint.apart_mm, 1000.0 * joint.track_length);
+    text += &format!("  jaw joint: condyles {apart:.0} mm apart, track of {track:.1} mm\n");
+    let eye = |side: usize| {
+        let eye = eyes.get(side).copied().flatten();
+        eye.map_or("none".into(), |e| format!("{:.1} mm", 1000.0 * e.radius))
+    };
     text += &format!("  eyes: left {}, right {} (radius)\n", eye(0), eye(1));
-    let kinds = PIECE_KINDS.map(|(kind, name)| (name, anatomy.pieces.vertices(kind).len()));
-    json["vertices_of_rig"] = kinds
-        .iter()
-        .map(|(name, n)| (name.to_string(), (*n).into()))
-        .collect::<serde_json::Map<_, _>>()
-        .into();
-    let listed: Vec<String> =
-        kinds.iter().filter(|k| k.1 > 0).map(|(name, n)| format!("{name} {n}")).collect();
-    text += &format!("  vertices of the rig: {}\n", listed.join(", "));
-    ("bones", json, text)
+    let kinds: Vec<_> = kinds_in_order.iter().copied().filter(|k| k.1 > 0).collect();
+    text + &format!("  vertices of the rig: {}\n", counted(&kinds))
 }
 
-fn muscles(face: &Face) -> Section {
-    let all = &face.anatomy.muscles;
-    let json = all.iter().map(|m| {
-        let end = |a| format!("{a:?}").to_lowercase();
-        json!({
-            "name": m.name, "origin": end(m.origin), "insertion": end(m.insertion), "counts": m.solid.counts,
-        })
-    });
-    let names: Vec<&str> = all.iter().map(|m| m.name.as_str()).collect();
-    let mut text = format!("  muscles: {}\n", all.len());
-    names.chunks(4).for_each(|row| text += &format!("    {}\n", row.join(", ")));
-    ("muscles", json.collect(), text)
+fn muscles(face: &FaceInspection) -> String {
+    let names: Vec<&str> = face.muscles.iter().map(|m| m.name.as_str()).collect();
+    let rows: String = names.chunks(4).map(|row| format!("    {}\n", row.join(", "))).collect();
+    format!("  muscles: {}\n{rows}", names.len())
 }
 
-fn landmarks(face: &Face) -> Section {
-    let all = &face.anatomy.landmarks;
-    let json = all.iter().map(|l| {
-        json!({
-            "name": l.name, "position": l.position.to_array(), "vertex": l.vertex,
-            "confidence": l.confidence, "source": l.source,
-        })
-    });
-    let n_sure = all.iter().filter(|l| l.confidence >= 0.5).count();
-    let mut text = format!(
-        "  landmarks: {}, {n_sure} of them with a confidence of at least 0.5; the least sure:\n",
-        all.len()
-    );
-    let mut worst: Vec<_> = all.iter().collect();
+fn landmarks(face: &FaceInspection) -> String {
+    let mut worst: Vec<_> = face.landmarks.iter().collect();
     worst.sort_by(|a, b| a.confidence.total_cmp(&b.confidence));
-    text += &table(&worst, |l| format!("{:<24} {:.2}  {}", l.name, l.confidence, l.source));
-    ("landmarks", json.collect(), text)
+    let n_sure = worst.iter().filter(|l| l.confidence >= 0.5).count();
+    let rows = table(&worst, |l| format!("{:<24} {:.2}  {}", l.name, l.confidence, l.source));
+    let n = worst.len();
+    format!("  landmarks: {n}, {n_sure} of them with a confidence of at least 0.5; the least sure:\n{rows}")
 }
 
-/// Opening in degrees and slide of the point between the condyles in millimeters.
-fn opening(motion: &Rigid, joint: &JawJoint) -> (f64, f64) {
-    let center = joint.center();
-    (motion.rotation_vector().length().to_degrees(), 1000.0 * motion.apply(center).distance(center))
+fn jaw(face: &FaceInspection) -> String {
+    let line = |jaw: &risorius::jobs::inspect::JawReport| {
+        format!("{:<32} {:5.1} degrees, slides {:.1} mm", jaw.shape, jaw.degrees, jaw.slide_mm)
+    };
+    let (moving, all) = (face.jaw.len(), face.n_shapes);
+    format!("  jaw: moved by {moving} of {all} shapes\n{}", table(&face.jaw, line))
 }
 
-fn jaw(face: &Face, names: &[&str]) -> Section {
-    let joint = &face.anatomy.bones.joint;
-    let all = names.iter().zip(&face.anatomy.jaw_motion);
-    let mut moving: Vec<(&str, f64, f64)> = all
-        .filter(|(_, m)| **m != Rigid::IDENTITY)
-        .map(|(name, m)| {
-            let (degrees, slide) = opening(m, joint);
-            (*name, degrees, slide)
-        })
-        .collect();
-    moving.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let json =
-        moving.iter().map(|(n, degrees, mm)| json!({ "shape": n, "degrees": degrees, "slide_mm": mm }));
-    let mut text = format!("  jaw: moved by {} of {} shapes\n", moving.len(), names.len());
-    text += &table(&moving, |(n, degrees, mm)| format!("{n:<32} {degrees:5.1} degrees, slides {mm:.1} mm"));
-    ("jaw", json.collect(), text)
-}
-
-fn shapes(report: &BuildReport) -> Section {
-    let mut worst: Vec<_> = report.shapes.iter().collect();
-    worst.sort_by(|a, b| b.fit_mm[1].total_cmp(&a.fit_mm[1]));
-    let mut text = format!(
-        "  skin of the neutral: {:.3} mm from the volume in the mean, {:.3} mm at most\n",
-        report.embedding_mm[0], report.embedding_mm[1]
-    );
-    text += &format!("  fit of {} shapes, the worst first:\n", worst.len());
-    text += &table(&worst, |s| {
+fn fit(face: &FaceInspection) -> String {
+    let ([mean, most], shapes) = (face.fit.embedding_mm, &face.fit.shapes);
+    let mut text =
+        format!("  skin of the neutral: {mean:.3} mm from the volume on average, {most:.3} mm at most\n");
+    text += &format!("  fit of {} shapes, the worst first:\n", shapes.len());
+    text + &table(shapes, |s| {
         format!(
-            "{:<32} {:.3} mm in the mean, {:.3} mm at most; least volume {:.2}, {} nodes untangled, {} iterations",
+            "{:<32} mean {:.3} mm, at most {:.3} mm; least volume {:.2}, {} nodes untangled, {} iterations",
             s.name, s.fit_mm[0], s.fit_mm[1], s.least_j, s.n_untangled, s.iterations
         )
-    });
-    let json = json!({ "embedding_mm": report.embedding_mm, "shapes": worst });
-    ("fit", json, text)
+    })
 }
 
-fn pairs(report: &BuildReport) -> Section {
-    let pairs = &report.pairs;
-    let mut text = format!("  pairs of shapes: {}\n", pairs.summary());
-    if let Some(([a, b], least)) = &pairs.worst {
+fn pairs(face: &FaceInspection) -> String {
+    let report = &face.pairs;
+    let mut text = format!("  pairs of shapes: {}\n", report.pairs.summary());
+    if let Some(([a, b], least)) = &report.pairs.worst {
         text += &format!("    the worst: {a} with {b}, least volume {least:.2}\n");
     }
-    text += &table(&pairs.unrepaired, |[a, b]| format!("drawn back: {a} with {b}"));
-    text += &format!(
-        "  closed lips and lids: {} pairs of vertices, {} fused\n",
-        report.n_slit_pairs, report.n_fused_pairs
-    );
+    text += &table(&report.pairs.unrepaired, |[a, b]| format!("drawn back: {a} with {b}"));
+    let (slits, fused) = (report.slit_pairs, report.fused_pairs);
+    text += &format!("  closed lips and lids: {slits} pairs of vertices, {fused} fused\n");
     let pose: Vec<String> =
         report.parting_pose.iter().map(|(name, value)| format!("{name}={value}")).collect();
     if !pose.is_empty() {
         text += &format!("    parted at {}\n", pose.join(", "));
     }
-    let json = json!({
-        "pairs": pairs, "slit_pairs": report.n_slit_pairs, "fused_pairs": report.n_fused_pairs,
-        "parting_pose": report.parting_pose,
-    });
-    ("pairs", json, text)
+    text
 }
 
-fn notes(face: &Face) -> Section {
-    let notes = &face.anatomy.notes;
-    let text = table(notes, |n| format!("note: {} -> {}", n.what, n.advice));
-    ("build_notes", json!(notes), text)
+fn notes(face: &FaceInspection) -> String {
+    table(&face.build_notes, |n| format!("note: {} -> {}", n.what, n.advice))
 }
 
-fn arrays(file: &FaceFile) -> Section {
-    let mut largest: Vec<_> = file.arrays.iter().collect();
-    largest.sort_by_key(|(_, info)| std::cmp::Reverse(info.n_bytes()));
-    let json = json!({
-        "bytes": file.n_bytes,
-        "software": file.software,
-        "version": face::VERSION,
-        "arrays": file.arrays.iter().map(|(name, info)| json!({
-            "name": name, "dtype": info.dtype, "shape": info.shape, "bytes": info.n_bytes(),
-        })).collect::<Vec<_>>(),
-    });
+fn contents(face: &FaceInspection) -> String {
+    let contents = &face.contents;
+    let mut largest: Vec<_> = contents.arrays.iter().collect();
+    largest.sort_by_key(|array| std::cmp::Reverse(array.bytes));
     let mb = |n: u64| n as f64 / 1e6;
-    let mut text = format!(
-        "  file: {:.2} MB in {} arrays, version {}, written by {}; the largest:\n",
-        mb(file.n_bytes as u64),
-        file.arrays.len(),
-        face::VERSION,
-        file.software
-    );
-    text += &table(&largest, |(name, info)| {
-        format!("{name:<36} {:?} {:?}, {:.2} MB", info.dtype, info.shape, mb(info.n_bytes()))
+    let rows = table(&largest, |array| {
+        format!("{:<36} {:?} {:?}, {:.2} MB", array.name, array.dtype, array.shape, mb(array.bytes))
     });
-    ("contents", json, text)
+    format!(
+        "  file: {:.2} MB in {} arrays, version {}, written by {}; the largest:\n{rows}",
+        mb(contents.bytes as u64),
+        largest.len(),
+        contents.version,
+        contents.software
+    )
 }

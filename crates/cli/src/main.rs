@@ -1,34 +1,29 @@
-//! The `risorius` command line: thin verbs over the library crates.
+//! The `risorius` command line: arguments, progress and printing over the jobs of the library.
 //!
 //! Every verb prints a short report for people, or with `--json` one JSON object and nothing else on standard
 //! output. Progress goes to standard error when that is a terminal. Exit codes: 0 done, 1 could not, 2 wrong
 //! call.
 
+mod arguments;
 mod attenuate;
 mod build;
 mod convert;
 mod demo;
 mod detail;
-mod files;
 mod inspect;
 mod inspect_face;
 mod interference;
-mod paint;
+mod outcome;
 mod perform;
-mod perform_keep;
 mod perform_scene;
-mod pictures;
 mod plot;
 mod pose;
 mod render;
-mod render_colors;
-mod render_strips;
-mod rig_args;
 mod session;
-mod takes;
 
 use clap::{Parser, Subcommand};
-use session::{Failure, Report, Session};
+use outcome::{Failure, Printed};
+use session::Session;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -51,7 +46,7 @@ struct Cli {
 enum Verb {
     /// Show what Risorius does, on the built-in head, ending in pictures and files.
     Demo(demo::Arguments),
-    /// Tell what a file holds, and every problem found.
+    /// Report what a file holds, and every problem found.
     Inspect(inspect::Arguments),
     /// Give a rig bones, muscles and flesh: a face that can be simulated.
     Build(build::Arguments),
@@ -112,10 +107,10 @@ fn main() -> ExitCode {
     finish(result, cli.json)
 }
 
-fn finish(result: Result<Report, Failure>, json: bool) -> ExitCode {
+fn finish(result: Result<Printed, Failure>, json: bool) -> ExitCode {
     match result {
-        Ok(report) if json => print_json(&report.json),
-        Ok(report) => print(&report.text),
+        Ok(printed) if json => print_json(&printed.json),
+        Ok(printed) => print(&printed.text),
         Err(failure) => {
             if json {
                 print_json(&serde_json::json!({ "error": failure.message }));

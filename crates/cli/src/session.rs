@@ -1,46 +1,11 @@
-//! What all verbs share: reports, failures with their exit code, progress that Ctrl-C cancels.
+//! Progress on standard error, which Ctrl-C cancels.
 
-use risorius_base::Flow;
+use risorius::base::Flow;
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-
-/// What a verb did.
-pub struct Report {
-    /// For programs.
-    pub json: serde_json::Value,
-    /// For people; ends with a new line.
-    pub text: String,
-}
-
-/// Why a verb did not.
-#[derive(Debug)]
-pub struct Failure {
-    /// What is wrong and what to do.
-    pub message: String,
-    /// Exit code: 1 could not, 2 wrong call.
-    pub code: u8,
-}
-
-impl Failure {
-    /// The call itself makes no sense.
-    pub fn wrong_call(message: impl Into<String>) -> Self {
-        Self { message: message.into(), code: 2 }
-    }
-
-    /// The call makes sense but cannot be done.
-    pub fn could_not(message: impl Into<String>) -> Self {
-        Self { message: message.into(), code: 1 }
-    }
-}
-
-impl<E: std::error::Error> From<E> for Failure {
-    fn from(error: E) -> Self {
-        Self::could_not(error.to_string())
-    }
-}
 
 static CANCELLED: AtomicBool = AtomicBool::new(false);
 
@@ -95,12 +60,4 @@ impl Session {
             eprint!("\r\x1b[K");
         }
     }
-}
-
-/// Largest memory of this process so far in MB; 0 where the system does not tell.
-pub fn peak_mb() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|l| l.trim().trim_end_matches("kB").trim().parse::<f64>().ok());
-    kib.map_or(0.0, |k| k * 1024.0 / 1e6)
 }

@@ -1,13 +1,13 @@
-//! Markers on a face that is not the actor's: where each sits, and how it moves there.
+//! Attaches an actor's markers to another face: the vertex of each marker, and its motion there.
 //!
-//! Some markers are paired with vertices by name. The similarity that fits the pairs best carries all markers
-//! over; those without a pair sit at the nearest vertex. The motion of a marker relative to its reference,
-//! turned and scaled likewise, is the motion of its vertex. The shell through these vertices then moves the
-//! whole face, and with it whatever handles a detail was learned with.
+//! Some markers are paired with vertices. The similarity transform that fits the pairs best is applied to all
+//! markers; a marker without a pair is attached to the nearest vertex. The motion of a marker relative to its
+//! reference position, rotated and scaled by the similarity, is the motion of its vertex. The shell through
+//! these vertices then moves the whole face, and with it the handles that a detail was learned with.
 //!
-//! Inside nose and mouth there are no markers, and a shell goes on bending along the skin as it did outside,
-//! right through it. Where flesh is thin, its far side, seen from the markers, follows its near side: some
-//! vertices there are handles too, which move as the shell through the markers does on the other side.
+//! Inside nose and mouth there are no markers, and a shell extrapolates its bending from the outside, so that
+//! it may pass through the outer skin. Where flesh is thin, its far side, seen from the markers, therefore
+//! follows its near side: some vertices there are extra handles, which move like the shell on the near side.
 
 use crate::frames::Fans;
 use crate::markers::Settled;
@@ -20,17 +20,17 @@ use risorius_mesh::FileMesh;
 use risorius_mesh::surface::components;
 use risorius_mesh::{Bvh, EdgeGraph, Nearest, Similarity};
 
-/// Flesh is thin below this part of the distance between markers.
+/// Flesh is thin below this fraction of the distance between markers.
 const THIN: f64 = 0.5;
 
-/// Vertices on far sides that follow, at most.
+/// Largest number of vertices on far sides that follow.
 const FOLLOWERS: usize = 80;
 
 /// Markers attached to a mesh.
 pub struct Attached {
     /// Vertex of each marker.
     pub vertices: Vec<u32>,
-    /// How far each marker was from its vertex after the similarity, in the mesh's unit.
+    /// Distance of each marker from its vertex after the similarity, in the mesh's unit.
     pub distances: Vec<f64>,
     /// From the markers' space to the mesh's.
     pub similarity: Similarity,
@@ -39,7 +39,7 @@ pub struct Attached {
 }
 
 impl Attached {
-    /// Attaches markers as they are in their reference frame; `pairs` are markers and vertices.
+    /// Attaches markers at their positions in the reference frame; `pairs` are markers and vertices.
     pub fn prepare(
         mesh: &FileMesh,
         markers: &Settled,
@@ -55,7 +55,7 @@ impl Attached {
             return Err(DetailError::FewPairs { found: pairs.len() });
         }
         let similarity = Similarity::fit(&from, &to, &vec![1.0; pairs.len()]);
-        // Not eyes, lashes or teeth, unless a point is there.
+        // Skip eyes, lashes and teeth unless a paired point is on them.
         let connected = components::of_triangles(mesh.n_vertices(), &mesh.triangles);
         let pieces: Vec<u32> = pairs.iter().map(|&(_, v)| connected.of_vertex[v as usize]).collect();
         let is_skin = |t: &&[u32; 3]| pieces.contains(&connected.of_vertex[t[0] as usize]);
@@ -73,7 +73,7 @@ impl Attached {
         Ok(Self { vertices, distances, similarity, shell, rest })
     }
 
-    /// For each frame, how the head moved from the reference, in the mesh's space.
+    /// For each frame, the head's motion from the reference, in the mesh's space.
     pub fn heads(&self, markers: &Settled) -> Vec<Rigid> {
         let Similarity { rigid, scale } = self.similarity;
         let one = |head: &Rigid| {
@@ -146,7 +146,7 @@ fn followers(mesh: &FileMesh, markers: &[u32], spacing: f64) -> Vec<[u32; 2]> {
         (hit.from_behind && farther.is_finite() && farther > THIN * spacing).then_some([v, leader])
     };
     let all: Vec<[u32; 2]> = (0..x.len() as u32).into_par_iter().filter_map(one).collect();
-    // The next is always the farthest from those there are.
+    // Farthest-point sampling.
     let Some(&first) = all.first() else { return all };
     let mut chosen = vec![first];
     let mut far: Vec<f32> =

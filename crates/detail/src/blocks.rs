@@ -1,14 +1,14 @@
-//! Matrices whose rows are vertices, packed to be read once and fast.
+//! Matrices with one row per vertex, packed for sequential reading at memory bandwidth.
 //!
-//! Vertices are taken 32 at a time, neighbors in space; such a block needs few columns (handles near it,
-//! strain gauges that act on it), and keeps only those. A column of a block is 32 numbers of 16 bits, times a
-//! scale of its own: an error of 1/65534 of its largest number. Products with vectors widen to single
-//! precision and add column by column, in a fixed order, so that any machine gives the same bits. There are
-//! no fused multiply-adds.
+//! Vertices are grouped into blocks of 32 spatial neighbors. A block needs few columns (handles near it,
+//! strain gauges that act on it) and stores only those. A column of a block is 32 numbers of 16 bits with a
+//! common scale: the error is at most 1/65534 of its largest number. Products with vectors convert to single
+//! precision and add column by column, in a fixed order and without fused multiply-adds, so that every
+//! machine gives the same bits.
 
 use rayon::prelude::*;
 
-/// Vertices of a block.
+/// Vertices per block.
 pub const LANES: usize = 32;
 
 /// One number for each vertex of a block.
@@ -25,7 +25,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// From the columns of each block.
+    /// Packs a matrix given by the columns of each block.
     pub fn pack(n_blocks: usize, columns: impl Fn(usize) -> Vec<(u16, Lane)> + Sync) -> Self {
         let packed: Vec<Vec<(u16, f32, [i16; LANES])>> = (0..n_blocks)
             .into_par_iter()
@@ -49,7 +49,7 @@ impl Blocks {
         self.values.len() * (2 * LANES + 6) + 4 * self.start.len()
     }
 
-    /// The columns of a block: number, scale, values.
+    /// The columns of a block: index, scale, values.
     #[inline(always)]
     pub fn columns(&self, block: usize) -> impl Iterator<Item = ((&u16, &f32), &[i16; LANES])> {
         let mine = self.start[block] as usize..self.start[block + 1] as usize;

@@ -1,10 +1,11 @@
-//! Changes to what was learned, without learning anew what did not change [Bickel08, sec. 6].
+//! Edits a learned model without relearning what did not change [Bickel08, sec. 6].
 //!
-//! A pose of the model gets other displacements, or another shape and with it other strains. Where neither
-//! the displacement of a vertex nor a gauge that acts on it changes, its weights stay as they are, to the
-//! bit. Elsewhere the model is asked what it shows in each of its poses, the edited pose is replaced, and
-//! weights are found anew: a small system for each such vertex. That holds for models that fit more examples
-//! than they have poses too: between poses they show what they showed, as far as it comes from the poses.
+//! A pose of the model gets other displacements, or another shape and therefore other strains. Where neither
+//! the displacement of a vertex nor a gauge that acts on it changes, its weights stay the same to the bit.
+//! Elsewhere the model is evaluated in each of its poses, the edited pose is replaced, and the weights are
+//! solved again: a small system for each such vertex. This also holds for models that fit more examples than
+//! they have poses, since the weights follow from the model's values at its poses (as far as the distance
+//! matrix is regular).
 
 use crate::learn::combined;
 use crate::pose_space::{Solver, whole_distance};
@@ -12,14 +13,14 @@ use crate::{Detail, DetailError};
 use glam::{Vec3, Vec3A};
 use rayon::prelude::*;
 
-/// Strains that differ by less are the same, and displacements that differ by less than so many distances
-/// between handles.
+/// Strains that differ by less than this are equal; so are displacements that differ by less than this times
+/// the distance between handles.
 const SAME: f32 = 1e-5;
 
-/// How displacements that are painted join those that are there.
+/// How painted displacements are combined with the existing ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Join {
-    /// On top of them.
+    /// Added to them.
     Add,
     /// Instead of them, where something is painted.
     Replace,
@@ -31,8 +32,8 @@ impl Detail {
         self.poses.iter().position(|p| p == name)
     }
 
-    /// Replaces what a pose shows. `plain`: the same pose without detail, for details that go on animations.
-    /// Tells how many vertices changed.
+    /// Replaces a pose. `plain`: the same pose without detail, for details that are added to animations.
+    /// Returns the number of vertices that changed.
     pub fn replace_pose(
         &mut self,
         pose: usize,
@@ -57,7 +58,7 @@ impl Detail {
         if let Some(vertex) = displacements.iter().position(|d| !d.iter().all(|x| x.is_finite())) {
             return Err(DetailError::NotFinite { what: "the new pose".into(), vertex });
         }
-        // What did not move is the same but for rounding.
+        // Values that differ only by rounding keep their old bits.
         for (new, old) in strains.iter_mut().zip(&self.strains[pose]) {
             if (*new - old).abs() < SAME {
                 *new = *old;
@@ -73,7 +74,8 @@ impl Detail {
     }
 
     /// Paints heights along the normals of a pose, in the mesh's unit; vertices with `None` are not painted.
-    /// Pose 0, the rest, is painted as relief, which every pose has. Tells how many vertices changed.
+    /// Pose 0, the rest, is painted as relief, which every pose has. Returns the number of vertices that
+    /// changed.
     pub fn paint(&mut self, pose: usize, heights: &[Option<f32>], join: Join) -> Result<usize, DetailError> {
         if heights.len() != self.mesh.n_vertices() {
             let (found, wanted) = (heights.len(), self.mesh.n_vertices());
@@ -111,7 +113,7 @@ impl Detail {
         Ok(n_changed)
     }
 
-    /// Takes a sculpted rest as relief, which every pose has. Tells how many vertices changed.
+    /// Uses a sculpted rest as relief, which every pose has. Returns the number of vertices that changed.
     pub fn sculpt_rest(&mut self, positions: &[[f32; 3]]) -> Result<usize, DetailError> {
         if positions.len() != self.mesh.n_vertices() {
             let (found, wanted) = (positions.len(), self.mesh.n_vertices());
@@ -136,13 +138,14 @@ impl Detail {
             return Err(DetailError::OnlyCompared);
         }
         if pose == 0 || pose >= self.poses.len() {
-            let wanted = "that of a pose beyond the rest; paint relief on the rest";
+            let wanted =
+                "that of a pose other than the rest; the rest can only be painted or sculpted as relief";
             return Err(DetailError::Option { what: "the number of the pose", value: pose as f64, wanted });
         }
         Ok(())
     }
 
-    /// Weights for a pose that changed; the number of vertices for which they did.
+    /// Solves the weights for a pose that changed; returns the number of vertices whose weights changed.
     fn set(&mut self, pose: usize, strains: Vec<f32>, displacements: Vec<[f32; 3]>) -> usize {
         let moved: Vec<bool> = strains.iter().zip(&self.strains[pose]).map(|(a, b)| a != b).collect();
         let any_moved = moved.contains(&true);

@@ -1,17 +1,17 @@
-//! Eight numbers in one register where the processor has such, else in an array: the same bits either way.
+//! Eight floats in one AVX register where available, otherwise in an array; results are the same to the bit.
 
 use glam::Vec3A;
 
-/// How many.
+/// Number of lanes.
 pub const WIDTH: usize = 8;
 
 /// Eight numbers.
 pub trait Eight: Copy {
-    /// The same eight times.
+    /// The same number in all lanes.
     fn all(x: f32) -> Self;
-    /// From a list.
+    /// From an array.
     fn of(x: &[f32; WIDTH]) -> Self;
-    /// To a list.
+    /// To an array.
     fn list(self) -> [f32; WIDTH];
     /// Sum.
     fn plus(self, other: Self) -> Self;
@@ -19,7 +19,7 @@ pub trait Eight: Copy {
     fn minus(self, other: Self) -> Self;
     /// Product.
     fn times(self, other: Self) -> Self;
-    /// One over the root.
+    /// One over the square root.
     fn inverse_root(self) -> Self;
     /// Whether all lie between two numbers.
     fn are_between(self, low: f32, high: f32) -> bool;
@@ -91,7 +91,7 @@ pub struct Register(std::arch::x86_64::__m256);
 impl Eight for Register {
     #[inline(always)]
     fn all(x: f32) -> Self {
-        // SAFETY: see the type, here and in all that follow.
+        // SAFETY: see the type, here and in all methods below.
         Self(unsafe { std::arch::x86_64::_mm256_set1_ps(x) })
     }
 
@@ -185,7 +185,7 @@ impl Eight for Register {
 mod tests {
     use super::*;
 
-    /// Everything that can be done, as bits.
+    /// The results of all operations, as bits.
     #[inline(always)]
     fn all<V: Eight>(points: [Vec3A; WIDTH]) -> Vec<u32> {
         let [x, y, z] = V::apart(points);

@@ -1,9 +1,9 @@
 //! Strain gauges on the skin: edges between handles [Bickel08, sec. 5.1].
 //!
-//! `f_i = (|p_1 - p_2| - l_i) / l_i` is the relative stretch of edge i; no rigid motion changes it. The graph
-//! is given, or made: every vertex belongs to the handle that is nearest along the surface, and handles whose
-//! regions touch are joined. That is Delaunay's graph on the surface, 3 edges a handle less what the border
-//! takes: the paper's 2.7.
+//! `f_i = (|p_1 - p_2| - l_i) / l_i` is the relative stretch of edge i; it is invariant under rigid motion.
+//! The graph is given by the user or built here: every vertex is assigned to the nearest handle along the
+//! surface, and handles whose regions touch are joined. This is a Delaunay graph on the surface: 3 edges per
+//! handle, less at the border, which matches the 2.7 of the paper.
 
 use crate::DetailError;
 use glam::DVec3;
@@ -11,7 +11,7 @@ use risorius_mesh::FileMesh;
 use risorius_mesh::{EdgeGraph, Nearest};
 use std::collections::BTreeSet;
 
-/// Gauges, at most: they are numbered with 16 bits.
+/// Largest number of gauges; their indices have 16 bits.
 const MAX_GAUGES: usize = u16::MAX as usize;
 
 /// Edges between handles and their rest lengths.
@@ -24,7 +24,7 @@ pub struct FeatureGraph {
 }
 
 impl FeatureGraph {
-    /// Edges of the user's own; those without length are left out.
+    /// Edges given by the user; edges of zero length are left out.
     pub fn given(mesh: &FileMesh, handles: &[u32], edges: &[[u32; 2]]) -> Result<Self, DetailError> {
         if let Some(bad) = edges.as_flattened().iter().find(|&&h| h as usize >= handles.len()) {
             return Err(DetailError::Gauge { handle: *bad, n_handles: handles.len() });
@@ -66,7 +66,7 @@ impl FeatureGraph {
         Self { lengths: edges.iter().map(length).collect(), edges }
     }
 
-    /// The mean distance between neighboring handles; a tenth of the mesh where there is one handle only.
+    /// The mean distance between neighboring handles; a tenth of the mesh's size if there is only one handle.
     pub fn spacing(&self, mesh: &FileMesh) -> f64 {
         match self.lengths.len() {
             0 => {
@@ -81,14 +81,14 @@ impl FeatureGraph {
         }
     }
 
-    /// A length that three quarters of the gauges exceed: how near handles are where they are dense.
+    /// The first quartile of the gauge lengths: the distance between handles where they are dense.
     pub fn dense_spacing(&self, mesh: &FileMesh) -> f64 {
         let mut lengths = self.lengths.clone();
         lengths.sort_by(f64::total_cmp);
         lengths.get(lengths.len() / 4).copied().unwrap_or_else(|| self.spacing(mesh))
     }
 
-    /// The feature vector of a pose, from where the handles are.
+    /// The feature vector of a pose, from the positions of the handles.
     pub fn strains(&self, handles: &[DVec3]) -> Vec<f32> {
         let one = |(&[a, b], &length): (&[u32; 2], &f64)| {
             ((handles[a as usize].distance(handles[b as usize]) - length) / length) as f32

@@ -1,21 +1,22 @@
 //! Normals and local frames of a moving mesh.
 //!
 //! Each vertex keeps the fan of its neighbors in order, so that the sum of the cross products of neighboring
-//! edges, twice the area-weighted normal, reads every neighbor once. Where surfaces are not manifold a vertex
-//! has several fans.
+//! edges, twice the area-weighted normal, reads every neighbor once. Where the surface is not manifold, a
+//! vertex has several fans.
 //!
-//! Frames, in which displacements are told, need not be those of that normal: they only have to turn with the
-//! surface, and to be the same when displacements are learned and played. Two edges of each vertex are enough
-//! ([`LocalFrames`]), those that span the plane best at rest. The first is the tangent, their cross product the
-//! normal; nothing flips while they span a plane. This reads two neighbors instead of six.
+//! The frames in which displacements are expressed do not need that normal: they only have to rotate with the
+//! surface and to be the same for learning and playing. Two edges of each vertex are enough
+//! ([`LocalFrames`]): the two neighboring ones that are closest to a right angle at rest. The first edge is
+//! the tangent, their cross product the normal; the frame cannot flip while the two edges span a plane. This
+//! reads two neighbors instead of six.
 
 use glam::Vec3A;
 
 /// Fans of neighbors.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Fans {
-    /// The first fan of vertex v: `neighbors[first[v]..first[v + 1]]`. Neighboring entries are triangles with
-    /// v.
+    /// The first fan of vertex v: `neighbors[first[v]..first[v + 1]]`. Consecutive entries form triangles
+    /// with v.
     first: Vec<u32>,
     neighbors: Vec<u32>,
     /// Further fans, by vertex.
@@ -23,7 +24,7 @@ pub struct Fans {
 }
 
 impl Fans {
-    /// Of triangles whose corners are below `n_vertices`.
+    /// Builds the fans of triangles whose corners are below `n_vertices`.
     pub fn prepare(n_vertices: usize, triangles: &[[u32; 3]]) -> Self {
         let mut corners: Vec<[u32; 3]> = Vec::with_capacity(3 * triangles.len());
         for &[a, b, c] in triangles.iter().filter(|[a, b, c]| a != b && b != c && c != a) {
@@ -45,7 +46,7 @@ impl Fans {
         fans
     }
 
-    /// The same fans for vertices in another order: `old[new]`.
+    /// The same fans for vertices in another order; `old[new]` is the old index of each new one.
     pub fn reordered(&self, old: &[u32]) -> Self {
         let new = inverse(old);
         let to_new = |fan: &[u32]| fan.iter().map(|&v| new[v as usize]).collect::<Vec<u32>>();
@@ -59,14 +60,14 @@ impl Fans {
         fans
     }
 
-    /// Bytes that reading all fans reads.
+    /// Bytes read by one pass over all fans.
     pub fn n_bytes(&self) -> usize {
         4 * (self.first.len()
             + self.neighbors.len()
             + self.more.iter().map(|(_, fan)| fan.len() + 1).sum::<usize>())
     }
 
-    /// The first fan of a vertex: neighboring entries are triangles with it.
+    /// The first fan of a vertex; consecutive entries form triangles with it.
     pub(crate) fn fan(&self, v: usize) -> &[u32] {
         &self.neighbors[self.first[v] as usize..self.first[v + 1] as usize]
     }
@@ -76,8 +77,8 @@ impl Fans {
         self.more.binary_search_by_key(&(v as u32), |(u, _)| *u).is_ok()
     }
 
-    /// Twice the area-weighted normal; its length is twice the area around the vertex, and zero where there
-    /// is none.
+    /// Twice the area-weighted normal; its length is twice the area around the vertex, zero if there are no
+    /// triangles.
     #[inline(always)]
     pub fn area_normal(&self, v: usize, x: &[Vec3A]) -> Vec3A {
         let sum = around(self.fan(v), x[v], x);
@@ -103,7 +104,7 @@ pub struct LocalFrames {
 }
 
 impl LocalFrames {
-    /// Of a mesh at rest: neighboring edges that come nearest to a right angle.
+    /// Chooses the edges on a mesh at rest: the neighboring ones that are closest to a right angle.
     pub fn prepare(fans: &Fans, rest: &[Vec3A]) -> Self {
         let one = |v: usize| {
             let mut best = (0.0, [v as u32; 2]);
@@ -119,18 +120,18 @@ impl LocalFrames {
         Self { ends: (0..rest.len()).map(one).collect() }
     }
 
-    /// The same for vertices in another order: `old[new]`.
+    /// The same for vertices in another order; `old[new]` is the old index of each new one.
     pub fn reordered(&self, old: &[u32]) -> Self {
         let new = inverse(old);
         Self { ends: old.iter().map(|&o| self.ends[o as usize].map(|v| new[v as usize])).collect() }
     }
 
-    /// Bytes that reading all reads.
+    /// Bytes read by one pass.
     pub fn n_bytes(&self) -> usize {
         8 * self.ends.len()
     }
 
-    /// The two neighbors that make the frame of a vertex.
+    /// The two neighbors that define the frame of a vertex.
     pub(crate) fn ends(&self, v: usize) -> [u32; 2] {
         self.ends[v]
     }
@@ -170,7 +171,7 @@ fn around(fan: &[u32], here: Vec3A, x: &[Vec3A]) -> Vec3A {
     sum
 }
 
-/// Scaled first: squares of very small or very large vectors would leave the range of f32.
+/// Scales before normalizing: squares of very small or very large vectors would leave the range of f32.
 #[inline]
 fn unit(v: Vec3A) -> Option<Vec3A> {
     let square = v.length_squared();
@@ -181,7 +182,7 @@ fn unit(v: Vec3A) -> Option<Vec3A> {
     (largest > 0.0 && largest.is_finite()).then(|| (v / largest).normalize())
 }
 
-/// Joins pairs end to end, open fans from where nothing leads to.
+/// Chains pairs end to end; open chains start at a vertex without a predecessor.
 fn chained(pairs: Vec<[u32; 2]>) -> Vec<Vec<u32>> {
     let mut from = std::collections::BTreeMap::<u32, Vec<usize>>::new();
     pairs.iter().enumerate().rev().for_each(|(k, p)| from.entry(p[0]).or_default().push(k));
@@ -204,7 +205,7 @@ fn chained(pairs: Vec<[u32; 2]>) -> Vec<Vec<u32>> {
         }
         fans.push(fan);
     }
-    // The longest first: it has the most to say.
+    // The longest fan first: it contributes most to the normal.
     fans.sort_by_key(|fan| std::cmp::Reverse(fan.len()));
     fans
 }

@@ -1,18 +1,17 @@
-//! Handles for a mesh that has none: well spread, and denser where it moves.
+//! Chooses handles for a mesh that has none: evenly spread, and denser where it moves.
 //!
-//! The next handle is always the vertex that is farthest from all so far, along the surface; lengths count up
-//! to three times where vertices move most, so that twice as many points across find a place there. Pieces of
-//! the mesh with less than a tenth of its vertices (eyes, teeth, lashes) get none.
+//! Farthest-point sampling along the surface: the next handle is always the vertex farthest from all handles
+//! so far. Edge lengths are multiplied by up to three where vertices move most, so that handles are denser
+//! there. Pieces of the mesh with less than a tenth of its vertices (eyes, teeth, lashes) get none.
 
 use crate::DetailError;
 use risorius_mesh::FileMesh;
 use risorius_mesh::{EdgeGraph, Nearest};
 
-/// How much longer lengths count where vertices move most, less one.
+/// Edge lengths are multiplied by one plus this where vertices move most.
 const DENSER: f64 = 2.0;
 
-/// Chooses `count` vertices. `motion`: how far each vertex moves, in any unit; empty if nothing is known of
-/// it.
+/// Chooses `count` vertices. `motion`: how far each vertex moves, in any unit; empty if unknown.
 pub fn choose(mesh: &FileMesh, motion: &[f32], count: usize) -> Result<Vec<u32>, DetailError> {
     crate::check_rest(mesh)?;
     if count == 0 {
@@ -38,7 +37,7 @@ pub fn choose(mesh: &FileMesh, motion: &[f32], count: usize) -> Result<Vec<u32>,
     let mut handles: Vec<u32> = Vec::new();
     while handles.len() < count.min(candidates.len()) {
         let key = |v: &u32| (nearest.distance[*v as usize], moved(*v));
-        // The farthest; of equals the one that moves most, then the first.
+        // The farthest; among equals the one that moves most, then the first.
         let next = candidates.iter().copied().reduce(|best, v| if key(&v) > key(&best) { v } else { best });
         let Some(next) = next.filter(|&v| nearest.distance[v as usize] > 0.0) else { break };
         nearest.add(&graph, [(next, handles.len() as u32)].into_iter(), f64::INFINITY);

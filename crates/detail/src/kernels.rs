@@ -1,19 +1,23 @@
 //! Inner loops of the player, for eight or sixteen vertices at a time.
 //!
-//! Coordinates of points lie side by side for fetching and apart for computing ([`Eight`]). Loops over lanes
-//! have fixed lengths, and become vector instructions; they are plain loops because closures need not be
-//! inlined into functions with wide registers. There are no fused multiply-adds: every processor gives the
-//! same bits.
+//! Points are fetched as arrays of structures and computed with as structures of arrays ([`Eight`]). Loops
+//! over lanes have fixed lengths, so that the compiler vectorizes them; they are plain loops because closures
+//! are not always inlined into functions with wide registers. There are no fused multiply-adds, so every
+//! processor gives the same bits.
 
 use crate::blocks::{Blocks, LANES, Lane};
 use crate::eight::{Eight, WIDTH};
 use crate::frames::{Fans, LocalFrames};
 use glam::{Mat3A, Vec3, Vec3A};
 
-/// Makes of a function one that uses wide registers where the processor has them: several times as fast, and
-/// the same numbers.
+/// Compiles a function twice and calls the version with wide registers where the processor has them: several
+/// times as fast, with the same results.
 macro_rules! widest {
-    ($(#[$doc:meta])* pub fn $name:ident$(<const $n:ident: usize>)?($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? $body:block) => {
+    (
+        $(#[$doc:meta])*
+        pub fn $name:ident$(<const $n:ident: usize>)?($($argument:ident: $type:ty),* $(,)?)
+        $(-> $result:ty)? $body:block
+    ) => {
         $(#[$doc])*
         pub fn $name$(<const $n: usize>)?($($argument: $type),*) $(-> $result)? {
             #[inline(always)]
@@ -36,7 +40,10 @@ macro_rules! widest {
 
 /// As [`widest!`], for functions of [`Eight`].
 macro_rules! widest_of_eight {
-    ($(#[$doc:meta])* pub fn $name:ident<$v:ident: Eight>($($argument:ident: $type:ty),* $(,)?) $body:block) => {
+    (
+        $(#[$doc:meta])*
+        pub fn $name:ident<$v:ident: Eight>($($argument:ident: $type:ty),* $(,)?) $body:block
+    ) => {
         $(#[$doc])*
         pub fn $name($($argument: $type),*) {
             #[inline(always)]
@@ -82,7 +89,7 @@ fn square<V: Eight>([x, y, z]: [V; 3]) -> V {
     x.times(x).plus(y.times(y)).plus(z.times(z))
 }
 
-/// Squared lengths that can be divided by without leaving the range of f32.
+/// Squared lengths that can be inverted without leaving the range of f32.
 const USUAL: std::ops::Range<f32> = 1e-30..1e30;
 
 #[inline(always)]
@@ -90,21 +97,21 @@ fn are_usual<V: Eight>(squares: V) -> bool {
     squares.are_between(USUAL.start, USUAL.end)
 }
 
-/// The points at eight places.
+/// The points at eight indices.
 ///
 /// # Safety
-/// All places are below the length of `x`.
+/// All indices are below the length of `x`.
 #[inline(always)]
 unsafe fn fetch<V: Eight>(x: &[Vec3A], at: &[u32; WIDTH]) -> [V; 3] {
     let mut points = [Vec3A::ZERO; WIDTH];
     for i in 0..WIDTH {
-        // SAFETY: as the caller says.
+        // SAFETY: guaranteed by the caller.
         points[i] = unsafe { *x.get_unchecked(at[i] as usize) };
     }
     V::apart(points)
 }
 
-/// The point at a place and the seven after it; the last is repeated.
+/// The point at an index and the seven after it; beyond the end, the last point is repeated.
 #[inline(always)]
 fn from<V: Eight>(x: &[Vec3A], first: usize) -> [V; 3] {
     let mut points = [Vec3A::ZERO; WIDTH];
@@ -134,12 +141,12 @@ widest! {
     }
 }
 
-/// Lanes that distances are summed for together.
+/// Number of lanes whose distances are summed together.
 const HALF: usize = LANES / 2;
 
 widest! {
     /// Distances of P poses for a block: `squares` has for each gauge `stride` squared differences of strain,
-    /// of which those from `first` on count.
+    /// of which the P from `first` on are used.
     pub fn local_distances<const P: usize>(
         gauges: &Blocks,
         block: usize,
@@ -194,7 +201,7 @@ pub struct FrameBlocks {
 }
 
 impl FrameBlocks {
-    /// Of frames of so many vertices.
+    /// Packs the frames of `n_vertices` vertices.
     pub fn pack(frames: LocalFrames, n_vertices: usize) -> Self {
         let group = |g: usize| {
             let ends: [[u32; 2]; WIDTH] =
@@ -224,15 +231,16 @@ widest_of_eight! {
             let start = first + group * WIDTH;
             let here = from::<V>(large, start);
             let [p, q] = &frames.ends[start / WIDTH];
-            // SAFETY: frames are of as many vertices as there are points.
+            // SAFETY: the frames refer only to vertices below the number of points.
             let (a, b) = unsafe { (minus(fetch(large, p), here), minus(fetch(large, q), here)) };
             let normal = cross(a, b);
             let (n2, a2) = (square(normal), square(a));
-            // The first edge is at a right angle to the normal by its making.
+            // The first edge is orthogonal to the normal by construction.
             let (normal, tangent) = (times(normal, n2.inverse_root()), times(a, a2.inverse_root()));
             let other = cross(normal, tangent);
-            let [dt, du, dn] = [eighth(&displaced[0], group), eighth(&displaced[1], group), eighth(&displaced[2], group)];
-            let offset = plus(plus(times(tangent, V::of(dt)), times(other, V::of(du))), times(normal, V::of(dn)));
+            let [dt, du, dn] = [0, 1, 2].map(|k| eighth(&displaced[k], group));
+            let along = plus(times(tangent, V::of(dt)), times(other, V::of(du)));
+            let offset = plus(along, times(normal, V::of(dn)));
             let moved = V::together(plus(here, offset));
             let n = fine.len();
             fine.copy_from_slice(&moved[..n]);
@@ -248,11 +256,11 @@ widest_of_eight! {
 
 #[inline(always)]
 fn eighth(lane: &Lane, group: usize) -> &[f32; WIDTH] {
-    // Four groups of eight make a lane.
+    // A lane has four groups of eight.
     &lane.as_chunks::<WIDTH>().0[group]
 }
 
-/// Fans of neighbors, eight vertices at a time: as many rows as the largest fan of the eight has neighbors.
+/// Fans of neighbors, eight vertices at a time, with as many rows as the largest of the eight fans.
 pub struct FanBlocks {
     start: Vec<u32>,
     rows: Vec<[u32; WIDTH]>,
@@ -263,7 +271,7 @@ pub struct FanBlocks {
 }
 
 impl FanBlocks {
-    /// Of fans of so many vertices. Shorter fans repeat their last neighbor, which adds nothing.
+    /// Packs the fans of `n_vertices` vertices. Shorter fans repeat their last neighbor, which adds nothing.
     pub fn pack(fans: Fans, n_vertices: usize) -> Self {
         let (mut start, mut rows, mut odd) = (vec![0], Vec::new(), Vec::new());
         for group in 0..n_vertices.div_ceil(WIDTH) {
@@ -298,7 +306,7 @@ fn turned<V: Eight>([cx, cy, cz]: &[[f32; 3]; 3], [x, y, z]: [V; 3], shift: [f32
 }
 
 widest_of_eight! {
-    /// Positions and normals of vertices from `first` on, carried to where the head is.
+    /// Positions and normals of vertices from `first` on, transformed by the head's pose.
     pub fn put_upright<V: Eight>(
         fans: &FanBlocks,
         first: usize,
@@ -309,12 +317,14 @@ widest_of_eight! {
     ) {
         assert!(fine.len() == fans.n_vertices);
         let (columns, shift) = (carry.0.to_cols_array_2d(), carry.1.to_array());
-        for (group, (positions, normals)) in positions.chunks_mut(WIDTH).zip(normals.chunks_mut(WIDTH)).enumerate() {
+        let groups = positions.chunks_mut(WIDTH).zip(normals.chunks_mut(WIDTH));
+        for (group, (positions, normals)) in groups.enumerate() {
             let start = first + group * WIDTH;
             let g = start / WIDTH;
             let here = from::<V>(fine, start);
             let mut sum = [V::all(0.0); 3];
-            if let Some((row, rows)) = fans.rows[fans.start[g] as usize..fans.start[g + 1] as usize].split_first() {
+            let [first, end] = [fans.start[g] as usize, fans.start[g + 1] as usize];
+            if let Some((row, rows)) = fans.rows[first..end].split_first() {
                 // SAFETY: fans are of as many vertices as there are points.
                 let mut last = minus(unsafe { fetch(fine, row) }, here);
                 for row in rows {

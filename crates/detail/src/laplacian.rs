@@ -1,10 +1,10 @@
 //! The cotangent Laplacian and the lumped masses of a triangle mesh.
 //!
 //! For a triangle with sides a, b, c and area T, the weight of side a is half the cotangent of the angle
-//! across it: `(b^2 + c^2 - a^2) / (8 T)`. Needles and caps have sides that rounding lets miss the triangle
-//! inequality. All sides are therefore made longer by the same tiny length, as little as makes every triangle
-//! a true one [Sharp20, sec. 4.5]; a good mesh stays as it is. The matrix of every triangle is then finite
-//! and positive semidefinite, and so is their sum.
+//! across it: `(b^2 + c^2 - a^2) / (8 T)`. Rounding may make the sides of needles and caps violate the
+//! triangle inequality. All sides are therefore lengthened by the same tiny amount, the least that makes
+//! every triangle nondegenerate [Sharp20, sec. 4.5]; a good mesh is not changed. The matrix of every triangle
+//! is then finite and positive semidefinite, and so is their sum.
 
 use rayon::prelude::*;
 use risorius_linalg::sparse::block_index;
@@ -15,7 +15,7 @@ use risorius_mesh::FileMesh;
 use risorius_mesh::surface::tri_mesh::sum_at_corners;
 use std::sync::Arc;
 
-/// How far sides keep from the triangle inequality, as a part of the mean side.
+/// Required slack in the triangle inequality, as a fraction of the mean side.
 const MARGIN: f64 = 1e-5;
 
 /// Weights of the sides across from the three corners, and a third of the area, for each triangle.
@@ -30,7 +30,7 @@ pub struct Triangles {
 }
 
 impl Triangles {
-    /// Of a checked mesh.
+    /// Computes the weights of a checked mesh.
     pub fn prepare(mesh: &FileMesh) -> Self {
         let sides = |t: &[u32; 3]| {
             let [a, b, c] = t.map(|v| mesh.at(v));
@@ -43,7 +43,7 @@ impl Triangles {
         let longer = all.iter().map(lacks).fold(0.0, f64::max);
         all.iter_mut().flatten().for_each(|side| *side += longer);
         let one = |&[a, b, c]: &[f64; 3]| {
-            // Heron's formula, as it is stable for needles: sorted, and with these brackets [Kahan14].
+            // Heron's formula in its stable form for needles: sorted sides and these parentheses [Kahan14].
             let mut sorted = [a, b, c];
             sorted.sort_by(f64::total_cmp);
             let [z, y, x] = sorted;
@@ -55,7 +55,7 @@ impl Triangles {
         Self { weights, thirds, mean_side }
     }
 
-    /// The factor of `scale L + mass M` without the vertices that are held.
+    /// The factor of `scale L + mass M` without the rows and columns of held vertices.
     pub fn factor(
         &self,
         mesh: &FileMesh,
@@ -84,7 +84,7 @@ impl Triangles {
         SparseCholesky::new(&pattern, &matrix)
     }
 
-    /// What each vertex weighs: a third of the area around it.
+    /// The lumped mass of each vertex: a third of the area of its triangles.
     pub fn masses(&self, mesh: &FileMesh) -> Vec<f64> {
         sum_at_corners(mesh.n_vertices(), &mesh.triangles, self.thirds.iter().copied())
     }
@@ -102,7 +102,7 @@ mod tests {
         let triangles = Triangles::prepare(&good);
         assert!((triangles.weights[0][0] - 0.0).abs() < 1e-4 && (triangles.weights[0][1] - 0.5).abs() < 1e-4);
         assert!((triangles.masses(&good)[2] - 1.0 / 6.0).abs() < 1e-4);
-        // A cap without area, and a triangle with two corners in one place.
+        // A cap without area, and a triangle with two coincident corners.
         let bad = FileMesh { positions, triangles: vec![[0, 1, 2], [1, 3, 2], [0, 1, 4]] };
         let triangles = Triangles::prepare(&bad);
         for [a, b, c] in &triangles.weights {

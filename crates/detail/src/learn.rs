@@ -1,14 +1,14 @@
-//! Learning: a mesh, handles and examples to a [`Detail`] [Bickel08, sec. 5].
+//! Learns a [`Detail`] from a mesh, handles and examples [Bickel08, sec. 5].
 //!
-//! The fine displacement of an example is what it shows beyond the shell driven to the same handles, told in
-//! the local frames of that shell. The rest pose counts as an example without displacement. Either all
-//! examples are the basis and are met exactly, or a basis is chosen greedily: from the rest pose on, always
-//! the pose that leaves the least error, until there are enough or all are met well enough; weights then fit
-//! all examples in the least squares sense. Poses are chosen on a part of the vertices, weights are then
-//! found for all.
+//! The fine displacement of an example is its difference from the shell driven to the same handles, expressed
+//! in the local frames of that shell. The rest pose is an example with zero displacement. Either all examples
+//! form the basis and are reproduced exactly, or a basis is chosen greedily: starting from the rest pose, the
+//! pose that leaves the least error is added, until there are enough poses or all examples are within the
+//! tolerance. Weights then fit all examples in the least squares sense. Poses are chosen on a subset of the
+//! vertices; weights are then computed for all.
 //!
-//! Head motion is no strain: each pose is first laid over the rest by its handles, rigidly. So is what is
-//! played, by the same function, and the result is carried back.
+//! To remove head motion, each pose is first rigidly aligned with the rest pose by its handles. The player
+//! does the same and transforms the result back.
 
 use crate::frames::{Fans, LocalFrames};
 use crate::pose_space::{Influence, PoseModel, Solver, convex, whole_distance};
@@ -20,20 +20,20 @@ use risorius_base::{Array, Rigid};
 use risorius_mesh::FileMesh;
 use risorius_mesh::query::fit::fit_rigid;
 
-/// Vertices on which a basis is chosen, at most.
+/// Largest number of vertices on which a basis is chosen.
 const SAMPLED: usize = 2000;
 
-/// Poses, with the rest, that are met exactly, at most: time grows with the cube of their number.
+/// Largest number of poses, including the rest, that are reproduced exactly: time grows with its cube.
 const MOST_EXACT: usize = 65;
 
-/// Vertices that weights are found for before people hear how far it is.
+/// Number of vertices whose weights are computed between progress reports.
 const AT_ONCE: usize = 16384;
 
-/// Poses that are tried as the next of a basis, at most, and the vertices that they are tried on.
+/// Largest number of poses that are tried as the next of a basis, and of vertices that they are tried on.
 const CANDIDATES: usize = 24;
 const TRIED_ON: usize = 500;
 
-/// How much the whole face counts where examples are blended locally, so that blends are never undecided.
+/// Weight of the whole face where examples are blended locally, so that the blend is always well defined.
 const WHOLE: f32 = 0.01;
 
 /// Poses of the mesh.
@@ -43,17 +43,17 @@ pub struct Examples {
     pub names: Vec<String>,
     /// Positions of all vertices, for each.
     pub positions: Vec<Vec<[f32; 3]>>,
-    /// The same poses without detail, as the animation shows them that detail will be put on; empty when
-    /// handles say all that is known.
+    /// The same poses without detail, like the animation that detail will be added to; empty when only the
+    /// handles are known.
     pub plain: Vec<Vec<[f32; 3]>>,
 }
 
-/// Which poses carry the model.
+/// Which poses form the basis of the model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Fit {
     /// All examples, exactly.
     All,
-    /// So many, with the rest pose, chosen greedily; all examples are fitted.
+    /// This number of poses, including the rest, chosen greedily; all examples are fitted.
     Basis(usize),
     /// As many as it takes to be within this distance of every vertex of every example, in the mesh's unit.
     Tolerance(f64),
@@ -64,7 +64,7 @@ pub enum Fit {
 pub struct LearnOptions {
     /// How displacements follow from strains.
     pub model: PoseModel,
-    /// Which poses carry the model.
+    /// Which poses form the basis.
     pub fit: Fit,
     /// The large scale.
     pub shell: ShellOptions,
@@ -92,7 +92,7 @@ pub struct Detail {
     pub mesh: FileMesh,
     /// The large scale.
     pub shell: Shell,
-    /// Names of the handles, as of markers that drive them; empty when they have none.
+    /// Names of the handles, such as those of the markers that drive them; empty when they have none.
     pub handle_names: Vec<String>,
     /// Strain gauges.
     pub features: FeatureGraph,
@@ -102,37 +102,38 @@ pub struct Detail {
     pub base: Base,
     /// Names of the poses of the basis; the rest pose is first.
     pub poses: Vec<String>,
-    /// What is felt of each pose: strains of the gauges; for blend shapes how far handles moved, three
+    /// Features of each pose: strains of the gauges; for blend shapes the displacements of the handles, three
     /// numbers each.
     pub strains: Vec<Vec<f32>>,
-    /// Least and largest strain of each gauge that is listened to: what examples showed, and half as much
-    /// beyond. Distances grow without end, and with them what is added to a face that is over-driven.
+    /// Least and largest strain of each gauge; strains are clamped to this range. It is the range of the
+    /// examples, extended by half its width on both sides. Distances are unbounded, so without clamping the
+    /// displacements of an over-driven face would be unbounded too.
     pub limits: Vec<[f32; 2]>,
     /// Which gauges act on which vertex; empty for models that are not local.
     pub influence: Influence,
     /// For each vertex, one for each pose: weights of distances in local frames, or displacements from the
     /// rest for blend shapes.
     pub weights: Array<[f32; 3]>,
-    /// What is there in every pose, in local frames: pores, scars. Empty when there is none.
+    /// Displacements common to all poses, in local frames: pores, scars. Empty when there are none.
     pub relief: Array<[f32; 3]>,
     /// For each pose of the basis the displacement of every vertex that it was learned from, in local frames.
     pub displacements: Vec<Array<[f32; 3]>>,
 }
 
-/// A pose laid over the rest.
+/// A pose rigidly aligned with the rest pose.
 pub(crate) struct Laid {
-    /// From the rest to where the pose is.
+    /// From the rest to the pose.
     pub(crate) carried: Rigid,
-    /// Handles, laid back.
+    /// Handles, aligned with the rest.
     pub(crate) handles: Vec<DVec3>,
     pub(crate) strains: Vec<f32>,
 }
 
 impl Laid {
-    /// Of handles in a pose; `rest`: where they are at rest.
+    /// Aligns the handles of a pose; `rest`: their rest positions.
     pub(crate) fn new(rest: &[DVec3], handles: &[DVec3], features: &FeatureGraph) -> Self {
         let carried = if on_a_line(rest) {
-            // Nothing says how it turned.
+            // Points on a line do not determine a rotation.
             let mean = |points: &[DVec3]| points.iter().sum::<DVec3>() / points.len().max(1) as f64;
             Rigid { translation: mean(handles) - mean(rest), ..Rigid::IDENTITY }
         } else {
@@ -160,7 +161,7 @@ fn on_a_line(points: &[DVec3]) -> bool {
     aside <= 1e-3 * along.length()
 }
 
-/// Learns from examples. `features` is made when not given.
+/// Learns from examples. `features` is built when not given.
 pub fn learn(
     mesh: FileMesh,
     handles: &[u32],
@@ -205,7 +206,7 @@ pub fn learn(
     Ok(detail)
 }
 
-/// Half as much beyond what poses show.
+/// The range of each gauge's strain over the examples, extended by half its width on both sides.
 fn limits(strains: &[Vec<f32>]) -> Vec<[f32; 2]> {
     let one = |gauge: usize| {
         let seen = |f: fn(f32, f32) -> f32| strains.iter().map(|pose| pose[gauge]).fold(0.0, f);
@@ -215,7 +216,7 @@ fn limits(strains: &[Vec<f32>]) -> Vec<[f32; 2]> {
     (0..strains.first().map_or(0, Vec::len)).map(one).collect()
 }
 
-/// Strains, as far as they are listened to.
+/// Strains clamped to their limits.
 pub(crate) fn within(strains: &[f32], limits: &[[f32; 2]]) -> Vec<f32> {
     strains.iter().zip(limits).map(|(f, [low, high])| f.max(*low).min(*high)).collect()
 }
@@ -300,7 +301,7 @@ impl Training {
                 .map(|t| self.error(detail, &basis, &sampled, &weights, t))
                 .collect();
             if tolerance > 0.0 && errors.iter().all(|[_, worst]| *worst <= tolerance) {
-                // Between the vertices that were looked at, too?
+                // Check the tolerance at all vertices, not only at the sampled ones.
                 let beyond = self.beyond(detail, &basis, tolerance, progress)?;
                 if beyond.is_empty() {
                     break;
@@ -311,8 +312,8 @@ impl Training {
             let mut unused: Vec<usize> =
                 (0..count).filter(|t| !basis.contains(t) && errors[*t][0] > 0.0).collect();
             unused.sort_by(|&a, &b| errors[b][0].total_cmp(&errors[a][0]));
-            // Those that are met worst, and some of the others: the worst are often one expression, of which
-            // one pose is enough.
+            // Try the poses with the largest error and some of the others: the worst are often one
+            // expression, for which one pose is enough.
             let step = unused.len().div_ceil(CANDIDATES).max(1);
             let candidates: Vec<usize> = unused.iter().step_by(step).copied().collect();
             let left = |&next: &usize| {
@@ -328,7 +329,7 @@ impl Training {
         Ok(basis)
     }
 
-    /// Weights of all vertices, some at a time, so that people see how far it is.
+    /// Weights of all vertices, in chunks, so that progress can be reported.
     fn all_weights(
         &self,
         detail: &Detail,
@@ -345,7 +346,7 @@ impl Training {
         Ok(weights)
     }
 
-    /// Vertices that an example is farther from than allowed, of all: the worst of them.
+    /// The worst of all vertices whose error in some example exceeds the tolerance.
     fn beyond(
         &self,
         detail: &Detail,
@@ -429,18 +430,18 @@ impl Training {
 }
 
 impl Detail {
-    /// Where the handles are at rest.
+    /// Rest positions of the handles.
     pub fn rest_handles(&self) -> Vec<DVec3> {
         self.shell.handles.iter().map(|&v| self.mesh.at(v)).collect()
     }
 
-    /// Local frames, in which displacements are told.
+    /// Local frames, in which displacements are expressed.
     pub(crate) fn frames(&self) -> LocalFrames {
         let rest: Vec<Vec3A> = self.mesh.positions.iter().map(|&p| p.into()).collect();
         LocalFrames::prepare(&Fans::prepare(rest.len(), &self.mesh.triangles), &rest)
     }
 
-    /// The large scale for handles that are laid over the rest.
+    /// The large scale for handles that are aligned with the rest.
     pub(crate) fn large_scale(&self, handles: &[DVec3]) -> Vec<Vec3A> {
         let moved: Vec<DVec3> = handles.iter().zip(self.rest_handles()).map(|(p, rest)| *p - rest).collect();
         let displaced = self.shell.displacements(&moved);
@@ -450,7 +451,7 @@ impl Detail {
         x
     }
 
-    /// The strains of a pose, and what it shows beyond its plain self or, without one, beyond the large
+    /// The strains of a pose, and its displacements from its plain version or, without one, from the large
     /// scale.
     pub(crate) fn extract(
         &self,
@@ -477,19 +478,19 @@ impl Detail {
         (laid.strains, (0..positions.len()).into_par_iter().map(one).collect())
     }
 
-    /// A pose of the whole mesh, laid over the rest by its handles.
+    /// A pose of the whole mesh, aligned with the rest by its handles.
     fn laid(&self, positions: &[[f32; 3]]) -> Laid {
         let at = |&v: &u32| Vec3::from(positions[v as usize]).as_dvec3();
         let handles: Vec<DVec3> = self.shell.handles.iter().map(at).collect();
         Laid::new(&self.rest_handles(), &handles, &self.features)
     }
 
-    /// How many numbers are felt of a pose.
+    /// Length of the feature vector of a pose.
     pub fn n_felt(&self) -> usize {
         if self.model.is_pose_space() { self.features.edges.len() } else { 3 * self.shell.handles.len() }
     }
 
-    /// What is felt of a pose: see [`Self::strains`].
+    /// The feature vector of a pose: see [`Self::strains`].
     fn felt(&self, laid: &Laid) -> Vec<f32> {
         if self.model.is_pose_space() {
             return laid.strains.clone();
@@ -498,7 +499,8 @@ impl Detail {
         moved.flat_map(|u| u.as_vec3().to_array()).collect()
     }
 
-    /// What each pose of the basis counts at a vertex, or over the whole face.
+    /// The factor of each pose of the basis at a vertex, or over the whole face: its distance, or for blend
+    /// shapes its blend weight.
     pub(crate) fn shares(&self, vertex: Option<usize>, f: &[f32], poses: &[&[f32]]) -> Vec<f32> {
         let even = (0..f.len()).map(|i| (i, 1.0));
         match (self.model.is_pose_space(), vertex) {
@@ -515,8 +517,8 @@ impl Detail {
         }
     }
 
-    /// The face for handles anywhere, as it is defined: what the player is tested against. Positions of all
-    /// vertices.
+    /// Positions of all vertices for given handles, evaluated by definition; the reference for tests of the
+    /// player.
     pub fn by_definition(&self, handles: &[DVec3]) -> Vec<DVec3> {
         let laid = Laid::new(&self.rest_handles(), handles, &self.features);
         let large = self.large_scale(&laid.handles);
@@ -526,7 +528,7 @@ impl Detail {
             .collect()
     }
 
-    /// Detail on a mesh that moves by itself, as it is defined.
+    /// Detail on a mesh with an animation of its own, evaluated by definition.
     pub fn on_by_definition(&self, moved: &[[f32; 3]]) -> Vec<DVec3> {
         let large: Vec<Vec3A> = moved.iter().map(|&p| p.into()).collect();
         self.displaced(&within(&self.felt(&self.laid(moved)), &self.limits), &large)

@@ -1,15 +1,18 @@
-//! Wrinkles and fine detail on a face that few points drive [Bickel08].
+//! Wrinkles and fine detail on a face that is driven by few points [Bickel08].
 //!
 //! Handles (mocap markers, or points of an animation) drive a linear shell, which is the large scale
-//! ([`shell`]). Edges between neighboring handles are strain gauges ([`features`]); what examples show beyond
-//! the large scale is stored in local frames ([`frames`]) and learned as a function of the strains around
-//! each vertex ([`pose_space`]). [`learn()`] makes a [`Detail`] of examples; [`player`] plays it.
+//! ([`shell`]). Edges between neighboring handles are strain gauges ([`features`]). The difference between
+//! examples and the large scale is stored in local frames ([`frames`]) and learned as a function of the
+//! strains around each vertex ([`pose_space`]). [`learn()`] computes a [`Detail`] from examples; [`player`]
+//! plays it.
 //!
-//! Everything is in the unit and axes of the rest mesh: strains have no unit, and lengths are told as
+//! Everything is in the unit and axes of the rest mesh: strains have no unit, and length parameters are
 //! multiples of the distance between handles.
 
+pub mod applied;
 pub mod attach;
 pub mod blocks;
+pub mod correspond;
 pub mod edit;
 mod eight;
 pub mod error;
@@ -23,21 +26,24 @@ pub mod maps;
 pub mod markers;
 pub mod player;
 pub mod pose_space;
+pub mod rest;
 pub mod shell;
 pub mod split;
 pub mod synthetic;
 pub mod transfer;
 
+pub use applied::{AppliedDetail, Drive};
 pub use error::DetailError;
 pub use features::FeatureGraph;
 pub use learn::{Base, Detail, Examples, Fit, LearnOptions, learn};
 pub use player::DetailPlayer;
 pub use pose_space::PoseModel;
+pub use rest::{FaceDetail, Rest};
 pub use shell::{Shell, ShellOptions};
 
 use risorius_mesh::FileMesh;
 
-/// Finds what would make a rest mesh unusable.
+/// Reports the first problem that makes a rest mesh unusable.
 pub fn check_rest(mesh: &FileMesh) -> Result<(), DetailError> {
     let n = mesh.n_vertices();
     if n == 0 || mesh.triangles.is_empty() {

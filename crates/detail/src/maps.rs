@@ -1,37 +1,35 @@
-//! Detail as pictures in texture space: displacement and normal maps, and painted pictures read back at
-//! vertices.
+//! Detail as images in texture space: displacement and normal maps, and painted images sampled at vertices.
 //!
-//! Triangles are drawn into the square of texture coordinates, once ([`Atlas`]); a frame then only mixes
-//! three values for each texel. Tangents point along u, bitangents along decreasing v (up in the picture),
-//! both at right angles to the normal of the plain surface; corners that share a vertex and a texture
-//! coordinate share their tangent. Around islands the picture is widened, so that filtering at seams reads no
-//! background.
+//! Triangles are rasterized in texture space once ([`Atlas`]); a frame then only interpolates three values
+//! per texel. Tangents point along u, bitangents along decreasing v (up in the picture), both orthogonal to
+//! the normal of the plain surface; corners that share a vertex and a texture coordinate share their tangent.
+//! UV islands are dilated by a margin, so that texture filtering at seams reads no background.
 
 use crate::frames::Fans;
 use glam::{Vec2, Vec3, Vec3A};
 use rayon::prelude::*;
 use std::collections::HashMap;
 
-/// Texels by which islands are widened.
+/// Texels by which islands are dilated.
 const MARGIN: usize = 4;
 
-/// How often texels are looked at in the mean, at most: once or twice where triangles lie side by side.
+/// Largest mean number of visits per texel; one or two are usual where triangles do not overlap.
 const MOST_VISITS: usize = 50;
 
 /// A texel without a triangle.
 const NOWHERE: u32 = u32::MAX;
 
-/// Triangles in texture space, drawn.
+/// Triangles rasterized in texture space.
 pub struct Atlas {
     /// Width and height.
     pub size: [usize; 2],
-    /// Texels on which more than one triangle lies: their picture is of the first.
+    /// Texels covered by more than one triangle; the first triangle is used.
     pub n_overlapping: usize,
-    /// Triangles that are not drawn: larger than the picture, or too many on one another.
+    /// Triangles that are not drawn: larger than the picture, or too many that overlap.
     pub n_left_out: usize,
-    /// Corners of all triangles: number of vertex and tangent.
+    /// Corners of all triangles: index of vertex and tangent.
     corners: Vec<[(u32, u32); 3]>,
-    /// Corners that differ in vertex or texture coordinate.
+    /// Number of distinct pairs of vertex and texture coordinate.
     n_tangents: usize,
     uvs: Vec<[Vec2; 3]>,
     texels: Vec<Texel>,
@@ -54,8 +52,8 @@ pub enum Shown {
 }
 
 impl Atlas {
-    /// Of triangles with the texture coordinates of their corners; the origin is at the top left, whole
-    /// numbers are dropped as textures repeat.
+    /// Rasterizes triangles with the texture coordinates of their corners. The origin is at the top left;
+    /// textures repeat, so integer offsets are dropped.
     pub fn prepare(triangles: &[[u32; 3]], uvs: &[[[f32; 2]; 3]], size: [usize; 2]) -> Self {
         let mut number = HashMap::new();
         let corner = |v: u32, uv: [f32; 2], number: &mut HashMap<(u32, [u32; 2]), u32>| {
@@ -87,7 +85,7 @@ impl Atlas {
         let scale = Vec2::new(width as f32, height as f32);
         let mut n_visited = 0;
         for (triangle, uv) in self.uvs.iter().enumerate() {
-            // By whole tiles into the unit square, where its middle lies.
+            // Shift by whole tiles, so that the middle of the triangle lies in the unit square.
             let middle = (uv[0] + uv[1] + uv[2]) / 3.0;
             if !middle.is_finite() {
                 continue;
@@ -118,7 +116,7 @@ impl Atlas {
                     let texel = &mut self.texels[y * width + x];
                     match texel.triangle {
                         NOWHERE => *texel = Texel { triangle: triangle as u32, weights },
-                        // On a shared edge both are right.
+                        // On a shared edge either triangle is right.
                         _ if weights[0].min(weights[1]).min(1.0 - weights[0] - weights[1]) > 1e-3 => {
                             self.n_overlapping += 1;
                         }
@@ -132,7 +130,7 @@ impl Atlas {
         }
     }
 
-    /// Texels without a triangle take that of a neighbor, with weights that go on beyond it.
+    /// Texels without a triangle take that of a neighbor, with clamped barycentric weights.
     fn widen(&mut self) {
         let [width, height] = self.size;
         let before: Vec<u32> = self.texels.iter().map(|t| t.triangle).collect();
@@ -154,7 +152,7 @@ impl Atlas {
             let [a, b, c] = uv.map(|p| (p - middle.floor()) * scale);
             let p = Vec2::new(x as f32 + 0.5, y as f32 + 0.5);
             let area = (b - a).perp_dot(c - a);
-            // Not far beyond: thin triangles would throw values about.
+            // Clamped, since extrapolating from thin triangles gives very large values.
             let weights =
                 [(b - p).perp_dot(c - p) / area, (c - p).perp_dot(a - p) / area].map(|w| w.clamp(0.0, 1.0));
             let sum = (weights[0] + weights[1]).max(1.0);
@@ -162,7 +160,7 @@ impl Atlas {
         }
     }
 
-    /// A map of what `moved` shows beyond `plain`, row after row; zeros where there is no skin.
+    /// A map of the difference of `moved` from `plain`, row after row; zeros where there is no skin.
     pub fn map(&self, fans: &Fans, plain: &[[f32; 3]], moved: &[[f32; 3]], shown: Shown) -> Vec<[f32; 3]> {
         let x: Vec<Vec3A> = plain.iter().map(|&p| p.into()).collect();
         let y: Vec<Vec3A> = moved.iter().map(|&p| p.into()).collect();
@@ -196,8 +194,8 @@ impl Atlas {
         self.texels.par_iter().with_min_len(4096).map(one).collect()
     }
 
-    /// For each corner that differs, the direction in which u grows, and whether v decreases to its left seen
-    /// from outside (1) or right (-1).
+    /// For each distinct corner, the direction in which u grows, and whether v decreases to its left seen
+    /// from outside (1) or to its right (-1).
     fn tangents(&self, x: &[Vec3A]) -> Vec<(Vec3A, f32)> {
         let mut tangents = vec![(Vec3A::ZERO, 0.0f32); self.n_tangents];
         for (corners, uv) in self.corners.iter().zip(&self.uvs) {
@@ -211,8 +209,7 @@ impl Atlas {
             let along = ((b - a) * d2.y - (c - a) * d1.y) / area;
             let weight = (b - a).cross(c - a).length();
             let along = along.normalize_or_zero() * weight;
-            // Texture coordinates grow downwards, so that a face that is not mirrored turns the other way
-            // there.
+            // v grows downward, so a triangle that is not mirrored has the opposite winding in texture space.
             corners.iter().for_each(|&(_, t)| {
                 tangents[t as usize].0 += along;
                 tangents[t as usize].1 -= weight * area.signum();
@@ -227,7 +224,7 @@ impl Atlas {
     }
 }
 
-/// A picture of one number a texel.
+/// A picture with one number per texel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Picture {
     /// Width and height.
@@ -237,7 +234,7 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// The value at a texture coordinate, between the four texels around it; pictures repeat.
+    /// The value at a texture coordinate, bilinearly interpolated; pictures repeat.
     pub fn at(&self, uv: [f32; 2]) -> f32 {
         let [width, height] = self.size;
         if width == 0 || height == 0 || !uv.iter().all(|x| x.is_finite()) {
@@ -311,7 +308,7 @@ mod tests {
         let normal = atlas.map(&fans, &x, &ramp, Shown::Normal)[20 * 40 + 20];
         let half = 0.5f32.sqrt();
         assert!(normal.iter().zip([-half, 0.0, half]).all(|(a, b)| (a - b).abs() < 1e-5), "{normal:?}");
-        // Mirrored in the texture, tangents turn around and bitangents stay.
+        // Mirrored in the texture, tangents are reversed and bitangents stay.
         let mirrored: Vec<[[f32; 2]; 3]> = uvs.iter().map(|t| t.map(|[u, v]| [1.0 - u, v])).collect();
         let map = Atlas::prepare(&triangles, &mirrored, [40, 40]).map(&fans, &x, &moved, Shown::Displacement);
         let middle = map[20 * 40 + 20];

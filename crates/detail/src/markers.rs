@@ -1,10 +1,10 @@
-//! Recorded markers, made ready to drive a face: head motion taken out, gaps filled.
+//! Prepares recorded markers to drive a face: removes head motion and fills gaps.
 //!
-//! Markers sit on skin that moves and on a head that moves. Each frame is laid over a reference frame, the
-//! one that shows most markers, rigidly; in a second round markers count the more the less they move relative
-//! to the head, so that the jaw does not turn the head. In the head's space a marker that was lost goes
-//! straight from where it was seen last to where it is seen next, or stays where it is. Frames with fewer
-//! than three markers keep the motion of the head before.
+//! Markers move with the skin and with the head. Each frame is rigidly aligned with a reference frame, the
+//! one with the most visible markers. In two further passes markers that move less relative to the head get
+//! more weight, so that jaw motion does not rotate the head. In head space, gaps of a marker are filled by
+//! linear interpolation between its last and next seen positions; at the ends of the take it keeps its
+//! nearest seen position. Frames with fewer than three markers keep the head pose of the frame before.
 
 use crate::DetailError;
 use glam::DVec3;
@@ -18,26 +18,26 @@ pub struct MarkerTake {
     pub names: Vec<String>,
     /// Time of each frame in seconds, ascending.
     pub times_secs: Vec<f64>,
-    /// For each frame, where each marker is; `None` where it is lost.
+    /// For each frame, the position of each marker; `None` where it is lost.
     pub frames: Vec<Vec<Option<DVec3>>>,
 }
 
 /// Markers in the space of the head.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settled {
-    /// The frame that all others are laid over.
+    /// The frame that all others are aligned with.
     pub reference: usize,
-    /// For each frame, where each marker is in the reference's space.
+    /// For each frame, the position of each marker in the reference's space.
     pub frames: Vec<Vec<DVec3>>,
-    /// For each frame, how the head got from the reference to where it is.
+    /// For each frame, the head's motion from the reference.
     pub head: Vec<Rigid>,
-    /// Numbers that were filled in.
+    /// Number of marker positions that were filled in.
     pub n_filled: usize,
 }
 
 impl MarkerTake {
-    /// Takes head motion out and fills gaps. `reference`: the frame that all are laid over, and at which the
-    /// face is at rest; the first that shows most markers when left out.
+    /// Removes head motion and fills gaps. `reference`: the frame that all others are aligned with, in which
+    /// the face is at rest; when left out, the first frame with the most visible markers.
     pub fn settled(&self, reference: Option<usize>) -> Result<Settled, DetailError> {
         let n = self.names.len();
         if n < 3 || self.frames.is_empty() {
@@ -92,8 +92,8 @@ impl MarkerTake {
         self.frames.iter().map(one).collect()
     }
 
-    /// One over the mean square of a marker's motion relative to the head, at most a hundred times that of
-    /// the liveliest.
+    /// Weight of each marker: one over the mean square of its motion relative to the head, at most a hundred
+    /// times the weight of the marker that moves most.
     fn steadiness(&self, reference: usize, head: &[Rigid]) -> Vec<f64> {
         let mean = |marker: usize| {
             let moved = self.frames.iter().zip(head).filter_map(|(frame, head)| {
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(settled.n_filled, 60 + 10 + 8);
         let reference = lost.frames.iter().position(|frame| frame.iter().all(Option::is_some)).unwrap();
         assert_eq!(settled.reference, reference);
-        // Back where all others are seen from.
+        // Back to the space of the reference.
         let back = whole.head[reference];
         for (a, b) in settled.frames.iter().zip(&whole.frames) {
             (0..6).for_each(|m| assert!(a[m].distance(back.apply(b[m])) < 0.3));

@@ -1,13 +1,13 @@
 //! Plays a [`Detail`]: handles in, all vertices and normals out, in real time.
 //!
-//! Three passes over the vertices, each on all threads. First the large scale `B u_H`, where a block of
-//! neighboring vertices reads only the handles that move it by more than a hundred-thousandth of theirs; what
-//! is dropped goes to the handle that counts most, so that rows still sum to one. Then frames of the large
-//! scale, distances to the poses of the basis, and the fine displacement; in the third normals of the result.
-//! Everything stays in the player's order, of neighbors in space, until somebody wants the mesh's own
-//! ([`DetailPlayer::in_mesh_order`]). Squared differences of strains are the same for all vertices and come from a
-//! small table. Only pose-space models are played; blend shapes, which are there to be compared, are
-//! evaluated by definition.
+//! Three passes over the vertices, each on all threads. The first computes the large scale `B u_H`: a block
+//! of neighboring vertices reads only handles with a weight above 1e-5; the dropped weights are added to the
+//! handle with the largest weight, so that rows still sum to one. The second computes frames of the large
+//! scale, distances to the poses of the basis, and fine displacements; the third, normals of the result.
+//! Vertices are kept in the player's own order, in which spatial neighbors are close;
+//! [`DetailPlayer::in_mesh_order`] converts to the mesh's order. Squared differences of strains are the same
+//! for all vertices and come from a small table. Only pose-space models are played; blend shapes, which exist
+//! for comparison, are evaluated by definition.
 
 use crate::blocks::{Blocks, LANES, Lane};
 use crate::frames::Fans;
@@ -17,10 +17,10 @@ use crate::{Detail, DetailError, PoseModel};
 use glam::{DMat3, DVec3, Vec3, Vec3A};
 use rayon::prelude::*;
 
-/// Blocks that one task takes.
+/// Blocks per task.
 const TOGETHER: usize = 64;
 
-/// Handles that move no vertex of a block by this part of their motion are left out there.
+/// Handles whose weights are all below this in a block are left out there.
 const NEGLIGIBLE: f32 = 1e-5;
 
 /// A face ready to be played.
@@ -32,22 +32,22 @@ pub struct DetailPlayer {
     n_vertices: usize,
     /// Vertices in the order of blocks.
     order: Vec<u32>,
-    /// Place of each vertex in that order.
+    /// Index of each vertex in that order.
     place: Vec<u32>,
-    /// Of rest positions, in that order.
+    /// Rest positions, in that order.
     rest: Vec<Vec3A>,
-    /// Places of the handles.
+    /// Indices of the handles in that order.
     handle_places: Vec<u32>,
     fans: FanBlocks,
     frames: FrameBlocks,
     basis: Blocks,
-    /// For local models; for the others all poses have one distance.
+    /// Only for local models; in others a pose has the same distance at all vertices.
     gauges: Option<Blocks>,
-    /// Columns are three for each pose, and three for relief, whose distance is always one.
+    /// Three columns for each pose, and three for relief, whose distance is always one.
     weights: Blocks,
 }
 
-/// What a frame is written to; kept by the caller between frames.
+/// Output and working memory of a frame; kept by the caller between frames.
 #[derive(Debug, Clone, Default)]
 pub struct PlayedFrame {
     large: Vec<Vec3A>,
@@ -71,7 +71,7 @@ impl DetailPlayer {
         let mut place = vec![0u32; n];
         order.iter().zip(0..).for_each(|(&v, k)| place[v as usize] = k);
         let n_blocks = n.div_ceil(LANES);
-        // Beyond the last vertex the last is repeated.
+        // The last block is padded with the last vertex.
         let vertex = |block: usize, lane: usize| order[(block * LANES + lane).min(n - 1)] as usize;
         let n_poses = detail.strains.len();
         let has_relief = !detail.relief.is_empty();
@@ -126,7 +126,7 @@ impl DetailPlayer {
         [self.basis.n_bytes() + 16 * self.n_vertices, fine, self.fans.n_bytes() + 4 * self.n_vertices]
     }
 
-    /// The face for handles anywhere.
+    /// Evaluates the face for given handle positions.
     pub fn frame(&self, handles: &[DVec3], stage: &mut PlayedFrame) -> Result<(), DetailError> {
         if handles.len() != self.n_handles() {
             let (found, wanted) = (handles.len(), self.n_handles());
@@ -148,7 +148,8 @@ impl DetailPlayer {
         Ok(())
     }
 
-    /// Detail on a mesh that moves by itself, in the vertices' own order: there is no large-scale step.
+    /// Adds detail to a mesh with an animation of its own, given in the mesh's vertex order; there is no
+    /// large-scale step.
     pub fn on(&self, moved: &[[f32; 3]], stage: &mut PlayedFrame) -> Result<(), DetailError> {
         if moved.len() != self.n_vertices {
             let (found, wanted) = (moved.len(), self.n_vertices);
@@ -234,12 +235,12 @@ impl DetailPlayer {
         });
     }
 
-    /// The vertices in the player's order, in which neighbors in space are neighbors in the list.
+    /// The vertices in the player's order, in which spatial neighbors are close.
     pub fn order(&self) -> &[u32] {
         &self.order
     }
 
-    /// Numbers of vertices in the player's order, in the mesh's own.
+    /// Reorders per-vertex values from the player's order to the mesh's.
     pub fn in_mesh_order(&self, of: &[[f32; 3]], out: &mut Vec<[f32; 3]>) {
         out.clear();
         out.par_extend(self.place.par_iter().with_min_len(TOGETHER * LANES).map(|&place| of[place as usize]));
@@ -264,7 +265,7 @@ fn all_distances(gauges: &Blocks, block: usize, squares: &[f32], distances: &mut
     }
 }
 
-/// Columns of the shell's basis for a block, without those that hardly count.
+/// Columns of the shell's basis for a block, without negligible ones.
 fn packed_rows(detail: &Detail, vertex: impl Fn(usize) -> usize) -> Vec<(u16, Lane)> {
     let mut columns: Vec<(u16, Lane)> = Vec::new();
     let mut left = [1.0f32; LANES];
@@ -284,8 +285,8 @@ fn packed_rows(detail: &Detail, vertex: impl Fn(usize) -> usize) -> Vec<(u16, La
     columns
 }
 
-/// Vertices along a curve that fills space without jumps, so that neighbors in the list are neighbors in
-/// space and most neighbors in space are near in the list.
+/// Vertices along a Hilbert curve, so that neighbors in the list are neighbors in space and most neighbors in
+/// space are near in the list.
 fn in_space(positions: &[[f32; 3]]) -> Vec<u32> {
     let low = positions.iter().fold(Vec3::INFINITY, |low, p| low.min(Vec3::from(*p)));
     let high = positions.iter().fold(Vec3::NEG_INFINITY, |high, p| high.max(Vec3::from(*p)));
@@ -297,7 +298,7 @@ fn in_space(positions: &[[f32; 3]]) -> Vec<u32> {
     order
 }
 
-/// Place of a cell (10 bits a side) on Hilbert's curve [Skilling04].
+/// Index of a cell (10 bits per axis) on the Hilbert curve [Skilling04].
 fn hilbert(mut x: [u32; 3]) -> u32 {
     let mut bit = 1 << 9;
     while bit > 1 {

@@ -6,13 +6,14 @@
 //! ```
 //!
 //! The weights `a_v,i` of strain gauges fall off with the detour from the vertex over the gauge's ends. The
-//! paper lets `exp(-beta (L - l))` end at 0.025 with one beta for all; here beta is the largest for which at
-//! most 16 gauges act on the vertex, and 0.025 is subtracted before weights are made to sum to one. So a
-//! dense patch of handles does not starve the rest, and no weight jumps from one vertex to the next.
+//! paper cuts `exp(-beta (L - l))` off at 0.025 with one beta for all vertices. Here beta is chosen per
+//! vertex so that at most 16 gauges act on it, and 0.025 is subtracted before weights are normalized to sum
+//! to one. A dense patch of handles therefore does not leave other vertices without gauges, and weights vary
+//! continuously over the surface.
 //!
-//! Two poses may strain the surroundings of a vertex alike and displace it differently. The matrix of
-//! distances is then singular; solutions are by its eigenvectors without those of eigenvalues that are zero,
-//! so such poses get their mean.
+//! Two poses may have equal strains around a vertex and different displacements of it. The matrix of
+//! distances is then singular. It is inverted by its eigenvectors, leaving out eigenvalues of zero
+//! (pseudoinverse), so such poses get their mean.
 
 use crate::FeatureGraph;
 use glam::Vec3;
@@ -20,38 +21,38 @@ use rayon::prelude::*;
 use risorius_base::Array;
 use risorius_mesh::FileMesh;
 
-/// Gauges that act on a vertex, at most.
+/// Largest number of gauges that act on a vertex.
 pub const MAX_GAUGES: usize = 16;
 
-/// Weights end here.
+/// Weights are cut off here.
 const LEAST: f64 = 0.025;
 
-/// Eigenvalues below this part of the largest are zero.
+/// Eigenvalues below this fraction of the largest count as zero.
 const RANK: f64 = 1e-6;
 
-/// Where no pose strains by more than this, strains are rounding of files.
+/// Where all distances are below this, strains are rounding errors of the files.
 const NOISE: f64 = 2e-5;
 
 /// How fine displacements follow from strains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PoseModel {
-    /// Distances of poses count around each vertex.
+    /// Distances between poses are measured around each vertex.
     Wpsd,
-    /// Distances of poses count over the whole face.
+    /// Distances between poses are measured over the whole face.
     Psd,
-    /// Examples blended, convexly, around each vertex; no large scale. For comparison.
+    /// Convex blend of examples around each vertex, without a large scale. For comparison.
     LocalBlendshapes,
-    /// Examples blended, convexly, over the whole face; no large scale. For comparison.
+    /// Convex blend of examples over the whole face, without a large scale. For comparison.
     GlobalBlendshapes,
 }
 
 impl PoseModel {
-    /// Whether each vertex has strains of its own.
+    /// Whether each vertex has its own weights of the gauges.
     pub fn is_local(self) -> bool {
         matches!(self, Self::Wpsd | Self::LocalBlendshapes)
     }
 
-    /// Whether detail is put on a large scale, rather than examples blended.
+    /// Whether detail is added to a large scale; otherwise examples are blended.
     pub fn is_pose_space(self) -> bool {
         matches!(self, Self::Wpsd | Self::Psd)
     }
@@ -60,14 +61,14 @@ impl PoseModel {
 /// Which gauges act on each vertex, and how much.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Influence {
-    /// Numbers of gauges; those without weight are 0.
+    /// Indices of gauges; 0 where the weight is zero.
     pub gauges: Array<[u16; MAX_GAUGES]>,
-    /// Weights, sum one; zeros at the end.
+    /// Weights that sum to one; zeros at the end.
     pub weights: Array<[f32; MAX_GAUGES]>,
 }
 
 impl Influence {
-    /// By the rest distances of vertices and handles.
+    /// Computes the influence from rest distances between vertices and handles.
     pub fn prepare(mesh: &FileMesh, handles: &[u32], features: &FeatureGraph) -> Self {
         let places: Vec<glam::DVec3> = handles.iter().map(|&v| mesh.at(v)).collect();
         let one = |v: u32| {
@@ -96,7 +97,7 @@ impl Influence {
     }
 }
 
-/// Of detours in ascending order. The scale is the detour of the first that does not act.
+/// Gauges and weights from detours in ascending order. The scale is the first detour that does not act.
 fn weighted(detours: &[(f64, u16)]) -> ([u16; MAX_GAUGES], [f32; MAX_GAUGES]) {
     let (mut gauges, mut weights) = ([0; MAX_GAUGES], [0.0; MAX_GAUGES]);
     let Some(last) = detours.last() else { return (gauges, weights) };
@@ -114,14 +115,14 @@ fn weighted(detours: &[(f64, u16)]) -> ([u16; MAX_GAUGES], [f32; MAX_GAUGES]) {
     (gauges, weights)
 }
 
-/// `|f - g|` over the whole face, scaled as weights that sum to one scale the local one.
+/// `|f - g|` over the whole face, with equal weights that sum to one, like those of the local distance.
 pub fn whole_distance(f: &[f32], g: &[f32]) -> f32 {
     let sum: f64 = f.iter().zip(g).map(|(a, b)| f64::from(a - b).powi(2)).sum();
     (sum / f.len().max(1) as f64).sqrt() as f32
 }
 
-/// Weights that fit displacements of all examples (rows of `distances`, T x P) by a basis of P poses
-/// (columns), in the least squares sense; exactly where that is possible.
+/// Solves for weights of a basis of P poses (columns of `distances`, T x P) that fit the displacements of all
+/// T examples (rows) in the least squares sense; exactly where that is possible.
 pub struct Solver {
     n_basis: usize,
     /// P x T, row after row: weights from displacements.
@@ -173,11 +174,10 @@ impl Solver {
     }
 }
 
-/// The convex combination of `poses` that comes nearest to `f`: gauges with weights `a`. Few poses: by active
-/// sets.
+/// The convex combination of `poses` that is nearest to `f`; `gauges` are indices and weights of the norm.
 pub fn convex(f: &[f32], poses: &[&[f32]], gauges: impl Iterator<Item = (usize, f32)> + Clone) -> Vec<f32> {
     let n = poses.len();
-    // Minimize |sum c_j (f_j - f)|^2 over the simplex: Gram's matrix of differences.
+    // Minimize |sum c_j (f_j - f)|^2 over the simplex, with the Gram matrix of the differences.
     let dot = |a: usize, b: usize| -> f64 {
         gauges
             .clone()
@@ -191,8 +191,8 @@ pub fn convex(f: &[f32], poses: &[&[f32]], gauges: impl Iterator<Item = (usize, 
     let Some(nearest) = nearest else { return Vec::new() };
     let mut c = vec![0.0; n];
     c[nearest] = 1.0;
-    // Towards or away from one pose at a time, with the best step: slow near the end, but each step is right
-    // [Guelat86].
+    // Frank-Wolfe with exact line search: each step moves weight from one pose to another. Slow near the end,
+    // but every step reduces the objective [Guelat86].
     let mut slope: Vec<f64> = (0..n).map(|a| gram(a, nearest)).collect();
     for _ in 0..64 * n {
         let value: f64 = slope.iter().zip(&c).map(|(s, c)| s * c).sum();

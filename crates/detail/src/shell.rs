@@ -1,4 +1,4 @@
-//! The large scale: a linear thin shell that handles drive [Bickel08, eq. 1].
+//! The large scale: a linear thin shell driven by handles [Bickel08, eq. 1].
 //!
 //! The displacement u of the vertices minimizes stretching and bending,
 //!
@@ -6,19 +6,19 @@
 //! A u = 0 at free vertices,  A = L + r^2 L M^-1 L,  u = u_H at handles
 //! ```
 //!
-//! with the cotangent Laplacian L (positive), lumped areas M, and the length r below which bending counts
-//! more than stretching (`r^2 = k_b / k_s`). The basis B gives `u = B u_H`: one number for each vertex and
-//! handle, shared by x, y and z.
+//! with the cotangent Laplacian L (positive), lumped areas M, and the length r below which bending dominates
+//! stretching (`r^2 = k_b / k_s`). The basis B gives `u = B u_H`: one number for each vertex and handle,
+//! shared by x, y and z.
 //!
-//! The paper factors A, whose rows couple two rings of neighbors. Here only one ring is: with `K = M + r^2
-//! L`, `A = L M^-1 K`, so that forces at two handles, opposite to each other, displace by `w = K^-1 M L^-1
-//! (e_h - e_0)`: two sparse systems of the Laplacian's pattern. Handles are driven by such forces; a small
-//! dense system says by which. Its matrix `S_ij = w_j(h_i) - w_j(h_0)` is symmetric positive definite. What
-//! is left is a translation, so rows of B sum to one. The result is that of the paper's equation, with a
-//! quarter of its fill.
+//! The paper factors A, whose rows couple two rings of neighbors. Here only one ring is coupled: with
+//! `K = M + r^2 L`, `A = L M^-1 K`, so a pair of opposite forces at handles h and 0 displaces by
+//! `w = K^-1 M L^-1 (e_h - e_0)`: two sparse systems with the Laplacian's pattern. The forces that move the
+//! handles as required follow from a small dense system, whose matrix `S_ij = w_j(h_i) - w_j(h_0)` is
+//! symmetric positive definite. The remaining degree of freedom is a translation, so rows of B sum to one.
+//! The result is that of the paper's equation, with a quarter of its fill.
 //!
-//! Pieces of the mesh without a handle move, as a whole, by the mean of their nearest vertices on pieces that
-//! have one. Handles at the same vertex share it.
+//! A piece of the mesh without handles is translated as a whole, by the mean motion of the nearest vertices
+//! on pieces with handles. Handles at the same vertex share it equally.
 
 use crate::DetailError;
 use crate::laplacian::Triangles;
@@ -30,14 +30,14 @@ use risorius_linalg::{Cholesky, Matrix, SparseCholesky};
 use risorius_mesh::Bvh;
 use risorius_mesh::FileMesh;
 
-/// Right-hand sides that are solved together.
+/// Number of right-hand sides that are solved together.
 const TOGETHER: usize = 8;
 
-/// How the shell is made.
+/// Options of the shell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ShellOptions {
-    /// The length below which bending counts more than stretching, in mean distances between neighboring
-    /// handles. Default 3: smooth between handles, without the overshoot of a plate that only bends.
+    /// The length below which bending dominates stretching, in mean distances between neighboring handles.
+    /// Default 3: smooth between handles, without the overshoot of a pure bending plate.
     pub bending: f64,
 }
 
@@ -54,7 +54,7 @@ pub struct Shell {
     pub handles: Vec<u32>,
     /// `B`: for each handle, one number per vertex.
     pub basis: Vec<Array<f32>>,
-    /// How it was made.
+    /// The options it was prepared with.
     pub options: ShellOptions,
 }
 
@@ -87,7 +87,7 @@ impl Shell {
         }
         pieces.share(&mut basis);
         follow(mesh, &pieces.piece_of, &mut basis);
-        // To the bit: the handles themselves.
+        // Make the rows of the handles themselves exact.
         for (column, of) in basis.iter_mut().zip(handles) {
             handles
                 .iter()
@@ -97,7 +97,7 @@ impl Shell {
         Ok(Self { handles: handles.to_vec(), basis, options: *options })
     }
 
-    /// `B u_H`, as it is defined: what the fast ways are tested against.
+    /// `B u_H`, by definition; the reference for tests of the fast versions.
     pub fn displacements(&self, of_handles: &[DVec3]) -> Vec<DVec3> {
         let n = self.basis.first().map_or(0, |column| column.len());
         let one = |v: usize| self.basis.iter().zip(of_handles).map(|(b, &u)| u * f64::from(b[v])).sum();
@@ -105,10 +105,10 @@ impl Shell {
     }
 }
 
-/// Handles, at most: time grows with their square.
+/// Largest number of handles: time grows with its square.
 pub const MAX_HANDLES: usize = 2000;
 
-/// Finds handles that cannot be.
+/// Rejects handles that cannot be used.
 pub(crate) fn check_handles(mesh: &FileMesh, handles: &[u32]) -> Result<(), DetailError> {
     if handles.is_empty() {
         return Err(DetailError::Empty { what: "the list of handles" });
@@ -145,7 +145,7 @@ struct Driven {
 /// A connected piece and its handles.
 struct Piece {
     number: u32,
-    /// First handle of each vertex that has one, and the vertex. The first is where forces come back.
+    /// First handle of each vertex that has one, and the vertex. The opposite forces act at the first entry.
     handles: Vec<(usize, u32)>,
 }
 
@@ -169,7 +169,7 @@ impl Driven {
         Self { list, piece_of, handles: handles.to_vec() }
     }
 
-    /// What each of the handles at a vertex counts.
+    /// The share of each of the handles at a vertex.
     fn share_of(&self, vertex: u32) -> f32 {
         1.0 / self.handles.iter().filter(|&&v| v == vertex).count().max(1) as f32
     }
@@ -190,7 +190,7 @@ impl Driven {
 
 /// The two sparse systems.
 struct Factors {
-    /// L without the rows of vertices where forces come back.
+    /// L without the rows of the vertices where the opposite forces act.
     laplacian: SparseCholesky<1>,
     /// `M + r^2 L`.
     stiff: SparseCholesky<1>,
@@ -219,8 +219,8 @@ impl Factors {
     /// For each piece the displacements `w` under forces at each handle but the first.
     fn columns(&self, pieces: &Driven, progress: &Progress) -> Result<Vec<Vec<Vec<f64>>>, DetailError> {
         let n = self.masses.len();
-        // Pieces do not feel each other: the first of all, the second of all ... could go together; few
-        // meshes have several.
+        // Pieces are independent, so forces on different pieces could share a right-hand side; few meshes
+        // have several pieces with handles.
         let forces: Vec<(usize, u32)> = pieces
             .list
             .iter()
@@ -248,7 +248,7 @@ impl Factors {
 }
 
 impl Piece {
-    /// Combines displacements under forces to those that are one at a handle and zero at the others.
+    /// Combines displacements under forces into those that are one at a handle and zero at the others.
     fn cardinal(
         &self,
         columns: &[Vec<f64>],
@@ -264,7 +264,7 @@ impl Piece {
                 s[(i, j)] = column[*vertex as usize] - column[ground as usize];
             }
         }
-        // Symmetric but for rounding.
+        // Symmetric up to rounding.
         let s = Matrix::symmetric(n, |i, j| 0.5 * (s[(i, j)] + s[(j, i)]));
         let factor = with_ridge(&s)?;
         let mut forces = Matrix::zeros(n, n);
@@ -297,7 +297,7 @@ impl Piece {
     }
 }
 
-/// The factor of a matrix that is positive definite but for rounding, where handles nearly coincide.
+/// The factor of a matrix that is positive definite up to rounding, which matters if handles nearly coincide.
 fn with_ridge(s: &Matrix) -> Result<Cholesky, DetailError> {
     let n = s.n_rows();
     let largest = (0..n).map(|i| s[(i, i)].abs()).fold(f64::MIN_POSITIVE, f64::max);
@@ -310,7 +310,7 @@ fn with_ridge(s: &Matrix) -> Result<Cholesky, DetailError> {
     Err(DetailError::Stiff)
 }
 
-/// Pieces without handles move by the mean of the rows of their nearest vertices on pieces with.
+/// Pieces without handles move by the mean of the rows of their nearest vertices on pieces with handles.
 fn follow(mesh: &FileMesh, piece_of: &[u32], basis: &mut [Vec<f32>]) {
     if piece_of.iter().all(|&p| p != NOWHERE) {
         return;

@@ -1,14 +1,14 @@
-//! The fine part of a detail, for animations that have their own large scale.
+//! Extracts the fine part of a detail, for animations that have their own large scale.
 //!
-//! What examples show beyond the shell is wrinkles, and what few handles cannot tell: the shape of lids and
-//! lips. An animation of an artist's rig shows the latter already; to add it again would double it. So what
-//! is put on an animation is only what is finer than a length. Distances of poses vary little from a vertex
-//! to its neighbors, so that smoothing a displacement is to smooth the weights that it is made of, and the
-//! split costs nothing when frames are played.
+//! The displacements of examples from the shell contain wrinkles, and also shapes that few handles cannot
+//! represent, such as lids and lips. An animation of an artist's rig already has the latter; adding them
+//! again would double them. So only displacements finer than a given length are added to an animation.
+//! Distances of poses vary little between neighboring vertices, so smoothing a displacement is nearly the
+//! same as smoothing its weights, and the split costs nothing when frames are played.
 //!
-//! With `S = (M + s^2 L)^-1 M`, weights w become `(1 - S)^2 w`: waves of length l keep `(x / (1 + x))^2`, `x
-//! = (2 pi s / l)^2`. The length at which a quarter is left is what users give. Weights are told in local
-//! frames, whose tangents differ between neighbors, and are turned to rest space for it.
+//! With `S = (M + s^2 L)^-1 M`, weights w become `(1 - S)^2 w`: waves of length l are multiplied by
+//! `(x / (1 + x))^2` with `x = (2 pi s / l)^2`. Users give the length at which a quarter is left. Weights are
+//! expressed in local frames, whose tangents differ between neighbors, so they are filtered in rest space.
 
 use crate::laplacian::Triangles;
 use crate::{Detail, DetailError};
@@ -17,11 +17,11 @@ use rayon::prelude::*;
 use risorius_base::progress::{Progress, tick};
 
 impl Detail {
-    /// The same detail without what is coarser than `length`, in the mesh's unit.
+    /// The same detail without the part that is coarser than `length`, in the mesh's unit.
     pub fn finer_than(&self, length: f64, progress: &Progress) -> Result<Detail, DetailError> {
         if !(length > 0.0 && length.is_finite()) {
             return Err(DetailError::Option {
-                what: "the length of the finest detail",
+                what: "the length that separates fine from coarse detail",
                 value: length,
                 wanted: "positive",
             });

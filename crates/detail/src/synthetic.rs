@@ -1,10 +1,10 @@
-//! Wrinkles that are known: a generator for tests, benchmarks and demonstrations.
+//! Generates wrinkles with known ground truth, for tests, benchmarks and demonstrations.
 //!
-//! Skin that is pressed together folds across the direction of the pressure [Wu96]. Green's strain of every
-//! triangle, averaged over vertices and smoothed, is read along two fixed directions on the face; where it is
-//! negative, ripples of a fixed phase rise in proportion, level and upright ones by themselves, with crests
-//! higher than troughs are deep. Strain is taken from the whole surface, not from handles: what learns it
-//! must find it from what it knows.
+//! Compressed skin folds across the direction of compression [Wu96]. The Green strain of every triangle,
+//! averaged at vertices and smoothed, is evaluated along two fixed directions on the face. Where it is
+//! negative, ripples of fixed phase rise in proportion, independently for the two directions, with crests
+//! higher than troughs are deep. Strain is taken from the whole surface, not from handles, so a learner
+//! cannot use the generator's own input.
 
 use crate::frames::Fans;
 use glam::{Mat3A, Vec3, Vec3A};
@@ -12,10 +12,10 @@ use rayon::prelude::*;
 use risorius_mesh::FileMesh;
 use risorius_mesh::{EdgeGraph, Subdivision};
 
-/// Strain that folds nothing.
+/// Compression below this makes no folds.
 const SLACK: f32 = 0.02;
 
-/// Height of a ripple over its length, for each unit of strain beyond the slack; and at most.
+/// Height of a ripple over its length, per unit of strain beyond the slack; and its maximum.
 const STEEP: [f32; 2] = [0.9, 0.16];
 
 /// Rounds of smoothing strain.
@@ -31,8 +31,8 @@ pub struct Refined {
 }
 
 impl Refined {
-    /// Of the largest piece of a mesh, the triangles with the largest z, as many as make about `size`
-    /// vertices in the end.
+    /// Takes, of the largest piece of a mesh, as many triangles with the largest z as give about `size`
+    /// vertices after subdivision.
     pub fn front_of(coarse: &FileMesh, size: usize) -> Self {
         let connected =
             risorius_mesh::surface::components::of_triangles(coarse.n_vertices(), &coarse.triangles);
@@ -100,7 +100,7 @@ impl<'a> Wrinkles<'a> {
         (0..posed.len()).into_par_iter().with_min_len(512).map(one).collect()
     }
 
-    /// Of the ripples that follow each other along an axis.
+    /// Height of the ripples that follow each other along an axis.
     fn height(&self, strain: &Mat3A, normal: Vec3A, rest: Vec3A, axis: Vec3A) -> f32 {
         let Some(along) = (axis - normal * normal.dot(axis)).try_normalize() else { return 0.0 };
         let pressed = -along.dot(*strain * along) - SLACK;
@@ -108,14 +108,14 @@ impl<'a> Wrinkles<'a> {
             return 0.0;
         }
         let wave = std::f32::consts::TAU / self.wavelength;
-        // Lines that bend a little, and do not repeat.
+        // Crest lines bend slightly and do not repeat.
         let bend = 0.8 * (0.11 * wave * rest.dot(Vec3A::new(1.0, 0.4, 0.3))).sin();
         let phase = wave * rest.dot(axis) * (1.0 + 0.07 * axis.x) + bend;
         let crest = phase.cos() - 0.35 * (1.0 - (2.0 * phase).cos()) * 0.5;
         (STEEP[0] * pressed).min(STEEP[1]) * self.wavelength * crest
     }
 
-    /// Green's strain of every vertex, in rest space.
+    /// Green strain of every vertex, in rest space.
     fn strain(&self, rest: &[Vec3A], posed: &[Vec3A]) -> Vec<Mat3A> {
         let mut sums = vec![(Mat3A::ZERO, 0.0f32); rest.len()];
         for t in &self.rest.triangles {
@@ -123,7 +123,7 @@ impl<'a> Wrinkles<'a> {
             let normal = (b - a).cross(c - a);
             let area = normal.length();
             let Some(n) = normal.try_normalize() else { continue };
-            // Edges and normals to edges and normals.
+            // Maps the edges and the normal at rest to those of the pose.
             let (from, moved_normal) = (Mat3A::from_cols(b - a, c - a, n), (q - p).cross(r - p));
             let Some(moved_normal) = moved_normal.try_normalize() else { continue };
             let f = Mat3A::from_cols(q - p, r - p, moved_normal) * from.inverse();

@@ -1,17 +1,18 @@
-//! Detail of one face put onto another [Bickel08, sec. 6].
+//! Transfers the detail of one face to another [Bickel08, sec. 6].
 //!
-//! Some points are known on both faces. A similarity carries the source over, and the shell through these
-//! points bends it onto the target. Every target vertex then takes what lies nearest on the bent source,
-//! facing the same way: weights, displacements and gauges, mixed by the barycentric weights of that point.
-//! Handles go to the target vertices nearest to them, and their gauges with them: strains are relative and
-//! need no translation.
+//! Some points are known on both faces. A similarity transform aligns the source with the target, and the
+//! shell through these points deforms it onto the target. Every target vertex then takes weights,
+//! displacements and gauges from the nearest point of the deformed source that faces the same way,
+//! interpolated by its barycentric weights. Handles move to the nearest target vertices and keep their
+//! gauges: strains are relative and need no conversion.
 //!
-//! Weights are told in local frames, which differ between any two vertices; they are turned to the space of
-//! the bent source, mixed, and turned to the frames of the target. Lengths follow the similarity's scale.
+//! Weights are expressed in local frames, which differ between any two vertices. They are rotated to the
+//! space of the deformed source, interpolated, and rotated to the frames of the target. Lengths are scaled by
+//! the similarity.
 //!
-//! The shell meets the points only; between them the bent source is a few millimeters off, and would slide
-//! wrinkles along a surface that bulges elsewhere. So the handles of the source are pulled to the target too,
-//! a few times, each towards what lies nearest.
+//! The shell passes exactly through the points only; between them the deformed source is a few millimeters
+//! off, which would shift wrinkles along the surface. So the handles of the source are pulled to the nearest
+//! points of the target too, in a few rounds.
 
 use crate::frames::{Fans, LocalFrames};
 use crate::pose_space::{Influence, MAX_GAUGES};
@@ -28,34 +29,33 @@ use risorius_mesh::{Bvh, Similarity};
 /// Surfaces face the same way when the cosine of their normals is above this.
 const SAME_WAY: f32 = 0.35;
 
-/// Target vertices within this part of the distance between handles get all of the detail; at twice as much
-/// they get none.
+/// Target vertices closer than this fraction of the distance between handles get full detail; at twice the
+/// distance they get none.
 const REACH: f64 = 0.5;
 
-/// How much more distance beside the source counts than distance above it.
+/// Weight of tangential distance from the source relative to normal distance.
 const BESIDE: f64 = 6.0;
 
 /// Rounds of pulling handles to the target.
 const ROUNDS: usize = 3;
 
-/// Detail on another face, and how well the faces met.
+/// Detail on another face, and how well the faces were aligned.
 pub struct Transferred {
     /// The detail.
     pub detail: Detail,
-    /// From the source's space to the target's, before it was bent.
+    /// From the source's space to the target's, before deformation.
     pub similarity: Similarity,
-    /// For each pair, how far it was off after the similarity, in the target's unit: outliers are pairs that
-    /// do not belong together.
+    /// For each pair, its residual after the similarity, in the target's unit; outliers are wrong pairs.
     pub off: Vec<f64>,
-    /// Mean distance of the bent source from the target, over vertices that got detail; in the target's unit.
+    /// Mean distance of the deformed source from the target, over vertices with detail, in the target's unit.
     pub mean_distance: f64,
     /// Vertices that got detail.
     pub n_covered: usize,
-    /// The source, bent onto the target.
+    /// The source, deformed onto the target.
     pub bent: Vec<[f32; 3]>,
 }
 
-/// What a target vertex takes: source vertices and their shares. All zero where nothing is near.
+/// The source vertices that a target vertex interpolates, and their weights. All zero where none is near.
 type Taken = [(u32, f32); 3];
 
 impl Detail {
@@ -139,7 +139,7 @@ impl Detail {
         Ok(Transferred { detail, similarity, off, mean_distance: sum / n_covered as f64, n_covered, bent })
     }
 
-    /// The source's vertices, carried and bent onto the target.
+    /// The source's vertices, aligned and deformed onto the target.
     fn bent(
         &self,
         similarity: &Similarity,
@@ -179,7 +179,7 @@ impl Detail {
         Ok(bent)
     }
 
-    /// Target vertices nearest to the handles, no two at one place.
+    /// Target vertices nearest to the handles, no two at the same position.
     fn handles_on(&self, ground: &Ground, bent: &[Vec3A]) -> Result<Vec<u32>, DetailError> {
         let mut used = std::collections::BTreeSet::new();
         let mut handles = Vec::new();
@@ -204,7 +204,7 @@ impl Detail {
         Ok(handles)
     }
 
-    /// Gauges of the source vertices that each target vertex takes; the 16 that count most.
+    /// Gauges of each target vertex, from those of its source vertices; the 16 with the largest weights.
     fn influence_of(&self, taken: &[Taken]) -> Influence {
         if !self.model.is_local() {
             return Influence::default();
@@ -231,7 +231,7 @@ impl Detail {
     }
 }
 
-/// The target, ready to be searched.
+/// The target, prepared for nearest-point queries.
 struct Ground<'a> {
     mesh: &'a FileMesh,
     x: Vec<Vec3A>,
@@ -272,7 +272,7 @@ fn faces(x: &[Vec3A], t: [u32; 3], normal: Vec3A) -> bool {
     n.dot(normal) > SAME_WAY * n.length()
 }
 
-/// What each target vertex takes of the bent source, and how far away it was.
+/// The source vertices that each target vertex interpolates, and their distance.
 fn taken(source: &FileMesh, bent: &[Vec3A], ground: &Ground, spacing: f64) -> (Vec<Taken>, Vec<f64>) {
     let positions: Vec<[f32; 3]> = bent.iter().map(|p| p.to_array()).collect();
     let tree = Bvh::build(&positions, &source.triangles);
@@ -290,8 +290,8 @@ fn taken(source: &FileMesh, bent: &[Vec3A], ground: &Ground, spacing: f64) -> (V
         let distance = found.distance_sq.sqrt();
         let corners = source.triangles[found.triangle as usize];
         let [a, b, c] = corners.map(|v| Vec3::from(bent[v as usize]).as_dvec3());
-        // Beside the source, beyond its border, what lies nearest is its rim, and would be drawn out in
-        // stripes.
+        // Beyond the border of the source the nearest point is always on its rim, which would smear detail
+        // into stripes.
         let above = (here - found.point).dot((b - a).cross(c - a).normalize_or_zero()).abs();
         let aside = (found.distance_sq - above * above).max(0.0).sqrt();
         let fade = (2.0 - (above + BESIDE * aside) / reach).clamp(0.0, 1.0);
@@ -301,7 +301,7 @@ fn taken(source: &FileMesh, bent: &[Vec3A], ground: &Ground, spacing: f64) -> (V
     (0..ground.mesh.n_vertices()).into_par_iter().with_min_len(64).map(one).unzip()
 }
 
-/// Frames of the bent source and of the target.
+/// Frames of the deformed source and of the target.
 struct Turned<'a> {
     source: LocalFrames,
     bent: &'a [Vec3A],
@@ -321,7 +321,7 @@ impl<'a> Turned<'a> {
         }
     }
 
-    /// A mean of vectors in the source's frames, in the target's.
+    /// Interpolates vectors from the source's frames to the target's.
     fn mixed(&self, v: usize, taken: &Taken, of: impl Fn(usize) -> [f32; 3]) -> [f32; 3] {
         let mut sum = Vec3A::ZERO;
         for &(source, share) in taken.iter().filter(|(_, share)| *share > 0.0) {

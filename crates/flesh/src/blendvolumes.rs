@@ -1,9 +1,8 @@
-//! Blendvolumes: where the volume goes with every shape [Kozlov17, sec. 6.1], and what pairs of shapes do to
-//! it.
+//! Blendvolumes: the volume of every shape [Kozlov17, sec. 6.1], and the effect of pairs of shapes on it.
 //!
-//! Shapes are independent of each other and are solved in parallel; combinations come after the shapes that
-//! drive them, because their volume is what is left when the drivers' volumes are taken away. Finished shapes
-//! go to a [`ShapeStore`] under a key made of everything that they depend on.
+//! Shapes are independent of each other and are solved in parallel. Combinations are solved after their
+//! drivers, because their volume is the difference to the sum of the drivers' volumes. Finished shapes are
+//! saved in a [`ShapeStore`] under a key that hashes everything they depend on.
 
 use crate::face::{PairReport, ShapeReport};
 use crate::flesh::{Flesh, SkinEmbedding, VolumeShape};
@@ -19,10 +18,10 @@ use risorius_rig::Role;
 use risorius_solve::SolveError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Counts as part of every key: raise it when shapes come out differently.
+/// Version of the method, part of every key: increase it when results change.
 const METHOD: u64 = 1;
 
-/// The repair is tried on so many pairs, the worst first; all pairs are repaired when they are evaluated.
+/// Number of pairs on which the repair is tested, the worst first; evaluation repairs any pair.
 const REPAIRS_TRIED: usize = 32;
 
 /// Displacements below this are not stored, in meters.
@@ -85,7 +84,7 @@ pub fn blendvolumes(
     Ok(out)
 }
 
-/// The full shapes that a combination is added to.
+/// The full shapes of a combination's drivers.
 fn drivers(parts: &Parts, shape: usize) -> Vec<usize> {
     match &parts.rig.shapes[shape].role {
         Role::Combination { drivers, .. } => {
@@ -102,7 +101,7 @@ fn sparse(offsets: &[DVec3]) -> VolumeShape {
     VolumeShape { nodes: nodes.into(), offsets }
 }
 
-/// Mean and largest distance in mm between where the volume takes the visible skin and where the artist does,
+/// Mean and largest distance in mm between the visible skin as moved by the volume and by the artist's shape,
 /// over the vertices that move.
 fn fit(
     parts: &Parts,
@@ -126,7 +125,7 @@ fn fit(
     [misses.iter().sum::<f64>() / misses.len().max(1) as f64, misses.iter().copied().fold(0.0, f64::max)]
 }
 
-/// Blends every two sliders at their full shapes, and tries the repair on the worst of those that invert.
+/// Blends every pair of sliders at their full shapes, and tests the repair on the worst of those that invert.
 pub fn pairs(flesh: &Flesh, parts: &Parts, progress: &Progress) -> Result<PairReport, SolveError> {
     let rest = RestVolumes::prepare(flesh)?;
     let full: Vec<usize> = parts.rig.sliders.iter().map(|s| s.shape).collect();

@@ -1,7 +1,8 @@
-//! From a rig to a [`Face`]: anatomy carried in, volume meshed, blendvolumes and blendmaterials made.
+//! Builds a [`Face`] from a rig: transfers anatomy, meshes the volume, computes blendvolumes and
+//! blendmaterials.
 //!
-//! One function, stage after stage; each stage is timed and told to the progress callback, which can cancel
-//! any of them.
+//! [`build`] runs the stages in order. Each stage is timed and reported to the progress callback, which can
+//! cancel any of them.
 
 use crate::blendvolumes::{blendvolumes, pairs};
 use crate::domain::{Back, Bound};
@@ -20,6 +21,7 @@ use risorius_anatomy::find::{self, given::Given};
 use risorius_anatomy::outer::OuterSkin;
 use risorius_anatomy::pieces::pieces;
 use risorius_anatomy::{AnatomyError, PieceKind};
+use risorius_base::Advise;
 use risorius_base::progress::{Cancelled, Progress, tick};
 use risorius_head::{Head, landmarks};
 use risorius_mesh::tet::embed::{EmbedOptions, Embedding};
@@ -39,11 +41,11 @@ pub struct BuildOptions {
     pub volume: VolumeOptions,
     /// How the volume follows shapes.
     pub follow: FollowOptions,
-    /// Bones that the user brings, and how built-in ones are carried in.
+    /// Bones supplied by the user, and how built-in ones are transferred.
     pub carry: CarryOptions,
-    /// Landmarks that the user gives.
+    /// Landmarks given by the user.
     pub given: Given,
-    /// Stiffness that the user painted.
+    /// Stiffness painted by the user.
     pub paintings: Vec<SkinPainting>,
 }
 
@@ -56,26 +58,24 @@ pub struct SkinPainting {
     pub mu: Vec<f32>,
 }
 
-/// What a build asks of its surroundings.
+/// Callbacks and storage of a build.
 pub struct Surroundings<'a> {
-    /// Told of every stage; can cancel.
+    /// Called in every stage; can cancel.
     pub progress: &'a Progress<'a>,
-    /// Keeps finished shapes.
+    /// Stores finished shapes.
     pub store: &'a dyn ShapeStore,
-    /// Largest memory of the process so far in MB, or 0.
+    /// Peak memory of the process so far in MB, or 0 if unknown.
     pub peak_mb: &'a dyn Fn() -> f64,
 }
 
 /// Why there is no face.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// The anatomy could not be carried in.
+    /// The anatomy could not be transferred.
     #[error(transparent)]
     Anatomy(#[from] AnatomyError),
     /// The volume could not be meshed.
-    #[error(
-        "the flesh could not be meshed: {0}; give the skull (--skull) and jaw (--jaw) if the built-in ones do not fit"
-    )]
+    #[error("the flesh could not be meshed: {0}; give a skull and a jaw if the built-in ones do not fit")]
     Tets(#[from] TetError),
     /// A solve failed.
     #[error("a rest volume could not be solved: {0}")]
@@ -85,8 +85,8 @@ pub enum BuildError {
     NoShapes,
     /// No shape moves the visible skin noticeably.
     #[error(
-        "no shape moves the visible skin by 3 mm or more, so there is nothing for flesh to do; are the numbers in the \
-             unit that was taken (--unit mm, cm, m)?"
+        "no shape moves the visible skin by 3 mm or more, so flesh would have no effect; check the unit of \
+         the rig's file"
     )]
     NothingMoves,
     /// The progress callback asked to stop.
@@ -94,8 +94,19 @@ pub enum BuildError {
     Cancelled(#[from] Cancelled),
 }
 
+impl Advise for BuildError {
+    fn options(&self) -> &'static [&'static str] {
+        match self {
+            Self::Tets(_) => &["skull", "jaw"],
+            Self::NothingMoves => &["unit"],
+            Self::Anatomy(error) => error.options(),
+            _ => &[],
+        }
+    }
+}
+
 impl BuildError {
-    /// Whether somebody asked for the stop.
+    /// Whether the caller cancelled the build.
     pub fn is_cancelled(&self) -> bool {
         matches!(
             self,
@@ -218,7 +229,7 @@ fn parting_pose(rig: &Rig, slits: &Slits) -> Vec<(String, f32)> {
     on.map(|(slider, &w)| (slider.name.clone(), w)).collect()
 }
 
-/// Carries the volume to the neutral and hangs the skin on it.
+/// Moves the volume to the neutral and embeds the skin in it.
 fn neutral_flesh(
     parts: &Parts,
     volume: &Volume,
@@ -239,6 +250,7 @@ fn neutral_flesh(
         tets: tets.clone().into(),
         bounds: volume.bounds.iter().map(|b| *b as u8).collect(),
         embedding,
+        parting_weights: slits.parting_weights.clone(),
         ..Flesh::default()
     };
     let quality = Quality::of(&flesh.mesh());
@@ -255,8 +267,8 @@ fn neutral_flesh(
     Ok((flesh, neutral))
 }
 
-/// Binds skin, and what hangs on it, to the volume where the slits are apart [Cong16, sec. 3]. Also the mean
-/// and largest distance of visible skin that shapes move from the volume, in mm.
+/// Binds the skin to the volume in the pose that parts the slits [Cong16, sec. 3]. Also returns the mean and
+/// largest distance from the volume, in mm, of visible skin that shapes move.
 fn embed(parts: &Parts, volume: &Volume, parted: &Pose) -> (SkinEmbedding, [f64; 2]) {
     let own = parts.skin.rig_vertices.len();
     let bound = Embedding::prepare(&volume.mesh, &parted.skin[..own], &EmbedOptions::default(), |_, _| true);
@@ -277,7 +289,7 @@ fn embed(parts: &Parts, volume: &Volume, parted: &Pose) -> (SkinEmbedding, [f64;
     (embedding, [mean, misses.iter().copied().fold(0.0, f64::max)])
 }
 
-/// A painting of the rig's vertices, read off where the volume's nodes lie on the skin.
+/// A painting of the rig's vertices, interpolated at the volume's nodes on the skin.
 fn on_nodes(painting: &SkinPainting, skin: &Skin, volume: &Volume) -> Painting {
     let value = |v: u32| skin.rig_vertices.get(v as usize).map(|&r| f64::from(painting.mu[r as usize]));
     let at = |i: usize| {

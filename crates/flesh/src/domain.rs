@@ -1,16 +1,17 @@
-//! Where flesh is: inside the skin, outside bones and eyeballs, near what the shapes move; and how fine it is
-//! meshed there.
+//! The domain of flesh: inside the skin, outside bones and eyeballs, near moving skin; and its element sizes.
 //!
-//! A point is in flesh if it is
+//! A point is in flesh if all of these hold:
 //!
-//!   inside the skin: the generalized winding number is above 1/2 outside cranium, mandible and eyeballs, or
-//!   so close below the skin that no element would fit between within reach of a skin vertex that some shape
-//!   moves, and in front of the ears: the rest of the body is left out not where jaw and skull come so close
-//!   beside a condyle that flesh between them would be torn
+//! - it is inside the skin: the generalized winding number is above 1/2;
+//! - it is outside cranium, mandible and eyeballs, or so close below the skin that no element would fit
+//!   between;
+//! - it is within reach of a skin vertex that some shape moves, and in front of the ears (the rest of the
+//!   body is left out);
+//! - it is not between jaw and skull close to a condyle, where flesh would be torn.
 //!
-//! Elements are finest at lips and lids and grow with the distance from them. Over bone, flesh is as thin as
-//! 3 mm; rather than meshing a whole forehead that finely, the volume reaches into the bone there by what an
-//! element lacks. Lids and nostrils are thinner still; there it reaches beyond the skin ([`crate::thin`]).
+//! Elements are finest at lips and lids and grow with the distance from them. Over bone, flesh can be as thin
+//! as 3 mm. Instead of meshing a whole forehead that finely, the volume extends into the bone by the missing
+//! thickness. Lids and nostrils are thinner still; there it extends beyond the skin ([`crate::thin`]).
 
 use crate::thin::ThinSkin;
 use glam::DVec3;
@@ -19,7 +20,7 @@ use risorius_mesh::Bvh;
 use risorius_mesh::tet::domain::{Domain, Hits};
 use risorius_mesh::tet::solid::{Shell, hits_of};
 
-/// What a boundary node of the volume lies on.
+/// The surface that a boundary node of the volume lies on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Bound {
@@ -31,7 +32,7 @@ pub enum Bound {
     Mandible = 2,
     /// An eyeball.
     Eye = 3,
-    /// The cut towards the rest of the head and body.
+    /// The cut to the rest of the head and body.
     Border = 4,
     /// The free surface around the jaw joint.
     Joint = 5,
@@ -47,24 +48,24 @@ impl Bound {
     }
 }
 
-/// Flesh that is nearer than this to both jaw and skull beside a condyle is left out, in meters (sum of the
-/// distances).
+/// Close to a condyle, flesh is left out where the sum of its distances to jaw and skull is below this, in
+/// meters.
 const JOINT_GAP: f64 = 0.008;
 
-/// Radius around a condyle in which that happens, in meters.
+/// Radius around a condyle in which this applies, in meters.
 const JOINT_RADIUS: f64 = 0.025;
 
-/// Nodes in the flesh that are nearer to a bone than this are held by it, in meters.
+/// Interior nodes nearer to a bone than this are attached to it, in meters.
 const AT_BONE: f64 = 0.001;
 
-/// Distances beyond this are not told apart, in meters.
+/// Distances are capped at this, in meters.
 const FAR: f64 = 0.03;
 
-/// Flesh is not made thicker than this for the sake of elements, in meters.
+/// Largest thickness to which thin flesh is extended, in meters.
 const THICK_ENOUGH: f64 = 0.02;
 
-/// Sizes of lattice cells in meters, before the node count asks for a factor; elements at the skin are half
-/// as large.
+/// Sizes of lattice cells in meters, before scaling to the target number of nodes; elements at the skin are
+/// half as large.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sizes {
     /// Edge length at lips and lids.
@@ -90,29 +91,29 @@ impl Sizes {
         (self.fine + self.growth * (from_features - 0.005).max(0.0)).min(self.coarse)
     }
 
-    /// How thick flesh must be for edges this long.
+    /// Least thickness of flesh for edges of this length.
     pub fn least_thickness(&self, edge_length: f64) -> f64 {
         (self.least_thickness * edge_length).min(THICK_ENOUGH)
     }
 }
 
-/// Where flesh ends towards the back: just before the ears, and below them at a slope that leaves in the
-/// jaw's angle.
+/// Where flesh ends toward the back: just in front of the ears, and below them at a slope that includes the
+/// angle of the jaw.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Back {
-    /// The tragion that is farther in front.
+    /// The more forward of the two tragions.
     pub ear: DVec3,
 }
 
 impl Back {
-    /// The ears begin this far behind the front of the ear canal, in meters.
+    /// Flesh ends this far in front of the tragion, in meters.
     const BEFORE_EAR: f64 = 0.006;
     /// The lobe ends this far below it, in meters.
     const LOBE: f64 = 0.03;
     /// Normal of the sloping part.
     const SLOPE: DVec3 = DVec3::new(0.0, -0.9, 0.436);
 
-    /// Distance in front of the end, negative behind; no larger than the true one.
+    /// Distance in front of the end, negative behind; never larger than the true distance.
     pub fn distance(&self, p: DVec3) -> f64 {
         let upright = p.z - self.ear.z - Self::BEFORE_EAR;
         let sloping = (p - self.ear - DVec3::new(0.0, -Self::LOBE, Self::BEFORE_EAR)).dot(Self::SLOPE);
@@ -120,7 +121,7 @@ impl Back {
     }
 }
 
-/// Where flesh is in one pose.
+/// The domain of flesh in one pose.
 pub struct FleshDomain {
     /// Skin in the pose, tunnels included.
     pub skin: Shell,
@@ -138,7 +139,7 @@ pub struct FleshDomain {
     pub moving: Bvh,
     /// How far flesh reaches around them, in meters.
     pub reach: f64,
-    /// What flesh lies in front of.
+    /// Where flesh ends toward the back.
     pub back: Back,
     /// Points along lips and lids.
     pub features: Bvh,
@@ -147,7 +148,7 @@ pub struct FleshDomain {
 }
 
 impl FleshDomain {
-    /// Whether `p` is in flesh. The cheapest questions come first.
+    /// Whether `p` is in flesh. The cheapest tests come first.
     pub fn contains(&self, p: DVec3) -> bool {
         self.back.distance(p) > 0.0
             && self.moving.closest_vertex(p, self.reach).is_some()
@@ -161,14 +162,13 @@ impl FleshDomain {
             && [&self.cranium, &self.mandible].into_iter().flatten().all(|bone| bone.value(p) <= 0.0)
     }
 
-    /// Whether `p` is nearer to the skin than flesh must at least be thick.
+    /// Whether `p` is nearer to the skin than the least thickness of flesh.
     fn is_thin(&self, p: DVec3) -> bool {
         let least = self.sizes.least_thickness(self.edge_length(p));
         self.skin.distance(p, least) < least
     }
 
-    /// Sum of the distances to jaw and skull beside a condyle, less the gap that is kept free; far away
-    /// elsewhere.
+    /// Close to a condyle, the sum of the distances to jaw and skull minus [`JOINT_GAP`]; [`FAR`] elsewhere.
     fn beside_joint(&self, p: DVec3) -> f64 {
         match (&self.cranium, &self.mandible) {
             (Some(cranium), Some(mandible))
@@ -180,11 +180,11 @@ impl FleshDomain {
         }
     }
 
-    /// What a node at `p` belongs to: the bone that it is in, or the boundary nearest to it if it is on the
+    /// The bound of a node at `p`: the bone that contains it, or the nearest boundary surface if it is on the
     /// boundary.
     pub fn bound(&self, p: DVec3, on_boundary: bool) -> Bound {
-        // Within the flesh, what almost touches a bone counts as its: between such a node and others on the
-        // bone would be an element so flat that any motion turns it over.
+        // Interior nodes that almost touch a bone are attached to it: elements between such a node and others
+        // on the bone would be so flat that any motion inverts them.
         let touches = |s: &Shell| !on_boundary && s.distance(p, AT_BONE) < AT_BONE;
         let inside = |solid: &Option<Shell>| solid.as_ref().is_some_and(|s| s.value(p) > 0.0 || touches(s));
         let within = if inside(&self.mandible) {
@@ -223,7 +223,7 @@ impl FleshDomain {
         } else if self.eyes.iter().any(|e| p.distance(e.0) < e.1) {
             Bound::Eye
         } else if nearest.0 > 0.002 {
-            // The membrane that winding numbers span over an open neck.
+            // The zero set of the winding number across an open neck.
             Bound::Border
         } else {
             nearest.1
@@ -279,7 +279,7 @@ impl Domain for FleshDomain {
     }
 
     fn hits(&self, from: DVec3, to: DVec3) -> Hits {
-        // Spheres, the border and the inside of bones have no triangles to be hit.
+        // Eyeballs, the border and the inside of bones have no triangles to hit.
         let middle = from.midpoint(to);
         let radius = 0.5 * from.distance(to);
         let near_eye = |eye: &(DVec3, f64)| (middle.distance(eye.0) - eye.1).abs() <= radius;

@@ -1,4 +1,4 @@
-//! A face ready to simulate: the artist's rig, what lies beneath it, and the flesh between.
+//! A face ready to simulate (rig, anatomy, flesh), and the report of its build.
 
 use crate::flesh::Flesh;
 use risorius_anatomy::carry::Anatomy;
@@ -13,7 +13,7 @@ pub struct Face {
     pub anatomy: Anatomy,
     /// The volume and how it follows the rig.
     pub flesh: Flesh,
-    /// How it was made.
+    /// Figures of the build.
     pub report: BuildReport,
 }
 
@@ -27,21 +27,21 @@ pub struct BuildReport {
     pub n_tets: usize,
     /// Quality of the volume in the neutral.
     pub quality: QualityReport,
-    /// Distance from skin vertices to the volume's surface in the neutral, mean and largest, mm.
+    /// Distance from the volume of visible skin vertices that shapes move, in the pose in which the volume
+    /// was meshed; mean and largest, mm.
     #[serde(deserialize_with = "numbers")]
     pub embedding_mm: [f64; 2],
-    /// Pairs of skin vertices across closed lips and lids, and those whose middle is in an element though
-    /// outside the skin.
+    /// Pairs of skin vertices across closed lips and lids.
     pub n_slit_pairs: usize,
-    /// Must be 0.
+    /// Elements that contain the midpoint of such a pair although it is outside the skin; must be 0.
     pub n_fused_pairs: usize,
     /// Sliders that part the slits, and their values.
     pub parting_pose: Vec<(String, f32)>,
     /// One entry per shape of the rig.
     pub shapes: Vec<ShapeReport>,
-    /// What blending pairs of shapes does.
+    /// Inversions when blending pairs of shapes.
     pub pairs: PairReport,
-    /// Time and memory of each stage, for whoever builds; files leave it out.
+    /// Time and memory of each stage; not saved in files.
     pub stages: Vec<StageReport>,
 }
 
@@ -69,7 +69,7 @@ pub struct QualityReport {
 pub struct ShapeReport {
     /// Name of the shape.
     pub name: String,
-    /// Distance between the shape and what the volume does to the skin, mean and largest over the skin it
+    /// Distance between the shape and the skin as moved by the volume, mean and largest over the skin that it
     /// moves, mm.
     #[serde(deserialize_with = "numbers")]
     pub fit_mm: [f64; 2],
@@ -82,19 +82,19 @@ pub struct ShapeReport {
     pub iterations: usize,
 }
 
-/// What happens when two shapes are fully on.
+/// Inverted elements when two shapes are at weight 1.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct PairReport {
-    /// Pairs tried.
+    /// Pairs tested.
     pub n_pairs: usize,
-    /// Pairs that invert an element when blended as they are; they are repaired when evaluated.
+    /// Pairs that invert an element when blended without repair; evaluation repairs them.
     pub n_inverting: usize,
-    /// Those of them, the worst, on which the repair was tried.
+    /// The worst of them, on which the repair was tested.
     pub n_tried: usize,
-    /// Those that moving a few nodes repaired.
+    /// Those that were repaired by moving a few nodes.
     pub n_repaired: usize,
-    /// Pairs for which the whole volume is drawn back towards the neutral, by name.
+    /// Pairs for which the whole volume is blended toward the neutral, by name.
     pub unrepaired: Vec<[String; 2]>,
     /// The worst pair and its smallest relative volume before repair.
     #[serde(deserialize_with = "named_number")]
@@ -110,12 +110,12 @@ pub struct StageReport {
     /// How long it took.
     #[serde(deserialize_with = "number")]
     pub seconds: f64,
-    /// Largest memory of the process so far, MB; 0 where the system does not tell.
+    /// Peak memory of the process so far, MB; 0 if the system does not report it.
     #[serde(deserialize_with = "number")]
     pub peak_mb: f64,
 }
 
-/// JSON has no number for what is not finite and writes null; a report with one is read back all the same.
+/// JSON has no numbers that are not finite and writes null for them; null is read back as NaN.
 fn number<'de, D: serde::Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     <Option<f64> as serde::Deserialize>::deserialize(from).map(|x| x.unwrap_or(f64::NAN))
 }
@@ -131,11 +131,11 @@ fn named_number<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<([St
 }
 
 impl PairReport {
-    /// The figures in one sentence, for people.
+    /// The figures in one sentence, for the user.
     pub fn summary(&self) -> String {
         format!(
-            "{} tried, {} invert an element when blended as they are and are repaired when evaluated; of the worst {}, {} \
-             are repaired by moving single nodes, {} by drawing the whole volume back",
+            "{} tested, {} invert an element when blended and are repaired when evaluated; of the worst {}, \
+             {} are repaired by moving single nodes, {} by blending the whole volume toward the neutral",
             self.n_pairs,
             self.n_inverting,
             self.n_tried,

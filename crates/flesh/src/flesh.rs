@@ -1,5 +1,4 @@
-//! The words of flesh: the volume, how the skin hangs on it, where it goes with each shape, what it is made
-//! of.
+//! Data types of flesh: the volume, the embedding of the skin, the volume of each shape, materials.
 
 use crate::domain::Bound;
 use glam::DVec3;
@@ -13,17 +12,19 @@ pub struct Flesh {
     pub nodes: Array<[f64; 3]>,
     /// Four nodes each, positive volume.
     pub tets: Array<[u32; 4]>,
-    /// What each node lies on, as numbers of [`Bound`].
+    /// The surface that each node lies on, as numbers of [`Bound`].
     pub bounds: Array<u8>,
-    /// How rig vertices hang on the volume.
+    /// How rig vertices are attached to the volume.
     pub embedding: SkinEmbedding,
     /// One per shape of the rig: the blendvolume basis B_X [Kozlov17, sec. 6.1].
     pub volumes: Vec<VolumeShape>,
     /// Stiffness of each tet, and its change with each shape [Kozlov17, sec. 6.2].
     pub materials: Materials,
+    /// Slider values of the pose that parts lips and lids, in which the volume was meshed.
+    pub parting_weights: Vec<f32>,
 }
 
-/// Rig vertices that follow the flesh: skin, and what hangs on it.
+/// Rig vertices that follow the flesh.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SkinEmbedding {
     /// Rig vertices, ascending.
@@ -34,7 +35,7 @@ pub struct SkinEmbedding {
     pub weights: Array<[f32; 4]>,
 }
 
-/// Where the volume's nodes go with one shape, relative to the neutral.
+/// Displacements of the volume's nodes in one shape, relative to the neutral.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct VolumeShape {
     /// Nodes that move, ascending.
@@ -71,7 +72,7 @@ impl Flesh {
         self.nodes.len()
     }
 
-    /// What a node lies on.
+    /// The surface that a node lies on.
     pub fn bound(&self, node: usize) -> Bound {
         Bound::from_number(self.bounds[node])
     }
@@ -86,13 +87,14 @@ impl Flesh {
         self.nodes.iter().map(|&p| p.into()).collect()
     }
 
-    /// Whether a node moves with a bone or the border, so that nothing may push it.
+    /// Whether a node is fixed to a bone or the border.
     pub fn is_held(&self, node: usize) -> bool {
         matches!(self.bound(node), Bound::Cranium | Bound::Mandible | Bound::Border)
     }
 
-    /// Which nodes physics leaves where they rest in each pose: held ones, those around the jaw joint, where
-    /// muscle hangs the flesh on bone that is not there, and pieces of the volume that nothing else holds.
+    /// Nodes that physics keeps at their rest position in each pose: held nodes; nodes around the jaw joint,
+    /// where muscle attaches the flesh to bone that is not modeled; and components of the volume that are not
+    /// held otherwise.
     pub fn kinematic_nodes(&self) -> Vec<bool> {
         let mut kinematic: Vec<bool> =
             (0..self.n_nodes()).map(|n| self.is_held(n) || self.bound(n) == Bound::Joint).collect();

@@ -1,16 +1,16 @@
-//! A volume follows its skin and bones into another pose: the incremental static solves of blendvolumes.
+//! Moves a volume with its skin and bones to another pose: the incremental static solves of blendvolumes.
 //!
-//! [Kozlov17, sec. 6.1, eq. 13]: springs pull the skin's nodes to the pose while the state that the last
-//! solve reached becomes the next rest state; little resistance to volume change (lambda = 100), measured
-//! against the neutral volume; nodes on bones may slide; then they are projected to the bone and a second
-//! solve holds them there. Departures: the pose itself is approached in steps of a few millimeters (turning
-//! jaws are followed, not cut across); each step starts from the harmonic extension of the skin's motion, so
-//! that Newton's method has only to straighten it; sliding nodes are kept in the plane of the bone by springs
-//! along its normal, and weakly where they were along it; a barrier keeps elements upright; nodes that the
-//! pose leaves alone are not touched at all.
+//! [Kozlov17, sec. 6.1, eq. 13]: springs pull the skin's nodes to the pose, and each solved state becomes the
+//! next rest state. Resistance to volume change is low (lambda = 100) and measured against the neutral
+//! volume. Nodes on bones may slide; then they are projected to the bone, and a second solve holds them
+//! there. Departures: the pose is approached in steps of a few millimeters, so that the path of a rotating
+//! jaw is followed. Each step starts from the harmonic extension of the skin's motion, which leaves little
+//! for Newton's method to correct. Sliding nodes are kept in the plane of the bone by springs along its
+//! normal, and weakly in place along it. A barrier keeps elements from inverting. Nodes that the pose does
+//! not affect are not moved at all.
 //!
-//! In: a volume at rest in one pose. Out: its nodes in another, no element inverted, and how well the skin is
-//! met.
+//! In: a volume at rest in one pose. Out: its nodes in another pose, with no element inverted, and the
+//! distance from the skin.
 
 use crate::domain::Bound;
 use crate::rest::LEAST_J;
@@ -22,24 +22,24 @@ use risorius_mesh::tet::solid::Shell;
 use risorius_mesh::tet::tet_mesh::edge_matrix;
 use risorius_mesh::{Bvh, TetMesh, TriMesh};
 use risorius_solve::diffuse::Harmonic;
-use risorius_solve::minimize::quasi::settle;
+use risorius_solve::settle;
 use risorius_solve::untangle::{UntangleOptions, untangle};
 use risorius_solve::{
     Barrier, Energy, Problem, SolveError, SolveOptions, Spring, Springs, System, Tissue, TissueRest,
 };
 
-/// How to follow.
+/// Options of [`Follower`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FollowOptions {
-    /// Shear stiffness in Pa, the same everywhere: only its ratio to the springs counts.
+    /// Shear stiffness in Pa, the same everywhere; only its ratio to the springs matters.
     pub mu: f64,
     /// Resistance to volume change in Pa; 100 lets muscles bulge [Kozlov17, sec. 6.1].
     pub lambda: f64,
-    /// Pull of the skin in N/m at the first and at the last step.
+    /// Stiffness of the skin springs in N/m at the first and at the last step.
     pub skin_springs: [f64; 2],
-    /// Longest way of a node in one step, in meters.
+    /// Largest displacement of a node in one step, in meters.
     pub stride: f64,
-    /// Nodes that would move less than this stay, in meters.
+    /// Nodes that would move less than this are not moved, in meters.
     pub least_motion: f64,
 }
 
@@ -49,7 +49,7 @@ impl Default for FollowOptions {
     }
 }
 
-/// Springs that hold a sliding node in its bone's plane, and along it, in N/m.
+/// Springs that hold a sliding node normal to its bone and tangential to it, in N/m.
 const BONE_SPRINGS: [f64; 2] = [3000.0, 3.0];
 
 /// Springs that hold a node on its bone in the second solve, in N/m.
@@ -58,20 +58,20 @@ const PROJECTED_SPRING: f64 = 30000.0;
 /// Nodes nearer to a bone's surface than this slide on it, in meters.
 const ON_BONE: f64 = 0.0006;
 
-/// Distances from the visible skin at which its lining begins to be pulled less, and is pulled least, in
+/// Distances from the visible skin between which the pull of its lining decreases to the least value, in
 /// meters.
 const RIM: [f64; 2] = [0.004, 0.012];
 
 /// Pull of the lining relative to the visible skin.
 const LINING: f64 = 0.003;
 
-/// Attempts to move nodes before a solve.
+/// Largest number of attempts to advance nodes before a solve.
 const ADVANCES: usize = 6;
 
 /// Solves of one pose stop when no step is longer than this, in meters.
 const STEP_TOLERANCE: f64 = 2e-5;
 
-/// A volume at rest in a pose, ready to be led to others.
+/// A volume at rest in a pose, prepared to be moved to others.
 pub struct Follower<'a> {
     parts: &'a Parts<'a>,
     tets: &'a [[u32; 4]],
@@ -81,9 +81,9 @@ pub struct Follower<'a> {
     rest_pose: &'a Pose,
     six_volumes: Vec<f64>,
     bones: [Shell; 2],
-    /// Nodes on the surface of a bone; those within it move with it.
+    /// Nodes on the surface of a bone; those inside it move with it.
     slides: Vec<bool>,
-    /// How strongly each node on the skin is pulled: 1 on what can be seen, little deep in mouth and sockets.
+    /// Relative pull of each node on the skin: 1 on visible skin, small deep in mouth and sockets.
     pull: Vec<f64>,
     harmonic: Harmonic,
     options: FollowOptions,
@@ -92,9 +92,9 @@ pub struct Follower<'a> {
 /// A volume in another pose.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Followed {
-    /// Where every node is.
+    /// Position of every node.
     pub positions: Vec<DVec3>,
-    /// Mean and largest distance of the visible skin's nodes from where the skin went, in meters.
+    /// Mean and largest distance of the visible skin's nodes from their targets, in meters.
     pub miss: [f64; 2],
     /// Smallest volume relative to the rest.
     pub least_j: f64,
@@ -148,7 +148,7 @@ impl<'a> Follower<'a> {
         self.tets
     }
 
-    /// What each node belongs to.
+    /// The bound of each node.
     pub fn bounds(&self) -> &[Bound] {
         self.bounds
     }
@@ -158,12 +158,12 @@ impl<'a> Follower<'a> {
         [&self.parts.bones.cranium, &self.parts.bones.mandible]
     }
 
-    /// Where each node rests.
+    /// Rest position of each node.
     pub fn rest(&self) -> &[DVec3] {
         self.rest
     }
 
-    /// Where skin and bones lead each node in `pose`; other nodes are where they rest.
+    /// Target of each node on skin or bone in `pose`; the rest position for other nodes.
     pub fn targets(&self, pose: &Pose) -> Vec<DVec3> {
         let jaw = pose.jaw.after(&self.rest_pose.jaw.inverse());
         let triangles = &self.parts.skin.triangles;
@@ -177,13 +177,13 @@ impl<'a> Follower<'a> {
         (0..self.rest.len()).map(lead).collect()
     }
 
-    /// The motion of led nodes, spread harmonically over all.
+    /// The motion of led nodes, extended harmonically to all nodes.
     fn spread(&self, way: &[DVec3]) -> Result<Vec<DVec3>, SolveError> {
         let values: Vec<[f64; 3]> = way.iter().map(|d| d.to_array()).collect();
         Ok(self.harmonic.extend(&values)?.into_iter().map(DVec3::from).collect())
     }
 
-    /// Leads the volume to `pose`.
+    /// Moves the volume to `pose`.
     pub fn follow(&self, pose: &Pose, progress: &Progress) -> Result<Followed, SolveError> {
         let goal = self.targets(pose);
         let way: Vec<DVec3> = goal.iter().zip(self.rest).map(|(g, r)| *g - *r).collect();
@@ -247,8 +247,8 @@ impl<'a> Follower<'a> {
     }
 }
 
-/// The lining of mouth and sockets is modeled loosely and crosses bones; it leads the flesh only near the
-/// rim.
+/// The relative pull of nodes on the skin. The lining of mouth and sockets is often modeled loosely and
+/// intersects bones, so it pulls the flesh only near the rim.
 fn pulls(parts: &Parts, skin_points: &[Option<SkinPoint>], rest: &[DVec3], rest_pose: &Pose) -> Vec<f64> {
     let seen =
         (0..parts.outer.len()).filter(|&i| parts.outer[i]).map(|i| rest_pose.skin[i].as_vec3().to_array());
@@ -266,18 +266,18 @@ fn pulls(parts: &Parts, skin_points: &[Option<SkinPoint>], rest: &[DVec3], rest_
     skin_points.iter().zip(rest).map(pull).collect()
 }
 
-/// Whether skin, bone or border tells a node where to go.
+/// Whether a node is led: its target is given by skin, bone or border.
 fn is_led(bound: Bound) -> bool {
     matches!(bound, Bound::Skin | Bound::Cranium | Bound::Mandible | Bound::Border)
 }
 
-/// The rigid motion at `share` of the way from `a` to `b`.
+/// The rigid motion interpolated from `a` to `b` at `share`.
 fn between(a: &Rigid, b: &Rigid, share: f64, pivot: DVec3) -> Rigid {
     let change = b.after(&a.inverse());
     Rigid::blend([(change, share)], a.apply(pivot)).after(a)
 }
 
-/// The part of a volume that a pose moves, with a numbering of its own.
+/// The part of a volume that a pose moves, with local node indices.
 struct Region {
     /// Volume node of each local node; those from `n_free` on are held.
     nodes: Vec<u32>,
@@ -322,7 +322,7 @@ impl Region {
     }
 }
 
-/// The state of a region on its way.
+/// The state of a region during the steps.
 struct Walk<'a> {
     follower: &'a Follower<'a>,
     region: &'a Region,
@@ -373,7 +373,7 @@ impl<'a> Walk<'a> {
         self.solve(&rest, &springs, &planes, 12, progress)
     }
 
-    /// The second solve: nodes on bones are held where they are closest to the bone.
+    /// The second solve: nodes on bones are held at their closest point of the bone.
     fn project(&mut self, pose: &Pose, progress: &Progress) -> Result<(), SolveError> {
         let rest = self.x.clone();
         let stiff = self.follower.options.skin_springs[1];
@@ -423,7 +423,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Moves the free nodes along `motion` and repairs the elements that this squashes. Around elements that
-    /// cannot be repaired, nodes go less far; the solve that follows takes them on.
+    /// cannot be repaired, nodes are moved less; the following solve moves them further.
     fn advance(&mut self, motion: &[DVec3]) -> Result<(), SolveError> {
         let Region { nodes, n_free, tets, volumes } = self.region;
         let start = self.x.clone();

@@ -1,4 +1,9 @@
-//! Flesh for any face: the volume between skin and bones, how it follows every shape, and what it is made of.
+//! Flesh for any face: the tet volume between skin and bones, its rest state in every shape, its materials.
+//!
+//! [`mod@build`] runs all stages: [`slits`] finds the pose that parts lips and lids, [`volume`] meshes the
+//! [`domain`] in it, [`neutral`] moves the volume to the neutral, [`blendvolumes`] to every shape, and
+//! [`materials`] assigns stiffness. [`rest`] blends the results for any weights. Everything is in SI units,
+//! +Y up, +Z front.
 
 pub mod blendvolumes;
 pub mod build;

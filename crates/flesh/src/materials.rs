@@ -1,9 +1,9 @@
 //! Blendmaterials: stiffness of every element, and how it changes with each shape [Kozlov17, sec. 6.2].
 //!
-//! Painted or not, values live on nodes first and are spread through the volume with the heat equation, so
-//! that stiffness has no seams; an element has the mean of its nodes. Without painting: soft flesh (mu 3,000
-//! Pa), stiffer beside bone, and with each shape stiffer where it shortens a muscle along its fibers, up to
-//! 20,000 Pa at a quarter of its length. lambda is 2,500 Pa throughout. These are the paper's ranges.
+//! Values, painted or not, are set on nodes and diffused through the volume with the heat equation, so that
+//! stiffness has no seams; an element has the mean of its nodes. Without painting, flesh is soft (mu 3,000
+//! Pa) and stiffer beside bone. Each shape stiffens muscle that it shortens along its fibers, up to 20,000 Pa
+//! when shortened by a quarter of its length. lambda is 2,500 Pa throughout. These are the paper's ranges.
 
 use crate::domain::Bound;
 use crate::flesh::{MaterialShape, Materials, VolumeShape};
@@ -21,13 +21,13 @@ pub const MU: [f32; 2] = [3000.0, 20000.0];
 /// Resistance to volume change, Pa.
 pub const LAMBDA: f32 = 2500.0;
 
-/// Shear stiffness right beside bone, Pa, and the distance in which it fades, m.
+/// Shear stiffness at bone, Pa, and the distance over which it decays, m.
 const BESIDE_BONE: (f64, f64) = (9000.0, 0.003);
 
-/// A muscle that is shorter by this share is as stiff as it gets.
+/// Relative shortening at which a muscle reaches its largest stiffness.
 const FULL_CONTRACTION: f64 = 0.25;
 
-/// How far values spread: the square root of twice this is a distance of 2 mm. In m^2.
+/// Diffusion of values, in m^2; the square root of twice this is a distance of 2 mm.
 const SPREAD: f64 = 2.0e-6;
 
 /// Changes below this are dropped, Pa.
@@ -38,11 +38,11 @@ const LEAST_CHANGE: f64 = 20.0;
 pub struct Painting {
     /// Index of the shape; `None` for the neutral.
     pub shape: Option<usize>,
-    /// mu in Pa per skin node of the volume, where it is painted.
+    /// mu in Pa per node of the volume; `None` where nothing is painted.
     pub mu: Vec<Option<f64>>,
 }
 
-/// Which muscle an element lies in, and the direction of its fibers there.
+/// The fiber direction at each element's center; `None` outside muscles.
 fn fibers(mesh: &TetMesh, muscles: &[Muscle]) -> Vec<Option<DVec3>> {
     let fiber = |tet: &[u32; 4]| {
         let center = tet.iter().map(|&n| mesh.nodes[n as usize]).sum::<DVec3>() / 4.0;
@@ -54,7 +54,7 @@ fn fibers(mesh: &TetMesh, muscles: &[Muscle]) -> Vec<Option<DVec3>> {
     mesh.tets.par_iter().with_min_len(64).map(fiber).collect()
 }
 
-/// Materials of the volume `mesh` for the shapes `volumes`, with what the user painted.
+/// Materials of the volume `mesh` for the shapes `volumes`, with the user's paintings.
 pub fn materials(
     mesh: &TetMesh,
     bounds: &[Bound],

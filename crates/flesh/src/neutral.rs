@@ -1,9 +1,9 @@
-//! From the pose in which the volume was meshed to the neutral, where lips and lids touch.
+//! Moves the volume from the pose in which it was meshed to the neutral, where lips and lids touch.
 //!
-//! The volume follows skin and jaw to the neutral ([`crate::follow`]). Its surface is coarser than the
-//! skin's, so the upper lip's may now stand a little into the gap, or into the lower lip. Pairs of skin
-//! vertices across the slits tell: where the middle of a pair is outside the skin but in an element, that
-//! element's nodes on the skin are drawn inwards, until no such middle is left.
+//! The volume follows skin and jaw to the neutral ([`crate::follow`]). Its surface is coarser than the skin,
+//! so the surface of the upper lip may now protrude into the gap, or into the lower lip. This is detected by
+//! pairs of skin vertices across the slits: where the midpoint of a pair is outside the skin but in an
+//! element, the element's nodes on the skin are moved inward, until no such midpoint is left.
 
 use crate::domain::Bound;
 use crate::follow::{Followed, Follower};
@@ -18,10 +18,10 @@ use risorius_mesh::tet::tet_mesh::edge_matrix;
 use risorius_mesh::{TetMesh, TriMesh};
 use risorius_solve::SolveError;
 
-/// Nodes are drawn inwards by this much at a time, in meters.
+/// Distance by which nodes are moved inward in each round, in meters.
 const INSET: f64 = 0.0002;
 
-/// Rounds of drawing inwards.
+/// Largest number of rounds of moving nodes inward.
 const ROUNDS: usize = 40;
 
 /// The volume in the neutral.
@@ -29,15 +29,15 @@ const ROUNDS: usize = 40;
 pub struct Neutral {
     /// Node positions.
     pub nodes: Vec<DVec3>,
-    /// How it got there.
+    /// Result of the solves.
     pub followed: Followed,
-    /// Middles of slit pairs that are outside the skin.
+    /// Number of slit pairs whose midpoint is outside the skin.
     pub n_open_pairs: usize,
-    /// Those of them that are in an element; 0 unless elements could not give way.
+    /// Number of elements that contain such a midpoint; 0 unless nodes could not be moved inward far enough.
     pub n_fused: usize,
 }
 
-/// Carries the volume of `follower`, which rests where the slits are apart, to `neutral`.
+/// Moves the volume of `follower`, whose rest pose parts the slits, to `neutral`.
 pub fn carry_to_neutral(
     follower: &Follower,
     parts: &Parts,
@@ -55,7 +55,7 @@ pub fn carry_to_neutral(
         .map(|p| neutral.skin[p[0] as usize].midpoint(neutral.skin[p[1] as usize]))
         .filter(|&p| skin.value(p) < 0.0)
         .collect();
-    // Elements came to the neutral sheared; nodes that nothing leads can take better places.
+    // Elements are sheared in the neutral; nodes without a target are smoothed.
     let led: Vec<bool> =
         follower.bounds().iter().map(|b| !matches!(b, Bound::Inside | Bound::Joint | Bound::Eye)).collect();
     smooth(&mut mesh, &led, None, &ImproveOptions::default(), progress)?;
@@ -72,12 +72,12 @@ pub fn carry_to_neutral(
     Ok(Neutral { nodes: mesh.nodes, followed, n_open_pairs: middles.len(), n_fused: glued.len() })
 }
 
-/// The elements that hold one of `middles`, ascending.
+/// The elements that contain one of `middles`, ascending.
 pub fn fused(mesh: &TetMesh, middles: &[DVec3]) -> Vec<u32> {
     let tree = TetTree::prepare(mesh);
     let mut found: Vec<u32> = Vec::new();
     for &p in middles {
-        // All elements at the point, not the first only: lips overlap.
+        // All elements at the point, not only the first, because lips overlap.
         while let Some((t, _)) = tree.locate(mesh, p, |t| found.binary_search(&t).is_err()) {
             let at = found.binary_search(&t).unwrap_or_else(|at| at);
             found.insert(at, t);
@@ -86,7 +86,7 @@ pub fn fused(mesh: &TetMesh, middles: &[DVec3]) -> Vec<u32> {
     found
 }
 
-/// Moves the skin nodes of `tets` against their outward normals, as far as no element gets thin.
+/// Moves the skin nodes of `tets` against their outward normals, unless an element would become thin.
 fn draw_inwards(mesh: &mut TetMesh, bounds: &[Bound], tets: &[u32], volumes: &[f64]) {
     let normals = outward_normals(mesh);
     let mut nodes: Vec<u32> = tets.iter().flat_map(|&t| mesh.tets[t as usize]).collect();

@@ -1,8 +1,8 @@
 //! Rest volumes for any weights: `X(w) = X0 + B_X c(w)` [Kozlov17, eq. 2], never inverted.
 //!
 //! `c` are the strengths of the rig's shapes, so in-betweens and combinations act on the volume as they do on
-//! the skin. Two good volumes may blend to one with inverted elements; [`RestVolumes::at`] finds them and
-//! moves as few nodes as it can until every element has at least [`LEAST_J`] of its neutral volume. Weights
+//! the skin. Two valid volumes may blend to one with inverted elements. [`RestVolumes::at`] detects them and
+//! moves as few nodes as possible until every element has at least [`LEAST_J`] of its neutral volume. Weights
 //! that need no repair cost only the check.
 
 use crate::flesh::Flesh;
@@ -12,10 +12,10 @@ use risorius_mesh::tet::tet_mesh::edge_matrix;
 use risorius_solve::untangle::{UntangleOptions, untangle};
 use risorius_solve::{SolveError, TissueRest};
 
-/// Elements keep at least this share of their neutral volume.
+/// Least volume of an element, relative to its neutral volume.
 pub const LEAST_J: f64 = 0.05;
 
-/// The volume's rest states, ready to be blended.
+/// The volume's rest states, prepared for blending.
 #[derive(Debug, Clone)]
 pub struct RestVolumes<'a> {
     flesh: &'a Flesh,
@@ -33,7 +33,8 @@ pub struct Rest {
     pub worst_before: (f64, usize),
     /// Nodes that the repair moved, ascending.
     pub moved: Vec<u32>,
-    /// How much of the way from the neutral is left; below 1 only where moving single nodes was not enough.
+    /// Blend factor from the neutral (0) to the requested state (1); below 1 only if moving nodes was not
+    /// enough.
     pub share: f64,
 }
 
@@ -46,7 +47,7 @@ impl<'a> RestVolumes<'a> {
         Ok(Self { flesh, nodes, rest, movable })
     }
 
-    /// `X0 + B_X c`, as it comes; `strengths` has one value per shape of the rig.
+    /// `X0 + B_X c`, without repair; `strengths` has one value per shape of the rig.
     pub fn blend(&self, strengths: &[f64]) -> Vec<DVec3> {
         let mut positions = self.nodes.clone();
         for (shape, &c) in self.flesh.volumes.iter().zip(strengths).filter(|(_, c)| **c != 0.0) {
@@ -64,7 +65,7 @@ impl<'a> RestVolumes<'a> {
 
     /// The smallest relative volume and its tet.
     pub fn worst(&self, positions: &[DVec3]) -> (f64, usize) {
-        // One that is not a number is the worst; of equals, the first.
+        // NaN is the worst; of equals, the first.
         let key = |(j, t): (f64, usize)| (if j.is_nan() { f64::NEG_INFINITY } else { j }, t);
         let worse = |a: (f64, usize), b: (f64, usize)| if key(b) < key(a) { b } else { a };
         let all = (0..self.rest.volume.len()).into_par_iter().with_min_len(1024);
@@ -76,9 +77,9 @@ impl<'a> RestVolumes<'a> {
         self.repair(self.blend(strengths))
     }
 
-    /// Moves nodes of `positions` until no tet is below [`LEAST_J`]. Nodes on bones and border stay, but for
-    /// those of bad tets, if that suffices, then may move too; what is beyond that is drawn towards the
-    /// neutral as a whole, which is upright.
+    /// Moves nodes of `positions` until no tet is below [`LEAST_J`]. First, nodes on bones and border are
+    /// kept, except those of bad tets. If that is not enough, all nodes may move. If that is not enough
+    /// either, the whole volume is blended toward the neutral, which has no inverted tets.
     pub fn repair(&self, mut positions: Vec<DVec3>) -> Result<Rest, SolveError> {
         let worst_before = self.worst(&positions);
         if worst_before.0 >= LEAST_J {
@@ -86,7 +87,7 @@ impl<'a> RestVolumes<'a> {
         }
         let options = UntangleOptions { threshold: LEAST_J, ..UntangleOptions::default() };
         let all = vec![true; positions.len()];
-        // Held nodes stay, but not those that squash an element between them.
+        // Held nodes are kept, except those of elements that are squashed.
         let mut some = self.movable.clone();
         let bad = |t: &usize| self.j(&positions, *t) < LEAST_J;
         (0..self.flesh.tets.len())

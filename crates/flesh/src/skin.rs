@@ -1,36 +1,36 @@
-//! The rig's skin in meters, closed where flesh must know an inside from an outside.
+//! The rig's skin in meters, closed where a defined inside and outside is needed.
 //!
-//! Skins come open: at the neck, at lids that end on the eyeball, at lips that end behind the teeth. A neck
-//! or an eye needs no closing (generalized winding numbers span the hole, and the eyeball is cut away). Open
-//! lips do: without a mouth bag the flesh behind them would be one block, and the lips glued together. So a
-//! border that runs around the mouth gets a tunnel that leads backwards and ends blind; each of its vertices
-//! keeps its offset from the border vertex in front of it, in every pose.
+//! Skins may be open: at the neck, at lids that end on the eyeball, at lips that end behind the teeth. The
+//! neck and the eyes need not be closed (generalized winding numbers span the hole, and the eyeball is cut
+//! out). Open lips must be: without a mouth bag the flesh behind them would be one block that joins the lips.
+//! So a boundary around the mouth gets a tunnel backward with a closed end. Each of its vertices keeps its
+//! offset from the boundary vertex in front of it, in every pose.
 //!
-//! Triangles are turned outwards when the artist's surface is inside out as a whole.
+//! Triangles are flipped if the artist's surface is inside out as a whole.
 
 use glam::{DMat3, DVec3, Vec3};
 use risorius_mesh::surface::topology::boundary_loops;
 use risorius_mesh::{Edges, Polygons};
 use risorius_rig::Rig;
 
-/// How far a tunnel leads back from open lips, in meters: past the teeth, short of the throat.
+/// Length of a tunnel behind open lips, in meters: past the teeth, short of the throat.
 const TUNNEL_DEPTH: f64 = 0.035;
 
 /// Rings of a tunnel.
 const TUNNEL_RINGS: usize = 5;
 
-/// Skin of a rig, ready to be posed in meters.
+/// Skin of a rig, prepared for posing in meters.
 #[derive(Debug, Clone)]
 pub struct Skin {
     /// The rig vertex of each skin vertex; vertices of tunnels follow after these.
     pub rig_vertices: Vec<u32>,
-    /// Triangles over skin vertices, outwards; those of tunnels last.
+    /// Triangles over skin vertices, wound outward; those of tunnels last.
     pub triangles: Vec<[u32; 3]>,
-    /// Number of triangles that the artist made.
+    /// Number of triangles of the artist's surface.
     pub n_own_triangles: usize,
     /// The artist's surface was inside out.
     pub was_inside_out: bool,
-    /// Number of open borders around the mouth that got a tunnel.
+    /// Number of boundaries around the mouth that got a tunnel.
     pub n_tunnels: usize,
     axes: DMat3,
     tunnel: Vec<TunnelVertex>,
@@ -45,7 +45,7 @@ struct TunnelVertex {
 
 impl Skin {
     /// The skin made of the rig vertices `vertices` (ascending) and the faces between them. `mouth` is the
-    /// middle of the closed mouth and its breadth in meters, where known.
+    /// center of the closed mouth and its breadth in meters, if known.
     pub fn prepare(rig: &Rig, vertices: &[u32], mouth: Option<(DVec3, f64)>) -> Self {
         let mut local = vec![u32::MAX; rig.n_vertices()];
         for (i, &v) in vertices.iter().enumerate() {
@@ -88,13 +88,13 @@ impl Skin {
         out
     }
 
-    /// A displacement of the file in meters.
+    /// Converts a displacement in file units to meters.
     pub fn displacement(&self, offset: [f32; 3]) -> DVec3 {
         self.axes * Vec3::from(offset).as_dvec3()
     }
 
-    /// The flux of the position field tells the volume's sign even for open surfaces, measured from their
-    /// middle.
+    /// Orients triangles outward. The flux of the position field relative to the surface's center gives the
+    /// sign of the volume even for open surfaces.
     fn turn_outwards(&mut self, positions: &[DVec3]) {
         let middle = positions.iter().sum::<DVec3>() / positions.len().max(1) as f64;
         let flux: f64 = self
@@ -113,7 +113,7 @@ impl Skin {
         }
     }
 
-    /// Borders whose middle is within half a mouth of the mouth, and which are not much broader than it.
+    /// Adds a tunnel to boundaries whose center is near the mouth and whose breadth is similar to it.
     fn add_tunnels(&mut self, positions: &[DVec3], mouth: DVec3, breadth: f64) {
         let faces = Polygons::from_triangles(&self.triangles);
         for border in boundary_loops(&Edges::of(&faces)) {
@@ -132,8 +132,8 @@ impl Skin {
         }
     }
 
-    /// Rings behind the border, each a little narrower, and a fan at the end. The border is walked as its
-    /// faces walk it, so the tunnel's faces walk it the other way.
+    /// Rings behind the boundary, each slightly narrower, and a strip across the end. The boundary is ordered
+    /// as its faces traverse it, so the tunnel's faces traverse it in the opposite direction.
     fn add_tunnel(&mut self, border: &[u32], points: &[DVec3], middle: DVec3) {
         let n = border.len();
         let mut ring: Vec<u32> = border.to_vec();
@@ -153,8 +153,8 @@ impl Skin {
             }
             ring = next;
         }
-        // A strip across the end rather than a fan to one anchored point: it stays between its own neighbors
-        // when the upper and the lower half part.
+        // A strip across the end instead of a fan to one anchored point: it stays between its own neighbors
+        // when the upper and the lower half move apart.
         for (i, j) in (0..n).map(|i| (i, n - 1 - i)).take_while(|(i, j)| i + 1 < *j) {
             self.triangles.push([ring[i + 1], ring[i], ring[j]]);
             if i + 1 < j - 1 {
@@ -170,7 +170,7 @@ mod tests {
     use risorius_mesh::TriMesh;
     use risorius_rig::Part;
 
-    /// A sphere-like cap with a hexagonal hole at its front.
+    /// A sphere-like cap with a twelve-sided hole at its front.
     fn holed(flip: bool) -> Rig {
         let mut positions = vec![[0.0, 0.0, -0.05]];
         let mut triangles = Vec::new();

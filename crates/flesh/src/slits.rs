@@ -1,9 +1,9 @@
 //! Closed lips and lids: pairs of skin vertices that touch in the neutral and part in some pose, and the pose
 //! that parts most of them.
 //!
-//! A pair counts when its vertices are under 3 mm apart through the air, over 15 mm apart along the surface,
-//! and some slider takes them more than 5 mm apart. The volume is meshed in the pose that parts them, so that
-//! no element can span a slit [Cong16, sec. 3]; afterwards the same pairs prove that none does.
+//! The vertices of a pair are less than 3 mm apart in space and more than 15 mm apart along the surface, and
+//! some slider moves them more than 5 mm apart. The volume is meshed in the pose that parts them, so that no
+//! element can span a slit [Cong16, sec. 3]; afterward the same pairs verify that none does.
 
 use glam::DVec3;
 use rayon::prelude::*;
@@ -21,16 +21,16 @@ pub const TOUCHING: f64 = 0.003;
 /// Pairs are farther apart than this along the surface, in meters.
 pub const APART_ALONG_SKIN: f64 = 0.015;
 
-/// Some slider takes pairs farther apart than this, in meters.
+/// Some slider moves pairs farther apart than this, in meters.
 pub const PARTED: f64 = 0.005;
 
-/// Shares of the parting pose that may be enough.
+/// Fractions of the parting pose that are tried, in order.
 const LESSER_POSES: [f32; 5] = [0.4, 0.5, 0.6, 0.7, 0.8];
 
-/// What touches in the neutral and how to part it.
+/// Pairs that touch in the neutral, and the pose that parts them.
 #[derive(Debug, Clone, Default)]
 pub struct Slits {
-    /// Skin vertices, the lower number first, ascending.
+    /// Skin vertices, the lower index first, ascending.
     pub pairs: Vec<[u32; 2]>,
     /// Weights of the rig at which the pairs are apart; all zero when there are no pairs.
     pub parting_weights: Vec<f32>,
@@ -64,7 +64,8 @@ impl Slits {
             pairs.iter().filter(|p| air_between(&posed.positions, &normals, **p) > PARTED).count()
         };
         let full = |s: usize| rig.sliders[s].range[1].clamp(0.0, 1.0);
-        // The slider that parts most, then any that part a worthwhile number of the rest (lids beside lips).
+        // The slider that parts most pairs, then those that part a significant number of the rest (lids after
+        // lips).
         let mut order: Vec<(usize, usize)> = (0..rig.sliders.len())
             .into_par_iter()
             .filter(|&s| by_slider[s].iter().any(|&d| d > PARTED))
@@ -84,7 +85,7 @@ impl Slits {
                 (pose, n_parted) = (trial, count);
             }
         }
-        // No farther than needed: elements are sheared on the way to the neutral.
+        // No farther than needed, since moving to the neutral shears elements.
         let enough = n_parted - n_parted / 10;
         for share in LESSER_POSES {
             let lesser: Vec<f32> = pose.iter().map(|w| w * share).collect();
@@ -102,8 +103,8 @@ fn distances(positions: &[DVec3], pairs: &[[u32; 2]]) -> Vec<f64> {
     pairs.iter().map(|p| positions[p[0] as usize].distance(positions[p[1] as usize])).collect()
 }
 
-/// How much air is between two vertices that face each other; negative where they have been pushed through
-/// one another, as mouthClose does when the jaw is shut.
+/// Gap between two vertices that face each other; negative where they have passed through one another, as
+/// with mouthClose when the jaw is closed.
 fn air_between(positions: &[DVec3], normals: &[DVec3], [a, b]: [u32; 2]) -> f64 {
     let (a, b) = (a as usize, b as usize);
     let apart = positions[b] - positions[a];
@@ -146,7 +147,7 @@ fn touching_pairs(skin: &Skin, neutral: &[DVec3]) -> Vec<[u32; 2]> {
     found.concat()
 }
 
-/// The skin's edges with their lengths, for walks along the surface.
+/// The skin's edges with their lengths, for paths along the surface.
 struct Ways {
     first: Vec<u32>,
     to: Vec<(u32, f64)>,
@@ -181,7 +182,7 @@ impl Ways {
         self.from(a).iter().any(|w| w.0 == b)
     }
 
-    /// All vertices that a walk along edges reaches within `reach`, ascending.
+    /// All vertices within the path length `reach` along edges, ascending.
     fn within(&self, start: u32, reach: f64) -> Vec<u32> {
         within(start, reach, |v| self.from(v).iter().copied()).into_keys().collect()
     }

@@ -1,21 +1,21 @@
-//! Where finished shapes of a build wait, so that an interrupted build goes on where it stopped.
+//! Storage of finished shapes, so that an interrupted build can resume.
 //!
-//! A key stands for everything that a shape depends on: the same key, the same shape. A store may forget what
-//! it was given, and must never give anything else than what was saved under the key.
+//! A key hashes everything that a shape depends on: equal keys mean equal shapes. A store may drop entries,
+//! but must never return anything other than what was saved under the key.
 
 use crate::face::ShapeReport;
 use crate::flesh::VolumeShape;
 
-/// Keeps finished shapes by key.
+/// Stores finished shapes by key.
 pub trait ShapeStore: Sync {
-    /// What was saved under `key`, if it is still there.
+    /// The entry saved under `key`, if it still exists.
     fn load(&self, key: u128) -> Option<(VolumeShape, ShapeReport)>;
 
-    /// Keeps a shape; a store that cannot does nothing, since the build needs it only to be faster next time.
+    /// Saves a shape. A store that cannot save does nothing: the build uses it only to avoid repeated work.
     fn save(&self, key: u128, shape: &VolumeShape, report: &ShapeReport);
 }
 
-/// The store that keeps nothing.
+/// The store that saves nothing.
 impl ShapeStore for () {
     fn load(&self, _key: u128) -> Option<(VolumeShape, ShapeReport)> {
         None

@@ -1,40 +1,40 @@
-//! Thin skin: lids, nostrils, the rims of lips, where skin lies close behind skin and no element would fit
+//! Thin skin: lids, nostrils and the rims of lips, where skin lies close behind skin and no element would fit
 //! between.
 //!
-//! The volume need not end at the skin: what is shown is the artist's skin plus how the volume moved around
-//! it. So where skin is thin the volume reaches beyond it, on both sides, by as much as the thickness lacks;
-//! but never by more than a share of the air there, in the neutral and in the pose that is meshed, so that
-//! what is apart stays apart.
+//! The volume need not end at the skin, because the result is the artist's skin displaced by the volume
+//! around it. So where skin is thin, the volume extends beyond it on both sides by the missing thickness. It
+//! takes at most a fraction of the air gap in front of the skin, in the neutral and in the meshed pose, so
+//! that separate parts stay separate.
 
 use glam::DVec3;
 use risorius_mesh::tet::solid::Shell;
 use risorius_mesh::{Bvh, TriMesh};
 
-/// The volume never reaches farther beyond the skin, in meters.
+/// Largest extension of the volume beyond the skin, in meters.
 const FARTHEST: f64 = 0.0025;
 
-/// Share of what the thickness lacks that each side makes up for.
+/// Fraction of the missing thickness that is added on each side.
 const EACH_SIDE: f64 = 0.6;
 
-/// Share of the air in front of the skin that may be taken.
+/// Largest fraction of the air gap in front of the skin that is used.
 const OF_AIR: f64 = 0.25;
 
 /// Rays start this far from the vertex, in meters.
 const CLEAR: f64 = 1e-5;
 
-/// Reaches below this are not worth a change, in meters.
+/// Smaller extensions are ignored, in meters.
 const NOTICED: f64 = 1e-4;
 
-/// The triangles of a skin that are thin.
+/// The triangles of thin skin.
 pub struct ThinSkin {
     tree: Bvh,
-    /// How far flesh reaches beyond each corner of each of the tree's triangles.
+    /// Extension of the volume beyond the corners of each of the tree's triangles.
     reaches: Vec<[f64; 3]>,
 }
 
 impl ThinSkin {
-    /// Finds where `skin`, whose queries are `shell`, is thinner than `wanted` at a vertex. The air is
-    /// measured in each of `poses` of the same skin.
+    /// Finds where `skin` is thinner than `wanted` at a vertex; `shell` is the same skin prepared for
+    /// queries. The air gap is measured in each of `poses` of the same skin.
     pub fn find(skin: &TriMesh, shell: &Shell, poses: [&TriMesh; 2], wanted: impl Fn(DVec3) -> f64) -> Self {
         let normals = skin.vertex_normals();
         let lacks: Vec<f64> = (skin.positions.iter().zip(&normals))
@@ -64,7 +64,7 @@ impl ThinSkin {
         Self { tree: Bvh::build(&skin.positions_f32(), &triangles), reaches }
     }
 
-    /// Whether the volume reaches `p`, given that `p` is outside the skin.
+    /// Whether the extended volume contains `p`, given that `p` is outside the skin.
     pub fn reaches(&self, p: DVec3) -> bool {
         let Some(closest) = self.tree.closest_point(p, FARTHEST) else { return false };
         let reaches = self.reaches[closest.triangle as usize];
@@ -72,7 +72,7 @@ impl ThinSkin {
         closest.distance_sq < reach * reach
     }
 
-    /// Whether the volume might reach beyond the skin somewhere in the ball.
+    /// Whether the volume might extend beyond the skin somewhere in the ball.
     pub fn is_near(&self, center: DVec3, radius: f64) -> bool {
         self.tree.closest_point(center, radius + FARTHEST).is_some()
     }
@@ -82,7 +82,7 @@ impl ThinSkin {
 mod tests {
     use super::*;
 
-    /// A flat box: `thickness` high, its top at y = 0.
+    /// A flat box: `thickness` high, its top at y = `top`.
     fn slab(thickness: f64, top: f64) -> TriMesh {
         let mut positions = Vec::new();
         for y in [top - thickness, top] {
@@ -99,7 +99,7 @@ mod tests {
         ThinSkin::find(skin, &Shell::prepare(skin), [skin, skin], |_| 0.003)
     }
 
-    /// Corner normals of a box lean outwards, so rays are cast from points within the faces.
+    /// Normals at the corners of a box are tilted, so points within the faces are added to cast rays from.
     fn refined(mut surface: TriMesh) -> TriMesh {
         for _ in 0..3 {
             let old = std::mem::take(&mut surface.triangles);

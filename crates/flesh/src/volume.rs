@@ -1,9 +1,9 @@
-//! The volume, meshed in a pose where lips and lids are apart.
+//! Meshing of the volume, in a pose where lips and lids are apart.
 //!
-//! A lattice cell that spans both lips would glue them, so the mesh is made where no cell can: in the pose
-//! that parts the slits ([`crate::slits`]), jaw and eyes moved along [Cong16, sec. 3]. Each boundary node
-//! remembers the point of the skin that it lies on; [`crate::follow`] carries the volume from there to the
-//! neutral and to every shape.
+//! A lattice cell that spans both lips would join them, so the volume is meshed in the pose that parts the
+//! slits ([`crate::slits`]), with the jaw moved accordingly [Cong16, sec. 3]. Each boundary node on the skin
+//! stores its point of the skin; [`crate::follow`] moves the volume from there to the neutral and to every
+//! shape.
 
 use crate::domain::{Back, Bound, FleshDomain, Sizes};
 use crate::skin::Skin;
@@ -17,10 +17,10 @@ use risorius_mesh::tet::stuffing::{Meshed, TetError, TetOptions, tetrahedralize}
 use risorius_mesh::{Bvh, TetMesh, TriMesh};
 use risorius_rig::{Evaluator, Rig};
 
-/// Skin that no shape moves farther than this needs no flesh of its own, in meters.
+/// Skin that no shape moves farther than this gets no flesh of its own, in meters.
 const MOVES: f64 = 0.003;
 
-/// Everything that bounds and moves flesh, in meters.
+/// Everything that bounds or moves flesh, in meters.
 pub struct Parts<'a> {
     /// The artist's rig.
     pub rig: &'a Rig,
@@ -36,13 +36,13 @@ pub struct Parts<'a> {
     pub eyes: &'a [(DVec3, f64)],
     /// Rig vertices along lips and lids, where elements are finest.
     pub features: &'a [u32],
-    /// Which skin vertices can be seen from outside: not the lining of mouth and sockets.
+    /// Which skin vertices are visible from outside: not the lining of mouth and sockets.
     pub outer: &'a [bool],
-    /// What flesh lies in front of.
+    /// Where flesh ends toward the back.
     pub back: Back,
 }
 
-/// Everything in one pose.
+/// Skin and jaw in one pose.
 pub struct Pose {
     /// Strength of each shape of the rig.
     pub strengths: Vec<f64>,
@@ -63,7 +63,7 @@ impl Parts<'_> {
         }
     }
 
-    /// The pose at these strengths of the rig's shapes, whatever weights may lead there.
+    /// The pose at these strengths of the rig's shapes, even if no weights produce them.
     pub fn pose_of(&self, strengths: Vec<f64>) -> Pose {
         let mut positions = self.rig.neutral.clone();
         for (shape, &c) in self.rig.shapes.iter().zip(&strengths).filter(|(_, c)| **c != 0.0) {
@@ -103,7 +103,7 @@ impl Parts<'_> {
         TriMesh { positions: pose.skin.clone(), triangles: self.skin.triangles.clone() }
     }
 
-    /// Where flesh is in `pose`.
+    /// The domain of flesh in `pose`.
     pub fn domain(&self, pose: &Pose, reach: f64, sizes: Sizes) -> FleshDomain {
         let points = |vertices: &mut dyn Iterator<Item = u32>| {
             let positions: Vec<[f32; 3]> =
@@ -139,12 +139,12 @@ impl Parts<'_> {
     }
 }
 
-/// How to mesh.
+/// Options of [`mesh_volume`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct VolumeOptions {
-    /// Number of nodes wanted, 500 to 200,000. 9,000 is what [Kozlov17, sec. 7] uses.
+    /// Target number of nodes, 500 to 200,000. 9,000 as in [Kozlov17, sec. 7].
     pub nodes: usize,
-    /// How far flesh reaches around skin that shapes move, in meters: enough for cheeks and throat to swing.
+    /// Extent of flesh around skin that shapes move, in meters: enough for cheeks and throat to swing.
     pub reach: f64,
     /// Sizes of elements relative to one another.
     pub sizes: Sizes,
@@ -178,9 +178,9 @@ impl SkinPoint {
 pub struct Volume {
     /// Nodes in that pose, and tets.
     pub mesh: TetMesh,
-    /// What each node lies on.
+    /// The surface that each node lies on.
     pub bounds: Vec<Bound>,
-    /// The point of the skin under each node that lies on it.
+    /// The point of the skin at each node that lies on it.
     pub skin_points: Vec<Option<SkinPoint>>,
 }
 
@@ -191,12 +191,12 @@ pub fn mesh_volume(
     options: &VolumeOptions,
     progress: &Progress,
 ) -> Result<(Volume, Meshed), TetError> {
-    // The sizes asked for give about 9,000 nodes; thicknesses must know what another number makes of them.
+    // The default sizes give about 9,000 nodes; for another number, thicknesses are scaled accordingly.
     let scale = (9000.0 / options.nodes as f64).cbrt();
     let sizes = Sizes { least_thickness: options.sizes.least_thickness * scale, ..options.sizes };
     let domain = parts.domain(pose, options.reach, sizes);
     let bounds = box_around(parts, pose, options.reach);
-    // About a tenth of the nodes turn out to be deep in bone and are dropped.
+    // About a tenth of the nodes lie deep in bone and are dropped.
     let target_nodes = Some(options.nodes * 11 / 10);
     let tets = TetOptions { target_nodes, first_scale: Some(1.04 * scale), ..TetOptions::default() };
     let mut meshed = tetrahedralize(&domain, bounds, &tets, progress)?;
@@ -215,15 +215,15 @@ pub fn mesh_volume(
     Ok((volume, meshed))
 }
 
-/// Drops elements that a single bone holds by all their nodes: nothing moves in them.
+/// Drops elements whose nodes are all attached to the same bone, since they never deform.
 fn drop_bone(mesh: &mut TetMesh, bounds: &mut Vec<Bound>) {
     let held = |t: &[u32; 4], bone: Bound| t.iter().all(|&n| bounds[n as usize] == bone);
     mesh.tets.retain(|t| !held(t, Bound::Cranium) && !held(t, Bound::Mandible));
     *bounds = mesh.drop_unused_nodes().iter().map(|&n| bounds[n as usize]).collect();
 }
 
-/// Elements between the jaw and what does not move with it (skull, border) would be torn: their nodes let go
-/// of both, and the border lets go for another ring.
+/// Elements between the jaw and the fixed parts (skull, border) would be torn, so their nodes are released
+/// from both. Border nodes within three rings of the jaw are released too.
 fn free_between_bones(tets: &[[u32; 4]], bounds: &mut [Bound]) {
     let fixed = |b: Bound| matches!(b, Bound::Cranium | Bound::Border);
     let mut near_jaw: Vec<bool> = bounds.iter().map(|b| *b == Bound::Mandible).collect();

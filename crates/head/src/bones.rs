@@ -1,8 +1,8 @@
 //! Rigid parts: cranium, mandible, and the joint between them.
 //!
-//! The built-in ones are sculpted with signed distances (`implicit`) from tables of a few dozen forms, turned
-//! into triangles on one side (`contour`), reduced (`simplify`) and mirrored: closed manifolds, symmetric to
-//! the bit.
+//! The built-in bones are modeled as signed distance functions (`implicit`) from tables of a few dozen
+//! primitives. One half is triangulated (`contour`), simplified (`simplify`) and mirrored. The results are
+//! closed manifolds, symmetric to the bit.
 
 mod contour;
 mod cranium;
@@ -19,22 +19,22 @@ use simplify::Goal;
 /// Cranium and mandible as closed surfaces, in meters, +Y up, +Z front, +X the character's left.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Bones {
-    /// Skull without the jaw, solid: the brain case counts as bone. Includes the upper jaw, not the teeth.
+    /// Skull without the jaw, solid: the brain case is filled. Includes the upper jaw, not the teeth.
     pub cranium: TriMesh,
-    /// Lower jaw in the pose of the neutral (teeth closed or nearly).
+    /// Lower jaw in the neutral pose (teeth closed or nearly).
     pub mandible: TriMesh,
     /// How the mandible moves.
     pub joint: JawJoint,
 }
 
-/// The jaw joint: two condyles that turn about the line between them and slide on their tracks.
+/// The jaw joint: two condyles that rotate about the line between them and slide along their tracks.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct JawJoint {
     /// Centers of the left and right condyle, jaw closed.
     pub condyles: [DVec3; 2],
-    /// Unit direction in which a condyle slides when the jaw opens or comes forward: forward and down.
+    /// Unit direction in which a condyle slides when the jaw opens or protrudes: forward and down.
     pub track: DVec3,
-    /// Farthest slide along the track, in meters (about 0.012).
+    /// Largest slide along the track, in meters (about 0.012).
     pub track_length: f64,
 }
 
@@ -44,8 +44,8 @@ impl JawJoint {
         (self.condyles[0] + self.condyles[1]) / 2.0
     }
 
-    /// The jaw opened by `angle` (radians) about the condyle axis after the left and right condyle slid by
-    /// `slides` (fractions of the track; may be negative a little).
+    /// Motion of the jaw: the left and right condyle slide by `slides` (fractions of the track; may be
+    /// slightly negative), then the jaw opens by `angle` (radians) about the condyle axis.
     pub fn motion(&self, angle: f64, slides: [f64; 2]) -> Rigid {
         let moved = [0, 1].map(|side| self.condyles[side] + self.track * (self.track_length * slides[side]));
         let axis_before = (self.condyles[0] - self.condyles[1]).normalize_or(DVec3::X);
@@ -57,7 +57,7 @@ impl JawJoint {
     }
 }
 
-/// Skull, jaw and joint of the built-in head. Takes a fraction of a second; keep the result.
+/// Skull, jaw and joint of the built-in head. Takes a fraction of a second; cache the result.
 pub fn built_in_bones() -> Bones {
     let (cranium, mandible) = rayon::join(
         || meshed(&cranium::sculpt(), 2.5, &Goal { n_vertices: 2700, longest: 12.0 }),
@@ -66,7 +66,7 @@ pub fn built_in_bones() -> Bones {
     Bones { cranium, mandible, joint: built_in_joint() }
 }
 
-/// The joint of the built-in head: condyles 100 mm apart, tracks of 12 mm that fall by 30 degrees.
+/// The joint of the built-in head: condyles 100 mm apart, tracks of 12 mm that slope down by 30 degrees.
 pub fn built_in_joint() -> JawJoint {
     JawJoint {
         condyles: [DVec3::new(0.05, 0.0, 0.0), DVec3::new(-0.05, 0.0, 0.0)],
@@ -86,13 +86,13 @@ fn meshed(sculpt: &Sculpt, step: f64, goal: &Goal) -> TriMesh {
     whole
 }
 
-/// What muscles must keep clear of, in millimeters: the sculpts of the bones, teeth and eyeballs.
+/// Obstacles that muscles must not enter, in millimeters: the sculpts of the bones, teeth and eyeballs.
 pub(crate) struct Obstacles {
     parts: [Sculpt; 3],
 }
 
 impl Obstacles {
-    /// Those of the built-in head.
+    /// The obstacles of the built-in head.
     pub(crate) fn new() -> Self {
         let mut soft_parts = Sculpt::default();
         soft_parts.add(0.0, implicit::ellipsoid([31.5, 24.0, 64.0], [12.2; 3]));
@@ -129,7 +129,7 @@ pub(crate) mod tests {
     use crate::depths::built_in_depths;
     use risorius_mesh::{Bvh, Edges, Polygons};
 
-    /// Skin at the landmarks of [`crate::depths`], in millimeters: what the built-in skin is made to.
+    /// Target positions of the built-in skin at the landmarks of [`crate::depths`], in millimeters.
     const SKIN: [(&str, [f64; 3]); 16] = [
         ("glabella", [0.0, 48.0, 95.0]),
         ("nasion", [0.0, 33.0, 90.0]),
@@ -228,7 +228,7 @@ pub(crate) mod tests {
             let want = built_in_depths().iter().find(|d| d.name == name).expect("a landmark").mean;
             assert!((gap - want).abs() < 0.003, "{name}: {:.1} mm, tabled {:.1} mm", gap * 1e3, want * 1e3);
         }
-        // The cheek is soft: nothing but fat and muscle for more than a centimeter.
+        // The cheek has more than a centimeter of soft tissue.
         assert!(signed_distance(&bones.cranium, &cranium, DVec3::new(0.042, -0.025, 0.072)) > 0.012);
         // Room for an eyeball of 12 mm.
         assert!(signed_distance(&bones.cranium, &cranium, DVec3::new(0.0315, 0.024, 0.064)) > 0.0145);
@@ -263,8 +263,8 @@ pub(crate) mod tests {
             for side in 0..2 {
                 let went = motion.apply(joint.condyles[side]) - joint.condyles[side];
                 let off_track = went - joint.track * went.dot(joint.track);
-                // Tracks are parallel and the jaw is rigid: unequal slides shorten the way between by a
-                // little.
+                // Tracks are parallel and the jaw is rigid, so with unequal slides the condyles leave their
+                // tracks slightly.
                 let allowed = if slides[0] == slides[1] { 1e-12 } else { 5e-4 };
                 assert!(off_track.length() < allowed, "{off_track}");
                 assert!((went.dot(joint.track) - slides[side] * joint.track_length).abs() < 1e-4);

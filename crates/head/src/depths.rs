@@ -1,21 +1,21 @@
-//! How deep bone lies under the skin: mean and deviation at forensic landmarks, spread over the skull.
+//! Soft tissue depth over bone: mean and deviation at forensic landmarks, interpolated over the skull.
 //!
-//! Means and deviations are values that are usual for adults in pooled studies such as [Stephan08, table of
-//! tallied means], rounded to half a millimeter. They have not been checked row by row against a printed
-//! table: expect them to be off by 1 or 2 mm, well within the deviation between people. The points of the
-//! top, side and back of the head are not among the landmarks of craniofacial identification; they have
-//! common values of scalp thickness and wide deviations. Between landmarks the depth is the mean of the three
-//! nearest, weighted by inverse distance as in [Ichim16, sec. 3]; distances are straight, not geodesic: on a
-//! skull's outside near landmarks the two order alike. Farther than 30 mm from every landmark there is no
-//! data: infinite deviation. Depths are measured from bone along the shortest way to the skin; over the lips
-//! from the teeth.
+//! Means and deviations are typical values of adults in pooled studies such as [Stephan08, table of tallied
+//! means], rounded to half a millimeter. They have not been checked row by row against a printed table:
+//! expect them to be off by 1 or 2 mm, well within the deviation between people. The points on the top, side
+//! and back of the head are not landmarks of craniofacial identification; they have common values of scalp
+//! thickness and wide deviations. Between landmarks the depth is the mean of the three nearest, weighted by
+//! inverse distance as in [Ichim16, sec. 3]. Distances are straight, not geodesic; near landmarks on the
+//! outside of a skull both give the same order. Farther than 30 mm from every landmark there is no data, and
+//! the deviation is infinite. Depths are measured from bone along the shortest path to the skin; over the
+//! lips, from the teeth.
 
 use glam::DVec3;
 
 /// Points farther than this from every landmark have no data (m).
 const REACH: f64 = 0.030;
 
-/// What is known at one landmark.
+/// Tissue depth at one landmark.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TissueDepth {
     /// A name of [`crate::landmarks::NAMES`] (without side for pairs), or that of a point on bone.
@@ -93,7 +93,7 @@ pub fn depth_at(point: DVec3) -> Depth {
     nearest.truncate(3);
     let (mut total, mut mean, mut deviation) = (0.0, 0.0, 0.0);
     for (distance, d) in &nearest {
-        // A tenth of a millimeter: closer than that is at the landmark.
+        // Closer than a tenth of a millimeter counts as at the landmark.
         let weight = 1.0 / distance.max(1e-4);
         total += weight;
         mean += weight * d.mean;
@@ -119,7 +119,7 @@ mod tests {
             let distance =
                 |bvh: &Bvh| bvh.closest_point(d.on_bone, 1.0).map_or(1.0, |c| c.distance_sq.sqrt());
             let gap = distance(&cranium).min(distance(&mandible));
-            // Over the lips depth counts from the teeth, which are not part of the bones.
+            // Over the lips, depth is measured from the teeth, which are not part of the bones.
             let limit = if d.name.starts_with("lip") { 0.008 } else { 0.0015 };
             assert!(gap < limit, "{} is {:.1} mm off the bone", d.name, gap * 1e3);
         }

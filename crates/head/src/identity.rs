@@ -1,34 +1,33 @@
-//! Other people than the average: a smooth change of space for bones and skin, and more or less fat under the
-//! skin.
+//! Variation of identity: a smooth warp of space for bones and skin, and more or less fat under the skin.
 //!
 //! Each parameter is a map that moves points along one axis, or away from an axis, by a smooth function whose
-//! slope against the motion stays above -0.5; a chain of such maps folds nothing (every Jacobian determinant
-//! is positive) and is invertible. What is inside something stays inside, so that bones, muscles and eyes
-//! warped with the skin remain where they belong. All maps are mirror-symmetric. Fat moves the skin alone,
-//! along its normal, before the warp: up to 7 mm outwards, less than half of that inwards, and nothing at
-//! lids, lips and nose. A person: `identity.warp(identity.thicken(p, normal))` for skin, `identity.warp(p)`
-//! for all else, condyles included.
+//! derivative along the motion stays above -0.5. A composition of such maps is invertible and does not fold
+//! space (every Jacobian determinant is positive). It preserves containment, so bones, muscles and eyes
+//! warped with the skin stay inside it. All maps are mirror-symmetric. Fat moves the skin alone, along its
+//! normal, before the warp: up to 7 mm outward, less than half of that inward, and not at all at lids, lips
+//! and nose. A person is `identity.warp(identity.thicken(p, normal))` for skin and `identity.warp(p)` for
+//! everything else, condyles included.
 
 use crate::person::Identity;
 use glam::DVec3;
 use risorius_base::ease::ramp;
 use risorius_rig::synthetic::Random;
 
-/// A bell around `center`: 1 there, 0 at an ellipsoid with half axes `radii`, twice smooth. Millimeters, on
-/// +X.
+/// A bell function around `center`: 1 there, 0 at an ellipsoid with half axes `radii`, C2. Millimeters, on
+/// the +X side.
 fn bell(p: DVec3, center: [f64; 3], radii: [f64; 3]) -> f64 {
     let q = (p - DVec3::from(center)) / DVec3::from(radii);
     (1.0 - q.length_squared()).max(0.0).powi(3)
 }
 
-/// Integral of [`ramp`] from 0 to 1 over `width`: 0 at first, in the end `t - width / 2`.
+/// Integral of a [`ramp`] from 0 to 1 over `width`: 0 for t <= 0, `t - width / 2` for t >= width.
 fn soft_ramp(t: f64, width: f64) -> f64 {
     let s = (t / width).clamp(0.0, 1.0);
     width * s.powi(4) * (s * (s - 3.0) + 2.5) + (t - width).max(0.0)
 }
 
 impl Identity {
-    /// Where a point of the average head lies in this person's. Parameters beyond -1 and 1 count as those.
+    /// Maps a point of the average head to this person's head. Parameters are clamped to -1..1.
     pub fn warp(&self, p: DVec3) -> DVec3 {
         let sign = if p.x < 0.0 { -1.0 } else { 1.0 };
         let limit = |v: f64| v.clamp(-1.0, 1.0);
@@ -41,14 +40,15 @@ impl Identity {
         q * 1e-3 * DVec3::new(sign, 1.0, 1.0)
     }
 
-    /// A point of the average skin with this person's fat under it; `normal` is the skin's, outwards.
+    /// A point of the average skin with this person's fat under it; `normal` is the outward normal of the
+    /// skin.
     pub fn thicken(&self, p: DVec3, normal: DVec3) -> DVec3 {
         let fat = self.fat.clamp(-1.0, 1.0);
         let amount = fat_layer(p * 1e3) * if fat > 0.0 { fat } else { 0.45 * fat };
         p + normal.normalize_or_zero() * (amount * 1e-3)
     }
 
-    /// Somebody. The same for the same seed; middling values are more common than the ends.
+    /// A random person, the same for the same seed. Values near 0 are more common than those near -1 and 1.
     pub fn random(seed: u64) -> Self {
         let mut random = Random(seed);
         let mut next = || 0.5 * f64::from(random.signed() + random.signed());
@@ -56,8 +56,7 @@ impl Identity {
     }
 }
 
-/// Breadth of the lower jaw, fading towards the cheeks above and the neck below, and how far the chin stands
-/// out.
+/// Breadth of the lower jaw, fading toward the cheeks above and the neck below, and protrusion of the chin.
 fn jaw(mut q: DVec3, value: f64) -> DVec3 {
     let low = ramp(-q.y, 0.0, 60.0) * (1.0 - ramp(-q.y, 75.0, 150.0)) * ramp(q.z, -60.0, 0.0);
     q.x *= 1.0 + 0.09 * value * low;
@@ -72,7 +71,7 @@ fn nose(mut q: DVec3, value: f64) -> DVec3 {
     q
 }
 
-/// Stretches the face below the brow; the neck follows without being stretched, the back of the head stays.
+/// Stretches the face below the brow. The neck is translated without stretch; the back of the head is fixed.
 fn lengthen(mut q: DVec3, value: f64) -> DVec3 {
     let down = 45.0 - q.y;
     let stretched = soft_ramp(down, 40.0) - soft_ramp(down - 120.0, 40.0);
@@ -80,7 +79,7 @@ fn lengthen(mut q: DVec3, value: f64) -> DVec3 {
     q
 }
 
-/// Millimeters that full fat adds to the skin at `p` (mm).
+/// Thickness in millimeters that `fat` = 1 adds to the skin at `p` (mm).
 fn fat_layer(p: DVec3) -> f64 {
     let p = DVec3::new(p.x.abs(), p.y, p.z);
     let pads = [
@@ -108,7 +107,7 @@ mod tests {
     use crate::bones::tests::bones;
     use glam::DMat3;
 
-    /// The corners of the box of parameters, its axes, and some people.
+    /// The corners of the parameter cube, and some random people.
     fn people() -> Vec<Identity> {
         let value = |bits: u32, k: u32| if bits >> k & 1 == 1 { 1.0 } else { -1.0 };
         let corner = |b: u32| Identity {

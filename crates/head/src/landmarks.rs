@@ -1,11 +1,11 @@
-//! Named points of a face: the 68 of common face trackers (iBUG order) and 26 of anthropometry.
+//! Landmarks of a face: the 68 of common face trackers (iBUG order) and 26 of anthropometry.
 //!
-//! "Left" is the character's left, +X. The first 68 run as trackers number them: jaw line from the right ear
-//! over the chin to the left ear (0-16), right and left brow (17-26), nose bridge and base (27-35), right and
-//! left eye (36-47), outer lip line from the right corner over the top (48-59), inner lip line likewise
-//! (60-67).
+//! "Left" is the character's left, +X. The first 68 are in tracker order: jaw line from the right ear over
+//! the chin to the left ear (0-16), right and left brow (17-26), nose bridge and base (27-35), right and left
+//! eye (36-47), outer lip line from the right corner over the top (48-59), inner lip line in the same
+//! direction (60-67).
 
-/// Number of landmarks in the trackers' scheme.
+/// Number of tracker landmarks.
 pub const N_TRACKER: usize = 68;
 
 /// Number of all landmarks.
@@ -81,7 +81,7 @@ pub const NAMES: [&str; N_LANDMARKS] = [
     "lip_lower_left_inner",
     "lip_lower_middle_inner",
     "lip_lower_right_inner",
-    // Anthropometry: the middle line from the top down ...
+    // Anthropometry: midline from top to bottom ...
     "vertex",
     "trichion",
     "glabella",
@@ -116,7 +116,7 @@ pub fn index(name: &str) -> Option<usize> {
     NAMES.iter().position(|n| *n == name)
 }
 
-/// The same landmark on the other side; itself on the middle line.
+/// The same landmark on the other side; the landmark itself on the midline.
 pub fn mirrored(index: usize) -> usize {
     let name = NAMES[index];
     let other =

@@ -1,8 +1,8 @@
-//! The built-in head: skin with shapes, skull, jaw, muscles and landmarks, an asset that is made in code.
+//! The built-in head: a procedural asset with skin, shapes, skull, jaw, muscles and landmarks.
 //!
-//! [`person`] puts it together from `skin` and `shapes`, [`bones`] and [`muscles`]; [`identity`] makes other
-//! people of it. [`landmarks`] names the points of a face, [`depths`] says how deep bone lies. Everything is
-//! in meters, +Y up, +Z the way the face looks, +X the character's left.
+//! [`person`] assembles it from `skin`, `shapes`, [`bones`] and [`muscles`]; [`identity`] varies it to other
+//! people. [`landmarks`] names the points of a face, [`depths`] gives the tissue depth over bone. Everything
+//! is in meters, +Y up, +Z the direction the face looks, +X the character's left.
 
 pub mod bones;
 pub mod depths;

@@ -1,12 +1,12 @@
-//! Facial muscles as B-spline solids: shape, fibers, and what they are attached to.
+//! The facial muscles of the built-in head as B-spline solids: shape, fibers, and attachments.
 //!
-//! The built-in head has 49 as in [Cong16, sec. 3]: orbicularis oris and 24 pairs (the mimic muscles and
-//! those that chew, masseter and lateral pterygoid in two parts each, orbicularis oculi likewise; without
-//! platysma and neck). They are made from tables of their middle surfaces (`table`) and then moved off or
-//! onto the bones (`build`). Sphincters are rings: their solid is closed by its first and last rows of
-//! control points being the same, with equal tangents, so that a fiber runs once around and meets itself. The
-//! seam of orbicularis oris is in the middle of the upper lip, that of orbicularis oculi at the inner corner
-//! of the eye, where it really holds on to bone.
+//! There are 49 as in [Cong16, sec. 3]: orbicularis oris and 24 pairs. These are the muscles of facial
+//! expression and of mastication, without platysma and neck; masseter, lateral pterygoid and orbicularis
+//! oculi have two parts each. They are built from tables of their middle surfaces (`table`) and then fitted
+//! to the bones (`build`). Sphincters are rings: the first and last rows of control points coincide and have
+//! equal tangents, so that a fiber runs once around and closes. The seam of orbicularis oris is in the middle
+//! of the upper lip, that of orbicularis oculi at the inner corner of the eye, where the muscle is attached
+//! to bone.
 
 mod build;
 mod table;
@@ -32,7 +32,7 @@ mod tests {
         MUSCLES.get_or_init(built_in_muscles)
     }
 
-    /// Parameters all through a solid.
+    /// A grid of parameters over a solid.
     fn samples() -> impl Iterator<Item = [f64; 3]> {
         (0..=12).flat_map(|i| {
             (0..=4).flat_map(move |j| (0..=2).map(move |k| [i as f64 / 12.0, j as f64 / 4.0, k as f64 / 2.0]))
@@ -41,7 +41,7 @@ mod tests {
 
     fn distance(bvh: &Bvh, p: DVec3) -> f64 {
         let near = bvh.closest_point(p, f64::INFINITY).expect("a surface");
-        // By most of three rays to the front: away from the neck, where the skin is open.
+        // By the majority of three rays to the front, away from the neck, where the skin is open.
         let rays = [DVec3::new(0.1, 0.05, 1.0), DVec3::new(-0.2, 0.1, 1.0), DVec3::new(0.3, -0.2, 1.0)];
         let n_inside = rays.iter().filter(|d| bvh.ray(p, **d, 1.0).is_some_and(|h| h.from_behind)).count();
         near.distance_sq.sqrt() * if n_inside > 1 { -1.0 } else { 1.0 }
@@ -114,7 +114,7 @@ mod tests {
                 let p = m.solid.point(u, v, w);
                 let bone = distance(&cranium, p).min(distance(&mandible, p));
                 assert!(bone > -3e-4, "{} at {u} {v} {w} is {bone} in bone", m.name);
-                // Skin is thin over the lids and the bridge of the nose; this much may be smoothed away.
+                // Skin is thin over the lids and the bridge of the nose; smoothing may remove this much.
                 let out = distance(&around, p);
                 assert!(out < 1e-3, "{} at {u} {v} {w} is {out} out of the skin", m.name);
             }

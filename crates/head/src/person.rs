@@ -1,4 +1,7 @@
-//! The built-in head: a complete person made in code, and its relatives.
+//! Assembly of the built-in head: a complete procedural person, and variations of it.
+//!
+//! Skin, bones and muscles are warped by the [`Identity`]; the shapes are then built on the warped skin.
+//! Around each eye the warp blends into a translation, so that eyeballs stay round.
 
 use crate::bones::{Bones, built_in_bones};
 use crate::muscles::built_in_muscles;
@@ -10,7 +13,7 @@ use risorius_mesh::VertexNormals;
 use risorius_muscle::Muscle;
 use risorius_rig::Rig;
 
-/// How a person differs from the average; 0 is average, -1 and 1 are the ends that are met in the street.
+/// How a person differs from the average; 0 is average, -1 and 1 are the extremes of common faces.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Identity {
     /// Breadth of head and face.
@@ -21,13 +24,13 @@ pub struct Identity {
     pub nose: f64,
     /// Breadth and strength of jaw and chin.
     pub jaw: f64,
-    /// How far the brow stands out.
+    /// Protrusion of the brow.
     pub brow: f64,
     /// Thickness of the soft tissue, mostly in cheeks, chin and neck.
     pub fat: f64,
 }
 
-/// A person: skin with shapes, and what lies beneath, all in meters, +Y up, +Z front, +X the character's
+/// A person: skin with shapes, bones and muscles, all in meters, +Y up, +Z front, +X the character's
 /// left, origin midway between the condyles.
 #[derive(Debug, Clone, Default)]
 pub struct Head {
@@ -45,7 +48,7 @@ pub struct Head {
 /// A person with shapes, skull, jaw and muscles: the average for `Identity::default()`. Takes a second or
 /// two.
 ///
-/// Shapes are made anew on each person's skin, so lids close and teeth stay rigid for everybody.
+/// Shapes are rebuilt on each person's skin, so lids close and teeth stay rigid for every identity.
 pub fn build(identity: &Identity) -> Head {
     let neutral = related(skin::neutral(), identity);
     let mut bones = built_in_bones();
@@ -61,11 +64,11 @@ pub fn build(identity: &Identity) -> Head {
     Head { rig, bones, muscles, landmarks }
 }
 
-/// Where the change of space gives way to a mere move around each eye, in meters from its middle: eyeballs
-/// stay round and lids keep resting on them.
+/// Distances from each eye's center, in meters, between which the translation near the eye blends into the
+/// warp. Eyeballs stay round and lids keep resting on them.
 const EYE: [f64; 2] = [0.016, 0.032];
 
-/// The neutral of a relative.
+/// The neutral head with another identity.
 fn related(mut head: NeutralHead, identity: &Identity) -> NeutralHead {
     if *identity == Identity::default() {
         return head;
@@ -85,7 +88,7 @@ fn related(mut head: NeutralHead, identity: &Identity) -> NeutralHead {
             *p = place(*p, identity.warp(grown));
         }
     }
-    // Normals are symmetric but for rounding; the skin shall be to the bit.
+    // Normals are symmetric up to rounding; the skin must be symmetric to the bit.
     let (skin, mirror) = (&mut head.parts[0].positions, &head.mirror);
     let flip = |p: DVec3| DVec3::new(-p.x, p.y, p.z);
     for v in 0..skin.len() {

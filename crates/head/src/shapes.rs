@@ -1,11 +1,11 @@
-//! The shapes of the built-in head: the 52 of ARKit and fifteen visemes, made by code over all parts.
+//! The shapes of the built-in head: the 52 of ARKit and fifteen visemes, generated over all parts.
 //!
-//! Nothing here knows a vertex by number: `ground` gives landmarks, lines, regions and distances along the
-//! skin; `jaw`, `lids` and `lips` move the three mechanisms of a face by angles and millimeters; `pulls` move
-//! soft skin; `contact` keeps lips off teeth and lips apart. Tables: `mouth`, `upper`, `visemes`. Fields are
-//! in mm until the end. Left shapes are made and mirrored to the right, to the bit. Every shape is linear:
-//! what is seen at weight 1 is modeled, and halfway is half of it, so eyeballs and teeth shrink by up to 3 %
-//! in the middle of large turns.
+//! No vertex indices are hard-coded: `ground` provides landmarks, lines, regions and distances along the
+//! skin. `jaw`, `lids` and `lips` move the three mechanisms of a face by angles and millimeters; `pulls` move
+//! soft skin; `contact` keeps lips off the teeth and `seam` keeps them apart. Tables: `mouth`, `upper`,
+//! `visemes`. Fields are in mm until the end. Left shapes are mirrored to the right, to the bit. Every shape
+//! is linear: the pose at weight 1 is modeled and scaled by the weight, so eyeballs and teeth shrink by up to
+//! 3 % halfway through large rotations.
 
 mod contact;
 mod fill;
@@ -40,15 +40,14 @@ use visemes::{VISEMES, Viseme};
 
 /// Opening of the jaw in `jawOpen`, degrees, and how far the condyles slide.
 pub const JAW_OPEN: (f64, [f64; 2]) = (25.0, [0.9, 0.9]);
-/// Slides of `jawForward` and of `jawLeft` (left condyle, right condyle), and the small openings that go with
-/// them.
+/// Opening in degrees and slides (left condyle, right condyle) of `jawForward` and of `jawLeft`.
 const JAW_FORWARD: (f64, [f64; 2]) = (0.0, [0.6, 0.6]);
 const JAW_LEFT: (f64, [f64; 2]) = (0.0, [-0.06, 0.72]);
 /// Displacements below this are dropped, mm.
 const LEAST: f64 = 1e-3;
-/// Width of the blend in the middle of one-sided shapes, mm.
+/// Width of the blend across the midline of one-sided shapes, mm.
 const BLEND: f64 = 18.0;
-/// Turns of the eyes, degrees: to the side, up, down.
+/// Rotations of the eyes, degrees: to the side, up, down.
 const LOOK: [f64; 3] = [28.0, 25.0, 27.0];
 
 /// Names of all shapes, in the order of [`make`].
@@ -90,7 +89,7 @@ fn sparse(field: &Field) -> Deltas {
     }
 }
 
-/// Everything that is prepared once.
+/// Generators of the shapes, prepared once.
 struct Makers<'g, 'h> {
     ground: &'g Ground<'h>,
     lips: Lips<'g, 'h>,
@@ -156,7 +155,7 @@ impl<'g, 'h> Makers<'g, 'h> {
     fn mouth(&self, shape: &mouth::MouthShape) -> Field {
         let mut field = self.lips.posed(&shape.lips, shape.reach);
         let mut around = pulled(self.ground, shape.pulls);
-        // Lips move as their table says; pulls begin outside.
+        // Lips move by their table only; pulls begin outside.
         masked(&mut around, |v| ramp(self.lips.distance[v], 0.0, 12.0), self.ground.n_skin);
         masked(&mut around, |v| ramp(self.lid_edge_distance[v], 1.0, 12.0), self.ground.n_skin);
         add(&mut field, 1.0, &around);
@@ -220,7 +219,7 @@ impl<'g, 'h> Makers<'g, 'h> {
         field
     }
 
-    /// The jaw without opening the lips: they follow together, less the upper.
+    /// Moves the jaw without opening the lips: both follow, the upper lip less.
     fn jaw_shift(&self, (degrees, slides): (f64, [f64; 2])) -> Field {
         let mut field = self.jaw.moved(degrees, slides);
         let mean = |v: usize| 0.45 * self.jaw.bone(degrees, slides, self.ground.points[v]);
@@ -235,7 +234,7 @@ impl<'g, 'h> Makers<'g, 'h> {
         self.settled(field)
     }
 
-    /// The mouth turned about the arch of the teeth to the left.
+    /// The mouth rotated to the left about the arch of the teeth.
     fn mouth_left(&self) -> Field {
         let turn = DQuat::from_rotation_y(11.0f64.to_radians());
         let pivot = DVec3::new(0.0, 0.0, 48.0);
@@ -248,7 +247,7 @@ impl<'g, 'h> Makers<'g, 'h> {
         self.settled(self.lips.follow(&moves, 45.0))
     }
 
-    /// What closes the lips of a jaw that is open by `degrees`.
+    /// The field that closes the lips while the jaw is open by `degrees`.
     fn mouth_close(&self, degrees: f64) -> Field {
         let open = self.jaw_open(degrees);
         let part = degrees / JAW_OPEN.0;

@@ -1,10 +1,10 @@
-//! The built-in head's neutral surface: skin, eyeballs, teeth, gums and tongue, made from small tables.
+//! The neutral surface of the built-in head: skin, eyeballs, teeth, gums and tongue, built from small tables.
 //!
 //! The skin is a control cage of quads for one half (`face`, `eyes`, `mouth`, `cranium`, `ears`), whose
-//! tables say where the surface passes. Broad places are smoothed, control points are found whose limit
-//! surface passes there, and the mirrored cage is subdivided twice (`subdivide`) and finished where surfaces
-//! nearly touch (`finish`, `mouth`). The numbers follow averages of adult anthropometry; no scan was used. A
-//! vertex of the cage keeps its number, the result is the same to the bit on every run, and its halves are
+//! tables give points of the limit surface. The mirrored cage is smoothed in broad regions, fitted so that
+//! its limit surface passes through the points, subdivided twice (`subdivide`) and finished where surfaces
+//! nearly touch (`finish`, `mouth`). The dimensions follow averages of adult anthropometry; no scan was used.
+//! A vertex of the cage keeps its index, the result is the same to the bit on every run, and its halves are
 //! exact mirror images. Limits: no hair, no lashes, no texture coordinates; the gums have no palate.
 
 mod cage;
@@ -68,20 +68,20 @@ pub struct PartMesh {
     pub positions: Vec<DVec3>,
     /// Mostly quads, counter-clockwise from outside.
     pub faces: Polygons,
-    /// Runs of faces with one look: name and first face.
+    /// Ranges of faces with the same material: name and first face.
     pub groups: Vec<(&'static str, usize)>,
 }
 
-/// Where an eyeball turns.
+/// Center and radius of an eyeball.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Eyeball {
-    /// Middle of the sphere, meters.
+    /// Center of the sphere, meters.
     pub center: DVec3,
-    /// Radius of the white, meters; the cornea stands out in front by 1 mm.
+    /// Radius of the sclera, meters; the cornea protrudes by 1 mm in front.
     pub radius: f64,
 }
 
-/// Makes the head.
+/// Builds the neutral head.
 pub fn neutral() -> NeutralHead {
     let fine = skin();
     let mut head =
@@ -173,7 +173,7 @@ fn regions(fine: &Cage) -> BTreeMap<String, Vec<u32>> {
     regions
 }
 
-/// Looks: name and linear color.
+/// Materials: name and linear color.
 const LOOKS: [(&str, [f32; 3]); 11] = [
     ("skin", [0.62, 0.38, 0.27]),
     ("lips", [0.52, 0.22, 0.18]),
@@ -188,7 +188,7 @@ const LOOKS: [(&str, [f32; 3]); 11] = [
     ("nostril", [0.4, 0.17, 0.12]),
 ];
 
-/// The head as a rig without shapes, in meters. Vertices of the skin come first and keep their numbers.
+/// The head as a rig without shapes, in meters. Vertices of the skin come first and keep their indices.
 pub fn to_rig(head: &NeutralHead) -> Rig {
     let materials = LOOKS.map(|(name, [r, g, b])| Material {
         name: name.into(),

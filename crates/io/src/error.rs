@@ -1,16 +1,16 @@
-//! The one error of this crate: which file, where in it, what is wrong, what to do.
+//! The error type of this crate: which file, where in it, what is wrong, what to do.
 
 use std::path::PathBuf;
 
 /// Why a file could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum IoError {
-    /// The operating system refused.
+    /// The operating system reported an error.
     #[error("{path}: {source}", path = path.display())]
     Os {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The content breaks the rules of its format.
@@ -20,10 +20,10 @@ pub enum IoError {
         format: &'static str,
         /// Line, byte, accessor, column ...
         place: String,
-        /// What is wrong and, where there is something to do, what.
+        /// What is wrong and, where possible, what to do.
         problem: String,
     },
-    /// The content is valid but uses what is not read.
+    /// The content is valid but uses an unsupported feature.
     #[error("{format}: {feature} is not supported; {advice}")]
     Unsupported {
         /// Name of the format.
@@ -33,7 +33,7 @@ pub enum IoError {
         /// What the user can do.
         advice: String,
     },
-    /// The content asks for more memory than a face can need.
+    /// A count in the file is larger than any face needs.
     #[error("{format}: {what} is {count}, more than the {limit} that are read; is the file damaged?")]
     TooLarge {
         /// Name of the format.
@@ -42,18 +42,18 @@ pub enum IoError {
         what: String,
         /// The count in the file.
         count: u64,
-        /// The most that is read.
+        /// The largest count that is read.
         limit: u64,
     },
-    /// A file that people write has things wrong in several places.
+    /// A file written by hand has problems in several places.
     #[error("{what} has {} problems:\n- {}", problems.len(), problems.join("\n- "))]
     Problems {
-        /// The file, for people.
+        /// Description of the file, for the message.
         what: &'static str,
         /// Every problem, with advice.
         problems: Vec<String>,
     },
-    /// A clip or head motion that makes no sense.
+    /// An invalid clip or head motion.
     #[error(transparent)]
     Clip(#[from] risorius_rig::clip::ClipError),
     /// The caller cancelled.
@@ -68,16 +68,18 @@ impl IoError {
     }
 }
 
-/// Most vertices of one part, and most faces: ten times the largest scans that people animate.
+/// Largest number of vertices of one part, and of faces: ten times the largest scans that are animated.
 pub const MAX_VERTICES: u64 = 50_000_000;
 
-/// Most shapes of a rig.
+/// Largest number of shapes of a rig.
 pub const MAX_SHAPES: u64 = 4_000_000;
 
-/// Refuses `count` beyond `limit`.
+/// Rejects a `count` above `limit`.
 pub fn check_count(format: &'static str, what: &str, count: u64, limit: u64) -> Result<(), IoError> {
     if count > limit {
         return Err(IoError::TooLarge { format, what: what.into(), count, limit });
     }
     Ok(())
 }
+
+impl risorius_base::Advise for IoError {}

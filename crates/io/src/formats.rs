@@ -4,6 +4,7 @@ pub mod bvh;
 pub mod clip_csv;
 pub mod clip_json;
 mod color;
+#[cfg(feature = "fbx")]
 pub mod fbx;
 pub mod gltf;
 pub mod head_csv;

@@ -1,10 +1,10 @@
-//! Everything that parses or writes files; no other crate touches a format.
+//! Reads and writes all file formats; no other crate does.
 //!
-//! [`formats`] are those of other programs, [`native`] our own, [`specs`] the small JSON files that people
-//! write. [`open`] decides what a file is. Readers take bytes, not paths, so that they can be tested against
-//! hostile input without a disk; they never trust a count that the file states beyond what its bytes can
-//! back, and they say where a file is wrong. Writers give bytes or stream into a [`output::WholeFile`], which
-//! appears under its name only when it is complete.
+//! [`formats`] are those of other programs, [`native`] our own, [`specs`] the small JSON files that users
+//! write. [`open`] detects what a file is. Readers take bytes, not paths, so that they can be tested with
+//! malicious input without a disk. They check every count in a file against the size of the file, and report
+//! where a file is wrong. Writers return bytes or stream into a [`output::WholeFile`], which appears under
+//! its name only when it is complete.
 
 pub mod error;
 pub mod formats;

@@ -1,4 +1,4 @@
-//! Our own files: faces, details, and takes in the making.
+//! Our own file formats: faces, details, and unfinished takes.
 
 pub mod container;
 pub mod detail;

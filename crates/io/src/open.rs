@@ -1,16 +1,16 @@
-//! Opening files by what they are: rigs, clips, head motion, takes, weights, pins.
+//! Opens files of any supported format: rigs, clips, head motion, takes, weights, pins.
 //!
-//! The ending of the name decides the format (a folder is a folder of OBJs; a face is known by what is in it,
-//! too). A rig's sidecar is found beside it: `face.glb` looks for `face.rig.json`, a folder for `rig.json`
-//! inside. What the file does not say of unit and axes is guessed ([`risorius_rig::classify::space`]); the
-//! sidecar and the caller come first.
+//! The file extension determines the format (a folder is a folder of OBJs; a face is also recognized by its
+//! content). A rig's sidecar is found beside it: `face.rig.json` for `face.glb`, `rig.json` inside a folder.
+//! Unit and axes that the file does not state are guessed ([`risorius_rig::classify::space`]); the sidecar
+//! and the caller take precedence.
 
 use crate::IoError;
 use crate::formats::clip_csv::{ClipContent, ClipOptions};
+#[cfg(feature = "fbx")]
+use crate::formats::fbx;
 use crate::formats::gltf::{GltfContent, NamedClip, NodeTrack};
-use crate::formats::{
-    bvh, clip_csv, clip_json, fbx, gltf, head_csv, mdd, npz, obj, obj_folder, pc2, ply, stl,
-};
+use crate::formats::{bvh, clip_csv, clip_json, gltf, head_csv, mdd, npz, obj, obj_folder, pc2, ply, stl};
 use crate::native::{detail, face};
 use crate::specs::sidecar::{self, RegionSpec, Sidecar};
 use crate::specs::weights::json_error;
@@ -29,10 +29,10 @@ use std::path::{Path, PathBuf};
 /// Largest file that is read into memory.
 const MAX_FILE_BYTES: u64 = 8 << 30;
 
-/// Endings of files that hold a rig or a surface.
+/// Extensions of files with a rig or a surface.
 const RIG_ENDINGS: [&str; 6] = ["glb", "gltf", "fbx", "obj", "ply", "stl"];
 
-/// What the caller knows better than the file.
+/// What the caller specifies in place of the file.
 #[derive(Debug, Clone, Default)]
 pub struct OpenOptions {
     /// Sidecar to use instead of the one found beside the file.
@@ -48,12 +48,12 @@ pub struct OpenOptions {
     pub front: Option<Axis>,
 }
 
-/// A rig and all that its file said.
+/// A rig and the other content of its file.
 #[derive(Debug, Clone)]
 pub struct RigFile {
     /// The rig.
     pub rig: Rig,
-    /// Name of the format, for people.
+    /// Name of the format, for display.
     pub format: &'static str,
     /// Clips in the file; the first carries the head motion if the file has one.
     pub clips: Vec<NamedClip>,
@@ -63,7 +63,7 @@ pub struct RigFile {
     pub notes: Vec<String>,
     /// Welding, in-betweens, combinations.
     pub assembled: AssembleNotes,
-    /// What unit and axes look like, whatever was used in the end.
+    /// Guessed unit and axes, whether they were used or not.
     pub guess: SpaceGuess,
 }
 
@@ -85,7 +85,8 @@ pub fn open_rig(path: &Path, options: &OpenOptions, progress: &Progress) -> Resu
     regions.iter().try_for_each(|r| add_region(&mut rig, r))?;
     let guess = guess_space(&rig);
     if !raw.says_space {
-        // glTF promises +Y up and +Z front, other formats mostly do so: only good evidence says otherwise.
+        // glTF specifies +Y up and +Z front, and other formats mostly use them: only strong evidence
+        // overrides them.
         let declared = rig.space;
         rig.space = guess.space;
         if guess.axes_confidence < 0.5 {
@@ -112,14 +113,14 @@ pub fn open_rig(path: &Path, options: &OpenOptions, progress: &Progress) -> Resu
     Ok(file)
 }
 
-/// The rig in a `.face` or `.detail` file. Roles, unit and axes are in the rest of it already, so only
+/// The rig in a `.face` or `.detail` file. Its other content was built with its roles, unit and axes, so only
 /// regions can be added.
 fn open_built_rig(path: &Path, options: &OpenOptions, format: &'static str) -> Result<RigFile, IoError> {
     let told = [options.meters_per_unit.is_some(), options.up.is_some(), options.front.is_some()];
     if options.sidecar.is_some() || told.contains(&true) {
         let verb = if format == "face" { "risorius build" } else { "risorius detail learn" };
         let problem =
-            format!("roles, unit and axes of a {format} are fixed; give them to `{verb}` and build it again");
+            format!("roles, unit and axes of a {format} are fixed; give them to `{verb}` and make it again");
         return Err(IoError::malformed(format, "options", problem));
     }
     let mut rig = match format {
@@ -137,7 +138,7 @@ fn open_built_rig(path: &Path, options: &OpenOptions, format: &'static str) -> R
 }
 
 /// glTF animates the strength of every shape, in-betweens and combinations too; a clip holds values of
-/// sliders. A slider is the sum of its shapes' strengths times the value at which each is seen alone (see
+/// sliders. A slider is the sum of its shapes' strengths times the value at which each acts alone (see
 /// `risorius_rig::coefficients`).
 fn strengths_to_sliders(clip: &mut Clip, rig: &Rig) {
     if rig.is_linear() || clip.names.is_empty() {
@@ -165,7 +166,7 @@ fn strengths_to_sliders(clip: &mut Clip, rig: &Rig) {
     (clip.names, clip.values) = (names, values);
 }
 
-/// What a format's reader gives, before it is assembled.
+/// The result of a format's reader, before it is assembled.
 struct Raw {
     rig: RawRig,
     format: &'static str,
@@ -196,7 +197,7 @@ fn read_raw(path: &Path, progress: &Progress) -> Result<Raw, IoError> {
         return Ok(Raw { rig: content.raw, ..raw });
     }
     let ending = extension(path);
-    // The ending is looked at before the content, which may be gigabytes of something else.
+    // The extension is checked before the content is read, which may be gigabytes of something else.
     if path.exists() && !RIG_ENDINGS.contains(&ending.as_str()) {
         return Err(unknown_format(
             &ending,
@@ -212,10 +213,17 @@ fn read_raw(path: &Path, progress: &Progress) -> Result<Raw, IoError> {
             if raw.name.is_empty() {
                 raw.name = name;
             }
-            // Our own files say unit and axes; for others the default is only glTF's promise.
+            // Our own files state unit and axes; for others the default is that of the glTF standard.
             let says_space = raw.space != Space::default();
             Ok(Raw { rig: raw, format: "glTF", clips, tracks, notes, says_space })
         }
+        #[cfg(not(feature = "fbx"))]
+        "fbx" => Err(IoError::Unsupported {
+            format: "FBX",
+            feature: "reading it in this build".into(),
+            advice: "convert the file to glTF, or build with the feature `fbx`".into(),
+        }),
+        #[cfg(feature = "fbx")]
         "fbx" => {
             let content = fbx::read(&bytes, progress)?;
             let mut rig = content.raw;
@@ -226,10 +234,10 @@ fn read_raw(path: &Path, progress: &Progress) -> Result<Raw, IoError> {
         "obj" => {
             let mut content = obj::read(&bytes, &name, progress)?;
             for library in content.material_libs.clone() {
-                // Colors are a nicety: a missing library is noted, not an error.
+                // Colors are optional: a missing library is a note, not an error.
                 match beside(path)(&library) {
                     Ok(bytes) => obj::apply_mtl(&bytes, &mut content)?,
-                    Err(error) => content.notes.push(format!("materials are plain: {error}")),
+                    Err(error) => content.notes.push(format!("materials have no colors: {error}")),
                 }
             }
             let mut raw = Raw::surface("OBJ", &name, content.parts, content.notes);
@@ -261,7 +269,7 @@ fn add_region(rig: &mut Rig, spec: &RegionSpec) -> Result<(), IoError> {
         Some(name) => {
             let part = rig.parts.iter().find(|p| &p.name == name).ok_or_else(|| {
                 let problem = unknown("part", name, rig.parts.iter().map(|p| p.name.as_str()));
-                IoError::malformed("sidecar", format!("region '{}'", spec.name), problem)
+                IoError::malformed("sidecar", format!("region '{}'", spec.name), problem.to_string())
             })?;
             part.rig_vertex.clone()
         }
@@ -274,7 +282,7 @@ fn add_region(rig: &mut Rig, spec: &RegionSpec) -> Result<(), IoError> {
     Ok(())
 }
 
-/// Gives the clips the motion of the node that carries most of the rig.
+/// Gives the clips the motion of the node above most parts of the rig.
 fn attach_head_motion(file: &mut RigFile) {
     if let Some(motion) = head_motion(&file.tracks, file.rig.parts.len(), &file.rig.space) {
         file.clips.iter_mut().for_each(|c| c.clip.head = Some(motion.clone()));
@@ -296,7 +304,7 @@ pub fn open_clip(path: &Path, options: &ClipOptions, progress: &Progress) -> Res
             let mut notes = file.notes;
             if file.clips.len() > 1 {
                 notes.push(format!(
-                    "of {} animations the first, '{}', is used",
+                    "the file has {} animations; the first, '{}', is used",
                     file.clips.len(),
                     file.clips[0].name
                 ));
@@ -309,7 +317,7 @@ pub fn open_clip(path: &Path, options: &ClipOptions, progress: &Progress) -> Res
     }
 }
 
-/// Reads head motion: CSV, BVH (`joint` by name, `bvh_meters_per_unit`), or what comes with a clip.
+/// Reads head motion: CSV, BVH (`joint` by name, `bvh_meters_per_unit`), or that of a clip.
 pub fn open_head(
     path: &Path,
     joint: Option<&str>,
@@ -354,7 +362,7 @@ pub fn read_pins(bytes: &[u8]) -> Result<Vec<PinSpec>, IoError> {
     .map_err(|e| json_error("pins JSON", &e))
 }
 
-/// The whole file, up to a size that no face has.
+/// The whole file, if it is not larger than any face is.
 pub fn read_file(path: &Path) -> Result<Vec<u8>, IoError> {
     let os = |source| IoError::Os { path: path.to_path_buf(), source };
     let file = std::fs::File::open(path).map_err(os)?;
@@ -371,7 +379,7 @@ pub(crate) fn beside(path: &Path) -> impl Fn(&str) -> Result<Vec<u8>, IoError> {
         let relative = Path::new(uri);
         let stays_inside = relative.components().all(|c| matches!(c, std::path::Component::Normal(_)));
         if !stays_inside {
-            let problem = "it leads out of the file's folder; put the file beside the glTF";
+            let problem = "it is outside the glTF's folder; put the file beside the glTF";
             return Err(IoError::malformed("glTF", format!("uri '{uri}'"), problem));
         }
         read_file(&folder.join(relative))
@@ -385,7 +393,7 @@ pub(crate) fn extension(path: &Path) -> String {
 fn unknown_format(extension: &str, what: &str, known: &str) -> IoError {
     IoError::Malformed {
         format: "file",
-        place: format!("ending '.{extension}'"),
-        problem: format!("it is not known as {what}; give {known}"),
+        place: format!("extension '.{extension}'"),
+        problem: format!("it is not a known format of {what}; give {known}"),
     }
 }

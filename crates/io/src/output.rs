@@ -1,4 +1,4 @@
-//! Output files that appear whole or not at all: written beside their place, then renamed into it.
+//! Atomic output files: written under a temporary name in the same folder, then renamed.
 
 use crate::IoError;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
@@ -12,12 +12,12 @@ pub struct WholeFile {
 }
 
 impl WholeFile {
-    /// Starts a file that will appear at `path`; missing folders are made.
+    /// Starts a file that will appear at `path`; missing folders are created.
     pub fn create(path: &Path) -> Result<Self, IoError> {
         let os = |source| IoError::Os { path: path.to_path_buf(), source };
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder).map_err(|e| {
-            let problem = format!("the folder cannot be made: {e}");
+            let problem = format!("the folder cannot be created: {e}");
             IoError::Os { path: folder.to_path_buf(), source: std::io::Error::new(e.kind(), problem) }
         })?;
         let mut builder = tempfile::Builder::new();
@@ -54,7 +54,7 @@ impl Seek for WholeFile {
     }
 }
 
-/// Writes `bytes` to `path`, whole or not at all.
+/// Writes `bytes` to `path` atomically.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), IoError> {
     let mut file = WholeFile::create(path)?;
     file.write_all(bytes).map_err(|source| IoError::Os { path: path.to_path_buf(), source })?;

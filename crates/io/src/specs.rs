@@ -1,4 +1,4 @@
-//! Small JSON files that people write: sidecars of rigs, scenes, slider values.
+//! Small JSON files that users write: landmarks, sidecars of rigs, scenes, slider values.
 
 pub mod landmarks;
 pub mod scene;

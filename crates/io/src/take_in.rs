@@ -1,27 +1,26 @@
-//! Takes of a known rig: frames from any file that holds them, on the rig's vertices.
+//! Reads takes of a known rig from any format with frames, on the rig's vertices.
 //!
 //! Point caches (.mdd, .pc2, .npz) have the file vertices of all parts, one part after another. A glTF has
 //! morph targets and their strengths over time: frames that were written as targets by
-//! [`crate::formats::gltf::write_take_glb`], or shapes with a weight animation. Its frames are summed up when
-//! they are asked for, `rest + sum of strength * target`, because a small file may hold more frames than
-//! memory. Our writer appends vertices to a part where corners disagree; they are left out here, and a part
-//! that has more vertices than the rig's must rest where the rig does.
+//! [`crate::formats::gltf::write_take_glb`], or shapes with a weight animation. Its frames are computed on
+//! demand as `rest + sum of strength * target`, because the frames of a small file may not fit in memory. Our
+//! writer appends vertices to a part where corners differ; they are left out here, and a part with more
+//! vertices than the rig's must have the rig's rest positions.
 
 use crate::IoError;
 use crate::formats::gltf::{self, GltfContent, NodeTrack};
 use crate::open::{beside, extension, open_take, read_file, read_parts};
 use glam::{DQuat, DVec3};
-use risorius_base::Progress;
 use risorius_base::Space;
-use risorius_rig::{Clip, Deltas, HeadMotion, RawPart, Rig, Take};
+use risorius_base::{Progress, Rigid};
+use risorius_rig::{Clip, Deltas, FrameSource, HeadMotion, RawPart, Rig, Take};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 /// A take whose frames have the vertices of a rig.
 #[derive(Debug, Clone)]
 pub struct RigTake {
-    /// Motion of the head, where the file has it; frames are without it.
-    pub head: Option<HeadMotion>,
+    head: Option<HeadMotion>,
     times_secs: Vec<f64>,
     neutral: Vec<[f32; 3]>,
     frames: Frames,
@@ -29,27 +28,29 @@ pub struct RigTake {
 
 #[derive(Debug, Clone)]
 enum Frames {
-    /// Vertices of every frame, and the rig vertex of each.
+    /// Vertices of every frame, and the rig vertex of each vertex.
     Cache { take: Take, rig_vertex: Vec<u32> },
-    /// Targets over rig vertices, and where they start.
+    /// Targets over rig vertices, and the rest positions.
     Targets { rest: Vec<[f32; 3]>, targets: Vec<Target>, clip: Clip },
 }
 
-/// What strength 1 of a column of the clip adds.
+/// Displacements at strength 1 of a column of the clip.
 #[derive(Debug, Clone)]
 struct Target {
     column: usize,
     deltas: Deltas,
 }
 
-impl RigTake {
-    /// Time of each frame in seconds, ascending.
-    pub fn times_secs(&self) -> &[f64] {
+impl FrameSource for RigTake {
+    fn times_secs(&self) -> &[f64] {
         &self.times_secs
     }
 
-    /// One position per rig vertex.
-    pub fn frame(&self, frame_idx: usize) -> Vec<[f32; 3]> {
+    fn head(&self) -> Option<&HeadMotion> {
+        self.head.as_ref()
+    }
+
+    fn frame(&self, frame_idx: usize) -> Vec<[f32; 3]> {
         match &self.frames {
             Frames::Cache { take, rig_vertex } => {
                 let mut positions = self.neutral.clone();
@@ -89,8 +90,7 @@ pub fn open_take_of(path: &Path, rig: &Rig, fps: f64, progress: &Progress) -> Re
     }
     let GltfContent { raw, mut clips, tracks, .. } = gltf::read(&read_file(path)?, &beside(path), progress)?;
     if clips.is_empty() {
-        let problem =
-            "the file has no animation of morph targets, so there are no frames; give a take, or --clip";
+        let problem = "the file has no animation of morph targets, so there are no frames; give a take, or a rig and a clip";
         return Err(IoError::malformed("glTF", "animations", problem));
     }
     let clip = clips.swap_remove(0).clip;
@@ -111,7 +111,7 @@ pub fn open_pose_of(path: &Path, rig: &Rig, progress: &Progress) -> Result<Vec<[
     let mut positions = rig.neutral.clone();
     for (part, raw) in of_rig.into_iter().zip(of_file) {
         let (n, found) = (part.n_file_vertices(), raw.positions.len());
-        // Our own glTF writer appends vertices where corners disagree.
+        // Our own glTF writer appends vertices where corners differ.
         let is_gltf = matches!(extension(path).as_str(), "glb" | "gltf");
         let bits = |p: &[f32; 3]| p.map(f32::to_bits);
         let known: HashSet<[u32; 3]> = raw.positions.iter().take(n).map(bits).collect();
@@ -165,7 +165,7 @@ fn on_rig(rig: &Rig, parts: &[RawPart], clip: &Clip) -> Result<(Vec<[f32; 3]>, V
     Ok((rest, targets))
 }
 
-/// Whether two positions are one, but for rounding.
+/// Whether two positions are equal up to rounding.
 fn near(a: [f32; 3], b: [f32; 3]) -> bool {
     (0..3).all(|k| (a[k] - b[k]).abs() <= 1e-4 * b[k].abs().max(1.0))
 }
@@ -174,19 +174,16 @@ fn other_rig(problem: String) -> IoError {
     IoError::malformed("take", "vertices", format!("{problem}; is it a take of this rig?"))
 }
 
-/// The motion of the node that carries most of the `n_parts` parts, in meters, +Y up, +Z front.
+/// The motion of the node above most of the `n_parts` parts, in meters, +Y up, +Z front.
 pub(crate) fn head_motion(tracks: &[NodeTrack], n_parts: usize, space: &Space) -> Option<HeadMotion> {
-    // A node that carries one part of several (an eye) is not the head.
+    // A node above one part of several (an eye) is not the head.
     let head = tracks.iter().filter(|t| 2 * t.is_ancestor_of_parts.len() > n_parts);
     let track = head.max_by_key(|t| t.is_ancestor_of_parts.len())?;
-    let si_from_file = space.si_axes_from_file();
-    let turn = DQuat::from_mat3(&si_from_file);
-    let position = |p: &[f64; 3]| (si_from_file * DVec3::from(*p) * space.meters_per_unit).to_array();
-    let rotation = |q: &[f64; 4]| (turn * DQuat::from_array(*q) * turn.inverse()).to_array();
-    let motion = HeadMotion {
-        times_secs: track.times_secs.clone(),
-        positions_m: track.positions.iter().map(position).collect(),
-        rotations_xyzw: track.rotations.iter().map(rotation).collect(),
-    };
+    let in_file = track
+        .positions
+        .iter()
+        .zip(&track.rotations)
+        .map(|(p, q)| Rigid { rotation: DQuat::from_array(*q), translation: DVec3::from(*p) });
+    let motion = HeadMotion::from_file(track.times_secs.clone(), in_file, space);
     motion.check().is_ok().then_some(motion)
 }

@@ -1,10 +1,9 @@
-//! Takes as files: what the point cache writers have in common.
+//! Writes takes: the common part of the point cache writers.
 //!
-//! A writer is given the times and sizes first and then the frames one by one, so a take is never in memory
-//! whole. Vertices are those of the files that the rig came from, all parts one after another; the caller
-//! un-welds them ([`risorius_rig::Part::to_file_order`]). [`TakeWriter::finish`] gives back what was written
-//! into, so that a [`crate::output::WholeFile`] can be made to appear; a writer that is dropped before leaves
-//! it unfinished.
+//! A writer gets the times and sizes first and then the frames one by one, so a take is never in memory as a
+//! whole. Vertices are those of the rig's source files, all parts one after another; the caller un-welds them
+//! ([`risorius_rig::Part::to_file_order`]). [`TakeWriter::finish`] returns the underlying output, so that a
+//! [`crate::output::WholeFile`] can be finished; a writer that is dropped earlier leaves it unfinished.
 
 use crate::IoError;
 use risorius_rig::Take;
@@ -55,7 +54,7 @@ impl Count {
         IoError::Os { path: self.header.path.clone(), source }
     }
 
-    /// Admits a frame.
+    /// Checks and counts a frame.
     pub fn frame(&mut self, positions: &[[f32; 3]]) -> Result<(), IoError> {
         let (n_frames, n_vertices) = (self.header.times_secs.len(), self.header.n_vertices);
         let place = format!("frame {}", self.written);
@@ -74,7 +73,7 @@ impl Count {
         Ok(())
     }
 
-    /// Admits the end.
+    /// Checks that all frames were written.
     pub fn finish(&self) -> Result<(), IoError> {
         let n_frames = self.header.times_secs.len();
         if self.written < n_frames {
@@ -85,7 +84,7 @@ impl Count {
     }
 }
 
-/// Refuses takes without frames and times that are not finite and strictly ascending.
+/// Rejects takes without frames and times that are not finite and strictly ascending.
 pub(crate) fn check_times(format: &'static str, times_secs: &[f64]) -> Result<(), IoError> {
     if times_secs.is_empty() {
         return Err(IoError::malformed(format, "times", "there are no frames"));
@@ -103,12 +102,12 @@ pub(crate) fn check_times(format: &'static str, times_secs: &[f64]) -> Result<()
     }
 }
 
-/// The size in bytes that `counts` ask for, `None` when it does not fit into 64 bits.
+/// The product of `counts`; `None` when it does not fit into 64 bits.
 pub(crate) fn product(counts: &[u64]) -> Option<u64> {
     counts.iter().try_fold(1u64, |a, &b| a.checked_mul(b))
 }
 
-/// A take that has been read, checked.
+/// Checks a take that has been read.
 pub(crate) fn finished(
     format: &'static str,
     times_secs: Vec<f64>,

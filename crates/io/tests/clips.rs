@@ -124,7 +124,7 @@ fn table_problems_name_line_and_column() {
         ("", "empty"),
         ("time,a\n", "no frames"),
         ("jawOpen,smile\n0,1\n", "is a time"),
-        ("frame,a\n0,1\n", "how many frames make a second"),
+        ("frame,a\n0,1\n", "give the frame rate"),
         ("time,a\n0,1\n0,1\n", "line 3: time does not advance"),
         ("time,a,b\n0,1,2\n1,,2\n", "line 3, column 'a': the cell is missing"),
         ("time,a,b\n0,1\n", "line 2, column 'b': the cell is missing"),
@@ -256,8 +256,8 @@ fn bvh_evaluates_channels_in_their_order() {
 fn bvh_problems_are_named() {
     let with = |from: &str, to: &str| SKELETON.replacen(from, to, 1);
     let cases = [
-        (with("Frames: 2", "Frames: 3"), "3 frames are stated, 2 are there"),
-        (with("Frames: 2", "Frames: 1"), "more than the 1 frames"),
+        (with("Frames: 2", "Frames: 3"), "3 frames are stated, 2 are present"),
+        (with("Frames: 2", "Frames: 1"), "more frames than the 1"),
         (with("0 10 0 0 0 0 0\n", "0 10 0\n"), "frame 0 has 3 numbers, the joints have 7"),
         (with("0 10 0", "0 ten 0"), "'ten'"),
         (with("0 10 0", "0 inf 0"), "'inf'"),

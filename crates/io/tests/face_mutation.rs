@@ -9,11 +9,12 @@ mod sample;
 
 use counting::{ALONE, NOW, PEAK, n_cases};
 use risorius_base::array::SharedBytes;
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_detail::player::PlayedFrame;
 use risorius_detail::{DetailPlayer, Examples, LearnOptions, learn};
+use risorius_detail::{FaceDetail, Rest};
 use risorius_io::IoError;
-use risorius_io::native::detail::{self, DetailFile, Rest};
+use risorius_io::native::detail;
 use risorius_io::native::face;
 use risorius_mesh::Polygons;
 use risorius_rig::{Part, Rig};
@@ -155,10 +156,11 @@ fn detail() -> Vec<u8> {
         plain: Vec::new(),
     };
     let detail =
-        learn(mesh, &[0, 5, 14, 21, 30, 35], None, &examples, &LearnOptions::default(), &silent).unwrap();
+        learn(mesh, &[0, 5, 14, 21, 30, 35], None, &examples, &LearnOptions::default(), &no_progress)
+            .unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("good.detail");
-    detail::write(&DetailFile { rest, detail }, &path).unwrap();
+    detail::write(&FaceDetail { rest, detail }, &path).unwrap();
     std::fs::read(path).unwrap()
 }
 
@@ -167,7 +169,7 @@ fn thousands_of_damaged_details() {
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let good = detail();
     assert!(detail::read(Arc::new(good.clone())).is_ok());
-    let is_refused = |case, read: Result<DetailFile, IoError>| match read {
+    let is_refused = |case, read: Result<FaceDetail, IoError>| match read {
         Err(error) => {
             assert!(error.to_string().len() < 600, "case {case}: {error}");
             true

@@ -11,7 +11,7 @@ mod counting;
 mod synthetic;
 
 use counting::{ALONE, NOW, PEAK, n_cases};
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_io::IoError;
 use risorius_io::formats::gltf::{GlbOptions, WeightTrack, write_glb};
 use risorius_io::formats::{fbx, gltf};
@@ -96,11 +96,11 @@ fn damage_text(text: &[u8], random: &mut Random) -> Vec<u8> {
 
 fn read_gltf(bytes: &[u8]) -> Result<usize, IoError> {
     let nothing = |path: &str| Err(IoError::malformed("test", path, "there are no other files"));
-    gltf::read(bytes, &nothing, &silent).map(|c| c.raw.parts.len())
+    gltf::read(bytes, &nothing, &no_progress).map(|c| c.raw.parts.len())
 }
 
 fn read_fbx(bytes: &[u8]) -> Result<usize, IoError> {
-    fbx::read(bytes, &silent).map(|c| c.raw.parts.len())
+    fbx::read(bytes, &no_progress).map(|c| c.raw.parts.len())
 }
 
 /// Reads `n` damaged files; returns how many could still be read.

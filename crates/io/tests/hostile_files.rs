@@ -6,7 +6,7 @@
 mod counting;
 
 use counting::{ALONE, NOW, PEAK, n_cases};
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_io::formats::clip_csv::ClipOptions;
 use risorius_io::formats::{bvh, clip_csv, clip_json, head_csv, mdd, npz, obj, obj_folder, pc2, ply, stl};
 use risorius_io::specs::{sidecar, weights};
@@ -119,15 +119,15 @@ fn obj_text() -> String {
 #[test]
 fn obj_mtl_and_folders() {
     let sample = obj_text();
-    torture("OBJ", sample.as_bytes(), |b| obj::read(b, "x", &silent));
+    torture("OBJ", sample.as_bytes(), |b| obj::read(b, "x", &no_progress));
     torture("MTL", b"newmtl red\nKd 0.5 0.25 0.125\nd 1\nTr 0.5\n", |b| {
-        obj::apply_mtl(b, &mut obj::read(sample.as_bytes(), "x", &silent)?)
+        obj::apply_mtl(b, &mut obj::read(sample.as_bytes(), "x", &no_progress)?)
     });
     let files = |shape: &[u8]| {
         vec![("neutral".into(), sample.clone().into_bytes()), ("smile".into(), shape.to_vec())]
     };
     torture("OBJ folder", sample.as_bytes(), |b| {
-        let content = obj_folder::read_files("x", &files(b), &silent)?;
+        let content = obj_folder::read_files("x", &files(b), &no_progress)?;
         match content.left_out.into_iter().next() {
             Some(problem) => Err(risorius_io::IoError::malformed("OBJ", "", problem)),
             None => Ok(()),

@@ -1,6 +1,6 @@
 //! OBJ, folders of OBJs, PLY and STL: what is read, what comes back, what is refused.
 
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_io::formats::{obj, obj_folder, ply, stl};
 use risorius_mesh::Polygons;
 use risorius_rig::classify::roles::RoleTable;
@@ -37,14 +37,14 @@ l 6 7\r
 ";
 
 fn rig_of(bytes: &[u8]) -> Rig {
-    let content = obj::read(bytes, "file", &silent).unwrap();
+    let content = obj::read(bytes, "file", &no_progress).unwrap();
     let raw = RawRig { parts: content.parts, materials: content.materials, ..RawRig::default() };
     assemble(raw, &RoleTable::default()).0
 }
 
 #[test]
 fn obj_parts_faces_and_attributes() {
-    let content = obj::read(TWO_OBJECTS.as_bytes(), "file", &silent).unwrap();
+    let content = obj::read(TWO_OBJECTS.as_bytes(), "file", &no_progress).unwrap();
     assert_eq!(content.material_libs, ["face.mtl"]);
     let [skin, teeth] = &content.parts[..] else { panic!("{} parts", content.parts.len()) };
     assert_eq!((skin.name.as_str(), teeth.name.as_str()), ("skin", "teeth"));
@@ -76,12 +76,12 @@ fn obj_parts_faces_and_attributes() {
 #[test]
 fn obj_objects_that_share_vertices_are_one_part() {
     let text = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\no a\nf 1 2 3\no b\nf 2 3 4\n";
-    let content = obj::read(text, "whole", &silent).unwrap();
+    let content = obj::read(text, "whole", &no_progress).unwrap();
     assert_eq!(content.parts.len(), 1);
     assert_eq!(content.parts[0].name, "whole");
     assert_eq!(content.parts[0].regions["b"], [1, 2, 3]);
     assert!(content.notes[0].contains("share vertices"));
-    let single = obj::read(b"v 0 0 0\nv 1 0 0\nv 0 1 0\no only\nf 1 2 3\n", "x", &silent).unwrap();
+    let single = obj::read(b"v 0 0 0\nv 1 0 0\nv 0 1 0\no only\nf 1 2 3\n", "x", &no_progress).unwrap();
     assert_eq!((single.parts[0].name.as_str(), single.notes.len()), ("only", 0));
 }
 
@@ -111,7 +111,7 @@ fn obj_comes_back_to_the_bit() {
 
 #[test]
 fn obj_colors_of_materials() {
-    let mut content = obj::read(TWO_OBJECTS.as_bytes(), "file", &silent).unwrap();
+    let mut content = obj::read(TWO_OBJECTS.as_bytes(), "file", &no_progress).unwrap();
     obj::apply_mtl(b"newmtl wet\nKd 0.5 0.25 0.125\nd 0.5\nnewmtl unused\nKd 1 1 1\n", &mut content).unwrap();
     assert_eq!(content.materials[1].base_color, [0.5, 0.25, 0.125, 0.5]);
     assert_eq!(content.materials[0].base_color, [0.8, 0.8, 0.8, 1.0]);
@@ -130,7 +130,7 @@ fn obj_problems_name_the_line() {
         (b"hello", "no vertices"),
     ];
     for (text, expected) in cases {
-        let error = obj::read(text, "f", &silent).unwrap_err().to_string();
+        let error = obj::read(text, "f", &no_progress).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
     let error = obj::read(b"v 0 0 0", "f", &|_, _| std::ops::ControlFlow::Break(())).unwrap_err();
@@ -150,7 +150,7 @@ fn small_folder() -> Vec<(String, Vec<u8>)> {
 
 #[test]
 fn folder_becomes_shapes_and_reports_all_misfits() {
-    let content = obj_folder::read_files("face", &small_folder(), &silent).unwrap();
+    let content = obj_folder::read_files("face", &small_folder(), &no_progress).unwrap();
     let shapes = &content.raw.parts[0].shapes;
     assert_eq!(shapes.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["jawOpen", "smile"]);
     assert_eq!(shapes[1].deltas.vertices, [1]);
@@ -161,27 +161,27 @@ fn folder_becomes_shapes_and_reports_all_misfits() {
     let names =
         |stems: &[&str]| stems.iter().map(|s| (s.to_string(), b"v 0 0 0\n".to_vec())).collect::<Vec<_>>();
     for neutral in ["BASE", "rest", "head_Neutral"] {
-        assert!(obj_folder::read_files("f", &names(&["a", neutral]), &silent).is_ok());
+        assert!(obj_folder::read_files("f", &names(&["a", neutral]), &no_progress).is_ok());
     }
-    let error = obj_folder::read_files("f", &names(&["a_neutral", "b_neutral"]), &silent).unwrap_err();
+    let error = obj_folder::read_files("f", &names(&["a_neutral", "b_neutral"]), &no_progress).unwrap_err();
     assert!(error.to_string().contains("'a_neutral' and 'b_neutral'"));
     assert!(
-        obj_folder::read_files("f", &names(&["smile"]), &silent)
+        obj_folder::read_files("f", &names(&["smile"]), &no_progress)
             .unwrap_err()
             .to_string()
             .contains("neutral.obj")
     );
-    assert!(obj_folder::read_files("f", &[], &silent).is_err());
+    assert!(obj_folder::read_files("f", &[], &no_progress).is_err());
 }
 
 #[test]
 fn folder_is_written_and_read_again() {
-    let raw = obj_folder::read_files("face", &small_folder(), &silent).unwrap().raw;
+    let raw = obj_folder::read_files("face", &small_folder(), &no_progress).unwrap().raw;
     let (mut rig, _) = assemble(raw, &RoleTable::default());
     rig.shapes[1].name = "a/b".into();
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(obj_folder::write(&rig, folder.path(), &silent).unwrap(), 3);
-    let back = obj_folder::read(folder.path(), &silent).unwrap();
+    assert_eq!(obj_folder::write(&rig, folder.path(), &no_progress).unwrap(), 3);
+    let back = obj_folder::read(folder.path(), &no_progress).unwrap();
     let shapes = &back.raw.parts[0].shapes;
     assert_eq!(shapes.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["a_b", "jawOpen"]);
     assert_eq!(shapes[0].deltas, rig.shapes[1].deltas);

@@ -1,7 +1,7 @@
 //! Files that people made: facts about them that must be found. Skipped where RISORIUS_DATA is not set.
 
 use glam::{DQuat, DVec3};
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_io::formats::clip_csv::{self, ClipOptions};
 use risorius_io::formats::{bvh, head_csv, npz, obj, ply};
 use risorius_io::specs::sidecar;
@@ -27,7 +27,7 @@ fn ict_obj_keeps_quads_and_comes_back() {
         return;
     };
     let start = std::time::Instant::now();
-    let mut content = obj::read(&bytes, "ict", &silent).unwrap();
+    let mut content = obj::read(&bytes, "ict", &no_progress).unwrap();
     let secs = start.elapsed().as_secs_f64();
     eprintln!("ICT OBJ: {:.1} MB in {secs:.3} s", bytes.len() as f64 / 1e6);
     obj::apply_mtl(&mtl, &mut content).unwrap();
@@ -44,7 +44,7 @@ fn ict_obj_keeps_quads_and_comes_back() {
     let start = std::time::Instant::now();
     let written = obj::write(&rig, &rig.neutral);
     eprintln!("written in {:.3} s", start.elapsed().as_secs_f64());
-    let back = obj::read(&written, "ict", &silent).unwrap();
+    let back = obj::read(&written, "ict", &no_progress).unwrap();
     assert_eq!(back.parts[0].positions, rig.parts[0].to_file_order(&rig.neutral));
     assert_eq!(back.parts[0].faces, rig.parts[0].faces);
     assert_eq!(back.parts[0].corner_uvs, rig.parts[0].corner_uvs);
@@ -71,13 +71,13 @@ fn anatomy_objs_have_their_objects() {
         ("artisynth_face/geometry/badintongue.obj", 1, 370, 736),
     ] {
         let Some(bytes) = data(file) else { return };
-        let content = obj::read(&bytes, "file", &silent).unwrap();
+        let content = obj::read(&bytes, "file", &no_progress).unwrap();
         assert_eq!(content.parts.len(), n_parts, "{file}");
         assert_eq!(content.parts.iter().map(|p| p.positions.len()).sum::<usize>(), n_vertices, "{file}");
         assert_eq!(content.parts.iter().map(|p| p.faces.len()).sum::<usize>(), n_faces, "{file}");
     }
     let Some(bytes) = data("ict_anatomy/facial_muscles.obj") else { return };
-    let first = &obj::read(&bytes, "file", &silent).unwrap().parts[0];
+    let first = &obj::read(&bytes, "file", &no_progress).unwrap().parts[0];
     assert_eq!((first.name.as_str(), first.positions[0]), ("orbicularis_oris", [-3.1291, -3.4914, 9.7501]));
 }
 

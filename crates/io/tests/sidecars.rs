@@ -82,7 +82,7 @@ fn weights_are_read_and_written() {
     assert_eq!(weights::read(&weights::write(&weights)).unwrap(), weights);
     assert!(String::from_utf8(weights::write(&weights)).unwrap().contains("0.6"));
     for (text, expected) in [
-        (&b"{\"a\":1,\"a\":2}"[..], "'a' stands twice"),
+        (&b"{\"a\":1,\"a\":2}"[..], "'a' appears twice"),
         (b"{\"a\":1e39}", "out of range"),
         (b"{\"a\":\"x\"}", "line 1"),
         (b"[1]", "slider names"),

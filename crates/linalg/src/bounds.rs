@@ -1,18 +1,20 @@
-//! Strictly convex quadratic programs with bounds only, hundreds of which may be active.
+//! Strictly convex quadratic programs with bounds as the only constraints.
 //!
 //! ```text
 //! minimize  1/2 x^T H x + g^T x    subject to    lower <= x <= upper
 //! ```
 //!
 //! Block principal pivoting [Judice94, block algorithm]: guess which unknowns lie at a bound, solve for the
-//! others, and exchange all that turn out wrong at once; when that stops making progress, exchange one at a
-//! time, which always ends. A handful of Cholesky factors of the free part is enough where the dual method of
-//! [`crate::qp`] takes in bounds one by one.
+//! others, and correct all wrong guesses at once. When that stops making progress, correct one guess at a
+//! time, which always terminates. A few Cholesky factorizations of the free part are enough even when
+//! hundreds of bounds are active; the dual method of [`crate::qp`] adds bounds one by one.
+//!
+//! `H` is dense, n x n, symmetric positive definite; the result is the minimizer and its multipliers.
 
 use crate::dense::{Cholesky, Matrix};
 use crate::qp::{Constraint, QpError, QpSolution};
 
-/// Full exchanges that may fail to reduce the number of wrong guesses before single ones take over.
+/// Block exchanges that may fail to reduce the number of wrong guesses before single exchanges take over.
 const PATIENCE: usize = 3;
 
 /// Where an unknown is guessed to be.
@@ -52,14 +54,14 @@ pub fn solve_bounded(
         } else {
             patience = patience.saturating_sub(1);
         }
-        // Murty's rule: one at a time, always the last, cannot run in circles.
+        // Murty's rule: exchanging one at a time, always the last, cannot cycle.
         let exchanged = if patience > 0 { &wrong[..] } else { &wrong[wrong.len() - 1..] };
         exchanged.iter().for_each(|&(i, place)| places[i] = place);
     }
     Err(QpError::NoConvergence(most))
 }
 
-/// The minimum with the guessed unknowns at their bounds, and the slope of the objective there.
+/// The minimizer with the fixed unknowns at their bounds, and the gradient of the objective there.
 fn solve_at(
     h: &Matrix,
     gradient: &[f64],

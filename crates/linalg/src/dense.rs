@@ -1,7 +1,7 @@
 //! Dense column-major matrices and the Cholesky factor of symmetric positive definite ones.
 //!
-//! A thin face over faer's kernels: `A = L L^T`, solves with one or many right-hand sides, products. f64
-//! throughout, because attenuation squares the condition of its shapes.
+//! A thin wrapper over faer's kernels: `A = L L^T`, solves with one or many right-hand sides, products. f64
+//! throughout, because attenuation squares the condition number of its shape matrix.
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt;
@@ -23,7 +23,7 @@ impl Matrix {
         Self { n_rows, n_columns, data: vec![0.0; n_rows * n_columns] }
     }
 
-    /// A symmetric matrix, from its lower half.
+    /// A symmetric matrix; `value` is called for the lower triangle.
     pub fn symmetric(n: usize, value: impl Fn(usize, usize) -> f64) -> Self {
         let mut matrix = Self::zeros(n, n);
         for column in 0..n {
@@ -43,12 +43,12 @@ impl Matrix {
         &self.data[column * self.n_rows..(column + 1) * self.n_rows]
     }
 
-    /// All columns, to write.
+    /// All columns, mutable.
     pub fn columns_mut(&mut self) -> impl Iterator<Item = &mut [f64]> {
         self.data.chunks_mut(self.n_rows.max(1))
     }
 
-    /// One column, to write.
+    /// One column, mutable.
     pub fn column_mut(&mut self, column: usize) -> &mut [f64] {
         &mut self.data[column * self.n_rows..(column + 1) * self.n_rows]
     }
@@ -72,7 +72,7 @@ impl Matrix {
         y
     }
 
-    /// `self^T self`, both halves filled.
+    /// `self^T self`, both triangles filled.
     pub fn gram(&self) -> Matrix {
         let mut g = Matrix::zeros(self.n_columns, self.n_columns);
         let a = self.view();
@@ -110,7 +110,7 @@ impl Matrix {
         self.data.iter_mut().for_each(|a| *a *= factor);
     }
 
-    /// Copies the lower half over the upper.
+    /// Copies the lower triangle to the upper.
     pub fn mirror_lower(&mut self) {
         for j in 0..self.n_columns {
             for i in j + 1..self.n_rows {
@@ -183,7 +183,7 @@ pub struct Cholesky {
 }
 
 impl Cholesky {
-    /// Factors a symmetric matrix, of which the lower half is read.
+    /// Factors a symmetric matrix; only its lower triangle is read.
     pub fn factor(mut a: Matrix) -> Result<Self, NotPositiveDefinite> {
         let n = a.n_rows;
         assert_eq!(n, a.n_columns);

@@ -1,15 +1,15 @@
-//! Eigenvalues and vectors of small symmetric matrices, by Jacobi's rotations.
+//! Eigenvalues and eigenvectors of small symmetric matrices, by Jacobi rotations.
 //!
-//! Cyclic sweeps turn each pair of axes so that the entry between them vanishes; what is off the diagonal
-//! shrinks quadratically at the end. Slow for large matrices, but accurate for the small eigenvalues too,
-//! without allocation inside, and the same on every machine. NaN in, NaN out.
+//! Each cyclic sweep rotates every pair of axes so that the entry between them vanishes. Convergence is
+//! quadratic at the end. Slow for large matrices, but accurate for small eigenvalues too, without
+//! allocation in the sweeps, and with a fixed order of operations. NaN in, NaN out.
 
-/// Sweeps, at most; ten are plenty for a hundred unknowns.
+/// Largest number of sweeps; ten are enough for a hundred unknowns.
 const SWEEPS: usize = 60;
 
-/// Turns `a` (n x n, symmetric) to its eigenvalues, on its diagonal, and returns the vectors: entry `row * n + k`
-/// belongs to vector k. Ends when what is off the diagonal adds up to at most `tolerance` times the norm of `a`; 0
-/// asks for every bit that there is.
+/// Diagonalizes `a` (n x n, symmetric) in place, leaving the eigenvalues on its diagonal, and returns the
+/// eigenvectors: entry `row * n + k` belongs to vector k. Stops when the absolute off-diagonal entries sum to
+/// at most `tolerance` times the Frobenius norm of `a`; 0 iterates to full precision.
 pub fn symmetric(n: usize, a: &mut [f64], tolerance: f64) -> Vec<f64> {
     assert_eq!(a.len(), n * n);
     let mut vectors = vec![0.0; n * n];
@@ -18,7 +18,7 @@ pub fn symmetric(n: usize, a: &mut [f64], tolerance: f64) -> Vec<f64> {
     for _ in 0..SWEEPS {
         let off: f64 =
             (0..n).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| a[i * n + j].abs()).sum();
-        // Also ends where there is nothing but zeros, or NaN.
+        // Also stops for a zero matrix and for NaN.
         if off <= tolerance * size || off.is_nan() {
             break;
         }

@@ -1,9 +1,9 @@
-//! Numerical kernels that know nothing of faces: dense and sparse symmetric systems, 3x3 decompositions, and
-//! small convex quadratic programs.
+//! General numerical kernels: dense and sparse symmetric systems, 3x3 decompositions, and small convex
+//! quadratic programs.
 //!
-//! Everything has a fixed order of operations, so results do not depend on how many threads the caller uses.
-//! Only the assembly of sparse matrices uses more than the calling thread; callers that want more speed run
-//! several problems at once.
+//! Every operation has a fixed order, so results do not depend on the number of threads. Only the assembly of
+//! sparse matrices and the triangular solves of [`sweep`] use more than the calling thread; callers that want
+//! more speed run several problems at once.
 
 pub mod bounds;
 pub mod dense;

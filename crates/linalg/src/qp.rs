@@ -5,9 +5,9 @@
 //! ```
 //!
 //! The dual active-set method of Goldfarb and Idnani [Goldfarb83, dual algorithm]: start at the unconstrained
-//! minimum and take in the most violated constraint, one at a time, dropping those whose multiplier would
-//! turn negative. It needs one Cholesky factor of `H`, ends after finitely many steps at a point that meets
-//! the KKT conditions, and finds out when no point is feasible. With `v_j = L^-1 a_j` for the active
+//! minimum and add the most violated constraint, one at a time, dropping those whose multiplier would
+//! become negative. It needs one Cholesky factor of `H`, ends after finitely many steps at a point that meets
+//! the KKT conditions, and detects infeasible programs. With `v_j = L^-1 a_j` for the active
 //! constraints, each step solves with the small matrix `V^T V`. Meant for up to a few thousand unknowns.
 
 use crate::dense::{Cholesky, Matrix, dot};
@@ -19,49 +19,49 @@ pub struct QuadraticProgram<'a> {
     pub hessian: &'a Cholesky,
     /// `g`.
     pub gradient: &'a [f64],
-    /// Least value of each unknown; may be `-inf`.
+    /// Lower bound of each unknown; may be `-inf`.
     pub lower: &'a [f64],
-    /// Largest value of each unknown; may be `inf`.
+    /// Upper bound of each unknown; may be `inf`.
     pub upper: &'a [f64],
-    /// Rows of `R` with their least and largest values.
+    /// Rows of `R` with their lower and upper limits.
     pub rows: &'a [(Vec<f64>, f64, f64)],
 }
 
-/// The minimizer and what proves it.
+/// The minimizer and the multipliers that certify it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QpSolution {
     /// The minimizer.
     pub x: Vec<f64>,
-    /// Multiplier of each bound: positive where the lower, negative where the upper bound pushes, else 0.
+    /// Multiplier of each bound: positive where the lower bound is active, negative for the upper, else 0.
     pub bound_multipliers: Vec<f64>,
-    /// Multiplier of each row, signed alike.
+    /// Multiplier of each row, with the same sign convention.
     pub row_multipliers: Vec<f64>,
-    /// Constraints taken in or dropped.
+    /// Constraints added or dropped.
     pub iterations: usize,
 }
 
 /// Why there is no solution.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum QpError {
-    /// A least value above its largest, or not a number.
-    #[error("the limits of {constraint} are {lower} to {upper}; the least must not be above the largest")]
+    /// A lower limit above its upper limit, or a limit that is NaN.
+    #[error("the limits of {constraint} are {lower} to {upper}; the lower must not exceed the upper")]
     EmptyRange {
-        /// Which one.
+        /// The constraint.
         constraint: Constraint,
-        /// Its least value.
+        /// Its lower limit.
         lower: f64,
-        /// Its largest value.
+        /// Its upper limit.
         upper: f64,
     },
     /// No point meets all constraints.
-    #[error("no solution meets every limit: {constraint} contradicts others")]
+    #[error("no solution meets every limit: {constraint} contradicts other limits; relax one of them")]
     Infeasible {
-        /// The one that could not be met ...
+        /// The constraint that could not be met ...
         constraint: Constraint,
         /// ... together with these.
         with: Vec<Constraint>,
     },
-    /// The method did not end; the data is too badly conditioned.
+    /// The method did not converge; the data is too badly conditioned.
     #[error("the quadratic program did not converge in {0} steps")]
     NoConvergence(usize),
 }
@@ -222,12 +222,12 @@ impl QuadraticProgram<'_> {
         a
     }
 
-    /// Splits `direction` into what the active constraints span (`dual` coefficients) and the rest
-    /// (`primal`).
+    /// Splits `direction` into its part in the span of the active constraints (coefficients `dual`) and the
+    /// rest (`primal`).
     fn step(&self, active: &[Active], small: &SmallFactor, direction: &[f64]) -> Step {
         let mut primal = direction.to_vec();
         let mut dual = vec![0.0; active.len()];
-        // Twice: the second pass removes what rounding left of the first.
+        // Twice: the second pass removes the rounding error of the first.
         for _ in 0..2 {
             let inner: Vec<f64> = active.iter().map(|a| dot(&a.direction, &primal)).collect();
             let r = small.solve(&inner);
@@ -252,7 +252,7 @@ impl QuadraticProgram<'_> {
                 Constraint::Row(i) => row_multipliers[i] += signed,
             }
         }
-        // The tolerance of the search must not show: sliders end within their limits exactly.
+        // The search stops within a tolerance; the result must meet the bounds exactly.
         for (x, (&lower, &upper)) in x.iter_mut().zip(self.lower.iter().zip(self.upper)) {
             *x = x.clamp(lower, upper);
         }
@@ -335,8 +335,8 @@ impl SmallFactor {
 /// holds.
 pub fn kkt_residual(program: &QuadraticProgram, h: &Matrix, solution: &QpSolution) -> f64 {
     let x = &solution.x;
-    // Each equation against the size of its own terms, so that a stiff one does not hide errors in the
-    // others; terms that are nothing beside the largest do not count.
+    // Each equation is relative to the size of its own terms, so that a stiff one does not hide errors in the
+    // others. Terms that are negligible beside the largest do not count.
     let mut stationarity = program.gradient.to_vec();
     let mut scales: Vec<f64> = stationarity.iter().map(|g| g.abs()).collect();
     let mut add = |i: usize, term: f64| {
@@ -360,7 +360,7 @@ pub fn kkt_residual(program: &QuadraticProgram, h: &Matrix, solution: &QpSolutio
         let value = program.value(constraint, x);
         let size = 1.0 + value.abs();
         worst = worst.max((lower - value) / size).max((value - upper) / size);
-        // A multiplier may only push away from the limit that is touched.
+        // A multiplier may be nonzero only at an active limit, with the sign of that limit.
         let gap = if multiplier > 0.0 { value - lower } else { upper - value };
         if multiplier.abs() > 1e-9 * scale {
             worst = worst.max(gap.abs() / size);
@@ -398,7 +398,7 @@ mod tests {
             let gradient: Vec<f64> = (0..n).map(|_| 5.0 * random(&mut state)).collect();
             let lower: Vec<f64> = (0..n).map(|_| -random(&mut state).abs()).collect();
             let upper: Vec<f64> = (0..n).map(|_| random(&mut state).abs()).collect();
-            // Rows that x = 0 meets, so that there always is a solution.
+            // Rows that x = 0 satisfies, so that a solution always exists.
             let rows: Vec<(Vec<f64>, f64, f64)> = (0..trial % 5)
                 .map(|_| {
                     ((0..n).map(|_| random(&mut state)).collect(), -0.1 * random(&mut state).abs(), 0.05)

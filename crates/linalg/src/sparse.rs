@@ -6,9 +6,9 @@
 //! `sparse_cholesky.rs`) factors and solves. Held (Dirichlet) nodes have no unknowns at all. B = 3 serves
 //! positions, B = 1 scalar fields.
 //!
-//! Assembly gathers: every entry sums its elements in the order of the elements, whichever thread does it, so
-//! the bits do not depend on the number of threads. Everything but values is immutable and can be shared by
-//! threads.
+//! Assembly gathers: every entry sums its elements in element order on a single thread, so the result is
+//! bitwise independent of the number of threads. Everything but the values is immutable and can be shared
+//! between threads.
 //!
 //! Limits: elements of up to four nodes; up to 2^31 entries in the factor.
 
@@ -18,33 +18,33 @@ use faer::sparse::linalg::amd;
 use faer::sparse::linalg::cholesky::{self, CholeskySymbolicParams, SymbolicCholesky, SymmetricOrdering};
 use rayon::prelude::*;
 
-/// Fills the unused places of a [`Stencil`].
+/// Fills the unused entries of a [`Stencil`].
 pub const NO_NODE: u32 = u32::MAX;
-/// The nodes of an element; fewer than four are padded with [`NO_NODE`]. A node may be named twice.
+/// The nodes of an element; fewer than four are padded with [`NO_NODE`]. A node may appear twice.
 pub type Stencil = [u32; 4];
-/// The blocks `(a, b)` with `a >= b` of an element's symmetric matrix, at [`block_index`]; each as columns.
+/// The blocks `(a, b)`, `a >= b`, of an element's symmetric matrix, at [`block_index`]; each column-major.
 pub type ElementBlocks<const B: usize> = [[[f64; B]; B]; 10];
 
-/// Place of the block of local nodes `a >= b` in [`ElementBlocks`].
+/// Index of the block of local nodes `a >= b` in [`ElementBlocks`].
 pub const fn block_index(a: usize, b: usize) -> usize {
     a * (a + 1) / 2 + b
 }
 
-/// What cannot be prepared or factored.
+/// Why a system cannot be prepared or factored.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SparseError {
-    /// An element names a node that does not exist.
-    #[error("element {element} names node {node}, but there are {n_nodes} nodes")]
+    /// An element refers to a node that does not exist.
+    #[error("element {element} refers to node {node}, but there are only {n_nodes} nodes")]
     NoSuchNode {
-        /// Place of the element in its list.
+        /// Index of the element in its list.
         element: usize,
-        /// The node it names.
+        /// The node it refers to.
         node: u32,
         /// Number of nodes.
         n_nodes: usize,
     },
-    /// The factor would not fit.
-    #[error("the sparse factor needs more memory or indices than there are; use a coarser mesh")]
+    /// The factor does not fit in memory or in the index type.
+    #[error("the sparse factor is too large for the memory or the 32-bit indices; use a coarser mesh")]
     TooLarge,
     /// A pivot was zero, negative or not a number.
     #[error("the matrix is not positive definite (pivot of node {node}); hold a node or add regularization")]
@@ -54,16 +54,16 @@ pub enum SparseError {
     },
 }
 
-/// The free nodes in elimination order and who is coupled with whom.
+/// The free nodes in elimination order, and which of them are coupled.
 #[derive(Debug, Clone)]
 pub struct NodeGraph {
-    /// Place in the elimination order, [`NO_NODE`] for held nodes.
+    /// Position of each node in the elimination order, [`NO_NODE`] for held nodes.
     position: Vec<u32>,
-    /// Node at each place.
+    /// Node at each position.
     nodes: Vec<u32>,
     /// Lower triangle by columns, diagonal first: start of each column in `row`.
     column_start: Vec<u32>,
-    /// Places of the rows, ascending in each column.
+    /// Positions of the rows, ascending in each column.
     row: Vec<u32>,
 }
 
@@ -104,7 +104,7 @@ impl NodeGraph {
     }
 }
 
-/// Smaller place (the column) in the high half, so that sorting sorts by columns.
+/// The smaller position (the column) in the high half, so that sorting sorts by columns.
 fn pack(a: u32, b: u32) -> u64 {
     (u64::from(a.min(b)) << 32) | u64::from(a.max(b))
 }
@@ -158,7 +158,7 @@ fn columns(n: usize, pairs: &[u64]) -> (Vec<u32>, Vec<u32>) {
     (column_start, row)
 }
 
-/// Old place of the node that is eliminated first, second, ...
+/// Old positions of the nodes in the order in which they are eliminated.
 fn minimum_degree(n: usize, pairs: &[u64]) -> Result<Vec<u32>, SparseError> {
     let (start, row) = columns(n, pairs);
     let mut order = vec![0u32; n];
@@ -177,7 +177,7 @@ fn minimum_degree(n: usize, pairs: &[u64]) -> Result<Vec<u32>, SparseError> {
     Ok(order)
 }
 
-/// Where the values of a symmetric matrix with BxB blocks lie, and the symbolic factor. Immutable, shared by
+/// Storage layout of a symmetric matrix with BxB blocks, and its symbolic factor. Immutable, shared by
 /// threads.
 #[derive(Debug)]
 pub struct Pattern<const B: usize> {
@@ -209,7 +209,7 @@ impl<const B: usize> Pattern<B> {
             let blocks = &graph.row[graph.column_start[j] as usize..graph.column_start[j + 1] as usize];
             for c in 0..B {
                 column_start.push(row.len() as u32);
-                // The diagonal block comes first; of it only the lower triangle.
+                // The diagonal block comes first, lower triangle only.
                 row.extend(blocks.iter().flat_map(|&i| (0..B).map(move |r| i * B as u32 + r as u32)).skip(c));
             }
         }
@@ -239,7 +239,7 @@ impl<const B: usize> Pattern<B> {
         self.graph.column_start[column] as usize..self.graph.column_start[column + 1] as usize
     }
 
-    /// Number of the block at `row >= column` (places in the order).
+    /// Index of the block at `row >= column` (positions in the elimination order).
     fn block_at(&self, row: u32, column: u32) -> usize {
         let blocks = self.blocks_of(column as usize);
         blocks.start + self.graph.row[blocks].partition_point(|&r| r < row)
@@ -281,7 +281,7 @@ fn symbolic_factor(column_start: &[u32], row: &[u32]) -> Result<SymbolicCholesky
         .map_err(|_| SparseError::TooLarge)
 }
 
-/// Which element blocks add up to which block of the matrix.
+/// Which element blocks are summed into which block of the matrix.
 #[derive(Debug, Clone)]
 pub struct Gather<const B: usize> {
     n_elements: usize,
@@ -292,7 +292,7 @@ pub struct Gather<const B: usize> {
 }
 
 impl<const B: usize> Gather<B> {
-    /// For elements whose nodes were among the stencils of the pattern's graph.
+    /// The stencils must be among those that the pattern's graph was prepared with.
     pub fn prepare(pattern: &Pattern<B>, stencils: &[Stencil]) -> Self {
         let mut at: Vec<(u32, u32)> = Vec::with_capacity(stencils.len() * 10);
         let place = |node: u32| if node == NO_NODE { NO_NODE } else { pattern.graph.position[node as usize] };
@@ -357,7 +357,7 @@ impl<const B: usize> BlockMatrix<B> {
         Self { values: vec![0.0; pattern.row.len()] }
     }
 
-    /// All zero again.
+    /// Sets all values to zero.
     pub fn clear(&mut self) {
         self.values.fill(0.0);
     }
@@ -394,7 +394,7 @@ impl<const B: usize> BlockMatrix<B> {
         }
     }
 
-    /// Adds a symmetric block on the diagonal of each node; those of held nodes are ignored.
+    /// Adds one symmetric block per node to the diagonal; those of held nodes are ignored.
     pub fn add_node_blocks(&mut self, pattern: &Pattern<B>, blocks: &[[[f64; B]; B]]) {
         for (place, &node) in pattern.graph.nodes.iter().enumerate() {
             let n_blocks = pattern.blocks_of(place).len();

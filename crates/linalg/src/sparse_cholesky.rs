@@ -1,9 +1,9 @@
 //! The Cholesky factor of a [`BlockMatrix`], and solves with it.
 //!
-//! faer's supernodal `L L^T` over the symbolic factor that the [`Pattern`] keeps, so that factoring anew
-//! allocates nothing and repeats no analysis. Factor and solves run on the calling thread: with threads, the
-//! bits of the factor could depend on their number, and solves become slower; run several systems at once
-//! instead. A factor is immutable while solving and can be shared.
+//! faer's sparse `L L^T` (simplicial or supernodal, as faer decides) over the symbolic factor of the
+//! [`Pattern`], so that refactoring allocates nothing and repeats no analysis. Factorization and solves run
+//! on the calling thread: with more threads the bits of the factor could depend on their number, and solves
+//! become slower. Run several systems at once instead. A factor is immutable while solving and can be shared.
 
 use crate::sparse::{BlockMatrix, Pattern, SparseError};
 use faer::dyn_stack::{MemBuffer, MemStack};
@@ -66,8 +66,8 @@ impl<const B: usize> SparseCholesky<B> {
         Ok(())
     }
 
-    /// Solves `A x = b` in place for values at all nodes: W is B times the number of right-hand sides, and
-    /// each node has its B values of the first, then of the second, and so on. Held nodes get zero.
+    /// Solves `A x = b` in place for values at all nodes. W is B times the number of right-hand sides: each
+    /// node has B values of the first right-hand side, then B of the second, and so on. Held nodes get zero.
     pub fn solve<const W: usize>(&self, values: &mut [[f64; W]]) {
         let n = self.pattern.n_unknowns();
         let nodes = self.pattern.graph.free_nodes();
@@ -155,7 +155,7 @@ mod tests {
         (*seed >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     }
 
-    /// Elements over random nodes; some short, one with a node twice.
+    /// Elements over random nodes; some with fewer than four nodes, one with a repeated node.
     fn random_stencils(n_nodes: usize, seed: &mut u64) -> Vec<Stencil> {
         let mut pick = |_| ((random(seed) + 1.0) / 2.0 * n_nodes as f64) as u32;
         let mut list: Vec<Stencil> = (0..2 * n_nodes)
@@ -194,7 +194,7 @@ mod tests {
         (full, blocks)
     }
 
-    /// Factor, product and solution against the dense way.
+    /// Compares factor, product and solution with the dense ones.
     fn compare<const B: usize, const W: usize>(n_nodes: usize, seed: u64) {
         let mut seed = seed;
         let stencils = random_stencils(n_nodes, &mut seed);
@@ -258,7 +258,7 @@ mod tests {
         compare::<1, 1>(400, 4);
     }
 
-    /// Quick solves against those of the factor: small, with dense columns (supernodal), and with branches.
+    /// Single-precision solves against those of the factor: small, supernodal, and with several branches.
     #[test]
     fn sweeps_solve_to_single_precision() {
         for (n_nodes, reach) in [(60usize, 5), (700, 400), (900, 0)] {
@@ -274,7 +274,7 @@ mod tests {
             let graph = NodeGraph::prepare(&held, &[&stencils]).unwrap();
             let pattern = Arc::new(Pattern::<1>::prepare(&graph).unwrap());
             let kind = matches!(pattern.symbolic.raw(), SymbolicCholeskyRaw::Supernodal(_));
-            assert_eq!(kind, n_nodes == 700, "both kinds of factor are meant");
+            assert_eq!(kind, n_nodes == 700, "the test must cover both kinds of factor");
             let mut seed = 5;
             let elements: Vec<ElementBlocks<1>> =
                 stencils.iter().map(|_| element_matrix::<1>(&mut seed).1).collect();
@@ -288,14 +288,14 @@ mod tests {
             let (mut quick, mut space) = (vec![DVec3::NAN; n_nodes], crate::SweepSpace::default());
             let sweep = crate::Sweep::prepare(&factor);
             sweep.solve(&b, &mut quick, &mut space);
-            assert!(n_nodes != 900 || sweep.n_branches() > 1, "side by side is meant");
+            assert!(n_nodes != 900 || sweep.n_branches() > 1, "the test must cover parallel branches");
             let largest = exact.iter().flatten().fold(0.0f64, |m, v| m.max(v.abs()));
             let apart =
                 quick.iter().zip(&exact).map(|(a, b)| a.distance(DVec3::from_array(*b))).fold(0.0, f64::max);
             assert!(apart < 1e-5 * largest, "{apart} of {largest}");
-            assert!(apart > 0.0, "single precision shows");
+            assert!(apart > 0.0, "the sweep is in single precision");
             assert!(quick.iter().zip(&held).all(|(v, held)| !held || *v == DVec3::ZERO));
-            // A load that comes between the two ways, and a held node that takes none.
+            // A load added between the two substitutions; a held node does not respond.
             let nodes = [0, 4, n_nodes as u32 / 2, n_nodes as u32 - 1];
             let columns = sweep.columns(&nodes, &nodes);
             let load = DVec3::new(0.5, -2.0, 1.0);

@@ -1,10 +1,10 @@
 //! Decompositions of 3x3 matrices: signed singular values and symmetric eigenvalues.
 //!
-//! `svd` gives `A = U diag(s) V^T` with *rotations* U and V, so that a reflection shows as a negative last
-//! singular value: what energies of deformation gradients need when an element is inverted. One-sided Jacobi
-//! rotations make the columns of `A V` orthogonal; small singular values keep their relative accuracy, which
-//! the eigenvalues of `A^T A` would lose, and flat or collapsed matrices need no special case before U is
-//! completed.
+//! `svd` gives `A = U diag(s) V^T` with *rotations* U and V, so that a reflection appears as a negative last
+//! singular value. Energies of deformation gradients need this when an element is inverted. One-sided Jacobi
+//! rotations make the columns of `A V` orthogonal. Small singular values keep their relative accuracy, which
+//! the eigenvalues of `A^T A` would lose. Singular matrices need a special case only where U is completed to
+//! a rotation.
 
 use glam::{DMat3, DVec3};
 
@@ -21,7 +21,7 @@ pub struct Svd3 {
 
 const PAIRS: [(usize, usize); 3] = [(0, 1), (0, 2), (1, 2)];
 
-/// Cosine and sine of the Jacobi rotation for `[[alpha, gamma], [gamma, beta]]`, smaller angle.
+/// Cosine and sine of the Jacobi rotation for `[[alpha, gamma], [gamma, beta]]`, with the smaller angle.
 fn jacobi_rotation(alpha: f64, beta: f64, gamma: f64) -> (f64, f64) {
     let zeta = (beta - alpha) / (2.0 * gamma);
     let t = zeta.signum() / (zeta.abs() + (1.0 + zeta * zeta).sqrt());

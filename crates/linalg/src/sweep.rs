@@ -1,26 +1,27 @@
-//! Solves with a scalar factor for x, y and z at once, as a preconditioner wants them: fast, and not to the
-//! last digit.
+//! Single-precision triangular solves with a scalar factor for x, y and z at once, used as preconditioners.
 //!
-//! With `A = L L^T`, `L y = b` and `L^T x = y` are solved one unknown after the other; each subtracts the
-//! product of a row of L (a column, on the way back) with what is known. L is kept by rows and by columns, so
-//! that both ways only read, and all is in single precision, which halves what they read. What is solved for
-//! is first scaled to be near one, so that no digits are lost beyond those of single precision.
+//! With `A = L L^T`, forward substitution solves `L y = b` and backward substitution solves `L^T x = y`, one
+//! unknown after the other. Each unknown subtracts the product of its row of L (its column in backward
+//! substitution) with the known values. L is stored both by rows and by columns, so that each unknown is
+//! written once. Everything is in f32, which halves the memory traffic. The right-hand side is first scaled
+//! to be near one, so that its magnitude costs no precision.
 //!
-//! An unknown needs nothing but its descendants in the elimination tree on the way there, nothing but its
-//! ancestors on the way back. Subtrees are gathered into branches, which run side by side; what is above them
-//! all is the trunk. How they are cut depends on the factor alone, and so do the bits of the solution.
+//! In the elimination tree, forward substitution of an unknown needs only its descendants, backward
+//! substitution only its ancestors. Subtrees are grouped into branches, which run in parallel; the unknowns
+//! above all branches form the trunk. The partition depends on the factor alone, and so do the bits of the
+//! solution.
 //!
-//! The two ways can be taken one at a time. Between them stands `y = L^-1 b`, and half columns `L^-1 e` of
-//! some nodes tell how `y`, and with it the solution, changes with loads there.
+//! The two substitutions can be called separately. Between them the state is `y = L^-1 b`. The half columns
+//! `L^-1 e` of selected nodes give the change of `y`, and with it of the solution, with loads at those nodes.
 
 use crate::sparse_cholesky::SparseCholesky;
 use glam::{DVec3, Vec3};
 use rayon::prelude::*;
 
-/// Branches, at most: enough for the threads that gain anything.
+/// Largest number of branches; more threads bring no gain.
 const BRANCHES: usize = 4;
 
-/// Subtrees that are opened without gain before the search for a good cut ends.
+/// Subtrees that are split without improvement before the search for a better partition ends.
 const PATIENCE: usize = 200;
 
 /// A list of entries for each unknown.
@@ -32,7 +33,7 @@ struct Lists {
 }
 
 impl Lists {
-    /// From `(unknown, other, value)`, in the order of `others` for each unknown.
+    /// From `(unknown, other, value)`; the entries of an unknown keep their order.
     fn prepare(n: usize, entries: &[(u32, u32, f32)]) -> Self {
         let mut start = vec![0u32; n + 1];
         entries.iter().for_each(|(at, _, _)| start[*at as usize + 1] += 1);
@@ -79,7 +80,7 @@ fn add(sum: [f32; 4], value: f32, known: [f32; 4]) -> [f32; 4] {
     std::array::from_fn(|k| sum[k] + value * known[k])
 }
 
-/// Unknowns that need no other branch.
+/// Unknowns that do not depend on other branches.
 #[derive(Debug, Clone, Default)]
 struct Branch {
     /// Node of each unknown.
@@ -87,15 +88,15 @@ struct Branch {
     inverse_diagonal: Vec<f32>,
     /// Rows of L.
     rows: Lists,
-    /// Rows of L of the trunk, as far as they need this branch.
+    /// Rows of L of the trunk, restricted to the columns of this branch.
     upward: Lists,
     /// Columns of L; unknowns of the trunk are numbered after those of the branch.
     columns: Lists,
 }
 
 impl Branch {
-    /// `x`: a value for each unknown, then one for each of the trunk, which becomes what the trunk has to
-    /// subtract.
+    /// Forward substitution. `x` holds a value for each unknown of the branch, then one for each of the
+    /// trunk; the latter are overwritten with the amounts that the trunk has to subtract.
     fn there(&self, x: &mut [[f32; 4]]) {
         for (i, &scale) in self.inverse_diagonal.iter().enumerate() {
             x[i] = self.rows.remain(i, x, scale);
@@ -104,7 +105,7 @@ impl Branch {
         trunk.iter_mut().enumerate().for_each(|(i, value)| *value = self.upward.sum(i, own));
     }
 
-    /// `x`: as it came from there, then the solution on the trunk.
+    /// Backward substitution. `x` holds the result of `there`, then the solution on the trunk.
     fn back(&self, x: &mut [[f32; 4]]) {
         for (i, &scale) in self.inverse_diagonal.iter().enumerate().rev() {
             x[i] = self.columns.remain(i, x, scale);
@@ -116,52 +117,52 @@ impl Branch {
 #[derive(Debug, Clone)]
 pub struct Sweep {
     branches: Vec<Branch>,
-    /// Its `upward` is empty: nothing is above it.
+    /// Its `upward` is empty, since nothing is above it.
     trunk: Branch,
-    /// Where each node is: branch, or [`TRUNK`], and unknown. Held ones are nowhere.
+    /// Branch (or [`TRUNK`]) and unknown of each node; `None` for held nodes.
     places: Vec<Option<(u32, u32)>>,
 }
 
-/// Stands for the trunk where a branch is told.
+/// Index of the trunk where a branch index is expected.
 const TRUNK: u32 = u32::MAX;
 
-/// What solves write to, kept by the caller between them. Between the two ways it holds `L^-1 b`.
+/// Workspace of the solves, kept by the caller. Between the two substitutions it holds `L^-1 b`.
 #[derive(Debug, Clone, Default)]
 pub struct SweepSpace {
-    /// Own unknowns, then those of the trunk.
+    /// Unknowns of the branch, then those of the trunk.
     branches: Vec<Vec<[f32; 4]>>,
     trunk: Vec<[f32; 4]>,
     scale: f64,
 }
 
-/// `L^-1 e` of a node: zero but for its ancestors.
+/// `L^-1 e` of a node; nonzero only at the node and its ancestors in the elimination tree.
 #[derive(Debug, Clone)]
 pub struct HalfColumn {
     branch: u32,
     own: Vec<(u32, f32)>,
-    /// First unknown of the trunk that is not zero.
+    /// First nonzero unknown of the trunk.
     first: usize,
     trunk: Box<[f32]>,
 }
 
 impl HalfColumn {
-    /// Numbers that are kept.
+    /// Number of stored values.
     pub fn n_values(&self) -> usize {
         2 * self.own.len() + self.trunk.len()
     }
 }
 
-/// A column of `A^-1`, whole or half.
+/// A column of `A^-1`, and its half column.
 #[derive(Debug, Clone)]
 pub struct Column {
-    /// Values at the nodes that were asked for.
+    /// Values at the requested nodes.
     pub at: Box<[f32]>,
-    /// The way there.
+    /// Result of the forward substitution.
     pub half: HalfColumn,
 }
 
 impl Sweep {
-    /// Of a factor.
+    /// Copies and partitions a factor.
     pub fn prepare(factor: &SparseCholesky<1>) -> Self {
         let nodes = factor.nodes();
         let n = nodes.len();
@@ -216,19 +217,19 @@ impl Sweep {
         Self { branches: parts, trunk, places }
     }
 
-    /// Parts that run side by side.
+    /// Number of branches, which run in parallel.
     pub fn n_branches(&self) -> usize {
         self.branches.len()
     }
 
-    /// Bytes that a solve reads.
+    /// Bytes of the factor that a solve reads.
     pub fn n_bytes(&self) -> usize {
         let entries = |b: &Branch| b.rows.other.len() + b.upward.other.len() + b.columns.other.len();
         let n: usize = self.branches.iter().chain([&self.trunk]).map(entries).sum();
         n * (size_of::<u32>() + size_of::<f32>())
     }
 
-    /// Columns of `A^-1` for some nodes, where the nodes of `at` are; zero for held ones. Four at a time.
+    /// Columns of `A^-1` of the nodes `wanted`, restricted to the nodes `at`; zero for held ones.
     pub fn columns(&self, wanted: &[u32], at: &[u32]) -> Vec<Column> {
         let four = |wanted: &[u32]| {
             let place = |node: u32| self.places.get(node as usize).copied().flatten();
@@ -259,7 +260,7 @@ impl Sweep {
         wanted.par_chunks(4).flat_map_iter(four).collect()
     }
 
-    /// Lane `k` of what stands between the two ways.
+    /// Lane `k` of the result of the forward substitution.
     fn half(&self, space: &SweepSpace, k: usize, place: Option<(u32, u32)>) -> HalfColumn {
         let branch = place.map_or(TRUNK, |(branch, _)| branch);
         let own =
@@ -280,7 +281,7 @@ impl Sweep {
         self.finish(space, x);
     }
 
-    /// The way there.
+    /// Forward substitution.
     pub fn halfway(&self, b: &[DVec3], space: &mut SweepSpace) {
         let largest = b.iter().fold(0.0f64, |most, v| most.max(v.abs().max_element()));
         space.scale = if largest > 0.0 && largest.is_finite() { largest } else { 1.0 };
@@ -300,7 +301,7 @@ impl Sweep {
         self.there(space);
     }
 
-    /// The way back, to values at all nodes; held nodes get zero.
+    /// Backward substitution, to values at all nodes; held nodes get zero.
     pub fn finish(&self, space: &mut SweepSpace, x: &mut [DVec3]) {
         self.back(space);
         x.fill(DVec3::ZERO);
@@ -343,7 +344,7 @@ impl Sweep {
 }
 
 impl SweepSpace {
-    /// What stands between the two ways, along a half column.
+    /// Dot product of the state `L^-1 b` with a half column: the solution at its node.
     pub fn along(&self, half: &HalfColumn) -> DVec3 {
         let mut sums = [[0.0; 4]; 4];
         let (fours, rest) = half.trunk.as_chunks::<4>();
@@ -382,8 +383,8 @@ struct Tree {
 }
 
 impl Tree {
-    /// The branch of each unknown, or [`TRUNK`]: the largest subtree is opened, its root left to the trunk,
-    /// as long as this makes the trunk and the heaviest branch together lighter.
+    /// The branch of each unknown, or [`TRUNK`]. Repeatedly moves the root of the largest subtree to the
+    /// trunk as long as this reduces the work of the trunk plus the heaviest branch.
     fn cut(&self) -> Vec<u32> {
         let n = self.parent.len();
         let mut below = self.work.clone();
@@ -428,7 +429,7 @@ impl Tree {
     }
 }
 
-/// A branch for each root, heaviest first to the lightest branch, and the heaviest that comes of it.
+/// Assigns each subtree, heaviest first, to the lightest branch. Also returns the work of the heaviest.
 fn spread(roots: &std::collections::BTreeSet<(usize, u32)>) -> (Vec<(u32, u32)>, usize) {
     let mut loads = [0; BRANCHES];
     let mut branch = Vec::with_capacity(roots.len());

@@ -1,8 +1,8 @@
-//! Meshes without meaning: the crate knows vertices, faces and distances, and nothing of faces that smile.
+//! General-purpose geometry processing of triangle, polygon and tetrahedral meshes.
 //!
-//! [`surface`] has triangles and polygons, [`query`] asks where things are, [`tet`] fills volumes. Positions
-//! of an artist's surface are `[f32; 3]` in whatever unit the caller uses; functions take slices, so that a
-//! pose costs no copy. What is simulated ([`TriMesh`], [`TetMesh`]) is f64 in meters.
+//! [`surface`] holds triangles and polygons, [`query`] answers spatial queries, [`tet`] meshes volumes.
+//! Positions of an artist's surface are `[f32; 3]` in the caller's unit; functions take slices, so that a
+//! pose needs no copy. Simulated meshes ([`TriMesh`], [`TetMesh`]) are f64 in meters.
 
 pub mod query;
 pub mod surface;

@@ -1,5 +1,4 @@
-//! Questions about where things are: closest points, rays, inside or outside, the best fit between two sets
-//! of points.
+//! Spatial queries: closest points, rays, inside-outside tests, and best-fit transforms between point sets.
 
 pub mod bvh;
 pub mod closest;

@@ -1,5 +1,5 @@
-//! Surfaces: polygons and triangles, their neighbors, normals, connected pieces and defects; subdivision;
-//! shortest paths.
+//! Surfaces: polygons and triangles, their connectivity, normals, connected components and defects;
+//! subdivision; shortest paths.
 
 pub mod components;
 pub mod defects;

@@ -1,4 +1,4 @@
-//! Volumes of tetrahedra: made by isosurface stuffing, improved, checked, and carrying points.
+//! Tetrahedral meshes: generation by isosurface stuffing, improvement, validation, and embedding of points.
 //!
 //! `stuffing` runs `octree` -> `lattice` -> `crossings` -> `cut` -> `clean` -> `collapse` -> `swap` ->
 //! `improve`.

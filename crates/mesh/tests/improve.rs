@@ -1,7 +1,7 @@
 //! The steps behind a tet mesh, each by its own laws: lattice, parting, collapsing, swapping, moving.
 
 use glam::{DVec3, UVec3};
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_mesh::tet::clean::{drop_small_pieces, part_at_nodes};
 use risorius_mesh::tet::collapse::collapse_short;
 use risorius_mesh::tet::improve::{ImproveOptions, onto_boundary, peel, smooth};
@@ -26,7 +26,7 @@ impl Domain for Sheet {
 /// The sheet as it comes from the cut, with slivers.
 fn sheet() -> Meshed {
     let options = TetOptions { improve: None, ..TetOptions::default() };
-    tetrahedralize(&Sheet, [DVec3::splat(-1.1), DVec3::splat(1.1)], &options, &silent).unwrap()
+    tetrahedralize(&Sheet, [DVec3::splat(-1.1), DVec3::splat(1.1)], &options, &no_progress).unwrap()
 }
 
 fn volume(mesh: &TetMesh) -> f64 {
@@ -108,7 +108,7 @@ fn collapsing_keeps_the_shape_and_removes_tiny_tets() {
 fn moving_nodes_betters_the_worst_and_stays_on_the_boundary() {
     let Meshed { mut mesh, on_boundary, .. } = sheet();
     let start = mesh.clone();
-    let inner = smooth(&mut mesh, &on_boundary, None, &ImproveOptions::default(), &silent).unwrap();
+    let inner = smooth(&mut mesh, &on_boundary, None, &ImproveOptions::default(), &no_progress).unwrap();
     assert!(inner > 0);
     let fixed = |v: usize| mesh.nodes[v] == start.nodes[v];
     assert!(
@@ -118,7 +118,7 @@ fn moving_nodes_betters_the_worst_and_stays_on_the_boundary() {
     let one = Quality::of(&mesh);
     assert!(one.min_dihedral_deg >= Quality::of(&start).min_dihedral_deg);
     let project = |_: u32, p: DVec3, normal: DVec3| onto_boundary(&Sheet, p, normal, 0.05);
-    smooth(&mut mesh, &on_boundary, Some(&project), &ImproveOptions::default(), &silent).unwrap();
+    smooth(&mut mesh, &on_boundary, Some(&project), &ImproveOptions::default(), &no_progress).unwrap();
     assert!(Quality::of(&mesh).min_dihedral_deg > one.min_dihedral_deg);
     let off = (0..mesh.nodes.len()).filter(|&v| on_boundary[v]).map(|v| Sheet.value(mesh.nodes[v]).abs());
     assert!(off.fold(0.0, f64::max) < 1e-3);

@@ -2,7 +2,7 @@
 
 use glam::{DMat3, DVec3, Vec3};
 use risorius_base::Cancelled;
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_mesh::surface::intersect::triangles_cross;
 use risorius_mesh::{IntersectOptions, Polygons, self_intersections};
 use std::ops::ControlFlow;
@@ -135,7 +135,9 @@ fn sheets_cross_where_brute_force_says_on_any_number_of_threads() {
     for threads in [1, 3] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let found = pool
-            .install(|| self_intersections(&positions, &triangles, &IntersectOptions::default(), &silent))
+            .install(|| {
+                self_intersections(&positions, &triangles, &IntersectOptions::default(), &no_progress)
+            })
             .unwrap();
         assert_eq!(found.pairs, brute);
         assert!(found.complete && found.n_pairs == brute.len());
@@ -145,7 +147,7 @@ fn sheets_cross_where_brute_force_says_on_any_number_of_threads() {
         assert_eq!(found.n_triangles, involved.len());
     }
     let few = IntersectOptions { max_listed: 5, ..IntersectOptions::default() };
-    let found = self_intersections(&positions, &triangles, &few, &silent).unwrap();
+    let found = self_intersections(&positions, &triangles, &few, &no_progress).unwrap();
     assert_eq!(found.pairs, brute[..5]);
     assert_eq!((found.n_pairs, found.complete), (brute.len(), true));
 }
@@ -153,7 +155,8 @@ fn sheets_cross_where_brute_force_says_on_any_number_of_threads() {
 #[test]
 fn a_clean_sheet_does_not_cross_itself() {
     let (positions, triangles) = two_sheets(Vec3::Z * 0.4, Vec3::Y);
-    let found = self_intersections(&positions, &triangles, &IntersectOptions::default(), &silent).unwrap();
+    let found =
+        self_intersections(&positions, &triangles, &IntersectOptions::default(), &no_progress).unwrap();
     assert_eq!((found.n_pairs, found.n_triangles, found.complete), (0, 0, true));
 }
 
@@ -163,15 +166,15 @@ fn a_crumpled_mesh_stops_at_the_limits() {
     let positions: Vec<[f32; 3]> = (0..9_000).map(|_| [r(), r(), r()]).collect();
     let triangles: Vec<[u32; 3]> = (0..3_000).map(|t| [3 * t, 3 * t + 1, 3 * t + 2]).collect();
     let options = IntersectOptions { max_pairs: 10_000, ..IntersectOptions::default() };
-    let found = self_intersections(&positions, &triangles, &options, &silent).unwrap();
+    let found = self_intersections(&positions, &triangles, &options, &no_progress).unwrap();
     assert!(!found.complete && found.n_pairs >= 10_000 && found.n_pairs < 100_000);
     let options = IntersectOptions { max_steps: 0, ..IntersectOptions::default() };
-    let found = self_intersections(&positions, &triangles, &options, &silent).unwrap();
+    let found = self_intersections(&positions, &triangles, &options, &no_progress).unwrap();
     assert!(!found.complete && found.n_pairs > 0 && found.n_pairs <= 200 * 3_000);
     // Two hundred thousand triangles in one place: 20 thousand million pairs of boxes, none of which cross.
     let one_place = vec![[0u32, 1, 2]; 200_000];
     let options = IntersectOptions { max_steps: 1_000_000, ..IntersectOptions::default() };
-    let found = self_intersections(&positions, &one_place, &options, &silent).unwrap();
+    let found = self_intersections(&positions, &one_place, &options, &no_progress).unwrap();
     assert!(!found.complete && found.n_pairs == 0);
 }
 
@@ -184,7 +187,7 @@ fn it_can_be_cancelled_and_ignores_what_is_not_finite() {
     let options = IntersectOptions::default();
     assert_eq!(self_intersections(&positions, &triangles, &options, &stop), Err(Cancelled));
     positions.iter_mut().for_each(|p| p[1] = f32::NAN);
-    assert_eq!(self_intersections(&positions, &triangles, &options, &silent).unwrap().n_pairs, 0);
+    assert_eq!(self_intersections(&positions, &triangles, &options, &no_progress).unwrap().n_pairs, 0);
     let zero = DVec3::ZERO.as_vec3();
     assert!(!triangles_cross([zero; 3], [Vec3::X, Vec3::Y, Vec3::Z]));
 }
@@ -219,7 +222,8 @@ fn the_ict_skin_crosses_itself_in_124_places() {
     let (positions, mut triangles) = read_obj(&std::fs::read_to_string(path).unwrap());
     // Face, head, mouth bag and eye sockets; eyes, teeth and lashes come after.
     triangles.retain(|t| t.iter().all(|&v| v < 14_062));
-    let found = self_intersections(&positions, &triangles, &IntersectOptions::default(), &silent).unwrap();
+    let found =
+        self_intersections(&positions, &triangles, &IntersectOptions::default(), &no_progress).unwrap();
     let neighbors =
         |[a, b]: [u32; 2]| triangles[a as usize].iter().any(|v| triangles[b as usize].contains(v));
     let n_neighbors = found.pairs.iter().filter(|&&p| neighbors(p)).count();

@@ -2,7 +2,7 @@
 
 use glam::DVec3;
 use risorius_base::progress::Flow;
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_mesh::{
     Domain, Meshed, Quality, SolidDomain, TetError, TetOptions, TetProblem, TriMesh, check as problems,
     tetrahedralize,
@@ -30,7 +30,7 @@ fn mesh(
     options: &TetOptions,
 ) -> Meshed {
     let bounds = [DVec3::splat(-1.2), DVec3::splat(1.2)];
-    tetrahedralize(&Distance(value, size), bounds, options, &silent).unwrap()
+    tetrahedralize(&Distance(value, size), bounds, options, &no_progress).unwrap()
 }
 
 fn sphere(p: DVec3) -> f64 {
@@ -43,7 +43,7 @@ fn check(name: &str, meshed: &Meshed, value: impl Fn(DVec3) -> f64) -> Quality {
     assert_eq!(quality.n_inverted, 0, "{name}");
     assert!(quality.min_dihedral_deg > 8.0, "{name}: {quality:?}");
     let told = problems(&meshed.mesh);
-    assert!(told.iter().all(|p| matches!(p, TetProblem::TetComponents(_))), "{name}: {told:?}");
+    assert!(told.iter().all(|p| matches!(p, TetProblem::Pieces(_))), "{name}: {told:?}");
     let (on, surface) = (&meshed.on_boundary, meshed.mesh.boundary_nodes());
     for (v, &p) in meshed.mesh.nodes.iter().enumerate() {
         assert!(!on[v] || value(p).abs() < 1e-3, "{name}: boundary node {v} is off by {}", value(p));
@@ -150,7 +150,8 @@ fn the_number_of_nodes_is_met() {
 #[test]
 fn the_box_cuts_the_domain_off() {
     let bounds = [DVec3::new(-2.0, -2.0, 0.0), DVec3::splat(2.0)];
-    let half = tetrahedralize(&Distance(sphere, |_| 0.15), bounds, &TetOptions::default(), &silent).unwrap();
+    let half =
+        tetrahedralize(&Distance(sphere, |_| 0.15), bounds, &TetOptions::default(), &no_progress).unwrap();
     assert!((volume(&half) / (2.0 / 3.0 * std::f64::consts::PI) - 1.0).abs() < 0.03);
     assert!(half.mesh.nodes.iter().all(|p| p.z > -1e-3));
 }
@@ -169,7 +170,7 @@ fn any_number_of_threads_gives_the_same_bytes() {
 #[test]
 fn wrong_calls_are_told() {
     let run = |size: f64, bounds: [DVec3; 2], value: fn(DVec3) -> f64| {
-        tetrahedralize(&Distance(value, move |_| size), bounds, &TetOptions::default(), &silent)
+        tetrahedralize(&Distance(value, move |_| size), bounds, &TetOptions::default(), &no_progress)
     };
     let unit = [DVec3::splat(-1.2), DVec3::splat(1.2)];
     assert!(matches!(run(0.2, [DVec3::ONE, DVec3::ZERO], sphere), Err(TetError::Bounds { .. })));
@@ -179,7 +180,7 @@ fn wrong_calls_are_told() {
     assert!(matches!(run(1e-4, unit, sphere), Err(TetError::TooFine { .. })));
     assert!(matches!(run(0.2, unit, |_| -1.0), Err(TetError::Empty)));
     let uneven = Distance(|_| f64::NAN, |p: DVec3| if p.length() < 0.5 { 1e-9 } else { 0.5 });
-    let blind = tetrahedralize(&uneven, unit, &TetOptions::default(), &silent);
+    let blind = tetrahedralize(&uneven, unit, &TetOptions::default(), &no_progress);
     assert!(matches!(blind, Err(TetError::TooMany | TetError::Empty)), "{blind:?}");
     let stop = |stage: &str, _: f32| if stage == "cut" { Flow::Break(()) } else { Flow::Continue(()) };
     let cancelled = tetrahedralize(&Distance(sphere, |_| 0.2), unit, &TetOptions::default(), &stop);
@@ -201,7 +202,7 @@ fn surfaces_with_holes_in_them() {
     let (skin, bone) = (cuboid(DVec3::splat(0.1), false), cuboid(DVec3::new(0.05, 0.05, 0.2), false));
     let solid = SolidDomain::prepare(&skin, &[&bone], |_| 0.015);
     let bounds = [DVec3::splat(-0.11), DVec3::splat(0.11)];
-    let meshed = tetrahedralize(&solid, bounds, &TetOptions::default(), &silent).unwrap();
+    let meshed = tetrahedralize(&solid, bounds, &TetOptions::default(), &no_progress).unwrap();
     let expected = 0.008 - 0.1 * 0.1 * 0.2;
     assert!((volume(&meshed) / expected - 1.0).abs() < 0.05, "{} instead of {expected}", volume(&meshed));
     assert_eq!(meshed.mesh.pieces().n, 1);
@@ -212,7 +213,7 @@ fn surfaces_with_holes_in_them() {
 fn an_open_surface_is_closed_smoothly() {
     let solid = SolidDomain::prepare(&cuboid(DVec3::splat(0.1), true), &[], |_| 0.02);
     let bounds = [DVec3::splat(-0.11), DVec3::splat(0.11)];
-    let meshed = tetrahedralize(&solid, bounds, &TetOptions::default(), &silent).unwrap();
+    let meshed = tetrahedralize(&solid, bounds, &TetOptions::default(), &no_progress).unwrap();
     // Across the opening the boundary sags, but stays near it.
     assert!((0.006..0.0081).contains(&volume(&meshed)), "{}", volume(&meshed));
     assert_eq!(meshed.mesh.pieces().n, 1);

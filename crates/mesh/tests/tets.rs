@@ -1,7 +1,7 @@
 //! Tet meshes that are given: derived lists, checks, embedded points.
 
 use glam::{DMat3, DVec3};
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_mesh::tet::tet_mesh::{BoundaryTriangle, edges};
 use risorius_mesh::{
     Domain, EmbedOptions, Embedding, TetMesh, TetOptions, TetProblem, TetTree, check, tetrahedralize,
@@ -27,7 +27,7 @@ impl Domain for Ball {
 }
 
 fn ball() -> TetMesh {
-    tetrahedralize(&Ball, [DVec3::splat(-1.1), DVec3::splat(1.1)], &TetOptions::default(), &silent)
+    tetrahedralize(&Ball, [DVec3::splat(-1.1), DVec3::splat(1.1)], &TetOptions::default(), &no_progress)
         .unwrap()
         .mesh
 }

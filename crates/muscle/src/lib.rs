@@ -1,11 +1,14 @@
-//! Facial muscles as B-spline solids: their shape, the direction of their fibers, and what they are attached
-//! to.
+//! Facial muscles as B-spline solids: shape, fiber direction, and attachments.
+//!
+//! A muscle is a tensor-product B-spline volume whose fibers run along its first parameter. Its origin and
+//! insertion are each on the cranium, on the mandible or in soft tissue. Lengths are in meters. [`spline`]
+//! evaluates the solids.
 
 pub mod spline;
 
 use glam::DVec3;
 
-/// What an end of a muscle holds on to.
+/// What an end of a muscle is attached to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MuscleEnd {
     /// Fixed to the skull.

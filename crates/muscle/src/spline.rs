@@ -1,10 +1,10 @@
-//! Evaluating B-spline solids: points, fibers, volume, surface, and finding the parameters of a point.
+//! Evaluation of B-spline solids: points, fibers, volume, surface, and the parameters of a point.
 //!
-//! In each direction the spline is clamped and uniform, of degree 3 or one less than the number of control
-//! points. The parameters u, v, w run from 0 to 1. Values outside are taken at the border. The inverse starts
-//! from the nearest of a grid of samples and takes damped Gauss-Newton steps; it answers for solids that are
-//! not folded (positive Jacobian), which [`risorius_head::muscles::built_in_muscles`] are. The convex hull
-//! property rejects far points at once.
+//! In each direction the spline is clamped and uniform. Its degree is 3, or one less than the number of
+//! control points if that is smaller. The parameters u, v, w run from 0 to 1; values outside are clamped. The
+//! inverse starts from the nearest of a grid of samples and takes damped Gauss-Newton steps. It requires that
+//! the solid is not folded (positive Jacobian), which holds for the built-in muscles of the head crate. The
+//! bounding box of the control points rejects distant points early.
 
 use super::SplineSolid;
 use glam::{DMat3, DVec3};
@@ -84,7 +84,7 @@ impl SplineSolid {
         (point, by)
     }
 
-    /// Number of the control point at the place (i, j, k) along u, v, w.
+    /// Index of the control point (i, j, k) along u, v, w.
     pub fn index(&self, i: usize, j: usize, k: usize) -> usize {
         (i * self.counts[1] + j) * self.counts[2] + k
     }
@@ -96,7 +96,7 @@ impl SplineSolid {
         (0..n).map(|i| at(i).distance(at(i + 1))).sum()
     }
 
-    /// Volume, by four Gauss points along each span of each direction: exact for these degrees.
+    /// Volume, by Gauss quadrature with four points per span and direction; exact for cubic splines.
     pub fn volume(&self) -> f64 {
         const GAUSS: [(f64, f64); 4] = [
             (0.069_431_844_202_973_71, 0.173_927_422_568_726_9),
@@ -121,14 +121,14 @@ impl SplineSolid {
         sum
     }
 
-    /// The border as a closed surface with `n` cells along v and w each, and `4 * n` along u. A ring's two
-    /// ends lie on one another inside it.
+    /// The boundary as a closed surface with `n` cells along v and w each, and `4 * n` along u. The two end
+    /// faces of a ring coincide.
     pub fn surface(&self, n: usize) -> TriMesh {
         let n = n.max(1);
         let cells = [4 * n, n, n];
         let mut number = vec![u32::MAX; cells.iter().map(|c| c + 1).product()];
         let mut out = TriMesh::default();
-        // Each face as its fixed direction, the end, and the two others so that the face is wound outwards.
+        // Each face: its fixed direction, which end, and the two other directions in outward winding order.
         for (fixed, end, a, b) in
             [(0, 0, 2, 1), (0, 1, 1, 2), (1, 0, 0, 2), (1, 1, 2, 0), (2, 0, 1, 0), (2, 1, 0, 1)]
         {
@@ -158,7 +158,7 @@ impl SplineSolid {
         self.inverse(p).is_some()
     }
 
-    /// The parameters of a point, `None` outside. Where a ring meets itself either end may be found.
+    /// The parameters of a point, `None` outside. At the seam of a ring, either end may be returned.
     pub fn inverse(&self, p: DVec3) -> Option<[f64; 3]> {
         let low = self.control.iter().fold(DVec3::INFINITY, |a, &b| a.min(b));
         let high = self.control.iter().fold(DVec3::NEG_INFINITY, |a, &b| a.max(b));
@@ -172,7 +172,7 @@ impl SplineSolid {
         seeds.into_iter().find_map(|(_, at)| self.refine(p, at, size))
     }
 
-    /// Samples of the solid by distance from `p`.
+    /// Samples of the solid, sorted by distance from `p`.
     fn seeds(&self, p: DVec3) -> Vec<(f64, [f64; 3])> {
         let [nu, nv, nw] = [2 * self.counts[0], self.counts[1].max(3), 2];
         let place = |i: usize, n: usize| (i as f64 + 0.5) / n as f64;
@@ -189,7 +189,7 @@ impl SplineSolid {
         seeds
     }
 
-    /// Gauss-Newton from `at`; steps are cut where they would leave the solid by more than a little.
+    /// Gauss-Newton from `at`; steps are limited in length and clamped to the solid.
     fn refine(&self, p: DVec3, mut at: [f64; 3], size: f64) -> Option<[f64; 3]> {
         for _ in 0..30 {
             let (point, by) = self.evaluate(at);
@@ -207,12 +207,12 @@ impl SplineSolid {
                 break;
             }
         }
-        // Border points may stop a rounding error outside.
+        // Boundary points may stop a rounding error outside.
         (self.evaluate(at).0.distance(p) < 1e-7 * size).then_some(at)
     }
 }
 
-/// `by^-1 off`, or the least-squares step where the solid is flat.
+/// `by^-1 off`, or a regularized least-squares step where the Jacobian is singular.
 fn solve_damped(by: DMat3, off: DVec3) -> Option<DVec3> {
     let scale = by.x_axis.length() * by.y_axis.length() * by.z_axis.length();
     if by.determinant().abs() > 1e-6 * scale {
@@ -252,7 +252,7 @@ mod tests {
                 assert!((b.weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
                 assert!(b.slopes.iter().sum::<f64>().abs() < 1e-9 && b.first + b.count <= n);
             }
-            // A line of evenly weighted control points at their Greville abscissae is reproduced.
+            // Control points at their Greville abscissae reproduce the identity.
             let degree = 3.min(n - 1);
             let knot = |i: usize| i.saturating_sub(degree).min(n - degree) as f64 / (n - degree) as f64;
             let greville = |i: usize| (1..=degree).map(|k| knot(i + k)).sum::<f64>() / degree as f64;

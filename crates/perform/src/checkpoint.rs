@@ -7,8 +7,10 @@
 //! exactly if all that leads to it is the same, and what changes later in a clip does not matter; smoothing
 //! looks ahead, and so do the knots.
 
-use crate::drivers::enrich::{EnrichOptions, Performance};
+use crate::drivers::enrich::EnrichOptions;
+use crate::run::Performance;
 use risorius_base::Fingerprint;
+use risorius_rig::BoundClip;
 use risorius_solve::{SolveOptions, State};
 
 /// Counts as an input of every frame: raise it when frames or states come out differently from the same
@@ -58,12 +60,12 @@ pub struct Checkpoint {
 /// The key of every frame of a performance on the face with the fingerprint `face`.
 pub fn frame_keys(face: Fingerprint, performance: &Performance, options: &EnrichOptions) -> Vec<FrameKey> {
     // Whoever adds an input has to say here how it counts.
-    let Performance { times_secs, weights, head, scene } = performance;
+    let Performance { clip: BoundClip { times_secs, weights, n_sliders, head: _ }, head, scene } =
+        performance;
     let program =
         Fingerprint::default().bytes(env!("CARGO_PKG_VERSION").as_bytes()).bytes(&METHOD.to_le_bytes());
     let settings = of_options(options);
     let lasting = scene.lasting_fingerprint();
-    let n_sliders = weights.len() / times_secs.len().max(1);
     let mut chain = Fingerprint::default();
     let key = |(frame, &time_secs): (usize, &f64)| {
         let row = weights.get(frame * n_sliders..(frame + 1) * n_sliders).unwrap_or_default();
@@ -97,6 +99,7 @@ fn of_options(options: &EnrichOptions) -> Fingerprint {
         density,
         gravity,
         contact,
+        overlap,
         solve,
         reference,
     } = *options;
@@ -117,6 +120,7 @@ fn of_options(options: &EnrichOptions) -> Fingerprint {
         allow_inversion.into(),
         reference.into(),
         contact as u8,
+        overlap as u8,
     ])
 }
 
@@ -125,7 +129,7 @@ mod tests {
     use super::*;
     use crate::HeadPath;
     use crate::curve::Curve;
-    use crate::scene::model::{Collider, Factor, Force, Form, Scene, ToldIn};
+    use crate::scene::model::{Collider, ExpressedIn, Factor, Force, Form, Scene};
     use glam::DVec3;
     use risorius_rig::HeadMotion;
 
@@ -151,9 +155,9 @@ mod tests {
         let (form, path) = (Form::Sphere { radius: 0.02 }, HeadPath::keyed(&keys));
         let newtons = Curve::keyed(&[0.0, 1.0, 1.5], &[DVec3::ZERO, DVec3::ZERO, DVec3::Y]);
         Scene {
-            colliders: vec![Collider { form, path, told_in: ToldIn::World }],
+            colliders: vec![Collider { form, path, expressed_in: ExpressedIn::World }],
             wind: Curve::keyed(&[0.0, 1.0, 2.0], &[DVec3::X, DVec3::X, DVec3::Z]),
-            forces: vec![Force { vertices: vec![1, 2], newtons, told_in: ToldIn::Head }],
+            forces: vec![Force { vertices: vec![1, 2], newtons, expressed_in: ExpressedIn::Head }],
             stiffness: vec![Factor { vertices: vec![3], factor: 2.0 }],
             mass: vec![Factor { vertices: vec![3], factor: 2.0 }],
             touch: vec![[vec![1], vec![2]]],
@@ -183,7 +187,10 @@ mod tests {
     fn keys(input: &Input) -> Vec<FrameKey> {
         let head = HeadPath::prepare(&input.motion, 0.01);
         let scene = input.scene.clone();
-        let performance = Performance { times_secs: &input.times_secs, weights: &input.weights, head, scene };
+        let n_sliders = input.weights.len() / input.times_secs.len().max(1);
+        let (times_secs, weights) = (input.times_secs.clone(), input.weights.clone());
+        let clip = BoundClip { times_secs, weights, n_sliders, head: None };
+        let performance = Performance { clip: &clip, head, scene };
         frame_keys(input.face, &performance, &input.options)
     }
 
@@ -222,11 +229,11 @@ mod tests {
         assert_eq!(change(|i| i.scene.mass[0].vertices[0] = 4), scene);
         assert_eq!(change(|i| i.scene.touch[0][1][0] = 4), scene);
         assert_eq!(change(|i| i.scene.colliders[0].form = Form::Sphere { radius: 0.03 }), scene);
-        assert_eq!(change(|i| i.scene.colliders[0].told_in = ToldIn::Head), scene);
+        assert_eq!(change(|i| i.scene.colliders[0].expressed_in = ExpressedIn::Head), scene);
         assert_eq!(change(|i| i.scene.wind = Curve::default()), scene);
         let force = Some((31, "the scene"));
         assert_eq!(change(|i| i.scene.forces[0].vertices[0] = 0), force);
-        assert_eq!(change(|i| i.scene.forces[0].told_in = ToldIn::World), force);
+        assert_eq!(change(|i| i.scene.forces[0].expressed_in = ExpressedIn::World), force);
         assert_eq!(change(|i| i.scene.forces.clear()), force);
         let wind = Curve::keyed(&[0.0, 1.0, 2.0], &[DVec3::X, DVec3::X, DVec3::Y]);
         assert_eq!(change(|i| i.scene.wind = wind.clone()), Some((31, "the scene")));

@@ -15,7 +15,7 @@ use risorius_head::landmarks;
 use risorius_mesh::Polygons;
 use risorius_mesh::surface::components::components;
 use risorius_rig::Evaluator;
-use risorius_solve::{CollisionPair, SolveError, TetAttachment, Touch, TouchOptions};
+use risorius_solve::{CollisionPair, Overlap, SolveError, TetAttachment, Touch, TouchOptions};
 
 /// Breadths of the mouth.
 const MOUTH: f64 = 1.0;
@@ -48,7 +48,7 @@ pub enum ContactMode {
 }
 
 /// The surface of a face that can touch something.
-pub struct Touching {
+pub struct ContactSurface {
     /// The rig vertex of each surface point.
     pub vertices: Vec<u32>,
     /// For the solver.
@@ -56,14 +56,14 @@ pub struct Touching {
     si_from_file: DMat3,
 }
 
-impl Touching {
+impl ContactSurface {
     /// With the regions in `pairs` watched against each other, besides lips and lids. `obstacles_push` if
     /// there will be any.
     pub fn prepare(
         face: &Face,
         evaluator: &Evaluator,
         skin_out: &SkinOut,
-        mode: ContactMode,
+        (mode, overlap): (ContactMode, Overlap),
         pairs: &[[Vec<u32>; 2]],
         obstacles_push: bool,
     ) -> Result<Self, SolveError> {
@@ -112,23 +112,23 @@ impl Touching {
         }
         let attachments: Vec<TetAttachment> = vertices.iter().map(|&v| skin_out.attachment(v)).collect();
         let areas = areas(pieces);
-        let mut touching = Self { touch: Touch::default(), si_from_file, vertices };
-        let apart = poses_apart(face, evaluator).iter().map(|pose| touching.surface(pose)).collect();
-        let options = TouchOptions::default();
+        let mut surface = Self { touch: Touch::default(), si_from_file, vertices };
+        let apart = poses_apart(face, evaluator).iter().map(|pose| surface.surface(pose)).collect();
+        let options = TouchOptions { overlap, ..TouchOptions::default() };
         let options = match mode {
             ContactMode::Off => TouchOptions { stiffness: 0.0, wall: f64::INFINITY, ..options },
             ContactMode::Penalty => TouchOptions { wall: f64::INFINITY, ..options },
             ContactMode::Wall => options,
         };
-        touching.touch = Touch::prepare(
+        surface.touch = Touch::prepare(
             attachments,
-            touching.vertices.iter().map(|&v| areas[v as usize]).collect(),
+            surface.vertices.iter().map(|&v| areas[v as usize]).collect(),
             rules,
             (&face.flesh.tets, &face.flesh.rest(), apart),
             obstacles_push,
             options,
         )?;
-        Ok(touching)
+        Ok(surface)
     }
 
     /// Where a pose of the rig, in file units, puts the surface points, in meters.
@@ -140,13 +140,7 @@ impl Touching {
 
 /// The neutral, and the pose that parts what touches there.
 fn poses_apart(face: &Face, evaluator: &Evaluator) -> Vec<Vec<[f32; 3]>> {
-    let mut weights = vec![0.0; face.rig.sliders.len()];
-    for (name, value) in &face.report.parting_pose {
-        if let Some(slider) = face.rig.slider_index(name) {
-            weights[slider] = *value;
-        }
-    }
-    vec![face.rig.neutral.clone(), evaluator.positions(&weights)]
+    vec![face.rig.neutral.clone(), evaluator.positions(&face.flesh.parting_weights)]
 }
 
 fn around_mouth(face: &Face) -> Vec<bool> {

@@ -1,11 +1,12 @@
-//! From what a file holds to a [`Rig`]: parts joined, split vertices welded, shapes given their roles.
+//! Builds a [`Rig`] from an importer's raw parts: joins parts, welds split vertices, gives shapes their
+//! roles.
 //!
-//! File vertices are welded along seams: where two border edges of a part lie on one another, run opposite
-//! ways, and their ends are equal in position and in every shape. Vertices that coincide in the neutral but
-//! part in some shape (closed lips) stay apart, and so do pieces that merely touch (lashes on a lid), since
-//! the surface there has no border. Un-welding on output is a gather by [`Part::rig_vertex`], so a value
-//! comes back exactly. Shapes of different parts with the same name are one shape. Nothing here looks at
-//! coordinates' meaning.
+//! File vertices are welded along seams: where two border edges of a part coincide, run in opposite
+//! directions, and their ends are equal in position and in every shape. Vertices that coincide in the neutral
+//! but separate in some shape (closed lips) stay separate, and so do pieces that merely touch (lashes on a
+//! lid), since the surface there has no border. Un-welding on output is a gather by [`Part::rig_vertex`], so
+//! values are restored exactly. Shapes of different parts with the same name become one shape. Unit and axes
+//! are not interpreted here.
 
 use crate::classify::roles::{self, RoleNotes, RoleTable};
 use crate::model::{Deltas, FaceGroup, Material, Part, Rig, Shape, Slider};
@@ -14,18 +15,19 @@ use risorius_mesh::Polygons;
 use risorius_mesh::surface::union_find::UnionFind;
 use std::collections::{BTreeMap, HashMap};
 
-/// What an importer hands over.
+/// The output of an importer.
 #[derive(Debug, Clone, Default)]
 pub struct RawRig {
     /// Name of the asset.
     pub name: String,
     /// Unit and axes of the coordinates.
     pub space: Space,
-    /// Looks.
+    /// Materials.
     pub materials: Vec<Material>,
     /// Objects of the file, in file order.
     pub parts: Vec<RawPart>,
-    /// The format splits vertices at texture seams and hard edges (glTF), so that they are to be welded.
+    /// Whether the format splits vertices at texture seams and hard edges (glTF), so that they must be
+    /// welded.
     pub has_split_vertices: bool,
 }
 
@@ -61,12 +63,12 @@ pub struct RawShape {
     pub deltas: Deltas,
 }
 
-/// What assembling noticed; every entry is a sentence for the user.
+/// What assembling reports to the user.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AssembleNotes {
     /// File vertices that were welded into another.
     pub n_welded: usize,
-    /// What names or the sidecar made of shapes.
+    /// Roles that shapes got from their names or the sidecar.
     pub roles: RoleNotes,
 }
 
@@ -84,7 +86,7 @@ pub fn assemble(raw: RawRig, table: &RoleTable) -> (Rig, AssembleNotes) {
         rig.neutral.extend(weld.kept.iter().map(|&v| part.positions[v as usize]));
         let mut seen_in_part: HashMap<String, usize> = HashMap::new();
         for shape in part.shapes {
-            // A name that one part uses twice means two shapes, told apart by a number.
+            // A name that one part uses twice means two shapes, distinguished by a number.
             let count = seen_in_part.entry(shape.name.clone()).or_insert(0);
             *count += 1;
             let name = if *count > 1 { format!("{}.{}", shape.name, count) } else { shape.name };
@@ -131,7 +133,7 @@ pub fn assemble(raw: RawRig, table: &RoleTable) -> (Rig, AssembleNotes) {
     (rig, notes)
 }
 
-/// Which file vertices stay, and where each one went.
+/// Which file vertices are kept, and the new index of each file vertex.
 struct Weld {
     kept: Vec<u32>,
     new_of_old: Vec<u32>,
@@ -144,7 +146,7 @@ impl Weld {
     }
 }
 
-/// All that makes a vertex itself: its position, and per shape that moves it, how.
+/// What identifies a vertex: its position, and its displacement in each shape that moves it.
 type VertexKey<'a> = ([u32; 3], &'a [(u32, [u32; 3])]);
 
 fn weld(part: &RawPart) -> Weld {
@@ -171,7 +173,7 @@ fn weld(part: &RawPart) -> Weld {
     let twin: Vec<u32> = (0..n)
         .map(|v| *of_key.entry((bits(part.positions[v]), &moves[first[v]..first[v + 1]])).or_insert(v as u32))
         .collect();
-    // The lowest number stands for all that are one, so that kept vertices stay in file order.
+    // The lowest index represents each welded set, so that kept vertices stay in file order.
     let mut sets = UnionFind::new(n);
     seam_pairs(part, &twin).into_iter().for_each(|[v, w]| sets.join(v, w));
     let kept: Vec<u32> = (0..n as u32).filter(|&v| sets.root(v) == v).collect();
@@ -201,7 +203,7 @@ fn seam_pairs(part: &RawPart, twin: &[u32]) -> Vec<[u32; 2]> {
     let mut pairs = Vec::new();
     for [a, b] in border {
         let (here, there) = ([twin[a as usize], twin[b as usize]], [twin[b as usize], twin[a as usize]]);
-        // More than two borders on one edge: which belong together cannot be told.
+        // With more than two borders on one edge, the pairing is ambiguous.
         if let Some([[c, d]]) = on.get(&there).map(Vec::as_slice)
             && on[&here].len() == 1
         {
@@ -211,7 +213,7 @@ fn seam_pairs(part: &RawPart, twin: &[u32]) -> Vec<[u32; 2]> {
     pairs
 }
 
-/// Bits for exact comparison; the two zeros are one.
+/// Bits for exact comparison; -0 equals +0.
 fn bits(v: [f32; 3]) -> [u32; 3] {
     v.map(|x| (x + 0.0).to_bits())
 }
@@ -283,7 +285,7 @@ mod tests {
     #[test]
     fn pieces_that_touch_a_closed_surface_stay_apart() {
         let mut part = split_part();
-        // The first two triangles share their edge; a card stands on it.
+        // The first two triangles share their edge; a card is attached to it.
         part.shapes.clear();
         part.positions.push([0.5, 0.0, 1.0]);
         part.faces = Polygons::from_triangles(&[[0, 1, 2], [1, 0, 5], [6, 7, 8]]);

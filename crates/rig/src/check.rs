@@ -1,12 +1,12 @@
-//! Every problem of a rig at once, each with where it is and what to do about it.
+//! Lists every problem of a rig in one pass, each with its location and a remedy.
 //!
-//! Looks at numbers, surfaces, shapes, names, self-crossings, unit and axes; changes nothing and stops at
-//! nothing, since an artist wants the whole list in one go. One [`RigProblem`] per kind, with a count and the
-//! first few places. Vertices and faces are named as the artist's file numbers them, from 0, within their
-//! part; a vertex that stands for several welded ones goes by the first of them. Surfaces are judged welded,
-//! part by part. Errors make the rig unusable for physics until repaired; warnings probably spoil results;
-//! notes are only told. Time is near linear in vertices, faces and displacements; crossings are bounded by
-//! [`IntersectOptions`].
+//! Checks numbers, surfaces, shapes, names, self-crossings, unit and axes. It changes nothing and does not
+//! stop at the first problem, since an artist wants the whole list at once. There is one [`RigProblem`] per
+//! kind, with a count and the first few places. Vertices and faces are numbered as in the artist's file, from
+//! 0, within their part; a welded vertex is named by the first of its file vertices. Surfaces are checked
+//! after welding, part by part. Errors make the rig unusable for physics until repaired; warnings probably
+//! spoil results; notes are for information only. Time is near linear in vertices, faces and displacements;
+//! the search for crossings is bounded by [`IntersectOptions`].
 
 use crate::classify::space::{SpaceGuess, guess_space};
 use crate::model::Rig;
@@ -24,13 +24,13 @@ mod twins;
 /// Places that are kept per problem.
 const MAX_EXAMPLES: usize = 5;
 
-/// What to look for.
+/// What to check.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CheckOptions {
     /// Count the triangles of the neutral that cross one another. Default on: 0.1 s for 50 thousand
     /// triangles.
     pub self_intersections: bool,
-    /// Do so for each slider at its full value as well. Default off: it takes as long again for every slider.
+    /// Also do so for each slider at its full value. Default off: every slider takes as long as the neutral.
     pub self_intersections_of_shapes: bool,
     /// Limits of that search.
     pub intersect: IntersectOptions,
@@ -46,19 +46,19 @@ impl Default for CheckOptions {
     }
 }
 
-/// How bad a problem is.
+/// How severe a problem is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Nothing can be computed with it.
+    /// Physics cannot use the rig until it is repaired.
     Error,
-    /// Results probably suffer.
+    /// Results are probably worse for it.
     Warning,
-    /// Good to know.
+    /// For information.
     Note,
 }
 
-/// Where something is; what does not apply is `None`.
+/// Where a problem is; fields that do not apply are `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Place {
     /// Name of the part.
@@ -93,17 +93,17 @@ impl fmt::Display for Place {
 /// One kind of problem.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RigProblem {
-    /// How bad it is.
+    /// How severe it is.
     pub severity: Severity,
-    /// Its name for programs.
+    /// Stable identifier, for programs.
     pub code: &'static str,
-    /// What is wrong and where it is first.
+    /// What is wrong and where it first occurs.
     pub message: String,
     /// What to do.
     pub advice: String,
     /// How many places have it.
     pub count: usize,
-    /// The first of them.
+    /// The first few places.
     pub examples: Vec<Place>,
 }
 
@@ -112,7 +112,7 @@ pub struct RigProblem {
 pub struct RigReport {
     /// Errors first, then warnings, then notes.
     pub problems: Vec<RigProblem>,
-    /// Unit and axes as the rig itself suggests them.
+    /// Unit and axes as guessed from the geometry.
     pub space: SpaceGuess,
 }
 
@@ -122,7 +122,7 @@ impl RigReport {
         self.problems.iter().find(|p| p.code == code)
     }
 
-    /// Number of kinds of problems as bad as `severity`.
+    /// Number of kinds of problems of this severity.
     pub fn count(&self, severity: Severity) -> usize {
         self.problems.iter().filter(|p| p.severity == severity).count()
     }
@@ -142,12 +142,13 @@ pub fn check_rig(rig: &Rig, options: &CheckOptions, progress: &Progress) -> Resu
         crossings::check(rig, options, &mut list, progress)?;
     }
     let mut problems = list.problems;
-    // Stable: within a severity, the order of checking stays.
+    // A stable sort: within a severity, problems stay in the order of checking.
     problems.sort_by_key(|p| p.severity);
     Ok(RigReport { problems, space })
 }
 
-/// A guess this sure contradicts what the rig says of itself; one less sure than `UNSURE` is told.
+/// A guess with more confidence than `SURE` that differs from the rig's own unit or axes is a warning; one
+/// with less than `UNSURE` is reported as a note.
 const SURE: f64 = 0.8;
 const UNSURE: f64 = 0.4;
 
@@ -165,7 +166,7 @@ fn check_space(rig: &Rig, guess: &SpaceGuess, list: &mut List) {
         );
     } else if guess.unit_confidence > SURE && ratio.is_nan() | (ratio > 0.3) {
         let text = format!(
-            "; {} m per unit is set, but in {} {}",
+            "; it is set to {} m per unit, but in {} {}",
             is.meters_per_unit, guess.unit_name, guess.unit_reason
         );
         list.push(&UNIT_DIFFERS, Places::of_rig(), text);
@@ -185,44 +186,44 @@ fn check_space(rig: &Rig, guess: &SpaceGuess, list: &mut List) {
 const UNIT_UNSURE: Kind = Kind {
     severity: Severity::Note,
     code: "unit-unsure",
-    one: "the size of the rig does not say clearly what its unit is",
+    one: "the unit cannot be determined clearly from the size of the rig",
     many: "",
     advice: "give the unit; forces and materials depend on it",
 };
 const UNIT_DIFFERS: Kind = Kind {
     severity: Severity::Warning,
     code: "unit-differs",
-    one: "the rig is not in the unit that it is said to be in",
+    one: "the size of the rig does not match its unit",
     many: "",
     advice: "give the unit, or scale the file",
 };
 const AXES_UNSURE: Kind = Kind {
     severity: Severity::Note,
     code: "axes-unsure",
-    one: "mesh and shapes do not say clearly where up and front are",
+    one: "the up and front axes cannot be determined clearly from mesh and shapes",
     many: "",
     advice: "give the up and front axes; gravity and the jaw depend on them",
 };
 const AXES_DIFFER: Kind = Kind {
     severity: Severity::Warning,
     code: "axes-differ",
-    one: "the rig does not stand the way that it is said to",
+    one: "the orientation of the rig does not match its axes",
     many: "",
-    advice: "give the up and front axes, or turn the file",
+    advice: "give the up and front axes, or rotate the model in the file",
 };
 
-/// What is the same for every problem of a kind.
+/// The constant part of a kind of problem.
 struct Kind {
     severity: Severity,
     code: &'static str,
-    /// Said of one place.
+    /// Message for one place.
     one: &'static str,
-    /// Said of several, after their number.
+    /// Message for several places; follows their number.
     many: &'static str,
     advice: &'static str,
 }
 
-/// Places of one kind of problem: all counted, the first kept.
+/// Places of one kind of problem: all are counted, the first few are kept.
 #[derive(Default)]
 struct Places {
     count: usize,
@@ -247,7 +248,7 @@ impl Places {
     }
 }
 
-/// The problems so far, and how rig vertices are called in the file.
+/// The problems so far, and the file's numbering of rig vertices.
 struct List<'a> {
     rig: &'a Rig,
     problems: Vec<RigProblem>,
@@ -266,7 +267,7 @@ impl<'a> List<'a> {
         Self { rig, problems: Vec::new(), in_file }
     }
 
-    /// Adds a problem unless it has no places; `detail` ends its sentence.
+    /// Adds a problem unless it has no places; `detail` is appended to its message.
     fn push(&mut self, kind: &Kind, places: Places, detail: String) {
         if places.count == 0 {
             return;

@@ -1,4 +1,4 @@
-//! What the parts and shapes of a rig are, from names first and geometry where names are silent.
+//! What the parts and shapes of a rig are: from names first, from geometry where names say nothing.
 
 pub mod kinds;
 pub mod names;

@@ -1,11 +1,13 @@
-//! Clips: slider values and head motion over time, as recorded, before they meet a rig.
+//! Clips: slider values and head motion over time, as recorded, before they are bound to a rig.
 //!
-//! Times are seconds and strictly ascending, values finite: [`Clip::check`] says where not, and importers
-//! refuse what it finds. Between frames weights are linear, head positions linear, head rotations
-//! spherical-linear; outside the recorded span the first or last frame holds.
+//! Times are in seconds and strictly ascending, values are finite. [`Clip::check`] reports violations, and
+//! importers reject such clips. Between frames, weights and head positions are interpolated linearly, head
+//! rotations spherically; outside the recorded span the first or last frame holds.
 
 use crate::classify::names::{NameMap, match_names};
+use crate::frames::BoundClip;
 use glam::{DQuat, DVec3};
+use risorius_base::{Rigid, Space};
 
 /// Named slider values over time.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -42,7 +44,7 @@ pub enum ClipError {
         /// Clip or head motion.
         what: &'static str,
     },
-    /// Time stands still or runs backwards.
+    /// Time does not advance.
     #[error(
         "{what}: time does not advance at frame {frame} ({before} s, then {after} s); sort or cut the recording there"
     )]
@@ -68,7 +70,7 @@ pub enum ClipError {
         /// The value.
         value: f64,
     },
-    /// Frame rates are positive.
+    /// A frame rate out of range.
     #[error("a frame rate of {fps} is not possible; give frames per second above 0 and at most 100000")]
     BadRate {
         /// The rate asked for.
@@ -92,10 +94,12 @@ pub enum ClipError {
     },
 }
 
-/// Most values that binding a clip to a rig gives (2 GB).
+impl risorius_base::Advise for ClipError {}
+
+/// Largest number of values that binding a clip to a rig may give (2 GB).
 const MAX_BOUND_VALUES: usize = 1 << 29;
 
-/// Resampling gives no more frames than this (a day at 100 fps).
+/// Largest number of frames that resampling may give (a day at 100 fps).
 pub const MAX_FRAMES: usize = 8_640_000;
 
 /// Frames per second of ascending `times`, from the first and last; 30 for fewer than two frames.
@@ -121,7 +125,7 @@ fn check_times(what: &'static str, times: &[f64]) -> Result<(), ClipError> {
     }
 }
 
-/// The samples around `t` and the fraction between them; ends hold.
+/// The samples around `t` and the fraction between them; clamped at both ends.
 fn bracket(times: &[f64], t: f64) -> (usize, usize, f64) {
     let after = times.partition_point(|&x| x <= t);
     if after == 0 {
@@ -163,7 +167,7 @@ impl Clip {
         mean_fps(&self.times_secs)
     }
 
-    /// Finds what would make the clip unusable.
+    /// Reports the first problem that makes the clip unusable.
     pub fn check(&self) -> Result<(), ClipError> {
         check_times("the clip", &self.times_secs)?;
         if let Some(i) = self.values.iter().position(|v| !v.is_finite()) {
@@ -177,9 +181,8 @@ impl Clip {
         self.head.as_ref().map_or(Ok(()), HeadMotion::check)
     }
 
-    /// The values of every frame as weights of `rig` (frames x sliders), and which column drives which
-    /// slider.
-    pub fn bind(&self, rig: &crate::Rig) -> Result<(Vec<f32>, NameMap), ClipError> {
+    /// The clip as weights of `rig`, and which column drives which slider.
+    pub fn bind(&self, rig: &crate::Rig) -> Result<(BoundClip, NameMap), ClipError> {
         let (n_frames, n_sliders) = (self.n_frames(), rig.sliders.len());
         if n_frames.saturating_mul(n_sliders) > MAX_BOUND_VALUES {
             return Err(ClipError::TooManyValues { n_frames, n_sliders });
@@ -193,7 +196,8 @@ impl Clip {
                 map.links.iter().for_each(|&(column, slider, factor)| row[slider] += factor * values[column]);
             }
         }
-        Ok((weights, map))
+        let (times_secs, head) = (self.times_secs.clone(), self.head.clone());
+        Ok((BoundClip { times_secs, n_sliders, weights, head }, map))
     }
 
     /// Values at time `t`.
@@ -226,12 +230,26 @@ impl Clip {
 }
 
 impl HeadMotion {
+    /// Head motion in meters from rigid motions in file coordinates.
+    pub fn from_file(times_secs: Vec<f64>, motions: impl Iterator<Item = Rigid>, space: &Space) -> Self {
+        let motions = motions.map(|motion| space.motion_to_si(&motion));
+        let (positions_m, rotations_xyzw) =
+            motions.map(|m| (m.translation.to_array(), m.rotation.to_array())).unzip();
+        Self { times_secs, positions_m, rotations_xyzw }
+    }
+
+    /// The head pose at time `t`: `world_from_head`, in meters.
+    pub fn at(&self, t_secs: f64) -> Rigid {
+        let (translation, rotation) = self.sample(t_secs);
+        Rigid { rotation, translation }
+    }
+
     /// Number of samples.
     pub fn n_frames(&self) -> usize {
         self.times_secs.len()
     }
 
-    /// Finds what would make the motion unusable.
+    /// Reports the first problem that makes the motion unusable.
     pub fn check(&self) -> Result<(), ClipError> {
         const WHAT: &str = "the head motion";
         check_times(WHAT, &self.times_secs)?;
@@ -264,8 +282,8 @@ impl HeadMotion {
         (position, qa.slerp(qb, f))
     }
 
-    /// The acceleration that positions exceed during a tenth of the time, over 1/30 s, m/s^2. Spikes of a
-    /// capture are too short to count; a runner's head has 15.
+    /// The 90th percentile of the acceleration of positions, by differences over 1/30 s, in m/s^2. Spikes of
+    /// a capture are too short to affect it; a runner's head has 15.
     pub fn usual_acceleration(&self) -> f64 {
         const OVER_SECS: f64 = 1.0 / 30.0;
         const MAX_SAMPLES: usize = 10_000;

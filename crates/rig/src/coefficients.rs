@@ -1,10 +1,10 @@
 //! From slider values to shape strengths: `x = f0 + D c(w)`.
 //!
 //! A slider without in-betweens has `c = w`. With in-betweens at `v1 < v2 < ... < 1` the face passes through
-//! each of them in turn: between two neighbors the one fades out as the other fades in; below `v1` the first
-//! one scales with `w / v1`, above 1 the last stretch goes on, so over-driven sliders keep moving. A
-//! combination has the product or the least of its sliders, those below 0 counting as 0. `c` is piecewise
-//! polynomial, continuous, and exactly `w` for a rig without in-betweens and combinations.
+//! each of them in turn: between two neighbors, one fades out as the other fades in; below `v1` the first one
+//! scales with `w / v1`; above 1 the last segment is extrapolated, so over-driven sliders keep moving. A
+//! combination has the product or the least of its sliders, with negative values counted as 0. `c` is
+//! piecewise polynomial, continuous, and exactly `w` for a rig without in-betweens and combinations.
 
 use crate::model::{CombinationRule, Driver, Rig, Role};
 
@@ -76,8 +76,8 @@ impl Activation {
         c
     }
 
-    /// Nonzero derivatives of the strengths at `w`; at a kink towards larger values, or towards smaller ones
-    /// for sliders that are `falling`.
+    /// Nonzero derivatives of the strengths at `w`; at a kink, the right-hand derivative, or the left-hand
+    /// one for sliders that are `falling`.
     pub fn slopes(&self, w: &[f64], falling: &[bool]) -> Vec<Slope> {
         let mut slopes = Vec::new();
         for (slider, (knots, &w)) in self.knots.iter().zip(w).enumerate() {
@@ -123,7 +123,7 @@ impl Activation {
     /// Value and slope of one slider of a combination.
     fn driver(&self, driver: &Driver, w: &[f64], falling: bool) -> (f64, f64) {
         let w = w[driver.slider];
-        // Whether `w` is on the upper side of `x`, towards the side that is asked for.
+        // Whether `w` is above `x`; at equality, decided by the requested side.
         let beyond = |x: f64| if falling { w > x } else { w >= x };
         let Some(at) = driver.at.map(f64::from) else {
             return if beyond(0.0) { (w, 1.0) } else { (0.0, 0.0) };
@@ -141,14 +141,14 @@ impl Activation {
     }
 }
 
-/// The stretch of a slider that a value lies on: from one knot (the neutral has no shape) to the next.
+/// The segment of a slider that contains a value: from one knot (the neutral has no shape) to the next.
 struct Stretch {
     from: (f64, Option<usize>),
     to: (f64, usize),
 }
 
 fn stretch(knots: &[(f64, usize)], w: f64, falling: bool) -> Stretch {
-    // The last knot is the full shape; its stretch goes on beyond 1, and the first one goes on below 0.
+    // The last knot is the full shape; its segment extends beyond 1, and the first segment extends below 0.
     let to = knots.iter().position(|k| w < k.0 || (falling && w == k.0)).unwrap_or(knots.len() - 1);
     let from = if to == 0 { (0.0, None) } else { (knots[to - 1].0, Some(knots[to - 1].1)) };
     Stretch { from, to: knots[to] }

@@ -1,12 +1,12 @@
-//! Weights to vertices at the speed of memory: `x = f0 + D c(w)`.
+//! Evaluates a rig at memory bandwidth, from weights to vertices: `x = f0 + D c(w)`.
 //!
-//! Vertices are cut into blocks that fit the first-level cache. For each block the deltas of all shapes that
-//! touch it lie one after another, so that evaluating reads one stream from memory front to back. Within a
-//! block a shape is kept as runs of whole groups of eight vertices (three vectors of eight floats, zeros
-//! where it does not act): every addition is a full-width multiply-add on cached data, without remainders. A
-//! vertex sums its shapes in the order of the rig, in f32, without fused operations: the result is the same
-//! on one thread and on many, with and without wide registers. f32 because memory bandwidth is the limit and
-//! the artist's numbers are f32.
+//! Vertices are split into blocks that fit the first-level cache. For each block the deltas of all shapes
+//! that touch it are contiguous, so that evaluation reads one sequential stream from memory. Within a block a
+//! shape is kept as runs of whole groups of eight vertices (three vectors of eight floats, zeros where it
+//! does not act): every addition is a full-width multiply-add on cached data, without remainders. A vertex
+//! sums its shapes in the order of the rig, in f32, without fused operations: the result is the same on one
+//! thread and on many, with and without wide registers. f32 because memory bandwidth is the limit and the
+//! artist's numbers are f32.
 
 use crate::coefficients::Activation;
 use crate::model::Rig;
@@ -25,7 +25,7 @@ const LANES: usize = 3 * GROUP;
 /// Runs are joined over gaps of at most this many groups: reading zeros costs less than a new run.
 const MAX_GAP: usize = 1;
 
-/// The positions of a block while they are summed.
+/// Accumulator for the positions of a block.
 #[repr(align(64))]
 struct Sum([[f32; LANES]; BLOCK / GROUP]);
 
@@ -43,7 +43,7 @@ pub struct Evaluator {
 #[derive(Debug, Clone)]
 struct Block {
     runs: std::ops::Range<usize>,
-    /// Where the first run's numbers start in `deltas`.
+    /// Where the first run's values start in `deltas`.
     first_delta: usize,
 }
 
@@ -203,7 +203,7 @@ fn add_runs_dispatched(runs: &[Run], deltas: &[[f32; LANES]], strengths: &[f32],
     add_runs(runs, deltas, strengths, sum);
 }
 
-/// The one body that both entries compile.
+/// The body shared by the plain and the AVX2 version.
 #[inline(always)]
 fn add_runs(runs: &[Run], mut deltas: &[[f32; LANES]], strengths: &[f32], sum: &mut Sum) {
     for run in runs {
@@ -226,7 +226,8 @@ fn add_runs_avx2(runs: &[Run], deltas: &[[f32; LANES]], strengths: &[f32], sum: 
     add_runs(runs, deltas, strengths, sum);
 }
 
-/// The evaluation as the definition says it, one shape after another: the oracle for [`Evaluator`].
+/// The evaluation by definition, one shape after another: the reference that tests compare [`Evaluator`]
+/// with.
 pub fn positions_by_definition(rig: &Rig, weights: &[f32]) -> Vec<[f32; 3]> {
     let w: Vec<f64> = weights.iter().map(|&x| x.into()).collect();
     let mut out = rig.neutral.clone();

@@ -1,13 +1,13 @@
-//! Blendshape rigs: what they are, and what they look like at given weights.
+//! Blendshape rigs: their data types, and their evaluation at given weights.
 //!
-//! Reading order: [`model`] (the words), [`mod@assemble`] (from an importer's raw parts to a [`Rig`]),
+//! Reading order: [`model`] (data types), [`mod@assemble`] (from an importer's raw parts to a [`Rig`]),
 //! [`classify`] (what names and geometry say of shapes, parts, unit and axes), [`coefficients`] and
 //! [`evaluate`] (weights to vertices), [`clip`] and [`frames`] (over time), [`check`] (problems), [`refine`]
 //! (subdivided rigs).
 //!
-//! A rig keeps the numbers of the artist's file: their unit, their axes. [`risorius_base::Space`] is the way
-//! to meters, +Y up, +Z front. Physics converts displacements, never the artist's surface, which is how an
-//! untouched result stays the artist's to the bit.
+//! A rig keeps the numbers of the artist's file, in its unit and axes. [`risorius_base::Space`] converts to
+//! meters, +Y up, +Z front. Physics converts displacements, never the artist's surface, so vertices that it
+//! does not move stay identical to the bit.
 
 pub mod assemble;
 pub mod check;
@@ -25,7 +25,7 @@ pub mod synthetic;
 pub use assemble::{RawPart, RawRig, RawShape, assemble};
 pub use clip::{Clip, HeadMotion};
 pub use evaluate::Evaluator;
-pub use frames::Take;
+pub use frames::{BoundClip, FrameSource, Take};
 pub use model::{
     CombinationRule, Deltas, Driver, FaceGroup, Image, Material, Part, Rig, Role, Shape, Slider,
 };

@@ -1,31 +1,61 @@
-//! Shapes and regions of a rig by the names that people type, in any spelling, with suggestions for those
-//! that are unknown.
+//! Finds shapes and regions of a rig by the names that users type, in any spelling, with suggestions for
+//! unknown names.
 
 use crate::Rig;
 use crate::classify::names::{find, nearest};
 
 /// The shape called `name`, in any spelling.
-pub fn find_shape(rig: &Rig, name: &str) -> Result<usize, String> {
+pub fn find_shape(rig: &Rig, name: &str) -> Result<usize, UnknownName> {
     let names = rig.shapes.iter().map(|s| s.name.as_str());
     find(name, names.clone()).ok_or_else(|| unknown("shape", name, names))
 }
 
-/// "There is no X 'name'", with the nearest names that there are, or else with some that there are.
-pub fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+/// A name that the rig does not have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no {what} '{name}'; {}", self.suggestion())]
+pub struct UnknownName {
+    /// What was searched for: a shape, a region ...
+    pub what: String,
+    /// The given name.
+    pub name: String,
+    /// Known names with similar spelling.
+    pub near: Vec<String>,
+    /// Some of the known names.
+    pub known: Vec<String>,
+    /// Number of known names.
+    pub n_known: usize,
+}
+
+impl risorius_base::Advise for UnknownName {}
+
+impl UnknownName {
+    fn suggestion(&self) -> String {
+        let some = self.known.join(", ");
+        match (self.n_known, self.near.is_empty()) {
+            (0, _) => "the rig has none".into(),
+            (_, false) => format!("did you mean {}?", self.near.join(", ")),
+            (n, true) if n <= self.known.len() => format!("there are {some}"),
+            (n, true) => format!("there are {some} and {} more", n - self.known.len()),
+        }
+    }
+}
+
+/// The error for `name`, with the most similar known names, or else with some of the known names.
+pub fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> UnknownName {
     const SHOWN: usize = 8;
     let known: Vec<&str> = known.into_iter().collect();
-    let near = nearest(name, known.iter().copied());
-    let some = known.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
-    match (known.len(), near.is_empty()) {
-        (0, _) => format!("there is no {what} '{name}'; the rig has none"),
-        (_, false) => format!("there is no {what} '{name}'; did you mean {}?", near.join(", ")),
-        (n, true) if n <= SHOWN => format!("there is no {what} '{name}'; there are {some}"),
-        (n, true) => format!("there is no {what} '{name}'; there are {some} and {} more", n - SHOWN),
+    let owned = |names: &[&str]| names.iter().map(|n| n.to_string()).collect();
+    UnknownName {
+        what: what.into(),
+        name: name.into(),
+        near: nearest(name, known.iter().copied()),
+        known: owned(&known[..known.len().min(SHOWN)]),
+        n_known: known.len(),
     }
 }
 
 /// The vertices of a region, a part, or of what a shape moves (`shape:NAME`).
-pub fn region_vertices(rig: &Rig, name: &str) -> Result<Vec<u32>, String> {
+pub fn region_vertices(rig: &Rig, name: &str) -> Result<Vec<u32>, UnknownName> {
     if let Some(region) = rig.regions.get(name) {
         return Ok(region.clone());
     }

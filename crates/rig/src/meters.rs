@@ -8,7 +8,7 @@ pub fn neutral(rig: &Rig) -> Vec<DVec3> {
     rig.neutral.iter().map(|&p| rig.space.to_si(p)).collect()
 }
 
-/// What shape number `shape` does to each vertex, in meters.
+/// The displacement of each vertex by shape number `shape`, in meters.
 pub fn displacements(rig: &Rig, shape: usize) -> Vec<DVec3> {
     let mut moved = vec![DVec3::ZERO; rig.n_vertices()];
     let deltas = &rig.shapes[shape].deltas;

@@ -1,4 +1,4 @@
-//! The words of a rig: parts, shapes, sliders, and the space that its numbers live in.
+//! Data types of a rig: parts, shapes, sliders, and the unit and axes of its coordinates.
 
 use risorius_base::Space;
 use risorius_mesh::Polygons;
@@ -7,22 +7,22 @@ use std::collections::BTreeMap;
 /// A blendshape face: a neutral, named shapes as sparse differences from it, and the sliders that drive them.
 ///
 /// All parts share one list of vertices (`neutral`), welded: vertices that a file splits for texture seams or
-/// hard edges are one here. [`Part::rig_vertex`] leads from the file's numbering to this one.
+/// hard edges are one here. [`Part::rig_vertex`] maps the file's numbering to this one.
 #[derive(Debug, Clone, Default)]
 pub struct Rig {
-    /// Name of the asset, for people.
+    /// Name of the asset, for display.
     pub name: String,
     /// Unit and axes of every coordinate in the rig.
     pub space: Space,
     /// Skin, eyes, teeth ...; each owns a range of the vertices.
     pub parts: Vec<Part>,
-    /// Surface looks, referred to by [`FaceGroup::material`].
+    /// Surface materials, referred to by [`FaceGroup::material`].
     pub materials: Vec<Material>,
     /// Rest position of every vertex, in the file's unit.
     pub neutral: Vec<[f32; 3]>,
     /// Every sculpted difference: those of sliders, in-betweens and combinations.
     pub shapes: Vec<Shape>,
-    /// What weights drive, in the order of weights.
+    /// The sliders, in the order of weights.
     pub sliders: Vec<Slider>,
     /// Named sets of vertices (ascending), from the file's groups or a sidecar.
     pub regions: BTreeMap<String, Vec<u32>>,
@@ -60,7 +60,7 @@ pub struct FaceGroup {
     pub material: Option<usize>,
 }
 
-/// The look of a surface, as far as it is carried from file to file.
+/// The material of a surface, as far as it is kept from file to file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Material {
     /// Name in the file.
@@ -77,7 +77,7 @@ pub struct Material {
     pub image: Option<Image>,
 }
 
-/// An encoded picture (PNG or JPEG), carried without being opened.
+/// An encoded picture (PNG or JPEG), kept without being decoded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Image {
     /// `image/png` or `image/jpeg`.
@@ -91,7 +91,7 @@ pub struct Image {
 pub struct Shape {
     /// Name in the file.
     pub name: String,
-    /// What makes it appear.
+    /// What drives it.
     pub role: Role,
     /// The difference at full strength.
     pub deltas: Deltas,
@@ -106,23 +106,23 @@ pub struct Deltas {
     pub offsets: Vec<[f32; 3]>,
 }
 
-/// What makes a shape appear.
+/// What drives a shape.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Role {
     /// The full shape of a slider.
     Slider(usize),
-    /// What the slider's shape is at the value `at`, between 0 and 1; the full shape takes over towards 1.
+    /// The slider's shape at the value `at`, between 0 and 1; it fades to the full shape towards 1.
     Inbetween {
         /// Index into [`Rig::sliders`].
         slider: usize,
-        /// Slider value at which this shape is seen alone.
+        /// Slider value at which this shape acts alone.
         at: f32,
     },
-    /// A correction added when several sliders are on together.
+    /// A correction added when several sliders are active together.
     Combination {
         /// The sliders, at least two.
         drivers: Vec<Driver>,
-        /// How their values make the strength of the correction.
+        /// How their values determine the strength of the correction.
         rule: CombinationRule,
     },
 }
@@ -132,8 +132,8 @@ pub enum Role {
 pub struct Driver {
     /// Index into [`Rig::sliders`].
     pub slider: usize,
-    /// With a value: the slider counts most there, falling to nothing at 0 and 1 (a combination with an
-    /// in-between).
+    /// With a value: the slider's contribution peaks there and falls to zero at 0 and 1 (a combination with
+    /// an in-between).
     pub at: Option<f32>,
 }
 
@@ -148,14 +148,14 @@ pub enum CombinationRule {
     Lowest,
 }
 
-/// A dial that an animator moves; one entry of the weights.
+/// A control that an animator moves; one entry of the weights.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slider {
     /// Name, equal to that of its full shape.
     pub name: String,
     /// Its full shape in [`Rig::shapes`].
     pub shape: usize,
-    /// Lowest and highest value that the artist means it to have.
+    /// Lowest and highest value that the artist intends.
     pub range: [f32; 2],
 }
 

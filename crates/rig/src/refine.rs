@@ -1,13 +1,13 @@
-//! A rig on a finer mesh: Loop's subdivision of every part, its shapes and its texture coordinates.
+//! A rig on a finer mesh: Loop subdivision of every part, its shapes and its texture coordinates.
 //!
-//! Subdivision is linear, so that the fine rig posed is the coarse rig's pose subdivided. Texture coordinates
-//! are halved along edges of the triangles, seams stay where they are.
+//! Subdivision is linear, so posing the fine rig gives the subdivided pose of the coarse rig. Texture
+//! coordinates are interpolated at the midpoints of triangle edges, so seams stay where they are.
 
 use crate::model::{Deltas, FaceGroup, Part, Rig, Shape};
 use glam::{Vec2, Vec3};
 use risorius_mesh::{Polygons, Subdivision};
 
-/// Steps of subdivision, at most: each makes four triangles of one.
+/// Largest number of subdivision steps; each splits a triangle into four.
 pub const MAX_STEPS: usize = 4;
 
 /// How a rig's vertices become those of a finer one.
@@ -18,7 +18,7 @@ pub struct Refinement {
 }
 
 impl Refinement {
-    /// So many steps for all parts.
+    /// Prepares `n_steps` subdivision steps for all parts.
     pub fn prepare(rig: &Rig, n_steps: usize) -> Self {
         let one = |part: &Part| {
             let first = part.vertices.start as u32;
@@ -89,7 +89,7 @@ fn fine_part(part: &Part, steps: &[Subdivision], vertices: std::ops::Range<usize
     }
     let first = vertices.start as u32;
     let children = 4usize.pow(steps.len() as u32);
-    // The first triangle of every face, and of the end.
+    // The first triangle of every face, and their total number.
     let mut first_triangle = vec![0];
     for face in 0..part.faces.len() {
         first_triangle.push(first_triangle[face] + part.faces.face(face).len().saturating_sub(2));
@@ -166,7 +166,7 @@ mod tests {
         assert!(fine.shapes[0].deltas.offsets.iter().all(|d| (d[2] - 2.0).abs() < 1e-6));
         assert_eq!(fine.regions["left"], (25..50).collect::<Vec<u32>>());
         assert_eq!(refinement.apply(&rig.neutral), fine.neutral);
-        // On the diagonal, which is no border, texture and place agree.
+        // On the diagonal, which is no border, texture coordinates and positions agree.
         let corner_uvs = fine.parts[1].corner_uvs.as_ref().unwrap();
         assert_eq!(corner_uvs.len(), 96);
         for (t, corner) in fine.parts[1].faces.corners().iter().zip(corner_uvs) {

@@ -1,4 +1,4 @@
-//! Rigs made by rule, for tests and benchmarks: any size, any sparsity, the same for the same seed.
+//! Generated rigs for tests and benchmarks: any size, any sparsity, deterministic for a given seed.
 
 use crate::model::{Deltas, Part, Rig, Role, Shape, Slider};
 use risorius_mesh::Polygons;
@@ -71,7 +71,7 @@ pub fn random_rig(n_vertices: usize, n_shapes: usize, support: f32, seed: u64) -
 
 fn bump(n_vertices: usize, place: impl Fn(usize) -> [f32; 2], support: f32, random: &mut Random) -> Deltas {
     let center = [random.unit(), random.unit()];
-    // A disk of this radius covers `support` of the unit square, less what hangs over its border.
+    // A disk of this radius covers `support` of the unit square, less the part beyond its border.
     let radius = if support >= 1.0 { 2.0 } else { (support / std::f32::consts::PI).sqrt() };
     let direction = [random.signed(), random.signed(), random.signed()];
     let wave = [3.0 + 20.0 * random.unit(), 3.0 + 20.0 * random.unit()];

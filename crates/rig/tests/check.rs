@@ -3,7 +3,7 @@
 mod head;
 
 use head::{NAMES, mapped, raw_head};
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_base::{Axis, Space};
 use risorius_mesh::{IntersectOptions, Polygons};
 use risorius_rig::check::{CheckOptions, Place, RigProblem, RigReport, Severity, check_rig};
@@ -12,7 +12,7 @@ use risorius_rig::{Deltas, RawPart, RawRig, RawShape, Rig, assemble};
 use std::ops::ControlFlow;
 
 fn report(rig: &Rig) -> RigReport {
-    check_rig(rig, &CheckOptions::default(), &silent).unwrap()
+    check_rig(rig, &CheckOptions::default(), &no_progress).unwrap()
 }
 
 /// The sound head in centimeters, changed.
@@ -257,7 +257,7 @@ fn crossings_within_a_surface_and_between_surfaces() {
     let found = find(&folded, "self-intersection");
     assert!(found.severity == Warning && found.count > 10 && found.examples[0].face.is_some(), "{found:?}");
     let none = CheckOptions { self_intersections: false, ..CheckOptions::default() };
-    assert!(check_rig(&folded, &none, &silent).unwrap().problem("self-intersection").is_none());
+    assert!(check_rig(&folded, &none, &no_progress).unwrap().problem("self-intersection").is_none());
 
     let mut raw = raw_head(&NAMES);
     raw.parts.push(RawPart {
@@ -273,7 +273,7 @@ fn crossings_within_a_surface_and_between_surfaces() {
     let opened = head(|p| p.shapes.push(pushed_through()));
     assert!(report(&opened).problem("self-intersection-in-shape").is_none());
     let each = CheckOptions { self_intersections_of_shapes: true, ..CheckOptions::default() };
-    let report = check_rig(&opened, &each, &silent).unwrap();
+    let report = check_rig(&opened, &each, &no_progress).unwrap();
     let found = report.problem("self-intersection-in-shape").unwrap();
     assert!(found.count >= 1 && found.message.contains("'fold'"), "{found:?}");
 }
@@ -309,7 +309,7 @@ fn hostile_numbers_do_no_harm() {
         let intersect = IntersectOptions { max_steps: 2_000_000, ..IntersectOptions::default() };
         let options =
             CheckOptions { self_intersections_of_shapes: true, intersect, ..CheckOptions::default() };
-        let report = check_rig(&rig, &options, &silent).unwrap();
+        let report = check_rig(&rig, &options, &no_progress).unwrap();
         assert!(report.problems.len() > 1);
         serializes(&report);
         let broken = report.problem("nan-delta").or(report.problem("huge-delta"));

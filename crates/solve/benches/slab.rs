@@ -3,7 +3,7 @@
 
 use glam::DVec3;
 use rayon::prelude::*;
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_mesh::tet::tet_mesh::TetMesh;
 use risorius_solve::energy::springs::lumped_masses;
 use risorius_solve::{
@@ -163,12 +163,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 &problem,
                 &mut x,
                 &SolveOptions { force_tolerance: 1e-9, ..SolveOptions::default() },
-                &silent,
+                &no_progress,
             )?;
             say(&mut out, "newton", Duration::ZERO, begin.elapsed(), &report, 0.0);
             let begin = Instant::now();
             let mut y = case.start.clone();
-            let report = settle(&problem, &mut y, &SolveOptions::default(), &silent)?;
+            let report = settle(&problem, &mut y, &SolveOptions::default(), &no_progress)?;
             let error = x.iter().zip(&y).map(|(a, b)| a.distance(*b)).fold(0.0, f64::max);
             say(&mut out, "settle (default)", Duration::ZERO, begin.elapsed(), &report, error);
             for which in ["laplacian", "stiffness"] {
@@ -187,7 +187,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                         force_tolerance: tolerance,
                         ..SolveOptions::default()
                     };
-                    let report = minimize_quasi(&problem, &preconditioner, &mut y, &options, &silent)?;
+                    let report = minimize_quasi(&problem, &preconditioner, &mut y, &options, &no_progress)?;
                     let error = x.iter().zip(&y).map(|(a, b)| a.distance(*b)).fold(0.0, f64::max);
                     say(&mut out, &format!("{which} {name}"), prepared, begin.elapsed(), &report, error);
                 }
@@ -220,7 +220,7 @@ fn others(out: &mut impl Write, mesh: &TetMesh) -> Result<(), Box<dyn std::error
         let options = SolveOptions { max_iterations: 200, force_tolerance: 1e-5, ..SolveOptions::default() };
         let mut x = mesh.nodes.clone();
         let begin = Instant::now();
-        let report = minimize_quasi(&problem, &preconditioner, &mut x, &options, &silent)?;
+        let report = minimize_quasi(&problem, &preconditioner, &mut x, &options, &no_progress)?;
         say(out, &format!("step of {:.1} ms", dt * 1e3), Duration::ZERO, begin.elapsed(), &report, 0.0);
     }
     shapes(out, mesh, &bottom)?;
@@ -274,7 +274,7 @@ fn shapes(out: &mut impl Write, mesh: &TetMesh, held: &[bool]) -> Result<(), Box
             let (mu, lambda) = (vec![5000.0; n], vec![100.0; n]);
             let tissue = Tissue::prepare(&mesh.tets, &x, Some(&neutral), &mu, &lambda, barrier)?;
             let problem = Problem { system: &system, energies: &[&tissue, &springs], loads: &[] };
-            settle(&problem, &mut x, &SolveOptions::default(), &silent)?;
+            settle(&problem, &mut x, &SolveOptions::default(), &no_progress)?;
         }
         Ok(x)
     });

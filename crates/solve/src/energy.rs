@@ -11,7 +11,9 @@ mod lanes;
 pub mod springs;
 pub mod tissue;
 
+use crate::SolveError;
 use glam::DVec3;
+use rayon::prelude::*;
 use risorius_linalg::{ElementBlocks, Stencil};
 use std::ops::Range;
 
@@ -71,4 +73,37 @@ pub trait Energy: Sync {
     fn smallest_det(&self, _x: &[DVec3], _elements: Range<usize>) -> f64 {
         f64::INFINITY
     }
+}
+
+/// An energy of a body: what it is at any rest shape and with any parameters, which both change from step to
+/// step.
+///
+/// Tissue is one ([`tissue::ElasticTets`]); fibers, targets and springs to tracks are others.
+pub trait BodyEnergy: Send + Sync {
+    /// Nodes of its elements; they stay the same.
+    fn stencils(&self) -> &[Stencil];
+
+    /// How many lists of [`crate::Configuration::parameters`] it takes.
+    fn n_parameters(&self) -> usize;
+
+    /// The energy at a rest shape, with its own lists of parameters.
+    fn at(&self, rest: &[DVec3], parameters: &[Vec<f64>]) -> Result<Box<dyn Energy + Send>, SolveError>;
+
+    /// Whether a preconditioner for the parameters `a` can be to blame for slow solves with `b`.
+    fn is_unlike(&self, a: &[Vec<f64>], b: &[Vec<f64>]) -> bool;
+}
+
+/// Elements that a thread looks at.
+const DETS: usize = 1024;
+
+/// The smallest determinant of a deformation gradient over all elements of some energies.
+pub(crate) fn least_det(energies: &[Box<dyn Energy + Send>], x: &[DVec3]) -> f64 {
+    let of = |energy: &Box<dyn Energy + Send>| {
+        let n = energy.stencils().len();
+        let parts = (0..n).into_par_iter().step_by(DETS);
+        parts
+            .map(|first| energy.smallest_det(x, first..(first + DETS).min(n)))
+            .reduce(|| f64::INFINITY, f64::min)
+    };
+    energies.iter().map(of).fold(f64::INFINITY, f64::min)
 }

@@ -1,5 +1,6 @@
 //! What tests share: random numbers, bars of tets, bodies to set in motion, derivative checks.
 
+use crate::ElasticTets;
 use crate::contact::detect::Touch;
 use crate::energy::Energy;
 use crate::energy::springs::lumped_masses;
@@ -10,10 +11,11 @@ use crate::step::body::{self, Configuration, State, StepOptions};
 use crate::step::dynamics::Dynamics;
 use glam::{DMat3, DQuat, DVec3};
 use risorius_base::Rigid;
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_linalg::ElementBlocks;
 use risorius_linalg::sparse::block_index;
 use risorius_mesh::tet::tet_mesh::TetMesh;
+use std::sync::Arc;
 
 /// A multiplicative generator.
 pub struct Random(pub u64);
@@ -94,8 +96,7 @@ impl Body {
         let (held, n) = (mesh.nodes.iter().map(|&p| hold(p)).collect(), mesh.tets.len());
         let first = Configuration {
             rest: mesh.nodes.clone(),
-            mu: vec![mu; n],
-            lambda: vec![lambda; n],
+            parameters: vec![vec![mu; n], vec![lambda; n]],
             surface: Default::default(),
         };
         Self { masses: lumped_masses(&mesh, 1000.0), mesh, held, first, touch: Touch::default() }
@@ -127,6 +128,7 @@ impl Body {
         let (first, v) = (self.first.clone(), velocities.to_vec());
         let made_of = body::Body {
             tets: &self.mesh.tets,
+            energies: vec![Arc::new(ElasticTets::new(&self.mesh.tets))],
             masses: &self.masses,
             held: &self.held,
             touch: self.touch.clone(),
@@ -138,12 +140,19 @@ impl Body {
 
     /// The minimum of the elastic energy of `at` under `loads`, found by Newton's method from `x`.
     pub fn equilibrium(&self, at: &Configuration, loads: &[DVec3], x: &[DVec3]) -> Vec<DVec3> {
-        let tissue =
-            Tissue::prepare(&self.mesh.tets, &at.rest, None, &at.mu, &at.lambda, Barrier::default()).unwrap();
+        let tissue = Tissue::prepare(
+            &self.mesh.tets,
+            &at.rest,
+            None,
+            &at.parameters[0],
+            &at.parameters[1],
+            Barrier::default(),
+        )
+        .unwrap();
         let system = System::prepare(&self.held, &[&self.mesh.tets]).unwrap();
         let problem = Problem { system: &system, energies: &[&tissue], loads };
         let mut x = x.to_vec();
-        let report = minimize(&problem, &mut x, &TIGHT, &silent).unwrap();
+        let report = minimize(&problem, &mut x, &TIGHT, &no_progress).unwrap();
         assert!(report.converged(), "{report:?}");
         x
     }

@@ -17,15 +17,16 @@ pub mod untangle;
 #[cfg(test)]
 mod fixtures;
 
-pub use contact::detect::{CollisionPair, Posed, Touch, TouchOptions};
+pub use contact::detect::{CollisionPair, Overlap, Posed, Touch, TouchOptions};
 pub use contact::obstacle::{Obstacle, ObstacleShape};
 pub use contact::planes::{Contact, Contacts, TetAttachment};
 pub use diffuse::{Diffusion, Harmonic};
-pub use energy::Energy;
 pub use energy::springs::{Spring, Springs};
-pub use energy::tissue::{Barrier, Tissue, TissueRest};
+pub use energy::tissue::{Barrier, ElasticTets, Tissue, TissueRest};
+pub use energy::{BodyEnergy, Energy};
+pub use minimize::ladder::settle;
 pub use minimize::newton::{Outcome, SolveOptions, SolveReport, minimize};
-pub use minimize::quasi::{Preconditioner, minimize_quasi, settle};
+pub use minimize::quasi::{Preconditioner, minimize_quasi};
 pub use minimize::system::{Problem, System};
 pub use risorius_linalg::{NO_NODE, Stencil};
 pub use step::body::{Around, Body, Configuration, State, StepOptions, StepReport};
@@ -78,6 +79,8 @@ pub enum SolveError {
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }
+
+impl risorius_base::Advise for SolveError {}
 
 /// Fails when a list has the wrong length.
 fn check_length(what: &'static str, got: usize, wanted: usize) -> Result<(), SolveError> {

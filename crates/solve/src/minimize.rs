@@ -2,6 +2,7 @@
 
 pub(crate) mod contact_aware;
 pub(crate) mod descent;
+pub mod ladder;
 mod memory;
 pub mod newton;
 pub mod quasi;

@@ -2,6 +2,7 @@
 
 pub mod body;
 pub mod dynamics;
+mod solves;
 
 #[cfg(test)]
 mod dynamics_tests;

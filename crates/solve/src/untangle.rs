@@ -19,7 +19,7 @@ use crate::minimize::system::{Problem, System};
 use crate::{SolveError, check_length};
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_linalg::Stencil;
 use risorius_mesh::tet::tet_mesh::edge_matrix;
 
@@ -277,7 +277,7 @@ fn repair(
     energy.mode = Mode::Keep(1e-2);
     let problem = Problem { system: &system, energies: &[&energy, &pull(1.0)?], loads: &[] };
     let precise = SolveOptions { max_iterations: 60, step_tolerance: 1e-3 * patch.size, ..newton };
-    let back = minimize(&problem, &mut near, &precise, &silent);
+    let back = minimize(&problem, &mut near, &precise, &no_progress);
     let mut state = if back.is_ok() && least(&near, &energy) >= floor { near } else { now };
     state.truncate(patch.n_free);
     Ok(Some(state))
@@ -302,7 +302,7 @@ fn unfold(
         eps = (0.7 * eps).min((1e-6 + 0.04 * excess * excess).sqrt()).max(1e-4);
         energy.mode = Mode::Unfold(eps);
         let problem = Problem { system, energies: &[&*energy, pull], loads: &[] };
-        if minimize(&problem, x, newton, &silent).is_err() {
+        if minimize(&problem, x, newton, &no_progress).is_err() {
             return Ok(false);
         }
     }

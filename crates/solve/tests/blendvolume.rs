@@ -3,7 +3,7 @@
 
 use glam::DVec3;
 use rayon::prelude::*;
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_mesh::tet::tet_mesh::{TetMesh, edge_matrix};
 use risorius_solve::*;
 
@@ -54,7 +54,7 @@ fn blendvolume(mesh: &TetMesh, system: &System, springs_at: &dyn Fn(f64) -> Spri
             Tissue::prepare(&mesh.tets, &x, Some(&neutral), &vec![3000.0; n], &vec![100.0; n], barrier)
                 .unwrap();
         let problem = Problem { system, energies: &[&tissue, &springs], loads: &[] };
-        let report = settle(&problem, &mut x, &SolveOptions::default(), &silent).unwrap();
+        let report = settle(&problem, &mut x, &SolveOptions::default(), &no_progress).unwrap();
         assert!(report.converged() && report.smallest_det > 0.0, "{report:?}");
     }
     x
@@ -108,12 +108,12 @@ fn moved_bones_start_from_a_harmonic_extension() {
         Tissue::prepare(&mesh.tets, &mesh.nodes, None, &vec![3000.0; n], &vec![100.0; n], barrier).unwrap();
     let system = System::prepare(&held, &[&mesh.tets]).unwrap();
     let problem = Problem { system: &system, energies: &[&tissue], loads: &[] };
-    assert_eq!(settle(&problem, &mut x, &SolveOptions::default(), &silent), Err(SolveError::BadStart));
+    assert_eq!(settle(&problem, &mut x, &SolveOptions::default(), &no_progress), Err(SolveError::BadStart));
     let movable: Vec<bool> = held.iter().map(|h| !h).collect();
     let repaired =
         untangle(&mesh.tets, tissue.rest(), &mut x, &movable, &UntangleOptions::default()).unwrap();
     assert!(repaired.n_bad > 0 && repaired.still_bad.is_empty() && repaired.moved.len() < 60, "{repaired:?}");
-    let report = settle(&problem, &mut x, &SolveOptions::default(), &silent).unwrap();
+    let report = settle(&problem, &mut x, &SolveOptions::default(), &no_progress).unwrap();
     assert!(report.converged() && report.smallest_det > 0.1, "{report:?}");
 }
 

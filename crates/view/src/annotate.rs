@@ -1,9 +1,9 @@
-//! Lines through space, and dots with names.
+//! 3D lines, and dots with names.
 //!
-//! Both are drawn over the finished surfaces, in pixels, so that they are as thin and as sharp in every
-//! picture. A line is covered where an opaque surface lies before it, decided at the four samples of each
-//! pixel; a polyline is blended once, whatever its segments overlap. Names stand beside their dots where the
-//! fewest others are.
+//! Both are drawn over the finished surfaces, with sizes in pixels, so that they are equally thin and sharp
+//! in every picture. A line is hidden where an opaque surface is in front of it, decided at the four samples
+//! of each pixel. A polyline is blended once, even where its segments overlap. Names are placed beside their
+//! dots where they overlap others least.
 
 use crate::canvas::{Canvas, Color, for_each_on_line};
 use crate::overlay::label_size;
@@ -12,7 +12,7 @@ use crate::text::{text_height, text_width};
 use crate::visibility::Visibility;
 use glam::{DVec3, Vec2};
 
-/// A line through points of space.
+/// A line through 3D points.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Polyline {
     /// In the coordinates of the rig or model. Points that are not finite break the line.
@@ -21,7 +21,7 @@ pub struct Polyline {
     pub color: Color,
     /// Pixels across.
     pub width: f32,
-    /// How much is left of it where an opaque surface hides it: 0 nothing, 1 all.
+    /// Opacity factor where an opaque surface hides it: 0 invisible, 1 fully visible.
     pub hidden: f32,
 }
 
@@ -35,7 +35,7 @@ impl Polyline {
 /// A dot with a name, such as a landmark.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabeledPoint {
-    /// In the coordinates of the rig or model, where the pose has it.
+    /// Position in the pose, in the coordinates of the rig or model.
     pub position: DVec3,
     /// A number or a short name; may be empty.
     pub label: String,
@@ -43,15 +43,15 @@ pub struct LabeledPoint {
     pub confidence: Option<f32>,
 }
 
-/// Parts of the distance by which a line may lie behind a surface and still be on it: about half a
+/// Fraction of the distance by which a line may lie behind a surface and still count as on it: about half a
 /// millimeter.
 const LINE_SLACK: f32 = 0.001;
-/// The same for dots, which are put on skins of other meshes.
+/// The same for dots, which may come from the skin of another mesh.
 const DOT_SLACK: f32 = 0.004;
-/// Pixels across from which a line has a dark edge.
+/// Width in pixels from which a line has a dark edge.
 const CASED: f32 = 2.0;
 const DOT_RADIUS: f32 = 3.2;
-/// What is left of a dot that is hidden, and of its name.
+/// Opacity factor of hidden dots and their names.
 const DIMMED: f32 = 0.38;
 
 /// A pixel of a line.
@@ -66,7 +66,7 @@ struct Ink {
 pub(crate) fn draw_lines(canvas: &mut Canvas, lines: &[Polyline], scene: &Scene, depths: &[[f32; 4]]) {
     for line in lines.iter().filter(|l| l.width > 0.0 && l.width < 1000.0) {
         if line.width >= CASED {
-            // A dark edge, so that pale lines show on pale bones.
+            // A dark edge, so that pale lines are visible on pale bones.
             let casing =
                 Polyline { width: line.width + 1.6, color: [18, 18, 20, line.color[3] / 2], ..line.clone() };
             draw_line(canvas, &casing, scene, depths);
@@ -77,7 +77,8 @@ pub(crate) fn draw_lines(canvas: &mut Canvas, lines: &[Polyline], scene: &Scene,
 
 fn draw_line(canvas: &mut Canvas, line: &Polyline, scene: &Scene, depths: &[[f32; 4]]) {
     let mut inks = inked(canvas, line, scene);
-    // Where segments meet, the one that covers more; ties cannot matter, as the nearer comes first.
+    // Where segments meet, the one that covers more is used; ties do not matter, since the nearer comes
+    // first.
     inks.sort_unstable_by(|a, b| {
         (a.pixel.cmp(&b.pixel))
             .then(b.coverage.total_cmp(&a.coverage))
@@ -112,7 +113,7 @@ fn inked(canvas: &Canvas, line: &Polyline, scene: &Scene) -> Vec<Ink> {
     inks
 }
 
-/// A label on its way to the canvas.
+/// A label to be drawn.
 struct Tag<'a> {
     at: Vec2,
     seen: bool,
@@ -139,7 +140,7 @@ pub(crate) fn draw_labels(canvas: &mut Canvas, labels: &[LabeledPoint], scene: &
         }
     }
     let mut taken: Vec<[f32; 4]> = tags.iter().map(|t| around(t.at, DOT_RADIUS + 1.0)).collect();
-    // Names of what is seen take the best places, but are drawn last.
+    // Names of visible dots are placed first, but drawn last.
     let places: Vec<Option<[f32; 4]>> = {
         let mut places = vec![None; tags.len()];
         for i in (0..tags.len()).filter(|&i| tags[i].seen).chain((0..tags.len()).filter(|&i| !tags[i].seen)) {
@@ -162,7 +163,7 @@ fn draw_tag(canvas: &mut Canvas, tag: &Tag, place: Option<[f32; 4]>, size: usize
     let left = if tag.seen { 1.0 } else { DIMMED };
     let faded = |[r, g, b, a]: Color| [r, g, b, (a as f32 * left) as u8];
     if let Some([x0, y0, x1, y1]) = place {
-        // A line to names that found no place beside their dot.
+        // A line to names that are not directly beside their dot.
         let end = Vec2::new(tag.at.x.clamp(x0, x1), tag.at.y.clamp(y0, y1));
         if end.distance(tag.at) > DOT_RADIUS + 6.0 {
             canvas.line(tag.at.into(), end.into(), 1.0, faded([235, 235, 232, 170]));
@@ -171,7 +172,7 @@ fn draw_tag(canvas: &mut Canvas, tag: &Tag, place: Option<[f32; 4]>, size: usize
     canvas.disc(tag.at.into(), DOT_RADIUS + 1.1, faded([16, 16, 18, 220]));
     canvas.disc(tag.at.into(), DOT_RADIUS, faded(tag.color));
     if let Some([x, y, ..]) = place {
-        // The box is around the letters, without the room above and below them.
+        // The box encloses the letters, without the space above and below them.
         let (x, y) = (x.round() as i64, (y - 0.1 * text_height(size) as f32).round() as i64);
         for (dx, dy) in [(-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (1, -1), (-1, 1), (1, 1)] {
             canvas.text(x + dx, y + dy, size, faded([14, 14, 16, 120]), tag.text);
@@ -180,7 +181,7 @@ fn draw_tag(canvas: &mut Canvas, tag: &Tag, place: Option<[f32; 4]>, size: usize
     }
 }
 
-/// Where the name of `tag` overlaps least with what is `taken`, nearest places first.
+/// The place where the name of `tag` overlaps least with the `taken` boxes; nearer places are preferred.
 fn best_place(tag: &Tag, size: usize, edge: [f32; 2], taken: &[[f32; 4]]) -> [f32; 4] {
     let half = Vec2::new(text_width(size, tag.text) as f32, text_height(size) as f32 * 0.8) * 0.5;
     let mut best = (f32::MAX, [0.0; 4]);
@@ -212,7 +213,7 @@ fn common_area(a: &[f32; 4], b: &[f32; 4]) -> f32 {
     width.max(0.0) * height.max(0.0)
 }
 
-/// Vermilion, yellow, sky blue: three colors that every eye tells apart.
+/// Vermilion, yellow, sky blue: three colors that color-blind people can distinguish too.
 fn confidence_color(confidence: Option<f32>) -> Color {
     const STOPS: [[f32; 3]; 3] = [[222.0, 72.0, 40.0], [246.0, 206.0, 70.0], [66.0, 176.0, 232.0]];
     let Some(c) = confidence.filter(|c| !c.is_nan()) else { return [240, 240, 238, 255] };

@@ -1,11 +1,11 @@
-//! Where the camera stands: a portrait lens, at the same place for every pose.
+//! The camera: a portrait lens, at the same position for every pose.
 //!
-//! The camera looks at the middle of what is framed in the *neutral*, from a distance at which the face fills
-//! the height of a 36 mm tall frame through an 85 mm lens. Close-ups keep that distance and take a longer
-//! lens, so the perspective of a nose does not change with the framing; their middle is that of the framed
-//! skin that can be seen from where the camera stands, or the far side of a mouth and its lining would pull a
-//! close-up off the lips. View space: x right, y up, z towards the camera, origin at the point looked at;
-//! units of face space.
+//! The camera looks at the middle of the framed region in the *neutral*, from a distance at which the face
+//! fills the height of a 36 mm tall frame through an 85 mm lens. Close-ups keep that distance and use a
+//! longer lens, so the perspective does not change with the framing. They are centered on the framed skin
+//! that is visible from the camera; otherwise the far side of a mouth and its lining would shift a close-up
+//! away from the lips. View space: x right, y up, z towards the camera, origin at the target point; units of
+//! face space.
 
 use crate::look::FaceLook;
 use glam::{DVec3, Mat3, Vec2, Vec3};
@@ -21,12 +21,12 @@ const FACING: f32 = 0.2;
 /// What the picture shows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Framing {
-    /// The face: where shapes move the skin, or the front of the head. Of a model: its frame.
+    /// The face: where shapes move the skin, or the front of the head. For a model: its frame.
     #[default]
     Face,
     /// Everything in the rig or model.
     Whole,
-    /// These rig vertices, for close-ups. Of a model: counted through its pieces.
+    /// These rig vertices, for close-ups. For a model: counted over its pieces in order.
     Vertices(Vec<u32>),
     /// This box in the coordinates of the rig or model, for close-ups that are the same for several models.
     Box(Bounds),
@@ -42,7 +42,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Bounds of the finite ones of `points`; the origin where there are none.
+    /// Bounds of the finite `points`; the origin if there are none.
     pub fn of(points: impl IntoIterator<Item = DVec3>) -> Self {
         let finite = points.into_iter().filter(|p| p.is_finite());
         let grown = |b: Option<Self>, p: DVec3| {
@@ -56,7 +56,7 @@ impl Bounds {
         Self::of(surface.positions.iter().copied())
     }
 
-    /// A cube around `center`, `reach` to all sides.
+    /// A cube around `center` with half-width `reach`.
     pub fn around(center: DVec3, reach: f64) -> Self {
         Self { lo: center - reach, hi: center + reach }
     }
@@ -73,7 +73,7 @@ impl Bounds {
 /// A camera for one size of canvas.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Camera {
-    /// View space from face space: turn, then move.
+    /// View space from face space: rotate, then translate.
     rotation: Mat3,
     target: Vec3,
     distance: f32,
@@ -82,7 +82,7 @@ pub(crate) struct Camera {
     middle: Vec2,
 }
 
-/// A vertex on its way to the screen.
+/// A projected vertex.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Projected {
     pub pixel: Vec2,
@@ -91,7 +91,7 @@ pub(crate) struct Projected {
 }
 
 impl Camera {
-    /// A camera for a `width` x `height` canvas, turned by `yaw` and `pitch` (radians).
+    /// A camera for a `width` x `height` canvas, rotated by `yaw` and `pitch` (radians).
     pub fn new(
         look: &FaceLook,
         framing: &Framing,
@@ -103,7 +103,7 @@ impl Camera {
     ) -> Self {
         let rotation = Mat3::from_rotation_x(pitch) * Mat3::from_rotation_y(-yaw);
         let aspect = width as f32 / height as f32;
-        // The scale is the one that fits the front view, so that a row of views of one head is one size.
+        // The scale fits the front view, so that several views of one head have the same size.
         let fits = |half: Vec3| half.y.max(half.x / aspect).max(1e-6);
         let turned = Extent::of(look, framing, rotation);
         let half = fits(Extent::of(look, framing, Mat3::IDENTITY).half).max(fits(turned.half) * 0.9);
@@ -118,11 +118,10 @@ impl Camera {
         camera
     }
 
-    /// Moves sideways so that those of `vertices` that can be seen are in the middle of the picture, as
-    /// projected.
+    /// Moves the camera sideways so that the projections of the visible ones of `vertices` are centered.
     ///
-    /// Without zoom all of them should fit, so the middle is that of their bounds. The further the zoom goes
-    /// in, the less of their outskirts can be shown, and the more the middle is where most of them are.
+    /// Without zoom all of them should fit, so the center of their bounds is used. With increasing zoom their
+    /// outer parts leave the picture, and the center moves to where most of them are.
     fn center_on(&mut self, look: &FaceLook, vertices: &[u32], zoom: f32) {
         let points = self.in_sight(look, vertices);
         if points.is_empty() {
@@ -130,8 +129,8 @@ impl Camera {
         }
         let outskirts = 1.0 / zoom.max(1.0).powi(2);
         self.target = self.rotation * points.iter().sum::<Vec3>() / points.len() as f32;
-        // Near points move faster over the picture than far ones: a few rounds settle to a hundredth of a
-        // pixel.
+        // Near points move faster across the picture than far ones; a few iterations converge to a hundredth
+        // of a pixel.
         for _ in 0..4 {
             let middle = [0, 1].map(|axis| {
                 let place = |p: &Vec3| {
@@ -149,8 +148,8 @@ impl Camera {
         }
     }
 
-    /// The rest of those of `vertices` that face the camera: of the outer skin, or else of the lining, or
-    /// else of all.
+    /// Rest positions of those of `vertices` that face the camera: of the outer skin, or else of the lining,
+    /// or else of all.
     fn in_sight(&self, look: &FaceLook, vertices: &[u32]) -> Vec<Vec3> {
         let place = |v: usize| look.rest.get(v).copied().filter(|p| p.is_finite());
         let faces = |v: usize, p: Vec3| {
@@ -194,13 +193,12 @@ impl Camera {
     pub fn project(&self, p: Vec3) -> Projected {
         let w = self.distance - p.z;
         let pixel = self.middle + Vec2::new(p.x, -p.y) * (self.focal / w);
-        // Nothing closer than a tenth of the way is drawn: the face is far beyond it, only broken vertices
-        // are not.
+        // Points closer than a tenth of the distance are not drawn: only broken vertices are that close.
         let drawable = w > 0.1 * self.distance && pixel.is_finite() && w.is_finite();
         Projected { pixel, nearness: if drawable { 1.0 / w } else { 0.0 } }
     }
 
-    /// View-space point behind `pixel` at `nearness`.
+    /// View-space point at `pixel` and `nearness`.
     pub fn unproject(&self, pixel: Vec2, nearness: f32) -> Vec3 {
         let w = 1.0 / nearness;
         let offset = (pixel - self.middle) * (w / self.focal);
@@ -212,13 +210,13 @@ impl Camera {
         self.focal * nearness
     }
 
-    /// Half the height of the picture in units of face space, at the point looked at.
+    /// Half the height of the picture in units of face space, at the target point.
     pub fn half_height(&self) -> f32 {
         self.middle.y * self.distance / self.focal
     }
 }
 
-/// Bounds in turned face space.
+/// Bounds in rotated face space.
 struct Extent {
     middle: Vec3,
     half: Vec3,

@@ -1,7 +1,8 @@
 //! A picture in memory: RGBA bytes, sRGB, not premultiplied, rows from the top.
 //!
-//! Drawing outside of the picture is allowed and does nothing, so callers need not clip. Lines and dots are
-//! smoothed by coverage; colors blend in sRGB, which is what thin dark-on-light lines and text look best in.
+//! Drawing outside the picture is allowed and does nothing, so callers need not clip. Lines and dots are
+//! antialiased by coverage; colors are blended in sRGB, in which thin dark lines and text on a light
+//! background look best.
 
 use crate::{MAX_SIDE, ViewError};
 
@@ -35,8 +36,8 @@ impl Canvas {
         encoder.set_color(png::ColorType::Rgba);
         encoder.set_depth(png::BitDepth::Eight);
         encoder.set_source_srgb(png::SrgbRenderingIntent::Perceptual);
-        // Writing to memory fails only where `pixels` was replaced by one of another length: then there is no
-        // picture.
+        // Writing to memory fails only if `pixels` was replaced by a list of another length; the result is
+        // then empty.
         let written =
             encoder.write_header().and_then(|mut writer| writer.write_image_data(self.pixels.as_flattened()));
         if written.is_err() {
@@ -91,7 +92,7 @@ impl Canvas {
         }
     }
 
-    /// A smoothed line between two points in pixels (pixel centers at .5), `thickness` pixels wide.
+    /// An antialiased line between two points in pixels (pixel centers at .5), `thickness` pixels wide.
     pub fn line(&mut self, from: [f32; 2], to: [f32; 2], thickness: f32, color: Color) {
         let (width, height) = (self.width, self.height);
         for_each_on_line(from, to, thickness, width, height, |x, y, coverage| {
@@ -99,7 +100,7 @@ impl Canvas {
         });
     }
 
-    /// A smoothed filled disc.
+    /// An antialiased filled disc.
     pub fn disc(&mut self, center: [f32; 2], radius: f32, color: Color) {
         let edge = MAX_SIDE as f32;
         if !(center[0].abs() < 2.0 * edge && center[1].abs() < 2.0 * edge && radius > 0.0) {
@@ -116,7 +117,7 @@ impl Canvas {
     }
 }
 
-/// Calls `put(x, y, coverage)` for the pixels of a smoothed line that may lie on a canvas of `width` x
+/// Calls `put(x, y, coverage)` for the pixels of an antialiased line that may lie on a canvas of `width` x
 /// `height`.
 pub(crate) fn for_each_on_line(
     from: [f32; 2],
@@ -177,7 +178,7 @@ fn clip(start: i64, length: i64, limit: usize) -> (usize, usize) {
     (start.clamp(0, end) as usize, end as usize)
 }
 
-/// The part of a segment inside of the canvas grown by `margin`, so that far points cost no time.
+/// The part of a segment inside the canvas extended by `margin`, so that far points cost no time.
 fn clip_segment(
     a: [f32; 2],
     b: [f32; 2],

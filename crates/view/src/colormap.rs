@@ -1,9 +1,10 @@
-//! Colors for values: one sequential and one diverging map, both even in lightness.
+//! Color maps: one sequential and one diverging, both with uniform steps in lightness.
 //!
-//! The maps are short tables of colors chosen in CIE L*a*b* with L* equally spaced, joined by straight lines
-//! in that space and converted to sRGB here; so equal steps of value look equal, and a gray copy still reads.
-//! Sequential: 32 to 95, indigo over rose to pale yellow; it starts above black so that a face of low values
-//! keeps its form. Diverging: 92 in the middle, falling evenly to 38 at both ends, blue below and red above.
+//! The maps are short tables of colors in CIE L*a*b* with equally spaced L*, interpolated linearly in that
+//! space and converted to sRGB. So equal steps of value look equal, and a gray copy remains readable.
+//! Sequential: L* from 32 to 95, indigo over rose to pale yellow; it starts above black so that the form of a
+//! face with low values stays visible. Diverging: L* of 92 in the middle, falling evenly to 38 at both ends,
+//! blue below and red above.
 
 use crate::canvas::Color;
 
@@ -39,11 +40,11 @@ const DIVERGING: [[f32; 3]; 7] = [
     [38.0, 58.0, 36.0],
 ];
 
-/// What a value that is not a number looks like.
+/// The color of NaN.
 pub(crate) const NAN_COLOR: Color = [128, 128, 128, 255];
 
 impl Colormap {
-    /// The color at `t`, 0 to 1 (outside: the end colors; NaN: gray).
+    /// The color at `t` from 0 to 1 (outside: the end colors; NaN: gray).
     pub fn color(self, t: f32) -> Color {
         if t.is_nan() {
             return NAN_COLOR;
@@ -74,7 +75,7 @@ impl Colormap {
     }
 }
 
-/// Where `value` lies in `range`: 0 at its start, 1 at its end.
+/// The position of `value` in `range`: 0 at its start, 1 at its end.
 pub(crate) fn fraction(value: f32, range: [f32; 2]) -> f32 {
     let (lo, hi) = (range[0] as f64, range[1] as f64);
     if value.is_nan() || !(hi - lo).is_finite() {
@@ -83,7 +84,7 @@ pub(crate) fn fraction(value: f32, range: [f32; 2]) -> f32 {
     if hi == lo { 0.5 } else { ((value as f64 - lo) / (hi - lo)).clamp(0.0, 1.0) as f32 }
 }
 
-/// The color of `value` in a [`Colormap::linear_table`] over `range`; gray for what is not a number.
+/// The color of `value` in a [`Colormap::linear_table`] over `range`; gray for NaN.
 pub(crate) fn linear_in(table: &[[f32; 3]], value: f32, range: [f32; 2]) -> [f32; 3] {
     let part = fraction(value, range);
     if part.is_nan() { [0.21; 3] } else { table[(part * 255.0 + 0.5) as usize] }
@@ -116,7 +117,7 @@ pub(crate) fn srgb_byte(linear: f32) -> u8 {
 pub(crate) struct SrgbTable(Vec<u8>);
 
 impl SrgbTable {
-    /// Fine enough that the steepest part, near black, moves by a fifth of a byte per entry.
+    /// Fine enough that the steepest part, near black, changes by a fifth of a byte value per entry.
     const LAST: f32 = 16383.0;
 
     pub fn new() -> Self {

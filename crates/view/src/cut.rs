@@ -1,13 +1,13 @@
-//! Volumes and surfaces cut open by a plane.
+//! Cuts volumes and surfaces open by a plane.
 //!
-//! What lies on the side that the plane's normal points to is taken away. [`cut_tets`] gives the
-//! cross-section and the outside of what is left as pieces of a model. The section is exactly in the plane:
-//! an edge with ends on both sides is cut where its heights over the plane cross zero, and a tet with one or
-//! three nodes above gives a triangle, with two a quadrilateral, outlined so that the elements are seen. Or
-//! whole tets are kept, those with their middle below. [`clip_piece`] cuts surfaces by the same plane and
-//! leaves the rim open, colors and outlines kept. Nodes in the plane (within 1e-9 of the volume's size)
-//! belong to what is kept; numbers that are not finite do too, and are left out when drawn. Time n log n in
-//! the number of tets.
+//! The side that the plane's normal points to is removed. [`cut_tets`] gives the cross-section and the
+//! outside of the remaining volume as pieces of a model. The section lies exactly in the plane: an edge with
+//! ends on both sides is cut where its height over the plane is zero; a tet with one or three nodes above
+//! gives a triangle, one with two a quadrilateral, outlined so that the elements are visible. Alternatively,
+//! whole tets are kept, those with their center below the plane. [`clip_piece`] cuts surfaces by the same
+//! plane, leaves the rim open, and keeps colors and outlines. Nodes in the plane (within 1e-9 of the volume's
+//! size) are kept; so are nodes that are not finite, which are left out when drawn. Time is n log n in the
+//! number of tets.
 
 use crate::ViewError;
 use crate::camera::Bounds;
@@ -22,27 +22,27 @@ use std::collections::HashMap;
 pub struct CutPlane {
     /// Any point of the plane, meters.
     pub point: DVec3,
-    /// Points to what is taken away, and so to where the cut is seen from; any length above 0.
+    /// Points to the removed side, from which the cut is visible; any length above 0.
     pub normal: DVec3,
 }
 
 impl CutPlane {
-    /// The plane of all points whose x is `x`; the character's left side is taken away, so look from yaw 90.
+    /// The plane of all points whose x is `x`; the character's left side is removed, so look from yaw 90.
     pub fn sagittal(x: f64) -> Self {
         Self { point: DVec3::X * x, normal: DVec3::X }
     }
 
-    /// The plane of all points whose y is `y`; what is above is taken away.
+    /// The plane of all points whose y is `y`; the part above is removed.
     pub fn transverse(y: f64) -> Self {
         Self { point: DVec3::Y * y, normal: DVec3::Y }
     }
 
-    /// The plane of all points whose z is `z`; what is before it is taken away.
+    /// The plane of all points whose z is `z`; the part in front of it is removed.
     pub fn frontal(z: f64) -> Self {
         Self { point: DVec3::Z * z, normal: DVec3::Z }
     }
 
-    /// Heights of `points` over the plane, with those that are as good as 0 made so.
+    /// Heights of `points` over the plane; negligible ones are set to 0.
     fn heights(&self, points: &[DVec3]) -> Vec<f64> {
         let least = slack(points);
         let normal = self.normal.normalize_or_zero();
@@ -51,19 +51,19 @@ impl CutPlane {
     }
 }
 
-/// Heights that are as good as 0 among `points`.
+/// Heights of `points` over a plane are negligible up to this.
 fn slack(points: &[DVec3]) -> f64 {
     let bounds = Bounds::of(points.iter().copied());
     1e-9 * (bounds.hi - bounds.lo).length()
 }
 
-/// What is left of tets that the plane goes through.
+/// What remains of tets that the plane intersects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CutStyle {
     /// Their part below the plane: the section is flat.
     #[default]
     Flat,
-    /// All of them or nothing: the section shows the shape of the elements.
+    /// The whole tet or nothing: the section shows the shape of the elements.
     Whole,
 }
 
@@ -78,19 +78,19 @@ pub enum TetColors<'a> {
     Values(&'a ScalarField),
 }
 
-/// A volume cut open.
+/// The result of cutting a volume.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CutPieces {
-    /// The cross-section: flat finish, outlined, facing the way of the plane's normal.
+    /// The cross-section: flat finish, outlined, facing along the plane's normal.
     pub section: Piece,
-    /// The outside of what is left, wound outwards.
+    /// The outside of the remaining volume, wound outwards.
     pub boundary: Piece,
 }
 
 /// Cuts `mesh` by `plane`.
 ///
 /// `outside` gives the color of a triangle of the volume's surface from its three nodes (skin, bone, eye,
-/// border), or nothing to leave it out, as where a bone is drawn in its own right.
+/// border), or `None` to leave it out, for example where a bone is drawn separately.
 pub fn cut_tets(
     mesh: &TetMesh,
     plane: &CutPlane,
@@ -129,12 +129,13 @@ pub fn cut_tets(
     Ok(CutPieces { section: section.piece(tets), boundary })
 }
 
-/// `surface` without what is above `plane`; the rim is open.
+/// `surface` without the part above `plane`; the rim is open.
 pub fn clip_surface(surface: &TriMesh, plane: &CutPlane) -> TriMesh {
     clip_piece(&Piece::new("", surface.clone(), Finish::Matte), plane).surface
 }
 
-/// `piece` without what is above `plane`; the rim is open. Triangles that name missing vertices are left out.
+/// `piece` without the part above `plane`; the rim is open. Triangles that refer to missing vertices are left
+/// out.
 pub fn clip_piece(piece: &Piece, plane: &CutPlane) -> Piece {
     let positions = &piece.surface.positions;
     let mut clip = Clip { heights: plane.heights(positions), ..Clip::default() };
@@ -166,7 +167,7 @@ pub fn clip_piece(piece: &Piece, plane: &CutPlane) -> Piece {
     Piece { surface, coloring, outline: clip.outline, name: piece.name.clone(), ..*piece }
 }
 
-/// The values at `places`; places without one are left out, so that a wrong number of values is found later.
+/// The values at `places`; places without one are left out, so that a wrong count is detected later.
 fn picked<T: Copy>(values: &[T], places: impl Iterator<Item = usize>) -> Vec<T> {
     places.filter_map(|i| values.get(i).copied()).collect()
 }
@@ -185,9 +186,8 @@ fn check(mesh: &TetMesh, tets: TetColors) -> Result<(), ViewError> {
     if found == expected { Ok(()) } else { Err(ViewError::ColorCount { piece, expected, found }) }
 }
 
-/// Every triangle between two tets, or between a tet and the outside, wound outwards from the tet named
-/// first. Ascending by sorted nodes; of triangles that more than two tets share, those beyond two are left
-/// out.
+/// Every triangle between two tets, or between a tet and the outside, wound outwards from the first tet.
+/// Ascending by sorted nodes; if more than two tets share a triangle, only two of them are kept.
 fn faces(mesh: &TetMesh) -> Vec<([u32; 3], u32, Option<u32>)> {
     let mut all: Vec<([u32; 3], u32, [u32; 3])> = Vec::with_capacity(4 * mesh.tets.len());
     for (t, &[a, b, c, d]) in mesh.tets.iter().enumerate() {
@@ -205,8 +205,8 @@ fn faces(mesh: &TetMesh) -> Vec<([u32; 3], u32, Option<u32>)> {
     out
 }
 
-/// Points on edges, each made once: the ends of an edge and how far from the first it is; both ends alike for
-/// a vertex.
+/// Points on edges, each created once: the ends of the edge and the fraction from the first; both ends are
+/// equal for a vertex.
 #[derive(Default)]
 struct Points {
     known: HashMap<[u32; 2], u32>,
@@ -218,11 +218,11 @@ impl Points {
         self.add([v, v], 0.0)
     }
 
-    /// Where the edge between `a` and `b`, whose heights have different signs, crosses height 0.
+    /// The point where the edge between `a` and `b`, whose heights have different signs, crosses height 0.
     fn crossing(&mut self, heights: &[f64], a: u32, b: u32) -> u32 {
         let (lo, hi) = (a.min(b), a.max(b));
         let (from, to) = (heights[lo as usize], heights[hi as usize]);
-        // An end in the plane is the point itself, which all edges there share.
+        // An end in the plane is the crossing itself, shared by all edges at that node.
         if from == 0.0 {
             return self.vertex(lo);
         } else if to == 0.0 {
@@ -248,21 +248,21 @@ impl Points {
     }
 }
 
-/// A surface while it is cut.
+/// A surface being cut.
 #[derive(Default)]
 struct Clip {
     heights: Vec<f64>,
     points: Points,
     triangles: Vec<[u32; 3]>,
     outline: Vec<u8>,
-    /// The triangle that each is a part of.
+    /// The source triangle of each triangle.
     sources: Vec<u32>,
 }
 
 impl Clip {
     fn triangle(&mut self, source: u32, corners: [u32; 3], outline: u8) {
         let above = corners.map(|v| self.heights[v as usize] > 0.0);
-        // Corners of what is left, each with whether the side that follows is drawn.
+        // Corners of the remaining polygon, each with whether the side after it is drawn.
         let mut polygon: Vec<(u32, bool)> = Vec::with_capacity(4);
         for k in 0..3 {
             let next = (k + 1) % 3;
@@ -273,8 +273,8 @@ impl Clip {
             }
             if above[k] != above[next] {
                 let point = self.points.crossing(&self.heights, corners[k], corners[next]);
-                // The side that follows the way up is the rim, and that on the way down is the old side's
-                // end.
+                // After a crossing upwards the next side is the rim; after one downwards it is the rest of
+                // the old side.
                 polygon.push((point, drawn && above[k]));
             }
         }
@@ -285,12 +285,12 @@ impl Clip {
     }
 }
 
-/// Triangles of a convex polygon, given as corners and whether the side after each is drawn; and their
-/// outlines. Corners that repeat the one before count once.
+/// Triangles of a convex polygon, given as corners and whether the side after each is drawn, with their
+/// outlines. Repeated corners count once.
 fn fan(mut polygon: Vec<(u32, bool)>) -> (Vec<[u32; 3]>, Vec<u8>) {
     polygon.dedup_by(|later, kept| {
         let same = later.0 == kept.0;
-        // The side between them has no length; the one after the later corner follows.
+        // The side between them has no length; the side after the later corner is used.
         kept.1 = if same { later.1 } else { kept.1 };
         same
     });
@@ -330,12 +330,12 @@ impl Section {
     }
 }
 
-/// The polygons in which tets meet the plane.
+/// The polygons in which the plane intersects the tets.
 fn section(mesh: &TetMesh, heights: &[f64], normal: DVec3) -> Section {
     let (mut out, mut points) = (Section::default(), Points::default());
     for (t, tet) in mesh.tets.iter().enumerate() {
         let (above, below): (Vec<u32>, Vec<u32>) = tet.iter().partition(|&&v| heights[v as usize] > 0.0);
-        // Around the polygon: neighbors share a node above or below.
+        // Edges in order around the polygon: neighbors share a node above or below.
         let edges: Vec<[u32; 2]> = match (&above[..], &below[..]) {
             (&[a], &[p, q, r]) => vec![[a, p], [a, q], [a, r]],
             (&[a, b, c], &[p]) => vec![[a, p], [b, p], [c, p]],
@@ -366,7 +366,7 @@ fn section(mesh: &TetMesh, heights: &[f64], normal: DVec3) -> Section {
     out
 }
 
-/// Triangles of tets with corners of their own, so that each is flat.
+/// Triangles of tets with separate corners, so that each is shaded flat.
 fn facets(mesh: &TetMesh, faces: &[([u32; 3], u32)]) -> Section {
     let positions = faces.iter().flat_map(|f| f.0).map(|v| mesh.nodes[v as usize]).collect();
     let triangles = (0..faces.len() as u32).map(|i| [3 * i, 3 * i + 1, 3 * i + 2]).collect();

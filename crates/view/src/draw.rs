@@ -1,7 +1,7 @@
-//! From a pose to a picture: what may be asked for, and the order in which it is done.
+//! Draws a pose: the options, and the order of drawing.
 //!
-//! Surfaces first ([`crate::paint`]), then lines through space, dots and labels over them, and last the scale
-//! bar and the title. Faces and models take the same way; they differ in how their look is prepared.
+//! Surfaces first ([`crate::paint`]), then 3D lines, dots and labels over them, and last the scale bar and
+//! the title. Faces and models are drawn the same way; they differ in how their look is prepared.
 
 use crate::ViewError;
 use crate::annotate::{self, LabeledPoint, Polyline};
@@ -32,12 +32,12 @@ pub struct DrawOptions {
     pub width: usize,
     /// Pixels, 1 to [`crate::MAX_SIDE`].
     pub height: usize,
-    /// Turn of the camera around the head; positive shows more of the character's left side, 90 is its
+    /// Rotation of the camera around the head; positive shows more of the character's left side, 90 is its
     /// profile.
     pub yaw_degrees: f32,
     /// Positive looks from above.
     pub pitch_degrees: f32,
-    /// Above 1 makes the face larger than its framing; must be positive.
+    /// Values above 1 make the face larger than its framing; must be positive.
     pub zoom: f32,
     /// What the picture shows.
     pub framing: Framing,
@@ -49,9 +49,9 @@ pub struct DrawOptions {
     pub field: Option<ScalarField>,
     /// Dots on vertices.
     pub markers: Vec<Marker>,
-    /// Dots with names at points of space.
+    /// Dots with names at 3D points.
     pub labels: Vec<LabeledPoint>,
-    /// Lines through space.
+    /// 3D lines.
     pub lines: Vec<Polyline>,
     /// Written at the top left.
     pub title: Option<String>,
@@ -80,7 +80,7 @@ impl Default for DrawOptions {
 
 /// Draws the rig of `look` with its vertices at `positions` (in the rig's own unit and axes).
 ///
-/// Vertices that are not finite, or behind the camera, take their triangles out of the picture.
+/// Triangles with vertices that are not finite or behind the camera are not drawn.
 pub fn draw(look: &FaceLook, positions: &[[f32; 3]], options: &DrawOptions) -> Result<Canvas, ViewError> {
     check(look, positions, options)?;
     picture(look, positions, options, options.field.as_ref())
@@ -97,7 +97,7 @@ pub(crate) fn picture(
     let mut canvas = Canvas::new(width, height, [0; 4])?;
     let (yaw, pitch) = (options.yaw_degrees.to_radians(), options.pitch_degrees.to_radians());
     let scale = scaled.and_then(|f| Some((ScalePlace::new(f, width, height)?, f)));
-    // Framed as for a picture without the columns of the scale bar, which lie to the right.
+    // Framed as for a picture without the columns of the scale bar on the right.
     let framed = width - 2 * scale.as_ref().map_or(0, |s| s.0.shift);
     let camera = Camera::new(look, &options.framing, yaw, pitch, options.zoom, framed, height);
     let scene = Scene::new(look, positions, camera);
@@ -132,8 +132,7 @@ pub(crate) fn picture(
     Ok(canvas)
 }
 
-/// Fills `canvas`; gives the nearness of the opaque surface at the four samples of each pixel, where that is
-/// `wanted`.
+/// Fills `canvas`; if `wanted`, returns the nearness of the opaque surface at the four samples of each pixel.
 fn paint_tiles(painter: &Painter, canvas: &mut Canvas, wanted: bool) -> Vec<[f32; 4]> {
     let mut depths = if wanted { vec![[0.0; 4]; canvas.pixels.len()] } else { Vec::new() };
     let screen = &painter.coats[0].screen;
@@ -155,7 +154,7 @@ fn paint_tiles(painter: &Painter, canvas: &mut Canvas, wanted: bool) -> Vec<[f32
     depths
 }
 
-/// Whether `options` fit a look, and are numbers that a camera can use.
+/// Checks that `options` fit a look and are numbers that a camera can use.
 pub(crate) fn check(look: &FaceLook, positions: &[[f32; 3]], options: &DrawOptions) -> Result<(), ViewError> {
     let n = look.n_vertices;
     if positions.len() != n {

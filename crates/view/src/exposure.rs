@@ -1,8 +1,8 @@
-//! Which skin is inside: the lining of the mouth, nostrils, lids, found by what can be seen of the neutral.
+//! Finds skin on the inside (the lining of mouth, nostrils and lids) by its visibility in the neutral.
 //!
-//! The neutral is looked at from many directions; a vertex counts as seen from those in front of it where
-//! nothing is nearer. Skin that is hardly ever seen at rest is lining. It is drawn darker and redder, as
-//! flesh is there, and keeps that when a jaw opens, because screen-space cavities alone leave a wide open
+//! The neutral is rendered from many directions; a vertex is visible from those on its front side if no
+//! triangle is nearer. Skin that is hardly visible at rest is lining. It is drawn darker and redder, like
+//! mucous membrane, and stays so when a jaw opens, because screen-space cavities alone leave a wide open
 //! mouth too bright. In: the neutral in face space, its normals and triangles. Out: 0 (outside) to 1 (inside)
 //! per vertex.
 
@@ -10,13 +10,12 @@ use crate::raster::{Corner, Screen, TILE};
 use glam::{Vec2, Vec3};
 use risorius_base::ease::smoothstep;
 
-/// Directions looked from, pixels on a side of each map, half of its extent, and the depth that two skins may
-/// differ.
+/// Number of view directions, pixels per side of each map, half of its extent, and the depth tolerance.
 const DIRECTIONS: usize = 28;
 const SIDE: usize = 256;
 const REACH: f32 = 2.0;
 const SLACK: f32 = 0.035;
-/// Seen share above which skin is outside.
+/// Visible fraction above which skin is outside.
 const OUTSIDE: f32 = 0.14;
 /// Keeps depths positive.
 const FAR: f32 = 64.0;
@@ -57,7 +56,7 @@ pub(crate) fn inside(rest: &[Vec3], normals: &[[f32; 3]], triangles: &[[u32; 3]]
         .collect()
 }
 
-/// Evenly spread directions (a Fibonacci sphere).
+/// Evenly distributed directions (a Fibonacci sphere).
 fn direction(i: usize) -> Vec3 {
     let y = 1.0 - 2.0 * (i as f32 + 0.5) / DIRECTIONS as f32;
     let around = i as f32 * 2.399_963;

@@ -1,9 +1,9 @@
-//! Pictures of a built face, by which a person judges it: landmarks, bones, muscles, the flesh cut open, its
-//! stiffness, and what shapes do to it.
+//! Pictures for judging a built face: landmarks, bones, muscles, the flesh cut open, its stiffness, and its
+//! deformation by shapes.
 //!
 //! All are sheets of a few views of one head in meters, +Y up, +Z front. The volume is cut beside the middle
-//! plane (x = 4 mm), where the seam between the lips is seen. Shapes are looked up by their ARKit names in
-//! any spelling; of a rig that has none of them, the shapes that move farthest are shown.
+//! plane (x = 4 mm), where the seam between the lips is visible. Shapes are found by their ARKit names in any
+//! spelling; for a rig without them, the shapes that move farthest are shown.
 
 use crate::{
     AnatomyModel, Bounds, Canvas, Colormap, CutPlane, CutStyle, DrawOptions, Finish, Framing, LabeledPoint,
@@ -33,16 +33,16 @@ pub const ALL: [(&str, Picture); 6] = [
 /// Where the volume is cut, in meters to the character's left of the middle.
 const BESIDE_MIDDLE: f64 = 0.004;
 
-/// A yellow that fat has under the skin.
+/// The yellow of fat under the skin.
 const FAT: Rgb = [0.80, 0.60, 0.30];
 
-/// The skin with dots on it, red for a mere guess to blue for sure, from the front and from the left.
+/// The skin with landmarks, from red (uncertain) to blue (certain), from the front and from the left.
 pub fn landmark_picture(face: &Face) -> Result<Canvas, ViewError> {
     let mut model = AnatomyModel::framed(Bounds::of(face.anatomy.landmarks.iter().map(|l| l.position)));
     model.push(skin(face));
     let dot = |(i, l): (usize, &risorius_anatomy::find::FoundLandmark)| LabeledPoint {
         position: l.position,
-        // Of the many points along lines the name of one says enough; numbers are those of face trackers.
+        // The first landmarks have the numbers of face trackers; the others are labeled by name.
         label: if i < landmarks::N_TRACKER { i.to_string() } else { l.name.to_string() },
         confidence: Some(l.confidence as f32),
     };
@@ -55,7 +55,7 @@ pub fn landmark_picture(face: &Face) -> Result<Canvas, ViewError> {
     sheet(&cells, 2, "Landmarks: red a guess, yellow likely, blue sure")
 }
 
-/// Skull and jaw in translucent skin.
+/// Skull and jaw inside translucent skin.
 pub fn bone_picture(face: &Face) -> Result<Canvas, ViewError> {
     let mut model = AnatomyModel::framed(frame(face));
     bones(face).into_iter().for_each(|p| model.push(p));
@@ -69,7 +69,7 @@ pub fn muscle_picture(face: &Face) -> Result<Canvas, ViewError> {
     bones(face).into_iter().for_each(|p| model.push(p));
     for muscle in &face.anatomy.muscles {
         let piece = Piece::new(&muscle.name, muscle.solid.surface(6), Finish::Muscle);
-        // Muscles that chew join bone to bone and lie below the others.
+        // Chewing muscles connect bone to bone and lie below the others.
         let chews = muscle.origin != MuscleEnd::Soft && muscle.insertion == MuscleEnd::Mandible;
         model.push(if chews { piece.colored([0.30, 0.10, 0.12]) } else { piece });
     }
@@ -145,7 +145,7 @@ pub fn shape_picture(face: &Face) -> Result<Canvas, ViewError> {
 /// A name and the shapes that make it.
 type NamedPose = (String, Vec<usize>);
 
-/// Poses that people know, of shapes that the rig has; or the three shapes that move farthest.
+/// Familiar poses, of shapes that the rig has; or the three shapes that move farthest.
 fn known_poses(face: &Face) -> Vec<NamedPose> {
     const KNOWN: [(&str, &[&str]); 4] = [
         ("jaw open", &["jawOpen"]),
@@ -166,7 +166,7 @@ fn known_poses(face: &Face) -> Vec<NamedPose> {
     far.into_iter().take(3).map(|s| (face.rig.shapes[s].name.clone(), vec![s])).collect()
 }
 
-/// The volume with these shapes fully on.
+/// The volume with these shapes at full strength.
 fn posed(face: &Face, shapes: &[usize]) -> TetMesh {
     let mut mesh = face.flesh.mesh();
     for volume in shapes.iter().filter_map(|&s| face.flesh.volumes.get(s)) {
@@ -177,7 +177,7 @@ fn posed(face: &Face, shapes: &[usize]) -> TetMesh {
     mesh
 }
 
-/// The head as far as bones go, and the nose, with room for a jaw that opens.
+/// A box around the bones and the nose, with room for an open jaw.
 fn frame(face: &Face) -> Bounds {
     let bones = &face.anatomy.bones;
     let points = bones.cranium.positions.iter().chain(&bones.mandible.positions).copied();
@@ -251,7 +251,7 @@ fn compact(positions: &[DVec3], triangles: &[[u32; 3]]) -> TriMesh {
     out
 }
 
-/// The color of a triangle of the volume's outside, by what most of its nodes lie on.
+/// The color of a triangle of the volume's outside, by the bound of most of its nodes.
 fn color_of(face: &Face, nodes: [u32; 3]) -> Rgb {
     let mut bounds = nodes.map(|n| face.flesh.bound(n as usize));
     bounds.sort();

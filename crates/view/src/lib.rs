@@ -1,11 +1,11 @@
-//! Headless pictures of faces and of what is inside them, and the plots that go with them.
+//! Headless rendering of faces and their anatomy, and plots.
 //!
 //! A software rasterizer: no window, no driver, the same bytes on every machine with the same arithmetic and
-//! for any number of threads. [`FaceLook::prepare`] gathers what does not change with the pose (surfaces,
-//! colors, the camera's frame); [`draw`] turns positions into a [`Canvas`]. [`draw_model`] does so with
-//! bones, muscles and volumes, which [`cut_tets`] and [`clip_piece`] cut open. [`sheet`], [`matrix`] and
-//! [`lines`] arrange and plot; [`Movie`] plays pictures. Nothing here touches files: [`Canvas::encode_png`]
-//! gives bytes and the caller writes them.
+//! for any number of threads. [`FaceLook::prepare`] computes what does not change with the pose (surfaces,
+//! colors, the camera's frame); [`draw`] renders positions to a [`Canvas`]. [`draw_model`] renders bones,
+//! muscles and volumes, which [`cut_tets`] and [`clip_piece`] cut open. [`sheet`], [`matrix`] and [`lines`]
+//! arrange and plot; [`Movie`] encodes pictures as a movie. This crate does not access files:
+//! [`Canvas::encode_png`] returns bytes and the caller writes them.
 
 mod annotate;
 mod camera;
@@ -47,10 +47,10 @@ pub use text::{text_height, text_width};
 /// Longest side of a canvas in pixels.
 pub const MAX_SIDE: usize = 16384;
 
-/// Why a picture could not be made.
+/// Why a picture could not be drawn.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ViewError {
-    /// A canvas with more pixels on a side than [`MAX_SIDE`], or none.
+    /// A canvas with a side of 0 or more than [`MAX_SIDE`] pixels.
     #[error("a canvas of {width} x {height} pixels cannot be made: each side must be 1 to {MAX_SIDE}")]
     CanvasSize {
         /// Asked width.
@@ -58,7 +58,7 @@ pub enum ViewError {
         /// Asked height.
         height: usize,
     },
-    /// Positions that do not belong to the prepared rig.
+    /// The number of positions does not match the prepared rig.
     #[error("{found} positions for a face of {expected} vertices; pass one position per rig vertex")]
     PositionCount {
         /// Vertices of the prepared rig.
@@ -66,7 +66,7 @@ pub enum ViewError {
         /// Positions passed.
         found: usize,
     },
-    /// A scalar field that does not belong to the prepared rig.
+    /// The size of a scalar field does not match the prepared rig.
     #[error(
         "the field \"{label}\" has {found} values for a face of {expected} vertices; pass one per rig vertex"
     )]
@@ -79,7 +79,7 @@ pub enum ViewError {
         found: usize,
     },
     /// A marker, a framed vertex or a corner of a tet that does not exist.
-    #[error("{what} names vertex {vertex}, but there are only {n_vertices}")]
+    #[error("{what} refers to vertex {vertex}, but there are only {n_vertices}, counted from 0")]
     Vertex {
         /// "a marker", "the framing" or "a tet".
         what: &'static str,
@@ -88,8 +88,8 @@ pub enum ViewError {
         /// Vertices of the rig or model, or nodes of the volume.
         n_vertices: usize,
     },
-    /// Colors or values that do not belong to their piece or volume.
-    #[error("\"{piece}\" has {expected} places for colors or values, found {found}; pass one for each")]
+    /// The number of colors or values does not match their piece or volume.
+    #[error("\"{piece}\" needs {expected} colors or values, found {found}")]
     ColorCount {
         /// Name of the piece, or "the volume".
         piece: String,
@@ -121,7 +121,7 @@ pub enum ViewError {
     /// A movie too small or too large for the encoder.
     #[error(
         "a movie of {width} x {height} pixels cannot be made: sides must be at least {MIN_MOVIE}, the longer at most {}, \
-         the other at most {}; choose another --size, or fewer pictures side by side",
+         the other at most {}; choose another size, or fewer pictures side by side",
         MAX_MOVIE[0],
         MAX_MOVIE[1]
     )]
@@ -132,7 +132,9 @@ pub enum ViewError {
         height: usize,
     },
     /// A picture that does not fit its movie.
-    #[error("a picture of {found_width} x {found_height} pixels in a movie of {width} x {height}")]
+    #[error(
+        "a picture has {found_width} x {found_height} pixels, but the movie has {width} x {height}; they must be equal"
+    )]
     MovieFrame {
         /// Width of the movie.
         width: usize,
@@ -143,7 +145,16 @@ pub enum ViewError {
         /// Height of the picture.
         found_height: usize,
     },
-    /// Encoder or file format refused.
+    /// The encoder or the container format failed.
     #[error("the movie cannot be made: {0}")]
     Movie(String),
+}
+
+impl risorius_base::Advise for ViewError {
+    fn options(&self) -> &'static [&'static str] {
+        match self {
+            Self::MovieSize { .. } | Self::CanvasSize { .. } => &["size"],
+            _ => &[],
+        }
+    }
 }

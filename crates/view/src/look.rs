@@ -1,7 +1,7 @@
-//! What does not change with the pose: surfaces, their colors, and the frame that the camera looks through.
+//! What does not change with the pose: surfaces, their colors, and the region that the camera frames.
 //!
-//! All coordinates are carried into face space, see [`risorius_rig::classify::surfaces`]: the constants of
-//! the camera, the lights and the cavities hold for every unit and every rig.
+//! All coordinates are transformed to face space, see [`risorius_rig::classify::surfaces`], so that the
+//! constants of the camera, the lights and the cavities hold for every unit and every rig.
 
 use crate::exposure;
 use crate::model::Finish;
@@ -17,13 +17,13 @@ use risorius_rig::classify::surfaces::{self, FaceSpace, Source};
 pub(crate) enum Made {
     /// A part of a face.
     Of(Kind),
-    /// A piece of a model, which says itself how it looks.
+    /// A piece of a model, with its own finish.
     Piece(Finish),
 }
 
-/// One color and behavior under light.
+/// Color and reflection of a surface.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct TriMesh {
+pub(crate) struct SurfaceLook {
     pub kind: Made,
     /// Linear-light color.
     pub color: [f32; 3],
@@ -31,16 +31,16 @@ pub(crate) struct TriMesh {
     pub eye: Option<usize>,
     /// Roots and tips of lashes, see [`PieceLook::span`].
     pub span: [f32; 2],
-    /// Which of the scene's layers it is drawn in: 0 for all that hides what is behind.
+    /// The layer of the scene that it is drawn in: 0 for all opaque surfaces.
     pub layer: usize,
-    /// Share of what is behind that it hides where it is seen straight on.
+    /// Opacity where the surface faces the camera.
     pub opacity: f32,
-    /// The sides of its polygons are drawn where no wireframe is asked for, too.
+    /// The sides of its polygons are drawn even without the wireframe option.
     pub outlined: bool,
 }
 
-impl TriMesh {
-    /// How much darker it is where it is hidden at rest: eyes and teeth stay bright when they come to light.
+impl SurfaceLook {
+    /// How much darker it is where it is hidden at rest; eyes and teeth stay bright when they become visible.
     pub fn hollow(&self) -> f32 {
         match self.kind {
             Made::Of(Kind::Skin) => 1.0,
@@ -61,12 +61,12 @@ pub(crate) struct Triangle {
     pub outline: u8,
 }
 
-/// A rig made ready for drawing any of its poses.
+/// A rig prepared for drawing any of its poses.
 #[derive(Debug, Clone)]
 pub struct FaceLook {
     pub(crate) n_vertices: usize,
     pub(crate) triangles: Vec<Triangle>,
-    pub(crate) surfaces: Vec<TriMesh>,
+    pub(crate) surfaces: Vec<SurfaceLook>,
     pub(crate) eyes: Vec<Eye>,
     pub(crate) normals: VertexNormals,
     pub(crate) frame: FaceSpace,
@@ -76,15 +76,14 @@ pub struct FaceLook {
     pub(crate) rest_normals: Vec<[f32; 3]>,
     /// 0 for skin that can be seen at rest, 1 for the lining of mouth, nostrils and lids.
     pub(crate) inside: Vec<f32>,
-    /// Points of the face, at rest and where shapes move them furthest, which [`crate::Framing::Face`] looks
-    /// at.
+    /// Points of the face, at rest and where shapes move them furthest; [`crate::Framing::Face`] frames them.
     pub(crate) face: Vec<Vec3>,
-    /// What the colors of surfaces are multiplied by at each vertex; empty for 1 everywhere.
+    /// Factor on the colors of surfaces at each vertex; empty for 1 everywhere.
     pub(crate) tint: Vec<Vec3>,
 }
 
 impl FaceLook {
-    /// Prepares `rig`: which triangles there are, what they are made of, and where its face is.
+    /// Prepares `rig`: its triangles, their surfaces, and where its face is.
     pub fn prepare(rig: &Rig) -> Self {
         let surfaces::Surfaces { frame, rest, face, corners, sources, named, pieces, eyes } =
             surfaces::surfaces(rig);
@@ -123,9 +122,9 @@ fn color(
     sources: &[Source],
     named: &[Option<Kind>],
     pieces: &[(Piece, PieceLook)],
-) -> (Vec<Triangle>, Vec<TriMesh>) {
+) -> (Vec<Triangle>, Vec<SurfaceLook>) {
     let mut surface_of = vec![None; corners.len()];
-    let mut surfaces: Vec<TriMesh> = Vec::new();
+    let mut surfaces: Vec<SurfaceLook> = Vec::new();
     for (piece, look) in pieces {
         for &t in &piece.triangles {
             let kind =
@@ -135,8 +134,15 @@ fn color(
             }
             let color = base_color(rig, &sources[t as usize], kind);
             let (eye, span) = (look.eye, look.span);
-            let surface =
-                TriMesh { kind: Made::Of(kind), color, eye, span, layer: 0, opacity: 1.0, outlined: false };
+            let surface = SurfaceLook {
+                kind: Made::Of(kind),
+                color,
+                eye,
+                span,
+                layer: 0,
+                opacity: 1.0,
+                outlined: false,
+            };
             let idx = surfaces.iter().rposition(|s| *s == surface).unwrap_or_else(|| {
                 surfaces.push(surface);
                 surfaces.len() - 1
@@ -152,7 +158,7 @@ fn color(
     (triangles, surfaces)
 }
 
-/// Linear-light color of a kind; skin takes the file's base color if that is a color and not a shade of gray.
+/// Linear-light color of a kind; skin takes the file's base color unless that is a shade of gray.
 fn base_color(rig: &Rig, source: &Source, kind: Kind) -> [f32; 3] {
     match kind {
         Kind::Skin => {
@@ -165,7 +171,7 @@ fn base_color(rig: &Rig, source: &Source, kind: Kind) -> [f32; 3] {
                 && hi > 0.05
                 && hi - lo > 0.08 * hi
                 && material.is_some_and(|m| m.image.is_none());
-            // No skin reflects more than this; brighter ones would burn out under the lights.
+            // No skin reflects more than this; brighter colors would be overexposed.
             let dimmed = (0.62 / hi).min(1.0);
             if usable { [r, g, b].map(|c| c * dimmed) } else { [0.62, 0.38, 0.27] }
         }

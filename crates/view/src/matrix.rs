@@ -1,4 +1,4 @@
-//! A table of numbers as colors, with names on both sides.
+//! Draws a table of numbers as a heat map, with row and column names.
 
 use crate::ViewError;
 use crate::canvas::{Canvas, Color};
@@ -20,12 +20,12 @@ pub struct MatrixOptions {
     pub title: String,
     /// Written over the scale bar.
     pub unit: String,
-    /// Values at the ends of the colors; by default from 0 to the largest, or evenly around 0 if some are
-    /// negative. Where values go beyond, the bar's label at that end says so.
+    /// Values at the ends of the color map; by default from 0 to the largest, or symmetric around 0 if some
+    /// are negative. If values lie beyond an end, the bar's label there says so.
     pub range: Option<[f32; 2]>,
     /// The colors; by default sequential, or diverging if some values are negative.
     pub colormap: Option<Colormap>,
-    /// Rows or columns above which numbers at ticks replace names.
+    /// Number of rows or columns above which numbers at ticks replace names.
     pub most_labels: usize,
 }
 

@@ -1,11 +1,11 @@
-//! Anatomy to look at: bones, muscles, volumes and skins as pieces of one model.
+//! Models for drawing anatomy: bones, muscles, volumes and skins as pieces of one model.
 //!
 //! A [`Piece`] is a triangle surface in meters with a color (one, per triangle, per vertex, or values through
-//! a color map) and a finish, which says how it answers light. Pieces with an opacity below 1 are films over
-//! what is inside them. [`draw_model`] takes the same options as [`crate::draw`] and the same way to the
-//! picture; vertices that options name are counted through the pieces, in order. The camera looks at
-//! [`AnatomyModel::frame`]: give several models of one head the same, and their pictures lie on each other. Limits:
-//! a film shows only its nearest side; pieces that lie exactly on one another are not told apart.
+//! a color map) and a finish, which defines its reflection. Pieces with an opacity below 1 are translucent
+//! films. [`draw_model`] takes the same options as [`crate::draw`] and draws the same way; vertices in
+//! options are counted over the pieces, in order. The camera frames [`AnatomyModel::frame`]; with the same
+//! frame, pictures of several models of one head are aligned. Limits: a film shows only its nearest side; of
+//! pieces that coincide exactly, the first is drawn.
 
 use crate::ViewError;
 use crate::camera::Bounds;
@@ -13,7 +13,7 @@ use crate::canvas::Canvas;
 use crate::colormap::linear_in;
 use crate::draw::{DrawOptions, check, picture};
 use crate::look::Made;
-use crate::look::{FaceLook, TriMesh as Coated, Triangle};
+use crate::look::{FaceLook, SurfaceLook, Triangle};
 use crate::overlay::ScalarField;
 use glam::{DMat3, Vec3};
 use risorius_mesh::{TriMesh, VertexNormals};
@@ -23,7 +23,7 @@ use std::collections::HashMap;
 /// Linear-light red, green and blue, 0 to 1.
 pub type Rgb = [f32; 3];
 
-/// How a piece answers light, and the color it has unless it is given another.
+/// How a piece reflects light, and its default color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Finish {
     /// Without highlights; gray.
@@ -37,7 +37,7 @@ pub enum Finish {
     Muscle,
     /// The skin of faces.
     Skin,
-    /// Colors that mean something: form is shown, hue is left alone.
+    /// For colors with a meaning: shading shows the form and keeps the hue.
     Flat,
 }
 
@@ -70,17 +70,17 @@ pub enum Coloring {
 /// A surface with its look.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Piece {
-    /// What error messages call it.
+    /// Its name in error messages.
     pub name: String,
-    /// Where it is. Triangles that name vertices it does not have are not drawn.
+    /// Its geometry. Triangles that refer to missing vertices are not drawn.
     pub surface: TriMesh,
     /// Its colors.
     pub coloring: Coloring,
-    /// How it answers light.
+    /// How it reflects light.
     pub finish: Finish,
-    /// 1 hides what is behind; below, to 0, it is a film that hides so much where it is seen straight on.
+    /// 1 is opaque; below that it is a film with this opacity where it faces the camera.
     pub opacity: f32,
-    /// Draws the sides of its polygons even where [`DrawOptions::wireframe`] is off.
+    /// Draws the sides of its polygons even if [`DrawOptions::wireframe`] is off.
     pub outlined: bool,
     /// Which sides of each triangle are sides of a polygon, bit `k` for the side across from corner `k`;
     /// empty: all.
@@ -107,7 +107,7 @@ impl Piece {
         Self { coloring: Coloring::One(color), ..self }
     }
 
-    /// The same, hiding only so much of what is behind it.
+    /// The same with this opacity.
     pub fn translucent(self, opacity: f32) -> Self {
         Self { opacity, ..self }
     }
@@ -150,14 +150,14 @@ impl Piece {
 /// Pieces that are drawn together.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AnatomyModel {
-    /// The pieces; of two that lie on one another the first is seen.
+    /// The pieces; of two that coincide, the first is drawn.
     pub pieces: Vec<Piece>,
-    /// What [`crate::Framing::Face`] looks at; without one, all pieces.
+    /// The region that [`crate::Framing::Face`] frames; without one, all pieces.
     pub frame: Option<Bounds>,
 }
 
 impl AnatomyModel {
-    /// An empty model whose pictures are framed as those of any other model with this frame.
+    /// An empty model with this frame.
     pub fn framed(frame: Bounds) -> Self {
         Self { pieces: Vec::new(), frame: Some(frame) }
     }
@@ -167,7 +167,7 @@ impl AnatomyModel {
         self.pieces.push(piece);
     }
 
-    /// The model made ready for drawing, and its positions.
+    /// The model prepared for drawing, and its positions.
     fn look(&self) -> (FaceLook, Vec<[f32; 3]>) {
         let all = || self.pieces.iter().flat_map(|p| p.surface.positions.iter());
         let bounds = self.frame.unwrap_or_else(|| Bounds::of(all().copied()));
@@ -194,8 +194,8 @@ impl AnatomyModel {
         (look, positions)
     }
 
-    /// The triangles of all pieces and what they are coated with.
-    fn coated(&self) -> (Vec<Triangle>, Vec<Coated>) {
+    /// The triangles of all pieces and their surfaces.
+    fn coated(&self) -> (Vec<Triangle>, Vec<SurfaceLook>) {
         let (mut triangles, mut surfaces) = (Vec::new(), Vec::new());
         let (mut first, mut films) = (0, 0);
         for piece in &self.pieces {
@@ -211,7 +211,7 @@ impl AnatomyModel {
                 let surface = *known.entry(color.map(f32::to_bits)).or_insert_with(|| {
                     let (kind, outlined) = (Made::Piece(piece.finish), piece.outlined);
                     let (opacity, span) = (piece.opacity, [0.0, 1.0]);
-                    surfaces.push(Coated { kind, color, eye: None, span, layer, opacity, outlined });
+                    surfaces.push(SurfaceLook { kind, color, eye: None, span, layer, opacity, outlined });
                     surfaces.len() as u32 - 1
                 });
                 triangles.push(Triangle {
@@ -225,7 +225,7 @@ impl AnatomyModel {
         (triangles, surfaces)
     }
 
-    /// Colors of vertices that have their own; none if no piece has such.
+    /// Colors per vertex; empty if no piece has them.
     fn tint(&self) -> Vec<Vec3> {
         if !self.pieces.iter().any(|p| matches!(p.coloring, Coloring::Vertices(_))) {
             return Vec::new();
@@ -240,7 +240,7 @@ impl AnatomyModel {
 
 /// Draws a model.
 ///
-/// Vertices that are not finite, or behind the camera, take their triangles out of the picture.
+/// Triangles with vertices that are not finite or behind the camera are not drawn.
 pub fn draw_model(model: &AnatomyModel, options: &DrawOptions) -> Result<Canvas, ViewError> {
     model.pieces.iter().try_for_each(Piece::check)?;
     let (look, positions) = model.look();

@@ -1,4 +1,4 @@
-//! What is laid over a picture of a face: values as colors, dots on vertices, titles.
+//! Overlays on a picture of a face: values as colors, dots on vertices, scale bar, title.
 
 use crate::canvas::{Canvas, Color};
 use crate::colormap::Colormap;
@@ -12,7 +12,7 @@ use crate::visibility::Visibility;
 pub struct ScalarField {
     /// One value per rig vertex; NaN is drawn gray.
     pub values: Vec<f32>,
-    /// Values at the two ends of the colors; where `values` go beyond, the bar's label at that end says so.
+    /// Values at the two ends of the color map; if `values` lie beyond an end, the bar's label there says so.
     pub range: [f32; 2],
     /// Written over the scale bar, e.g. "mm".
     pub unit: String,
@@ -21,7 +21,8 @@ pub struct ScalarField {
 }
 
 impl ScalarField {
-    /// A field whose colors span the finite values: from 0 for values of one sign, evenly around 0 for both.
+    /// A field whose color map spans the finite values: from 0 for values of one sign, symmetric around 0 for
+    /// both.
     pub fn spanning(values: Vec<f32>, unit: &str) -> Self {
         let finite = values.iter().copied().filter(|v| v.is_finite());
         let (lo, hi) = finite.fold((0.0f32, 0.0f32), |(lo, hi), v| (lo.min(v), hi.max(v)));
@@ -52,13 +53,13 @@ impl Marker {
     }
 }
 
-/// Draws the markers whose vertices can be seen.
+/// Draws the markers whose vertices are visible.
 pub(crate) fn draw_markers(canvas: &mut Canvas, markers: &[Marker], scene: &Scene, seen: &Visibility) {
     for marker in markers {
         let point = scene.points[marker.vertex as usize];
         let on_screen = scene.camera.project(point);
         let towards = scene.camera.towards(point).dot(scene.normals[marker.vertex as usize]);
-        // Vertices of a surface turned away are hidden by it; the rest is decided by depth.
+        // Vertices that face away are hidden by their own surface; depth decides for the others.
         if on_screen.nearness > 0.0
             && towards > -0.1
             && seen.shows(on_screen.pixel, on_screen.nearness, 0.004)
@@ -79,7 +80,7 @@ pub(crate) struct ScalePlace {
     y: i64,
     width: i64,
     height: i64,
-    /// Columns by which the picture's middle moves to the left, so that the face keeps clear of the bar.
+    /// Columns by which the picture's center moves to the left, so that the bar does not cover the face.
     pub shift: usize,
 }
 
@@ -87,7 +88,7 @@ pub(crate) struct ScalePlace {
 const BESIDE: i64 = 16;
 
 impl ScalePlace {
-    /// At the right edge of a `width` x `height` picture; none where it would not leave most of the picture.
+    /// At the right edge of a `width` x `height` picture; `None` if it would cover too much of the picture.
     pub fn new(field: &ScalarField, width: usize, height: usize) -> Option<Self> {
         let size = label_size(width, height);
         let unit = fitted(size, &field.unit, width * 2 / 5);
@@ -112,8 +113,8 @@ impl ScalePlace {
         ScaleBar { colormap: field.colormap, range, beyond, unit: &self.unit, ink, size: self.size }
     }
 
-    /// Draws the bar; where a surface is `covered` by it (left, top, right, bottom), as in close-ups, on a
-    /// plate that keeps it readable.
+    /// Draws the bar; if it covers a surface, as in close-ups, on a plate that keeps it readable. `covered`
+    /// checks a box (left, top, right, bottom).
     pub fn draw(
         &self,
         canvas: &mut Canvas,

@@ -1,18 +1,18 @@
-//! Pixels from triangles.
+//! Computes the colors of pixels.
 //!
-//! Each pixel has four samples that know their triangle; a triangle is shaded once per pixel that it touches,
-//! at the middle of its samples, and the samples are averaged as light (not as bytes). Lines of the wireframe
-//! are drawn by the shader from the distance to the polygon's sides, so they are hidden and smoothed as the
-//! surface is. Translucent surfaces are coats over that: of each only the nearest point of a sample counts,
-//! so that the far side of a skin, its mouth and its sockets do not cloud what is inside, and nearer coats
-//! lie over farther ones. A coat hides its opacity where it is seen straight on, and more at a slant and in
-//! creases, which draws its outline and features.
+//! Each pixel has four samples, each with its triangle. A triangle is shaded once per pixel that it touches,
+//! at the middle of its samples, and the samples are averaged in linear light. The wireframe is drawn by the
+//! shader from the distance to the polygon's sides, so it is hidden and antialiased like the surface.
+//! Translucent surfaces are layers composited over that, far to near. Of each layer only the nearest point at
+//! a sample counts, so that the far side of a skin, its mouth and its sockets do not obscure what is inside.
+//! A layer has its stated opacity where it faces the camera, and more at grazing angles and in creases, which
+//! shows its outline and features.
 
 use crate::canvas::Color;
 use crate::colormap::{SrgbTable, linear_in, linear_of_byte};
 use crate::draw::{Background, DrawOptions};
 use crate::look::Made;
-use crate::look::TriMesh;
+use crate::look::SurfaceLook;
 use crate::model::Finish;
 use crate::raster::{NONE, Screen, TILE, Tile, sample_positions};
 use crate::shade::{Material, Scene, Studio, tone};
@@ -25,10 +25,10 @@ pub(crate) struct Coat<'a> {
     pub visibility: Visibility,
 }
 
-/// All that the color of a pixel depends on.
+/// Everything that the color of a pixel depends on.
 pub(crate) struct Painter<'a> {
     pub scene: &'a Scene<'a>,
-    /// One for each layer of the scene; the first hides what is behind it.
+    /// One for each layer of the scene; the first is opaque.
     pub coats: Vec<Coat<'a>>,
     pub studio: Studio,
     pub srgb: SrgbTable,
@@ -54,7 +54,7 @@ impl Painter<'_> {
         out
     }
 
-    /// Lays the translucent coats of pixel `i` over its `light`, the farthest first.
+    /// Composites the translucent layers of pixel `i` over its `light`, the farthest first.
     fn glaze(&self, light: &mut [Vec4; 4], before: &[Tile<4>], i: usize) {
         let mut films: Vec<(&Tile<4>, [Vec4; 4])> = Vec::new();
         for (coat, tile) in self.coats[1..].iter().zip(before) {
@@ -70,8 +70,7 @@ impl Painter<'_> {
         }
     }
 
-    /// Display light and coverage of a coat at the samples of pixel `i` of its tile; light is multiplied by
-    /// coverage.
+    /// Display light and coverage of a layer at the samples of pixel `i` of its tile, premultiplied.
     fn spread(&self, coat: &Coat, tile: &Tile<4>, i: usize) -> [Vec4; 4] {
         let mut light = [Vec4::ZERO; 4];
         let samples = self.merged(&coat.screen, std::array::from_fn(|s| tile.triangle[4 * i + s]));
@@ -93,9 +92,9 @@ impl Painter<'_> {
         light
     }
 
-    /// Samples on triangles that join at a corner share the first one's triangle, so that fine meshes are not
-    /// shaded many times. Surfaces that only touch, as lips do, keep their own: the line between them must
-    /// stay smooth.
+    /// Samples on triangles that share a corner use the first sample's triangle, so that fine meshes are not
+    /// shaded many times per pixel. Surfaces that only touch, like lips, keep their own triangles, so that
+    /// the line between them stays antialiased.
     fn merged(&self, screen: &Screen, mut samples: [u32; 4]) -> [u32; 4] {
         if self.options.wireframe {
             return samples;
@@ -144,11 +143,12 @@ impl Painter<'_> {
         }
     }
 
-    /// Display light of triangle `t` at a point of the screen, times how much it hides there, and that.
+    /// Display light of triangle `t` at a point of the screen, premultiplied by its coverage, and the
+    /// coverage.
     fn shade(&self, coat: &Coat, t: u32, x: f64, y: f64) -> Vec4 {
         let (scene, look) = (self.scene, self.scene.look);
         let corners = scene.triangles[t as usize];
-        // Samples that share a neighbor's triangle may lie outside of it: take the triangle's border there.
+        // Samples that use a neighbor's triangle may lie outside it; they are clamped to its border.
         let clipped = coat.screen.shares(t, x, y).map(|s| s.max(0.0));
         let total = (clipped[0] + clipped[1] + clipped[2]).max(1e-6);
         let flat = clipped.map(|s| s / total);
@@ -193,8 +193,8 @@ impl Painter<'_> {
         (tone(light).lerp(Vec3::splat(0.012), line) * hidden).extend(hidden)
     }
 
-    /// How much of a point the wireframe covers: lines one pixel wide, fainter where polygons are only a few
-    /// pixels.
+    /// Coverage of the wireframe at a point: lines one pixel wide, fainter where polygons are only a few
+    /// pixels large.
     fn line_cover(&self, coat: &Coat, t: u32, shares: [f32; 3]) -> f32 {
         let outline = self.scene.look.triangles[t as usize].outline;
         let heights = coat.screen.heights(t);
@@ -207,20 +207,19 @@ impl Painter<'_> {
     }
 }
 
-/// Share of what is behind that a surface hides where the cosine between its normal and the viewer is
-/// `facing`.
-fn cover(surface: &TriMesh, facing: f32, open: Openness) -> f32 {
+/// Opacity of a surface where the cosine between its normal and the direction to the viewer is `facing`.
+fn cover(surface: &SurfaceLook, facing: f32, open: Openness) -> f32 {
     if surface.layer == 0 {
         return 1.0;
     }
     let slant = (1.0 - facing).clamp(0.0, 1.0);
     let film = surface.opacity + (1.0 - surface.opacity) * slant.powi(2);
-    // Creases hold more of it: lids, nostrils and the line of the lips tell where the face is.
+    // Creases are more opaque, so that lids, nostrils and the line of the lips stay recognizable.
     let crease = (2.2 * (0.95 - open.sky)).clamp(0.0, 0.75);
     film + (1.0 - film) * crease
 }
 
-/// `normal` bent so that it does not point away from the viewer, as smooth normals do near outlines.
+/// `normal` bent so that it does not point away from the viewer, as smooth normals may near outlines.
 fn turned_to(normal: Vec3, towards: Vec3) -> Vec3 {
     let c = normal.dot(towards);
     if c >= 0.02 { normal } else { (normal + towards * (0.02 - c)).normalize_or(towards) }

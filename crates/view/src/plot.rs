@@ -13,8 +13,8 @@ const WIDTH: i64 = 1200;
 const HEIGHT: i64 = 600;
 /// Free pixels at the edges.
 const EDGE: i64 = 20;
-/// Colors that stay apart for color-blind people too: those of [Okabe08], with a lighter orange, which they
-/// take for vermilion else, and brown as an eighth.
+/// Colors that color-blind people can distinguish: those of [Okabe08], with a lighter orange, which is
+/// otherwise confused with vermilion, and brown as an eighth.
 const PENS: [Color; 8] = [
     [0, 114, 178, 255],
     [213, 94, 0, 255],
@@ -35,7 +35,7 @@ pub struct Series {
     pub points: Vec<[f64; 2]>,
 }
 
-/// Draws `series` over common axes named `x_label` and `y_label`, under `title` and a legend that covers no
+/// Draws `series` over common axes named `x_label` and `y_label`, below `title` and a legend that covers no
 /// line.
 pub fn lines(series: &[Series], x_label: &str, y_label: &str, title: &str) -> Result<Canvas, ViewError> {
     let mut canvas = Canvas::new(WIDTH as usize, HEIGHT as usize, PAPER)?;
@@ -47,7 +47,7 @@ pub fn lines(series: &[Series], x_label: &str, y_label: &str, title: &str) -> Re
     let title_bottom = EDGE + if title.is_empty() { 0 } else { text_height(24) as i64 + 8 };
     let top = legend(&mut canvas, series, left, title_bottom);
     let bottom = HEIGHT - EDGE - 2 * line - 14;
-    // The last number along the time is centered under the end of its axis.
+    // Room for the last label of the horizontal axis, which is centered at the end of the axis.
     let area = Area { left, top, right: WIDTH - EDGE - 30, bottom, x_range, y_range };
     canvas.text(left, EDGE, 24, INK, &fitted(24, title, (WIDTH - EDGE - left) as usize));
     area.axes(&mut canvas, &y_ticks);
@@ -72,19 +72,18 @@ fn extent(series: &[Series], axis: usize, margin: f64) -> [f64; 2] {
         return [0.0, 1.0];
     }
     let span = hi - lo;
-    // Values that are none but 0 have the axis at their foot.
+    // If all values are 0, the axis starts at 0.
     let beside = if lo == 0.0 { [0.0, 1.0] } else { [lo - 0.5, hi + 0.5] };
     let wide = [if lo == 0.0 { 0.0 } else { lo - margin * span }, hi + margin * span];
     if span > 1e-12 * lo.abs().max(hi.abs()) { wide } else { beside }
 }
 
-/// Heights above 0 are seen as such where the axis begins at 0; it does unless that costs half of the
-/// picture.
+/// Extends the range to begin at 0, so that heights can be compared, unless that costs half of the picture.
 fn from_zero([lo, hi]: [f64; 2]) -> [f64; 2] {
     if lo < 0.5 * hi && (lo >= 0.0 || -lo < 0.06 * hi) { [0.0, hi] } else { [lo, hi] }
 }
 
-/// Names and colors in rows from (`x`, `y`); the row where they end.
+/// Draws names and colors in rows from (`x`, `y`); returns the row where they end.
 fn legend(canvas: &mut Canvas, series: &[Series], x: i64, y: i64) -> i64 {
     const SWATCH: i64 = 34;
     let line = text_height(SIZE) as i64 + 4;
@@ -114,7 +113,7 @@ struct Area {
 
 impl Area {
     fn place(&self, p: [f64; 2]) -> [f32; 2] {
-        // Halves first: the span of the largest numbers is not a number.
+        // Halved first, since the span of the largest floats would overflow.
         let part = |v: f64, r: [f64; 2]| (0.5 * v - 0.5 * r[0]) / (0.5 * r[1] - 0.5 * r[0]);
         let x = self.left as f64 + part(p[0], self.x_range) * (self.right - self.left) as f64;
         let y = self.bottom as f64 - part(p[1], self.y_range) * (self.bottom - self.top) as f64;
@@ -156,8 +155,8 @@ impl Area {
 mod tests {
     use super::*;
 
-    /// CIE Lab of a color as people see it who have all cones, no red ones or no green ones: the matrices of
-    /// [Machado09, tab. 1] for a severity of 1, on linear light.
+    /// CIE Lab of a color as perceived with all cones, without red cones or without green cones: the matrices
+    /// of [Machado09, tab. 1] for a severity of 1, on linear light.
     fn seen(color: Color, cones: usize) -> [f64; 3] {
         const ALL: [[[f64; 3]; 3]; 3] = [
             [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
@@ -191,7 +190,7 @@ mod tests {
                 for (j, &other) in PENS[..i].iter().enumerate() {
                     let (a, b) = (seen(pen, cones), seen(other, cones));
                     let apart = (0..3).map(|k| (a[k] - b[k]).powi(2)).sum::<f64>().sqrt();
-                    // 2 can just be told; the first four lines are what most plots have.
+                    // A distance of 2 is just noticeable; most plots have up to four lines.
                     let least = if i < 4 { 24.0 } else { 17.0 };
                     assert!(apart > least, "pens {i} and {j} are {apart:.1} apart, way of seeing {cones}");
                 }

@@ -1,11 +1,11 @@
-//! Triangles to samples: which triangle is nearest at each sample of the screen.
+//! Rasterizer: finds the nearest triangle at each sample of the screen.
 //!
-//! Corners are snapped to 1/256 of a pixel and sides are tested with f64 products of such numbers, which are
-//! exact on the screen sizes allowed here; with the rule that a side on the left or the top owns its samples,
-//! triangles that share a side leave neither gap nor overlap. The screen is cut into tiles that know nothing
-//! of each other, so any number of threads gives the same bytes. Triangles that face the viewer are taken
-//! first, each kind in order, and the first of equally near ones wins. `nearness` must be linear over the
-//! screen (1/w for a perspective camera, the coordinate for a parallel light).
+//! Corners are snapped to 1/256 of a pixel. Edge functions are f64 products of such numbers, which are exact
+//! for the screen sizes allowed here. With the top-left fill rule, triangles that share a side leave neither
+//! gap nor overlap. The screen is split into independent tiles, so any number of threads gives the same
+//! bytes. Triangles that face the viewer are drawn first, each kind in order, and the first of equally near
+//! ones wins. `nearness` must be linear over the screen (1/w for a perspective camera, the coordinate for a
+//! parallel light).
 
 use glam::Vec2;
 use rayon::prelude::*;
@@ -14,7 +14,8 @@ use rayon::prelude::*;
 pub(crate) const TILE: usize = 32;
 /// No triangle.
 pub(crate) const NONE: u32 = u32::MAX;
-/// Corners further out (pixels) leave the range where side tests are exact; such triangles are not drawn.
+/// Edge functions are exact only up to this distance in pixels; triangles with corners further out are not
+/// drawn.
 const FAR_OUT: f32 = 100_000.0;
 /// A triangle over more tiles than this is kept in one list for all tiles instead of in each tile's own.
 const MANY_TILES: usize = 256;
@@ -24,7 +25,7 @@ const MANY_TILES: usize = 256;
 pub(crate) struct Corner {
     x: f64,
     y: f64,
-    /// 0: cannot be drawn.
+    /// 0 if it cannot be drawn.
     pub nearness: f32,
 }
 
@@ -43,7 +44,7 @@ pub(crate) struct Screen<'a> {
     pub height: usize,
     corners: &'a [Corner],
     triangles: &'a [[u32; 3]],
-    /// Triangles with holes, and which of their points (shares of the corners) are solid.
+    /// Triangles with holes, and which of their points (barycentric coordinates) are solid.
     cutout: Option<Cutout<'a>>,
     columns: usize,
     /// Triangles of each tile: those that face the viewer, then those that do not.
@@ -70,7 +71,8 @@ pub(crate) struct Tile<const S: usize> {
 
 /// Sample positions inside of a pixel, in units of a pixel.
 pub(crate) fn sample_positions<const S: usize>() -> [[f64; 2]; S] {
-    // A turned square for four: each sample on a row and a column of its own, which smooths flat edges best.
+    // A rotated grid for four samples: each has its own row and column, which smooths nearly horizontal and
+    // vertical edges best.
     const FOUR: [[f64; 2]; 4] = [[0.375, 0.125], [0.875, 0.375], [0.125, 0.625], [0.625, 0.875]];
     std::array::from_fn(|s| if S == 4 { FOUR[s % 4] } else { [0.5, 0.5] })
 }
@@ -136,7 +138,7 @@ impl<'a> Screen<'a> {
         ])
     }
 
-    /// Draws every tile and hands it to `f`; results come in the order of tiles, rows from the top.
+    /// Draws every tile and passes it to `f`; results are in the order of tiles, rows from the top.
     pub fn map_tiles<const S: usize, R: Send>(&self, f: impl Fn(&Tile<S>) -> R + Sync) -> Vec<R> {
         (0..self.bins[0].len())
             .into_par_iter()
@@ -151,7 +153,8 @@ impl<'a> Screen<'a> {
             .collect()
     }
 
-    /// What of this screen lies before all that `behind`, a tile of another screen of the same size, holds.
+    /// A tile with the part of this screen that is in front of `behind`, a tile of another screen of equal
+    /// size.
     pub fn tile_before<const S: usize>(&self, behind: &Tile<S>) -> Tile<S> {
         let nearness = behind.nearness.clone();
         let triangle = vec![NONE; nearness.len()];
@@ -162,7 +165,7 @@ impl<'a> Screen<'a> {
 
     fn draw_tile<const S: usize>(&self, tile: &mut Tile<S>) {
         let idx = tile.y / TILE * self.columns + tile.x / TILE;
-        // Fronts first: where they fill the tile, whatever they hide is passed over.
+        // Front faces first: where they fill the tile, triangles hidden by them are skipped.
         for (everywhere, bins) in self.everywhere.iter().zip(&self.bins) {
             for &t in everywhere.iter().chain(&bins[idx]) {
                 self.draw_triangle(tile, t);
@@ -212,7 +215,7 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// Shares of the corners of triangle `t` at a point of the screen: screen-linear, adding up to 1.
+    /// Barycentric coordinates in triangle `t` of a point of the screen: linear on the screen, summing to 1.
     pub fn shares(&self, t: u32, x: f64, y: f64) -> [f32; 3] {
         let c = self.triangles[t as usize].map(|v| self.corners[v as usize]);
         Sides::new(&c).map_or([1.0, 0.0, 0.0], |sides| sides.shares(&sides.at(x, y)))
@@ -236,7 +239,7 @@ impl<'a> Screen<'a> {
     /// Whether triangle `t` turns its front (counter-clockwise side) to the viewer.
     pub fn faces_viewer(&self, t: u32) -> bool {
         let c = self.triangles[t as usize].map(|v| self.corners[v as usize]);
-        // The y axis of the screen points down, which turns the sense of rotation.
+        // The y axis of the screen points down, which reverses the orientation.
         (c[1].x - c[0].x) * (c[2].y - c[0].y) - (c[2].x - c[0].x) * (c[1].y - c[0].y) < 0.0
     }
 }
@@ -251,7 +254,7 @@ impl<const S: usize> Tile<S> {
     }
 
     fn find_farthest(&mut self) {
-        // Sixteen at a time, so that one comparison need not wait for the one before.
+        // Sixteen independent minima, so that comparisons do not depend on the previous one.
         let mut least = [f32::MAX; 16];
         for chunk in self.nearness.chunks_exact(16) {
             for (l, &n) in least.iter_mut().zip(chunk) {
@@ -262,13 +265,12 @@ impl<const S: usize> Tile<S> {
     }
 }
 
-/// The three side functions of a triangle, positive inside: twice the area of the part across from each
-/// corner.
+/// The three edge functions of a triangle, positive inside: twice the area of the part opposite each corner.
 struct Sides {
     origin: [[f64; 2]; 3],
     step: [f64; 3],
     down: [f64; 3],
-    /// Smallest value that counts as inside: 0 where the side owns its samples, a little more elsewhere.
+    /// Smallest value that counts as inside: 0 for top-left sides, slightly more for others.
     least: [f64; 3],
     per_area: f64,
     near: [f64; 3],
@@ -306,7 +308,7 @@ impl Sides {
         })
     }
 
-    /// Whether the triangle lies beside the tile, or behind all that the tile holds.
+    /// Whether the triangle lies outside the tile, or behind all of its samples.
     fn misses<const S: usize>(&self, tile: &Tile<S>) -> bool {
         let (x, y, size) = (tile.x as f64, tile.y as f64, TILE as f64);
         let corners =

@@ -1,4 +1,4 @@
-//! Round numbers for axes, and the scale bar that tells what a color means.
+//! Round numbers for axes, and the scale bar of a color map.
 
 use crate::canvas::{Canvas, Color};
 use crate::colormap::Colormap;
@@ -7,7 +7,7 @@ use crate::text::{text_height, text_width};
 /// Round numbers (1, 2, 2.5 or 5 times a power of ten) from `lo` to `hi`, about `wanted` of them, with their
 /// labels.
 ///
-/// An empty or unusable range gives the one number there is, or none.
+/// An empty range gives a single number, an unusable one none.
 pub(crate) fn ticks(lo: f64, hi: f64, wanted: usize) -> Vec<(f64, String)> {
     if !lo.is_finite() || !hi.is_finite() {
         return Vec::new();
@@ -51,7 +51,7 @@ fn trimmed(number: &str) -> String {
     exponent.map_or_else(|| mantissa.to_string(), |e| format!("{mantissa}e{e}"))
 }
 
-/// Whether values lie below and above a range, whose end colors then stand for more than the ends.
+/// Whether values lie below or above a range, so that its end colors also represent those values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Beyond {
     below: bool,
@@ -59,11 +59,11 @@ pub(crate) struct Beyond {
 }
 
 impl Beyond {
-    /// What `values` do with `range`; NaN says nothing.
+    /// Compares `values` with `range`; NaN is ignored.
     pub fn of(values: impl Iterator<Item = f64>, range: [f32; 2]) -> Self {
         let [lo, hi] = range.map(f64::from);
         let (lo, hi) = (lo.min(hi), lo.max(hi));
-        // Ends that were computed in another precision are no excess.
+        // Ends computed in another precision do not count as beyond.
         let slack = 1e-5 * (hi - lo);
         values.fold(Self::default(), |found, v| Self {
             below: found.below || v < lo - slack,
@@ -76,7 +76,7 @@ impl Beyond {
 pub(crate) struct ScaleBar<'a> {
     pub colormap: Colormap,
     pub range: [f32; 2],
-    /// Whether the ends of the bar stand for values beyond them.
+    /// Whether the ends of the bar also represent values beyond them.
     pub beyond: Beyond,
     pub unit: &'a str,
     pub ink: Color,
@@ -89,7 +89,7 @@ impl ScaleBar<'_> {
         text_height(self.size) as i64
     }
 
-    /// Labels of the bar; an end that stands for values beyond it always has one, which says so.
+    /// Labels of the bar; an end that also represents values beyond it always has a label that says so.
     fn ticks(&self, height: i64) -> Vec<(f64, String)> {
         let line = text_height(self.size) as f64;
         let wanted = (height as f64 / (3.0 * line)).floor().clamp(1.0, 8.0) as usize;

@@ -1,12 +1,11 @@
-//! Light on a point of the face: linear-light color from its normal, its surface and how open it lies.
+//! Shading: linear-light color of a point from its normal, its surface and its openness to the lights.
 //!
-//! Three lights that move with the camera, as a photographer would set them: a warm key from the upper left,
-//! a cool fill from the right, rims from behind; and a sky. Skin wraps diffuse light around (red furthest),
-//! which stands for scattering below the surface; highlights are Blinn's with Schlick's rise at grazing
-//! angles.
+//! Studio lights move with the camera: a warm key from the upper left, a cool fill from the right, rim lights
+//! from behind, and a sky. Skin uses wrapped diffuse lighting (red wraps furthest), which approximates
+//! subsurface scattering. Highlights are Blinn-Phong with Schlick's Fresnel approximation.
 
 use crate::camera::{Camera, Projected};
-use crate::look::{FaceLook, Made, TriMesh};
+use crate::look::{FaceLook, Made, SurfaceLook};
 use crate::model::Finish;
 use crate::raster::Corner;
 use crate::visibility::Openness;
@@ -15,13 +14,13 @@ use rayon::prelude::*;
 use risorius_rig::classify::kinds::Kind;
 use risorius_rig::classify::pieces::Eye;
 
-/// Lashes in a full circle around an eye.
+/// Number of lashes in a full circle around an eye.
 const LASHES_AROUND: f32 = 110.0;
 
-/// What the lining of the mouth leaves of the skin's color.
+/// Factor on the skin's color in the lining of the mouth.
 const LINING: Vec3 = Vec3::new(0.72, 0.36, 0.36);
 
-/// A pose in view space, ready to be drawn.
+/// A pose in view space, prepared for drawing.
 pub(crate) struct Scene<'a> {
     pub look: &'a FaceLook,
     pub camera: Camera,
@@ -30,15 +29,15 @@ pub(crate) struct Scene<'a> {
     pub triangles: Vec<[u32; 3]>,
     /// Triangles that are lashes.
     pub lashes: Vec<bool>,
-    /// What hides all behind it, then the translucent surfaces one by one.
+    /// All opaque surfaces, then the translucent surfaces one by one.
     pub layers: Vec<Layer>,
 }
 
-/// Triangles that are drawn and lit without regard to those of other layers.
+/// Triangles that are drawn and lit independently of other layers.
 #[derive(Default)]
 pub(crate) struct Layer {
     pub chosen: Vec<u32>,
-    /// The chosen triangles but lashes, which neither shade nor hide what is behind them.
+    /// The chosen triangles except lashes, which cast no shadows and do not occlude.
     pub solid: Vec<[u32; 3]>,
 }
 
@@ -73,13 +72,12 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Whether a point of lash triangle `t` is hair: strands that stand around the eye and taper to their
-    /// tips.
+    /// Whether a point of lash triangle `t` is on a strand: strands surround the eye and taper to their tips.
     pub fn is_strand(&self, t: u32, shares: [f32; 3]) -> bool {
         let triangle = &self.look.triangles[t as usize];
         let surface = &self.look.surfaces[triangle.surface as usize];
         let rest: Vec3 = (0..3).map(|k| self.look.rest[triangle.vertices[k] as usize] * shares[k]).sum();
-        // Without an eye there is no saying which way they grow: a thin veil.
+        // Without an eye the direction of growth is unknown; thin vertical stripes are drawn.
         let Some(eye) = surface.eye.and_then(|e| self.look.eyes.get(e)) else {
             return (rest.x * 90.0).fract().abs() < 0.3;
         };
@@ -88,12 +86,12 @@ impl<'a> Scene<'a> {
             ((d.length() - surface.span[0]) / (surface.span[1] - surface.span[0]).max(1e-3)).clamp(0.0, 1.0);
         let place = (d.y.atan2(d.x) + 0.12 * along) * LASHES_AROUND / std::f32::consts::TAU;
         let strand = place.floor();
-        // Neighbors differ in length, by a fixed but irregular sequence.
+        // Neighbors differ in length by a deterministic irregular sequence.
         let length = 0.65 + 0.35 * (strand * 0.618_034 - (strand * 0.618_034).floor());
         (place - strand - 0.5).abs() < 0.26 * (1.0 - along / length)
     }
 
-    /// Where a point in the coordinates of the rig or model is on the screen.
+    /// The screen position of a point in the coordinates of the rig or model.
     pub fn project(&self, p: DVec3) -> Projected {
         self.camera.project(self.camera.view_point(self.look.frame.place(p)))
     }
@@ -141,7 +139,7 @@ impl Studio {
         }
     }
 
-    /// Light sent to the camera by a point with unit normal `n`, unit direction `v` to the camera.
+    /// Light reflected to the camera by a point with unit normal `n` and unit direction `v` to the camera.
     pub fn shade(&self, material: &Material, n: Vec3, v: Vec3, open: Openness) -> Vec3 {
         let wrap = material.wrap;
         let wrapped = |light: &Light| {
@@ -159,13 +157,13 @@ impl Studio {
             light.color * (lobe * fresnel * facing * material.gloss)
         };
         let sky = Vec3::new(0.135, 0.115, 0.10).lerp(Vec3::new(0.27, 0.29, 0.32), 0.5 + 0.5 * n.y);
-        // Cavities in flesh glow a little: light that enters leaves red.
+        // Cavities in flesh are slightly brighter and redder, by light scattered inside.
         let hollow = open.sky * (1.0 - wrap) + open.sky.sqrt() * wrap;
         let mut diffuse = wrapped(&self.key) * (open.key * (0.35 + 0.65 * open.sky));
         diffuse += (wrapped(&self.fill) * open.fill + sky) * hollow;
         let mut glint =
             highlight(&self.key) * open.key * open.sky + highlight(&self.fill) * open.fill * open.sky;
-        // Rims light only what is seen at a slant; deeper in they would shine through from behind.
+        // Rim lights act only at grazing angles; elsewhere they would shine through from behind.
         let slant = (0.9 - n.dot(v)).max(0.0).powi(2) * open.sky * open.sky * 1.2;
         if slant > 0.0 {
             for rim in &self.rims {
@@ -176,7 +174,7 @@ impl Studio {
         material.color * diffuse + glint
     }
 
-    /// Light for colors that mean values: form is shown, hue is left alone.
+    /// Light for colors that represent values: it shows the form and keeps the hue.
     pub fn shade_flat(&self, color: Vec3, n: Vec3, v: Vec3, open: Openness) -> Vec3 {
         let key = n.dot(self.key.direction).max(0.0) * (0.4 + 0.6 * open.key);
         let level = 0.46 + 0.34 * key + 0.22 * n.dot(v).max(0.0);
@@ -184,7 +182,7 @@ impl Studio {
     }
 }
 
-/// How a surface answers light.
+/// How a surface reflects light.
 pub(crate) struct Material {
     pub color: Vec3,
     /// How far light wraps around, per channel.
@@ -195,9 +193,9 @@ pub(crate) struct Material {
 }
 
 impl Material {
-    /// The material of `surface`, whose own color is `color`, at a point whose place in the neutral is `rest`
-    /// (face space), `inside` the face or not.
-    pub fn of(surface: &TriMesh, color: Vec3, eyes: &[Eye], rest: Vec3, inside: f32) -> Self {
+    /// The material of `surface`, whose own color is `color`, at a point whose position in the neutral is
+    /// `rest` (face space); `inside` is 1 for lining, 0 for outer skin.
+    pub fn of(surface: &SurfaceLook, color: Vec3, eyes: &[Eye], rest: Vec3, inside: f32) -> Self {
         let plain = |wrap: f32, gloss: f32, shine: i32| Self { color, wrap: Vec3::splat(wrap), gloss, shine };
         match surface.kind {
             Made::Of(Kind::Skin) | Made::Piece(Finish::Skin) => Self {
@@ -223,11 +221,11 @@ impl Material {
     }
 }
 
-/// What the white of the eye is multiplied by at `rest`: veins of warmth at the edge, iris, dark ring, pupil.
+/// Factor on the white of the eye at `rest`: a warmer tone at the edge, iris, dark ring, pupil.
 fn iris(eye: &Eye, rest: Vec3) -> Vec3 {
     let d = (rest - eye.center).normalize_or(eye.gaze);
-    // By the distance from the axis, so that the iris is round on coarse meshes and under a bulging cornea
-    // too.
+    // By the distance from the axis, so that the iris is round also on coarse meshes and under a bulging
+    // cornea.
     let away = (rest - eye.center).reject_from_normalized(eye.gaze).length() / eye.radius;
     let angle = if d.dot(eye.gaze) > 0.0 { away.min(1.0).asin().to_degrees() } else { 90.0 };
     let step = |edge: f32, soft: f32| ((angle - edge) / soft + 0.5).clamp(0.0, 1.0);
@@ -242,8 +240,8 @@ fn iris(eye: &Eye, rest: Vec3) -> Vec3 {
     Vec3::splat(0.012).lerp(colored, step(10.5, 1.2)).lerp(white, step(25.0, 2.4))
 }
 
-/// Scene light to display light: straight for mid tones, bending before white so that highlights keep their
-/// form.
+/// Tone mapping from scene light to display light: linear for mid tones, compressed near white so that
+/// highlights keep their form.
 pub(crate) fn tone(light: Vec3) -> Vec3 {
     let bend = |x: f32| if x < 0.6 { x } else { 0.6 + 0.4 * (1.0 - (-(x - 0.6) / 0.4).exp()) };
     light.max(Vec3::ZERO).map(bend)

@@ -1,5 +1,4 @@
-//! Text on a canvas: Noto Sans Mono, drawn from glyphs that were rasterized once, so it is the same
-//! everywhere.
+//! Text on a canvas: Noto Sans Mono, from prerasterized glyphs, so that it is the same on every machine.
 //!
 //! Three sizes exist (line heights of 16, 20 and 24 pixels); a size in between takes the next smaller one,
 //! and 12 is made by halving 24. Characters without a glyph are drawn as `?`. Text runs right, or upwards for
@@ -11,7 +10,7 @@ use noto_sans_mono_bitmap::{FontWeight, RasterHeight, RasterizedChar, get_raster
 /// The smallest line height in pixels.
 const SMALL: usize = 12;
 
-/// A glyph source for a line height: which raster, and by how much to shrink it.
+/// The glyph source for a line height: the raster size and the factor to shrink it by.
 fn face(size: usize) -> (RasterHeight, usize) {
     match size {
         0..16 => (RasterHeight::Size24, 2),
@@ -41,8 +40,8 @@ fn glyph(c: char, raster: RasterHeight) -> Option<RasterizedChar> {
     get_raster(c, FontWeight::Regular, raster).or_else(|| get_raster('?', FontWeight::Regular, raster))
 }
 
-/// Calls `put(x, y, coverage)` for the inked pixels of `text`, with the top left of the first character at 0,
-/// 0.
+/// Calls `put(x, y, coverage)` for the inked pixels of `text`, with the top left of the first character at
+/// (0, 0).
 fn for_each_inked(size: usize, text: &str, mut put: impl FnMut(i64, i64, f32)) {
     let (raster, shrink) = face(size);
     let step = advance(size) as i64;
@@ -57,7 +56,7 @@ fn for_each_inked(size: usize, text: &str, mut put: impl FnMut(i64, i64, f32)) {
                 }
                 if sum > 0 {
                     let coverage = sum as f32 / (255 * shrink * shrink) as f32;
-                    // Halved strokes lose contrast; lift them.
+                    // Halved strokes lose contrast, so their coverage is raised.
                     let coverage = if shrink > 1 { coverage.powf(0.7) } else { coverage };
                     put(i as i64 * step + x as i64, y as i64, coverage);
                 }
@@ -73,8 +72,8 @@ impl Canvas {
         for_each_inked(size, text, |dx, dy, coverage| self.blend(x + dx, y + dy, color, coverage));
     }
 
-    /// Writes `text` upwards: its first character's bottom left corner, turned by a quarter, is at (`x`,
-    /// `y`), and the line is [`text_height`] wide to the right.
+    /// Writes `text` upwards, rotated by a quarter turn: the line starts at (`x`, `y`) and extends
+    /// [`text_height`] pixels to the right.
     pub fn text_upwards(&mut self, x: i64, y: i64, size: usize, color: Color, text: &str) {
         for_each_inked(size, text, |dx, dy, coverage| self.blend(x + dy, y - 1 - dx, color, coverage));
     }
@@ -90,10 +89,10 @@ pub(crate) fn fitted(size: usize, text: &str, width: usize) -> String {
     if room < 3 { text.chars().take(room).collect() } else { format!("{kept}..") }
 }
 
-/// `text` on one line, or on two where one is too narrow; what still does not fit in `width` pixels is cut.
+/// `text` on one line, or on two if one is too narrow; text that still does not fit in `width` pixels is cut.
 ///
-/// The break is at a space or after a comma, or else after other punctuation, or else before a capital, as
-/// names have them, and where the lines come out most alike; without such a place the first line is filled.
+/// The break is at a space or after a comma, or else after other punctuation, or else before a capital
+/// letter, where the lines are most equal in length; without such a place the first line is filled.
 pub(crate) fn wrapped(size: usize, text: &str, width: usize) -> Vec<String> {
     let room = width / advance(size).max(1);
     let chars: Vec<char> = text.trim().chars().collect();
@@ -109,7 +108,7 @@ pub(crate) fn wrapped(size: usize, text: &str, width: usize) -> Vec<String> {
     let lines = |at: usize| {
         [&chars[..at], &chars[at..]].map(|part| part.iter().collect::<String>().trim().to_string())
     };
-    // What fits without a cut comes before where it breaks, and that before how even the lines are.
+    // Ordered by: fits without a cut, kind of break, equal length of lines.
     let cost = |at: usize| {
         let longest = lines(at).map(|line| line.chars().count()).into_iter().max().unwrap_or(0);
         rank(at).map(|rank| (longest.max(room), rank, longest, at))

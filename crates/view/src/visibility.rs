@@ -1,9 +1,9 @@
-//! How much light reaches a point: cavities from the screen's depths, and soft shadows of the key light.
+//! How much light reaches a point: screen-space ambient occlusion, and soft shadows of key and fill light.
 //!
-//! Both are smooth over the surface, so they are computed on a picture of at most about a million pixels,
-//! blurred a little without crossing edges of depth, and read back by the shader with the same care.
-//! Cavities: points on a spiral around the pixel that lie above the tangent plane hide part of the sky; two
-//! sizes are multiplied, a fine one (lids, lip line, nostrils) and a wide one (mouth, sockets, under the
+//! Both are smooth over the surface, so they are computed at reduced resolution for large pictures (see
+//! `MAX_PIXELS`), blurred slightly without crossing depth edges, and interpolated by the shader in the same
+//! way. Occlusion: points on a spiral around the pixel that lie above the tangent plane hide part of the sky.
+//! Two sizes are multiplied, a fine one (lids, lip line, nostrils) and a wide one (mouth, sockets, under the
 //! chin). Shadows: a depth map from the light, compared at points of a disc so that edges are soft.
 
 use crate::camera::Camera;
@@ -13,13 +13,13 @@ use crate::shade::Scene;
 use glam::{Vec2, Vec3};
 use rayon::prelude::*;
 
-/// Pixels above which the maps are made smaller than the picture.
+/// Number of pixels above which the maps are smaller than the picture.
 const MAX_PIXELS: usize = 600_000;
-/// Reach of cavities (units of half a face) and number of points looked at.
+/// Radius of occlusion (units of half a face) and number of sample points.
 const FINE: (f32, usize) = (0.07, 7);
 const WIDE: (f32, usize) = (0.55, 13);
-/// Shadow maps of key and fill: pixels on a side, radius of the soft edge; and the gap below which nothing
-/// shadows itself.
+/// Shadow maps of key and fill: pixels per side, radius of the soft edge; and the offset that avoids
+/// self-shadowing.
 const MAP_SIDE: [usize; 2] = [768, 384];
 const SOFT: [f32; 2] = [0.06, 0.14];
 const SHADOW_POINTS: usize = 12;
@@ -27,7 +27,7 @@ const GAP: f32 = 0.016;
 /// Keeps depths along the light positive.
 const LIGHT_FAR: f32 = 64.0;
 
-/// Maps of openness, ready to be read at pixels of the full picture.
+/// Maps of openness, to be sampled at pixels of the full picture.
 pub(crate) struct Visibility {
     width: usize,
     height: usize,
@@ -48,7 +48,7 @@ pub(crate) struct Openness {
 }
 
 impl Openness {
-    /// Less of every light, for surfaces that lie `inside` (0 to 1) the face.
+    /// Openness reduced for surfaces that lie `inside` (0 to 1) the face.
     pub fn deeper(self, inside: f32) -> Self {
         let left = 1.0 - 0.55 * inside;
         Self { sky: self.sky * left, key: self.key * left, fill: self.fill * left }
@@ -56,8 +56,8 @@ impl Openness {
 }
 
 impl Visibility {
-    /// Maps for triangles `solid` of `scene`, alone, on a canvas of `width` x `height`, with key and fill
-    /// light in `directions` (view space).
+    /// Maps for only the triangles `solid` of `scene`, on a canvas of `width` x `height`, with key and fill
+    /// light from `directions` (view space).
     pub fn compute(
         scene: &Scene,
         solid: &[[u32; 3]],
@@ -118,7 +118,7 @@ impl Visibility {
         Openness { sky: open.x, key: open.y, fill: open.z }
     }
 
-    /// Whether a point at `pixel` and `nearness` lies on the visible surface, give or take `slack` of its
+    /// Whether a point at `pixel` and `nearness` lies on the visible surface, within `slack` times its
     /// distance.
     pub fn shows(&self, pixel: Vec2, nearness: f32, slack: f32) -> bool {
         let place = pixel * self.factor;
@@ -140,7 +140,7 @@ impl Visibility {
             .any(|y| (x0..(x1 + 1).min(self.width)).any(|x| self.nearness[y * self.width + x] > 0.0))
     }
 
-    /// Averages 4 x 4 pixels of one surface: as many as there are turns of the spiral.
+    /// Averages 4 x 4 pixels of one surface, one for each rotation of the spiral.
     fn blur(&mut self) {
         let (w, h) = (self.width, self.height);
         let mut out = self.light.clone();
@@ -171,7 +171,7 @@ fn likeness(a: f32, b: f32) -> f32 {
     if a <= 0.0 { 0.0 } else { (1.0 - (a / b - 1.0).abs() * 90.0).max(0.0) }
 }
 
-/// Nearness and view-space normal (turned to the camera) of the nearest surface at each pixel.
+/// Nearness and view-space normal (facing the camera) of the nearest surface at each pixel.
 fn surface(
     scene: &Scene,
     solid: &[[u32; 3]],
@@ -224,7 +224,7 @@ struct Point {
     near: f32,
     position: Vec3,
     normal: Vec3,
-    /// By how much the spirals are turned here, as cosine and sine.
+    /// Rotation of the spirals at this pixel, as cosine and sine.
     turn: Vec2,
 }
 
@@ -236,7 +236,7 @@ struct Depths<'a> {
 }
 
 impl Depths<'_> {
-    /// 1 for a point in the open, towards 0 in a hole.
+    /// 1 for an unoccluded point, towards 0 in a cavity.
     fn openness(&self, point: &Point, reach: f32, spiral: &[Vec2]) -> f32 {
         let pixels = (reach * self.camera.pixels_per_unit(point.near)).min(256.0);
         if pixels < 1.0 {
@@ -255,7 +255,7 @@ impl Depths<'_> {
             }
             let v = self.camera.unproject(Vec2::new(x as f32 + 0.5, y as f32 + 0.5), other) - point.position;
             let distance = v.length();
-            // What is much nearer to the camera is another thing in front, not the wall of a cavity.
+            // A point much nearer to the camera belongs to an object in front, not to the wall of a cavity.
             let fade = (1.0 - distance / (2.2 * reach)).max(0.0);
             hidden += ((v.dot(point.normal) / distance.max(1e-6) - 0.08).max(0.0)) * fade;
         }
@@ -263,7 +263,7 @@ impl Depths<'_> {
     }
 }
 
-/// Depths seen from the key light.
+/// Depths seen from a light.
 struct ShadowMap {
     right: Vec3,
     up: Vec3,
@@ -310,13 +310,13 @@ impl ShadowMap {
         (pixel, p.dot(self.towards) + LIGHT_FAR)
     }
 
-    /// Share of the light's disc that a surface point sees.
+    /// Fraction of the light's disc that is visible from a surface point.
     fn lit(&self, point: &Point) -> f32 {
         let facing = point.normal.dot(self.towards);
         if facing < -0.45 {
             return 0.0;
         }
-        // Step off the surface where light grazes it, or its own facets would shadow it.
+        // Offset along the normal at grazing light, where the surface's own facets would shadow it.
         let grazing = 1.0 - facing.clamp(0.0, 1.0);
         let (pixel, depth) = self.place(point.position + point.normal * GAP * (0.5 + 1.5 * grazing));
         let side = self.side as f32;
@@ -325,7 +325,7 @@ impl ShadowMap {
             let at = pixel + point.turn.rotate(*offset) * (self.soft * self.per_unit);
             let inside = at.x >= 0.0 && at.y >= 0.0 && at.x < side && at.y < side;
             let blocker = if inside { self.depths[at.y as usize * self.side + at.x as usize] } else { 0.0 };
-            // The further off the disc, the more a slanted surface rises by itself.
+            // A slanted surface is higher by itself towards the rim of the disc.
             let allowed = GAP + 0.6 * self.soft * offset.length() * grazing;
             lit += 1.0 - ((blocker - depth - allowed) / (0.5 * self.soft)).clamp(0.0, 1.0);
         }

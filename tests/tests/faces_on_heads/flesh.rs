@@ -3,7 +3,7 @@
 use glam::DVec3;
 use rayon::prelude::*;
 use risorius_anatomy::outer::OuterSkin;
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_flesh::Face;
 use risorius_flesh::rest::RestVolumes;
 use risorius_io::formats::clip_csv::ClipOptions;
@@ -110,13 +110,14 @@ fn no_tet_is_inverted_in_the_neutral_in_shapes_and_in_pairs() {
 fn no_tet_is_inverted_in_a_performance() {
     let Some(data) = data("no_tet_is_inverted_in_a_performance") else { return };
     let path = data.join("performances/livelink_rom.csv");
-    let clip = open_clip(&path, &ClipOptions::default(), &silent).unwrap().clip;
+    let clip = open_clip(&path, &ClipOptions::default(), &no_progress).unwrap().clip;
     let mut failures = Vec::new();
     for (name, face) in faces() {
-        let (weights, _) = clip.bind(&face.rig).unwrap();
+        let (clip, _) = clip.bind(&face.rig).unwrap();
         let evaluator = Evaluator::prepare(&face.rig);
-        let frames: Vec<_> = weights
-            .chunks(face.rig.sliders.len())
+        let frames: Vec<_> = clip
+            .weights
+            .chunks(clip.n_sliders)
             .enumerate()
             .step_by(40)
             .map(|(i, w)| {

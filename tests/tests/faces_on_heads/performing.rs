@@ -2,15 +2,16 @@
 
 use crate::depth::Lips;
 use glam::{DVec3, Vec3};
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_flesh::Face;
 use risorius_head::landmarks;
 use risorius_io::formats::clip_csv::ClipOptions;
 use risorius_io::open::{open_clip, open_head};
-use risorius_perform::enrich;
-use risorius_perform::scene::model::{Collider, Form, ToldIn};
-use risorius_perform::{ContactMode, EnrichOptions, FrameReport, HeadPath, Performance, Scene};
-use risorius_rig::{Evaluator, HeadMotion};
+use risorius_perform::scene::model::{Collider, ExpressedIn, Form};
+use risorius_perform::{
+    ContactMode, EnrichOptions, Frame, FrameReport, HeadPath, Performance, Scene, enrich,
+};
+use risorius_rig::{BoundClip, Evaluator, HeadMotion};
 use risorius_tests::data;
 use risorius_tests::flesh::{faces, is_full, slider};
 use std::ops::ControlFlow;
@@ -20,36 +21,42 @@ use std::path::Path;
 type Played = (Vec<Vec<[f32; 3]>>, Vec<FrameReport>);
 
 fn play(face: &Face, times_secs: &[f64], weights: &[f32], head: HeadPath, options: &EnrichOptions) -> Played {
+    perform(
+        face,
+        &Performance { clip: &bound(face, times_secs, weights), head, scene: Scene::default() },
+        options,
+    )
+}
+
+fn perform(face: &Face, performance: &Performance, options: &EnrichOptions) -> Played {
     let mut played: Played = Default::default();
-    let mut sink = |_: usize, vertices: &[[f32; 3]], report: &FrameReport| {
-        played.0.push(vertices.to_vec());
-        played.1.push(*report);
+    let mut sink = |frame: &Frame| {
+        played.0.push(frame.vertices.to_vec());
+        played.1.push(*frame.report);
         ControlFlow::Continue(())
     };
-    enrich(
-        face,
-        &Performance { times_secs, weights, head, scene: Scene::default() },
-        options,
-        &mut sink,
-        &silent,
-    )
-    .unwrap();
+    enrich(face, performance, options, None, &mut sink, &no_progress).unwrap();
     played
+}
+
+fn bound(face: &Face, times_secs: &[f64], weights: &[f32]) -> BoundClip {
+    let (times_secs, weights) = (times_secs.to_vec(), weights.to_vec());
+    BoundClip { times_secs, weights, n_sliders: face.rig.sliders.len(), head: None }
 }
 
 /// `n` frames of the range of motion from `first` on, on the sliders of `face`.
 fn talk(data: &Path, face: &Face, first: usize, n: usize) -> (Vec<f64>, Vec<f32>) {
-    let clip = open_clip(&data.join("performances/livelink_rom.csv"), &ClipOptions::default(), &silent)
+    let clip = open_clip(&data.join("performances/livelink_rom.csv"), &ClipOptions::default(), &no_progress)
         .unwrap()
         .clip;
-    let (weights, _) = clip.bind(&face.rig).unwrap();
-    let sliders = face.rig.sliders.len();
-    (clip.times_secs[first..first + n].to_vec(), weights[first * sliders..(first + n) * sliders].to_vec())
+    let (clip, _) = clip.bind(&face.rig).unwrap();
+    let part = clip.frames(first..first + n);
+    (part.times_secs, part.weights)
 }
 
 fn motion(data: &Path, name: &str) -> HeadMotion {
     let path = data.join(format!("head_motion/{name}_head.csv"));
-    open_head(&path, None, 1.0, &ClipOptions::default(), &silent).unwrap()
+    open_head(&path, None, 1.0, &ClipOptions::default(), &no_progress).unwrap()
 }
 
 /// The path from `start` seconds on, told from time 0 on.
@@ -309,23 +316,25 @@ fn a_ball_dents_the_cheek() {
             rotations_xyzw: vec![[0.0, 0.0, 0.0, 1.0]; 4],
         };
         let path = HeadPath::keyed(&motion);
-        let ball =
-            Collider { form: Form::Sphere { radius: 0.02 }, path: path.clone(), told_in: ToldIn::Head };
+        let ball = Collider {
+            form: Form::Sphere { radius: 0.02 },
+            path: path.clone(),
+            expressed_in: ExpressedIn::Head,
+        };
         let (times, weights) = constant(face, &[], 50.0, 25);
         let scene = Scene { colliders: vec![ball], ..Scene::default() };
-        let performance =
-            Performance { times_secs: &times, weights: &weights, head: HeadPath::default(), scene };
+        let clip = bound(face, &times, &weights);
+        let performance = Performance { clip: &clip, head: HeadPath::default(), scene };
         let (mut deepest, mut dent, mut left): (f64, f64, f64) = (0.0, 0.0, 0.0);
-        let mut sink = |i: usize, vertices: &[[f32; 3]], report: &FrameReport| {
-            let center = path.at(times[i]).translation;
+        let (frames, reports) = perform(face, &performance, &EnrichOptions::default());
+        for ((time, vertices), report) in times.iter().zip(&frames).zip(&reports) {
+            let center = path.at(*time).translation;
             let meters = face.rig.space.si_from_file();
             let depth =
                 |&v: &u32| 0.02 - center.distance(meters * Vec3::from(vertices[v as usize]).as_dvec3());
             deepest = fleshy.iter().map(depth).fold(deepest, f64::max);
             (dent, left) = (dent.max(report.max_mm), report.max_mm);
-            ControlFlow::Continue(())
-        };
-        enrich(face, &performance, &EnrichOptions::default(), &mut sink, &silent).unwrap();
+        }
         let deepest = 1000.0 * deepest;
         println!(
             "{name}: dented by {dent:.1} mm, {deepest:.2} mm deep in the ball; {left:.3} mm left afterwards"

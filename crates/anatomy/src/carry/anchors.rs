@@ -1,11 +1,11 @@
-//! Pairs of points that the warp is made from: landmarks, eyeballs, and the ends of the rows of teeth.
+//! Point pairs that determine the warp: landmarks, eyeballs, and the ends of the rows of teeth.
 
 use crate::eyes::fit_eyes;
 use crate::find::Landmarks;
 use crate::pieces::{PieceKind, Pieces};
 use glam::DVec3;
 
-/// A point of the built-in head and where it belongs in the rig.
+/// A point of the built-in head and its position in the rig.
 #[derive(Debug, Clone, Copy)]
 pub struct Anchor {
     pub from: DVec3,
@@ -15,7 +15,7 @@ pub struct Anchor {
 }
 
 impl Anchor {
-    /// How far the warp may miss it; see [`crate::warp`].
+    /// How closely the warp interpolates it, in meters; see [`crate::warp`].
     pub fn softness(&self) -> f64 {
         0.004 / (self.confidence * self.confidence).max(0.01)
     }
@@ -42,7 +42,7 @@ pub fn gather(head: &Pieces, rig: &Pieces, marks: &Landmarks) -> Vec<Anchor> {
         }
     }
     for kind in [PieceKind::TeethUpper, PieceKind::TeethLower] {
-        // Half a row of teeth ends in the middle.
+        // On half a face, a row of teeth ends at the midline.
         if marks.half.is_some() {
             continue;
         }

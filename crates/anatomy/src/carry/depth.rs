@@ -1,11 +1,10 @@
-//! Tissue between skin and bone: bones that the warp brought too close to the skin, or through it, are pushed
-//! in.
+//! Minimum tissue depth: bones that the warp brought too close to the skin, or through it, are pushed in.
 //!
-//! How thick the tissue has to be over a vertex is the forensic mean less one and a half deviations
-//! ([`risorius_head::depths`]), and where there is no data half of what it is in the built-in head; never
-//! more than it is there, never less than the thinnest. Pushes go away from the closest skin, are spread over
-//! the bone so that dents are shallow and wide, and are repeated until no vertex is too close. Only bone
-//! within 25 mm of the skin is looked at.
+//! The required depth over a vertex is the forensic mean minus one and a half deviations
+//! ([`risorius_head::depths`]); without data, half of the depth in the built-in head. It is at most the depth
+//! in the built-in head, and at least the minimum of the options. Bone is pushed away from the closest skin.
+//! The displacements are spread over the bone so that dents are shallow and wide, and repeated until no
+//! vertex is too close. Only bone within 25 mm of the skin is considered.
 
 use crate::note::Note;
 use crate::outer::{OuterPoint, OuterSkin};
@@ -15,21 +14,21 @@ use risorius_head::bones::Bones;
 use risorius_head::depths::depth_at;
 use risorius_mesh::{Bvh, TriMesh};
 
-/// Bone deeper than this needs no look (meters).
+/// Bone deeper than this is not considered (meters).
 const DEEP: f64 = 0.025;
-/// Tissue is never asked to be thicker than this (meters).
+/// Largest required tissue depth (meters).
 const THICKEST: f64 = 0.010;
-/// Deviations from the mean that people may differ by.
+/// Standard deviations below the mean that are allowed.
 const DEVIATIONS: f64 = 1.5;
-/// Without data, the part of the built-in head's thickness that must remain.
+/// Required fraction of the built-in head's depth, where there is no data.
 const LEAST_PART: f64 = 0.5;
 const ROUNDS: usize = 25;
-/// Sweeps that spread a push to the neighbors.
+/// Sweeps that spread a displacement to neighbors.
 const SPREAD: usize = 12;
-/// How far pushes are felt by what lies beside the bone (meters).
+/// Distance over which points beside the bone follow its displacement (meters).
 const NEAR: f64 = 0.012;
 
-/// Least thickness of the tissue over each vertex of cranium and mandible, scaled to the rig.
+/// Required tissue depth over each vertex of cranium and mandible, scaled to the rig.
 #[derive(Debug, Clone)]
 pub struct Depths {
     cranium: Vec<f64>,
@@ -37,7 +36,7 @@ pub struct Depths {
 }
 
 impl Depths {
-    /// For the `bones` under the `skin` of the head that is carried.
+    /// For the `bones` under the `skin` of the source head.
     pub fn of(skin: &OuterSkin, bones: &Bones, scale: f64) -> Self {
         let least = |p: DVec3| {
             let own = skin.depth(p, DEEP).map_or(DEEP, |d| d.0.max(0.0));
@@ -52,13 +51,13 @@ impl Depths {
     }
 }
 
-/// What pushing did, for what is attached to the bones.
+/// Displacements of the bones, for the points attached to them.
 pub struct Pushed {
     tree: Bvh,
     offsets: Vec<DVec3>,
 }
 
-/// Pushes the bones under the skin; tells how many vertices could not be brought in.
+/// Pushes the bones under the skin; a note reports vertices that are still too close.
 pub fn push_in(
     bones: &mut Bones,
     depths: &Depths,
@@ -93,7 +92,7 @@ pub fn push_in(
 }
 
 impl Pushed {
-    /// A point that the warp placed, pushed along with the bone beside it and kept under the skin.
+    /// Moves a warped point with the bone beside it and keeps it under the skin.
     pub fn follow(&self, p: DVec3, skin: &OuterSkin) -> DVec3 {
         let mut q = p;
         if let Some((v, distance_sq)) = self.tree.closest_vertex(p, 3.0 * NEAR) {
@@ -106,13 +105,13 @@ impl Pushed {
     }
 }
 
-/// Away from the skin; through it first for points outside.
+/// Direction away from the skin; for points outside, toward it.
 fn inward(p: DVec3, depth: f64, c: &OuterPoint) -> DVec3 {
     let away = if depth > 0.0 { p - c.point } else { c.point - p };
     if away.length() > 1e-4 { away.normalize() } else { -c.normal }
 }
 
-/// Pushes until all vertices are `least` deep; returns how many are not.
+/// Pushes vertices until all are at least `least` deep; returns how many are not.
 fn push_surface(bone: &mut TriMesh, least: &[f64], skin: &OuterSkin) -> usize {
     let neighbors = neighbors(bone);
     let mut left = 0;
@@ -136,7 +135,7 @@ fn push_surface(bone: &mut TriMesh, least: &[f64], skin: &OuterSkin) -> usize {
     left
 }
 
-/// Pushes smoothed over the surface: nowhere less than asked for, falling off to the sides.
+/// Displacements smoothed over the surface: nowhere less than required, decreasing to the sides.
 fn spread(pushes: &[DVec3], neighbors: &[Vec<u32>]) -> Vec<DVec3> {
     let mut field = pushes.to_vec();
     for _ in 0..SPREAD {

@@ -1,9 +1,9 @@
-//! The warp from one skin to another: through the anchors, then pulled to the surface in rounds.
+//! The warp from one skin to another: through the anchors, then fitted to the surface in rounds.
 //!
-//! Each round takes points of the built-in outer skin where the warp has them, looks for the closest outer
-//! skin of the rig within a shrinking reach that faces the same way, and fits the warp anew to anchors and
-//! pairs. Ears are left out: their folds attract what belongs elsewhere. Pairs at open borders are left out:
-//! half a face, or a mask, ends there.
+//! Each round warps points of the built-in outer skin, finds for each the closest point of the rig's outer
+//! skin with a similar normal within a decreasing distance, and refits the warp to anchors and pairs. Ears
+//! are left out, because their folds cause wrong pairs. Pairs at open borders are left out, because half a
+//! face or a mask ends there.
 
 use super::anchors::Anchor;
 use crate::error::AnatomyError;
@@ -18,16 +18,15 @@ use risorius_head::landmarks::index;
 use risorius_head::person::Head;
 use std::collections::BTreeMap;
 
-/// How far apart points of the built-in skin are taken in the face and elsewhere (meters).
+/// Spacing of the samples of the built-in skin in the face and elsewhere (meters).
 const SPACING: [f64; 2] = [0.011, 0.02];
-/// How far the rig's skin is looked for, round by round (meters); the last value holds for all further
-/// rounds.
+/// Search distance for the rig's skin in each round (meters); the last value is used for all further rounds.
 const REACH: [f64; 5] = [0.03, 0.022, 0.016, 0.012, 0.01];
-/// Softness of pairs, round by round (meters).
+/// Softness of pairs in each round (meters).
 const SOFTNESS: [f64; 5] = [0.06, 0.03, 0.02, 0.012, 0.008];
-/// Pairs must look the same way at least this much (cosine).
+/// Least cosine between the normals of a pair.
 const FACING: f64 = 0.6;
-/// Ears: around the tragion, moved up and back by this much, within this radius (meters).
+/// Ears: offset from the tragion to the center, and radius (meters).
 const EAR: (DVec3, f64) = (DVec3::new(0.0, 0.005, -0.016), 0.036);
 
 /// A point of the built-in skin.
@@ -74,7 +73,7 @@ pub fn fit(
     Ok(warp)
 }
 
-/// Where the rig's skin is that a sample belongs to.
+/// The point of the rig's skin that corresponds to a sample.
 fn partner(s: &Sample, warp: &Warp, to: &OuterSkin, reach: f64, ears: &[DVec3]) -> Option<DVec3> {
     let here = warp.apply(s.point);
     // The warped normal, from two tangents.
@@ -86,7 +85,7 @@ fn partner(s: &Sample, warp: &Warp, to: &OuterSkin, reach: f64, ears: &[DVec3]) 
     (!c.on_border && !in_ear && c.normal.dot(normal) > FACING).then_some(c.point)
 }
 
-/// Points of the outer skin, evenly spaced: the first vertex in each cell of a grid; none on ears and deep on
+/// Evenly spaced points of the outer skin: the first vertex in each cell of a grid; none on ears and low on
 /// the neck.
 fn samples(skin: &OuterSkin, head: &Head) -> Vec<Sample> {
     let mark = |name: &str| index(name).map(|i| head.landmarks[i]).filter(|p| p.is_finite());

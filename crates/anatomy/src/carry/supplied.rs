@@ -1,4 +1,4 @@
-//! Bones that the user brings: checked against the head, then used as they are.
+//! Bones supplied by the user: checked against the head, then used unchanged.
 
 use crate::error::AnatomyError;
 use crate::note::Note;
@@ -7,7 +7,7 @@ use glam::DVec3;
 use risorius_head::bones::Bones;
 use risorius_mesh::TriMesh;
 
-/// Surfaces in meters, +Y up, +Z front, in the place where they belong.
+/// Surfaces in meters, +Y up, +Z front, at their final position.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Supplied {
     /// Skull without the jaw.
@@ -20,18 +20,18 @@ pub struct Supplied {
     pub teeth_lower: Option<TriMesh>,
 }
 
-/// Factors that tell one unit from another: what to multiply by, and what went wrong.
+/// Scale factors that indicate a wrong unit, and the advice for each.
 const MIXED: [(f64, &str); 7] = [
-    (0.001, "it seems to be in mm: say so when it is read"),
-    (0.01, "it seems to be in cm: say so when it is read"),
-    (0.0254, "it seems to be in inches: say so when it is read"),
-    (0.1, "its mm were read as cm, or its cm as dm: say its unit when it is read"),
-    (10.0, "its cm were read as mm: say its unit when it is read"),
-    (2.54, "its inches were read as cm: say its unit when it is read"),
-    (1.0 / 2.54, "its cm were read as inches: say its unit when it is read"),
+    (0.001, "it seems to be in mm: set its unit when it is read"),
+    (0.01, "it seems to be in cm: set its unit when it is read"),
+    (0.0254, "it seems to be in inches: set its unit when it is read"),
+    (0.1, "its mm were read as cm, or its cm as dm: set its unit when it is read"),
+    (10.0, "its cm were read as mm: set its unit when it is read"),
+    (2.54, "its inches were read as cm: set its unit when it is read"),
+    (1.0 / 2.54, "its cm were read as inches: set its unit when it is read"),
 ];
 
-/// Puts supplied bones and teeth in the place of carried ones.
+/// Replaces transferred bones and teeth by supplied ones.
 pub fn place(
     supplied: &Supplied,
     bones: &mut Bones,
@@ -53,7 +53,7 @@ pub fn place(
     Ok(())
 }
 
-/// Size, place and share outside of the skin, against what was carried.
+/// Checks size, position and the share outside the skin against the transferred bone.
 fn check(
     bone: &'static str,
     given: &TriMesh,
@@ -66,7 +66,7 @@ fn check(
     };
     let n = given.positions.len() as u32;
     if given.triangles.is_empty() || given.triangles.iter().flatten().any(|&v| v >= n) {
-        return fail("it has no triangles, or some without vertices".into(), "give a triangle surface");
+        return fail("it has no triangles, or triangles without vertices".into(), "give a triangle mesh");
     }
     if given.positions.iter().any(|p| !p.is_finite()) {
         return fail("it has vertices that are not finite".into(), "repair the file");
@@ -78,34 +78,31 @@ fn check(
     if !(0.4..2.5).contains(&ratio) {
         let mixed = MIXED.iter().find(|(factor, _)| (ratio * factor).ln().abs() < 0.25);
         let advice = mixed.map_or(format!("scale it by about {:.2}", 1.0 / ratio), |m| m.1.to_string());
-        let reason = format!("it is {size:.2} m large where {expected_size:.2} m are expected");
+        let reason = format!("its size is {size:.2} m, but {expected_size:.2} m is expected");
         return Err(AnatomyError::SuppliedBone { bone, reason, advice });
     }
     let away = center.distance(expected);
     if away > 0.5 * expected_size {
-        let reason = format!("its middle is {:.0} mm from where it belongs", 1000.0 * away);
-        return fail(reason, "bring it into the place of the rig's head, with the same axes");
+        let reason = format!("its center is {:.0} mm from the expected position", 1000.0 * away);
+        return fail(reason, "move it to its position in the rig's head, with the same axes");
     }
     let outside = given.positions.iter().filter(|p| skin.depth(**p, 0.05).is_some_and(|d| d.0 < 0.0)).count();
     let part = outside as f64 / given.positions.len() as f64;
     if part > 0.25 {
-        let reason = format!("{:.0} % of its vertices lie outside of the skin", 100.0 * part);
-        return fail(
-            reason,
-            "scale and place it inside of the skin, or leave it out and let the built-in one be carried",
-        );
+        let reason = format!("{:.0} % of its vertices lie outside the skin", 100.0 * part);
+        return fail(reason, "scale and move it inside the skin, or leave it out to use the built-in one");
     }
     if outside > 0 {
         let what = format!(
-            "{outside} of {} vertices of the given {bone} lie outside of the skin",
+            "{outside} of {} vertices of the given {bone} lie outside the skin",
             given.positions.len()
         );
-        notes.push(Note::new(what, "flesh cannot be made there; scale or move the bone a little"));
+        notes.push(Note::new(what, "no flesh can be built there; scale or move the bone a little"));
     }
     Ok(())
 }
 
-/// Middle and diagonal of the box around a surface.
+/// Center and diagonal of the bounding box of a surface.
 fn extent(surface: &TriMesh) -> (DVec3, f64) {
     let fold = |(lo, hi): (DVec3, DVec3), p: &DVec3| (lo.min(*p), hi.max(*p));
     let (lo, hi) = surface.positions.iter().fold((DVec3::MAX, DVec3::MIN), fold);

@@ -1,4 +1,4 @@
-//! Brows: where the shapes that move them act most.
+//! Brow landmarks: where the shapes that move the brows act most.
 
 use super::Found;
 use super::frame::FaceFrame;
@@ -6,7 +6,7 @@ use super::front::Front;
 use crate::motions::{Motion, motion};
 use risorius_rig::Rig;
 
-/// Places along a brow, from the nose outwards, as parts of the way between the eye's corners.
+/// Positions along a brow, from the nose outward: 0 at the inner, 1 at the outer corner of the eye.
 const PLACES: [(&str, f64); 5] = [("inner", -0.33), ("2", 0.1), ("middle", 0.6), ("4", 1.05), ("outer", 1.4)];
 
 /// Sets five landmarks on each brow.
@@ -34,7 +34,7 @@ pub fn find(rig: &Rig, front: &Front, frame: &FaceFrame, found: &mut Found) {
             };
             let strengths: Vec<f64> = column.iter().map(strength).collect();
             let most = strengths.iter().copied().fold(0.0, f64::max);
-            // The middle of the stretch that moves nearly as far as the most.
+            // The middle of the range that moves nearly as far as the maximum.
             let near: Vec<usize> = (0..column.len()).filter(|&i| strengths[i] > 0.93 * most).collect();
             let Some(&chosen) = near.get(near.len() / 2).filter(|_| most > 0.1) else { continue };
             found.set(front, &format!("brow_{name}_{place}"), column[chosen], 0.5, &source.join(", "));

@@ -1,4 +1,4 @@
-//! Ears: seen from the side, where the skin suddenly stands out from the cheek.
+//! Ear landmarks: seen from the side, the front edge where the ear rises from the cheek.
 
 use super::Found;
 use super::frame::FaceFrame;
@@ -7,13 +7,13 @@ use glam::DVec3;
 
 /// Distance between samples in eye distances.
 const STEP: f64 = 0.02;
-/// The ear stands out at least this much over two samples, in eye distances.
+/// Least rise of the ear over two samples, in eye distances.
 const STANDS_OUT: f64 = 0.045;
 
-/// Length of the ear's hollow at most, in eye distances.
+/// Largest length of the ear's hollow, in eye distances.
 const HOLLOW: f64 = 0.4;
 
-/// Height of the tragus, as a part of the way from the ear's top down to where its front edge ends.
+/// Height of the tragus, as a fraction from the top of the ear down to the end of its front edge.
 const TRAGUS: f64 = 0.62;
 
 /// Sets the tragions, just in front of the ears.
@@ -29,13 +29,13 @@ pub fn find(front: &Front, frame: &FaceFrame, found: &mut Found) {
         let edge = |i: usize| front_edge(front, frame, sign, top - STEP * unit * i as f64, eye.z, mouth.z);
         let edges: Vec<Option<SkinPoint>> = (0..rows).map(edge).collect();
         let Some(run) = longest_run(&edges) else { continue };
-        // An ear is about as tall as the eyes are apart.
+        // An ear is about as tall as the distance between the eyes.
         if !(0.35..1.6).contains(&(run.len() as f64 * STEP)) {
             continue;
         }
         let mut depths: Vec<f64> = edges[run.clone()].iter().flatten().map(|p| p.point.z).collect();
         depths.sort_by(f64::total_cmp);
-        // Some rows miss the front edge and find a fold behind it: the front third of them is trusted.
+        // Some rows miss the front edge and find a fold behind it, so the front third is used.
         let z = depths[depths.len() * 2 / 3];
         let y = top - STEP * unit * (run.start as f64 + TRAGUS * run.len() as f64);
         if let Some(p) = from_side(front, frame, sign, y, z) {
@@ -49,7 +49,7 @@ fn from_side(front: &Front, frame: &FaceFrame, sign: f64, y: f64, z: f64) -> Opt
     front.ray(DVec3::new(frame.middle + sign * 6.0 * frame.unit, y, z), DVec3::new(-sign, 0.0, 0.0))
 }
 
-/// In the row at `y`, going back from the cheek: the last height before the ear stands out.
+/// In the row at `y`, going back from the cheek: the last peak before the ear rises.
 fn front_edge(
     front: &Front,
     frame: &FaceFrame,
@@ -69,13 +69,13 @@ fn front_edge(
         if out(&after) - out(&before) < STANDS_OUT || out(&after) < 0.8 {
             return None;
         }
-        // The hollow of the ear may lie between: the tragus is the height in front of it.
+        // The hollow of the ear may lie between; the tragus is the peak in front of it.
         let hollow = row[i.saturating_sub((HOLLOW / STEP) as usize)..i - 1].iter().flatten();
         hollow.max_by(|a, b| out(a).total_cmp(&out(b))).copied()
     })
 }
 
-/// The longest run of rows with an edge, over single rows without.
+/// The longest run of rows with an edge, ignoring single rows without one.
 fn longest_run(edges: &[Option<SkinPoint>]) -> Option<std::ops::Range<usize>> {
     let (mut best, mut current) = (0..0, 0..0);
     for i in (0..edges.len()).filter(|&i| edges[i].is_some()) {

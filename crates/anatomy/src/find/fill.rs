@@ -1,4 +1,4 @@
-//! Landmarks that were not found: from the other side of the face, or from the built-in head.
+//! Landmarks that were not detected: mirrored from the other side of the face, or from the built-in head.
 
 use super::front::Front;
 use super::{Found, HalfFace, SkinPoint};
@@ -13,9 +13,9 @@ use risorius_head::person::Head;
 use risorius_rig::Rig;
 use risorius_rig::meters;
 
-/// Landmarks this sure decide where the built-in head's go.
+/// Least confidence of landmarks that determine the warp of the built-in head.
 pub const ANCHOR: f64 = 0.45;
-/// How sure landmarks from the built-in head are.
+/// Confidence of landmarks from the built-in head.
 const WARPED: f64 = 0.25;
 
 /// Sets missing landmarks whose mirror images in `x = middle` were found.
@@ -32,8 +32,8 @@ pub fn mirrored(front: &Front, middle: f64, found: &mut Found) {
     }
 }
 
-/// On half a face: landmarks of the other side as mirror images, without skin; all of them, or the missing
-/// ones. Their triangle and vertex are those of the side that is there.
+/// On half a face: landmarks of the missing side as mirror images, without skin; all of them, or those not
+/// yet set. Their triangle and vertex are those of the side that is present.
 pub fn mirrored_in_air(half: &HalfFace, all: bool, found: &mut Found) {
     let missing = if half.side > 0.0 { "right" } else { "left" };
     for i in (0..N_LANDMARKS).filter(|&i| NAMES[i].contains(missing)) {
@@ -49,8 +49,8 @@ pub fn mirrored_in_air(half: &HalfFace, all: bool, found: &mut Found) {
     }
 }
 
-/// Sets missing landmarks from those of the built-in head, warped by what was found and brought to the skin.
-/// `seen` is where what was found lies on the head.
+/// Sets missing landmarks from those of the built-in head, warped by the found ones and projected to the
+/// skin. `seen` are the positions of the found ones on the head.
 pub fn from_head(
     pieces: &Pieces,
     front: &Front,
@@ -81,7 +81,7 @@ pub fn from_head(
         let Some(p) = outer_point(pieces, &outer, front, place) else { continue };
         let before = found.all[i].as_ref().map_or(0.0, |l| l.confidence);
         let off = p.point.distance(place);
-        // The farther the skin is from where the head says, the less it is believed.
+        // Confidence decreases with the distance of the skin from the warped landmark.
         let confidence = WARPED / (1.0 + off / 0.01);
         if before < confidence {
             n_filled += 1;
@@ -91,7 +91,7 @@ pub fn from_head(
     }
     if n_filled > 60 {
         let what = format!("{n_filled} of {N_LANDMARKS} landmarks are guesses from the built-in head");
-        notes.push(Note::new(what, "look at them, and give those that are off in a landmark file"));
+        notes.push(Note::new(what, "check them, and correct wrong ones in a landmark file"));
     }
 }
 
@@ -102,11 +102,11 @@ fn outer_point(pieces: &Pieces, outer: &OuterSkin, front: &Front, p: DVec3) -> O
     Some(SkinPoint { triangle, barycentric: c.barycentric, point: c.point })
 }
 
-/// Source of landmarks that come from laying the whole built-in head over the skin.
-pub const MATCHED: &str = "built-in head laid over the skin";
+/// Source of landmarks obtained by aligning the whole built-in head to the skin.
+pub const MATCHED: &str = "built-in head aligned to the skin";
 
-/// Without any feature to go by: lays the built-in head over the skin, trying places and sizes, and takes all
-/// landmarks from there.
+/// Without any detected feature: aligns the built-in head to the skin, from several positions and sizes, and
+/// takes all landmarks from there.
 pub fn by_shape(
     rig: &Rig,
     pieces_of_rig: &Pieces,
@@ -125,7 +125,7 @@ pub fn by_shape(
             fit.map_or(String::new(), |f| format!(", which misses the skin by {:.0} mm", 1000.0 * f.1));
         return Err(AnatomyError::NoLandmarks {
             rig: rig.name.clone(),
-            tried: format!("shapes, eyeballs, laying the built-in head over the skin{reached}"),
+            tried: format!("shapes, eyeballs, aligning the built-in head to the skin{reached}"),
             found: n_given,
             needed: super::NEEDED,
         });
@@ -136,7 +136,7 @@ pub fn by_shape(
         }
     }
     let what = format!(
-        "no shape and no eyeball tells where the face is; the built-in head was laid over it ({:.1} mm off)",
+        "no shape and no eyeball shows where the face is; the built-in head was aligned to it ({:.1} mm off)",
         1000.0 * miss
     );
     notes.push(Note::new(
@@ -159,7 +159,7 @@ fn best_placement(source: &OuterSkin, target: &OuterSkin) -> Option<(Similarity,
         |list: &[DVec3]| list.iter().fold((DVec3::MAX, DVec3::MIN), |(lo, hi), p| (lo.min(*p), hi.max(*p)));
     let ((a_lo, a_hi), (b_lo, b_hi)) = (bounds(&from), bounds(&to));
     let mut best: Option<(Similarity, f64)> = None;
-    // Tops and fronts of heads together, at their sizes and a little apart.
+    // Tops and fronts of the heads aligned, with a few sizes and vertical offsets.
     for scale in [0.85, 1.0, 1.18] {
         for down in [0.0, 0.03, -0.03] {
             let scaled = |p: DVec3| p * scale;
@@ -175,8 +175,8 @@ fn best_placement(source: &OuterSkin, target: &OuterSkin) -> Option<(Similarity,
     best
 }
 
-/// Iterated closest points from target samples to the source: the face alone may be there, never more than
-/// the head.
+/// Iterative closest points from target samples to the source: the target may be a face alone, but never more
+/// than a head.
 fn settle(source: &OuterSkin, target: &OuterSkin, start: Similarity) -> (Similarity, f64) {
     let step = (target.vertices.len() / 500).max(1);
     let mut current = start;

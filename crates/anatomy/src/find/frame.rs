@@ -1,7 +1,7 @@
-//! Where the face's main features are, roughly: the middle plane, the eyes, the mouth.
+//! Approximate layout of the face: symmetry plane, eyes, mouth.
 //!
-//! Eyes come from eyeballs, or from what blinks; the mouth from what smiles or opens. Everything else is
-//! looked for in windows around them, in units of the distance between the eyes.
+//! Eyes come from eyeballs, or from the skin that blinks; the mouth from the skin that smiles or opens.
+//! Everything else is searched in windows around them, in units of the distance between the eyes.
 
 use super::front::Front;
 use crate::eyes::{Eye, fit_eyes};
@@ -10,32 +10,32 @@ use crate::pieces::Pieces;
 use glam::DVec3;
 use risorius_rig::Rig;
 
-/// Usual distance between the pupils in meters.
+/// Typical distance between the pupils in meters.
 const USUAL_EYES: f64 = 0.063;
 
-/// The rough layout of a face.
+/// The approximate layout of a face.
 #[derive(Debug, Clone)]
 pub struct FaceFrame {
-    /// The middle plane is `x = middle`.
+    /// The symmetry plane is `x = middle`.
     pub middle: f64,
     /// How well the skin mirrors in that plane: fraction of the face whose mirror image is skin too.
     pub symmetry: f64,
-    /// Only one side of the face is there: +1 the left, -1 the right.
+    /// Set if only one side of the face is present: +1 the left, -1 the right.
     pub only_side: Option<f64>,
     /// Left and right eye.
     pub eyes: [Option<DVec3>; 2],
     /// Eyeballs, where there are any.
     pub eyeballs: [Option<Eye>; 2],
-    /// Middle of the mouth.
+    /// Center of the mouth.
     pub mouth: Option<DVec3>,
-    /// Shapes called left move the right side and the other way round.
+    /// Shapes named left move the right side and vice versa.
     pub swapped: bool,
-    /// Distance between the pupils, measured or usual: the unit of windows.
+    /// Distance between the pupils, measured or typical; the unit of search windows.
     pub unit: f64,
 }
 
 impl FaceFrame {
-    /// What the shape called `base` does on a side (0 left, 1 right), whichever side the rig calls it after.
+    /// The motion of the shape called `base` on a side (0 left, 1 right), corrected for swapped names.
     pub fn sided(&self, rig: &Rig, base: &str, side: usize) -> Option<Motion> {
         sided(rig, base, side, self.swapped)
     }
@@ -46,7 +46,7 @@ fn sided(rig: &Rig, base: &str, side: usize, swapped: bool) -> Option<Motion> {
     motion(rig, &format!("{base}{called}"))
 }
 
-/// Lays out the face of `rig`; `None` when neither eyes nor a mouth are found.
+/// Finds the layout of the face of `rig`; `None` when neither eyes nor a mouth are found.
 pub fn frame(rig: &Rig, pieces: &Pieces, front: &Front) -> Option<FaceFrame> {
     let eyeballs = fit_eyes(pieces);
     let pair = |base: &str| {
@@ -67,7 +67,7 @@ pub fn frame(rig: &Rig, pieces: &Pieces, front: &Front) -> Option<FaceFrame> {
     let mut eyes = [0, 1].map(|s| ball_centers[s].or_else(|| blinking(s)));
     let mirror = |p: DVec3| DVec3::new(2.0 * middle - p.x, p.y, p.z);
     if let Some(side) = only_side {
-        // Vertices of the border blink a little on both sides.
+        // Vertices at the border blink slightly on both sides.
         eyes[usize::from(side > 0.0)] = None;
     } else {
         eyes = [eyes[0].or(eyes[1].map(mirror)), eyes[1].or(eyes[0].map(mirror))];
@@ -84,8 +84,8 @@ pub fn frame(rig: &Rig, pieces: &Pieces, front: &Front) -> Option<FaceFrame> {
     Some(FaceFrame { middle, symmetry, only_side, eyes, eyeballs, mouth, swapped, unit })
 }
 
-/// Center of what a motion moves of the face's skin, by the square of the displacement; on one side of a
-/// plane if asked.
+/// Center of the face's skin that a motion moves, weighted by the squared displacement; restricted to one
+/// side of a plane if given.
 pub fn center_of(pieces: &Pieces, motion: &Motion, side: Option<(f64, f64)>) -> Option<DVec3> {
     let (mut sum, mut weight) = (DVec3::ZERO, 0.0);
     for &v in &pieces.face {
@@ -100,7 +100,8 @@ pub fn center_of(pieces: &Pieces, motion: &Motion, side: Option<(f64, f64)>) -> 
     (weight > 0.0).then(|| sum / weight)
 }
 
-/// The plane in which most of the face mirrors onto itself, how much that is, and the side of half a face.
+/// The plane in which most of the face matches its mirror image, the fraction that matches, and the side of
+/// half a face.
 fn middle_plane(pieces: &Pieces, front: &Front, guesses: &mut Vec<f64>) -> (f64, f64, Option<f64>) {
     let points: Vec<DVec3> = pieces.face.iter().map(|&v| pieces.positions[v as usize]).collect();
     let (lo, hi) = points.iter().fold((f64::MAX, f64::MIN), |(lo, hi), p| (lo.min(p.x), hi.max(p.x)));
@@ -115,7 +116,7 @@ fn middle_plane(pieces: &Pieces, front: &Front, guesses: &mut Vec<f64>) -> (f64,
             let Some(c) = front.closest(mirrored) else { continue };
             if c.point.distance(mirrored) < 0.004 {
                 near += 1.0;
-                // Only where the surface looks sideways does the distance tell where the plane is.
+                // Only where the surface faces sideways does the distance determine the plane.
                 let normal = front.normal(&c);
                 shift += (c.point - mirrored).dot(normal) * normal.x;
             }
@@ -129,7 +130,7 @@ fn middle_plane(pieces: &Pieces, front: &Front, guesses: &mut Vec<f64>) -> (f64,
             plane += fit(plane).1;
         }
         let symmetry = fit(plane).0;
-        // Earlier guesses know more; a later one has to be clearly better.
+        // Earlier guesses are more reliable; a later one has to be clearly better.
         if symmetry > best.1 + 0.05 {
             best = (plane, symmetry);
         }
@@ -143,7 +144,7 @@ fn middle_plane(pieces: &Pieces, front: &Front, guesses: &mut Vec<f64>) -> (f64,
     (x, best.1, Some(side))
 }
 
-/// Middle of the mouth.
+/// Center of the mouth.
 fn mouth_place(
     rig: &Rig,
     pieces: &Pieces,

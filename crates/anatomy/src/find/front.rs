@@ -1,4 +1,4 @@
-//! The face seen from straight ahead: rays against the skin, and what shapes do where they land.
+//! The face seen from the front: rays against the skin, and the motion of shapes at the hit points.
 
 use crate::motions::Motion;
 use crate::pieces::Pieces;
@@ -12,11 +12,11 @@ pub struct SkinPoint {
     pub triangle: u32,
     /// Weights of its corners.
     pub barycentric: [f64; 3],
-    /// Where it is.
+    /// Position.
     pub point: DVec3,
 }
 
-/// The skin, ready for rays and closest points.
+/// The skin, prepared for rays and closest points.
 pub struct Front<'a> {
     /// The rig.
     pub pieces: &'a Pieces,
@@ -39,7 +39,7 @@ impl<'a> Front<'a> {
         self.ray(DVec3::new(x, y, self.start_z), DVec3::NEG_Z)
     }
 
-    /// The skin that a ray meets first.
+    /// The first point of the skin that a ray hits.
     pub fn ray(&self, origin: DVec3, direction: DVec3) -> Option<SkinPoint> {
         let hit = self.tree.ray(origin, direction, f64::INFINITY)?;
         let point = origin + direction * hit.distance;
@@ -63,7 +63,7 @@ impl<'a> Front<'a> {
         (b - a).cross(c - a).normalize_or_zero()
     }
 
-    /// How a motion moves a point of the skin.
+    /// Displacement of a point of the skin by a motion.
     pub fn moved(&self, p: &SkinPoint, motion: &Motion) -> DVec3 {
         let corners = self.pieces.skin[p.triangle as usize];
         corners.iter().zip(p.barycentric).map(|(&v, w)| motion.moved[v as usize] * w).sum()

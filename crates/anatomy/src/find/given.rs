@@ -1,10 +1,10 @@
-//! Landmarks that the user knows better than [`super::find`] does.
+//! Landmarks given by the user, which replace detected ones.
 
 use glam::DVec3;
 
-/// Landmarks by number, with their positions in meters.
+/// Landmarks by index, with their positions in meters.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Given {
-    /// Number of the landmark, position in meters.
+    /// Index of the landmark, position in meters.
     pub points: Vec<(usize, DVec3)>,
 }

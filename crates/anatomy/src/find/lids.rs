@@ -1,4 +1,5 @@
-//! The eyes' openings: where an eyeball is seen from the front, or between lids that blinking closes.
+//! Lid landmarks: the opening of the eye is where the eyeball is visible from the front, or between lids that
+//! close in a blink.
 
 use super::Found;
 use super::frame::FaceFrame;
@@ -11,10 +12,10 @@ use risorius_rig::Rig;
 
 /// Distance between samples in eye distances.
 const STEP: f64 = 0.005;
-/// Skin this much deeper than a lid, in eye distances, is not the other lid.
+/// Skin deeper than a lid by this much, in eye distances, is not the other lid.
 const DEEP: f64 = 0.15;
 
-/// The opening in one upright line: skin above and below it.
+/// The opening in one vertical line: the skin above and below it.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     upper: SkinPoint,
@@ -52,7 +53,7 @@ pub fn find(rig: &Rig, front: &Front, frame: &FaceFrame, found: &mut Found) {
     }
 }
 
-/// Samples around the eye at which the eyeball lies before the skin, column by column from the right.
+/// Samples around the eye at which the eyeball lies in front of the skin, by columns from the right.
 fn opening_by_eyeball(front: &Front, frame: &FaceFrame, side: usize) -> Option<Vec<Slot>> {
     let kind = [PieceKind::EyeLeft, PieceKind::EyeRight][side];
     let pieces = front.pieces;
@@ -66,7 +67,7 @@ fn opening_by_eyeball(front: &Front, frame: &FaceFrame, side: usize) -> Option<V
         z.is_some_and(|z| front.at(x, y).is_none_or(|s| s.point.z < z))
     };
     let column = |x: f64, y: f64| {
-        // From the last column's middle, up and down to where skin begins.
+        // From the middle of the last column, up and down to where skin begins.
         let start = (0..n).flat_map(|i| [i, -i]).map(|i| y + step * i as f64).find(|&y| shows(x, y))?;
         let run = |sign: f64| {
             let skin = (1..2 * n).map(|i| start + sign * step * i as f64).find(|&y| !shows(x, y));
@@ -93,7 +94,7 @@ fn opening_by_eyeball(front: &Front, frame: &FaceFrame, side: usize) -> Option<V
     Some(slots)
 }
 
-/// Columns in which blinking moves neighbors most differently: the lid's edge above what does not follow it.
+/// For each column, the edge of the upper lid, which blinking moves most, and the skin on which it closes.
 fn opening_by_blink(front: &Front, frame: &FaceFrame, side: usize, blink: &Motion) -> Vec<Slot> {
     let Some(center) = frame.eyes[side] else { return Vec::new() };
     let unit = frame.unit;
@@ -107,7 +108,7 @@ fn opening_by_blink(front: &Front, frame: &FaceFrame, side: usize, blink: &Motio
         if moved[edge].length() < 0.25 * blink.most {
             return None;
         }
-        // Where the lid closes; through the opening the depth of the socket is seen, or the back of the head.
+        // Where the lid closes; through the opening, rays hit the socket or the back of the head.
         let (closed, depth) = (column[edge].point.y + moved[edge].y, column[edge].point.z - DEEP * unit);
         let lower = column.iter().skip(edge + 1).find(|p| p.point.y <= closed + step && p.point.z > depth)?;
         Some(Slot { upper: column[edge], lower: *lower })

@@ -1,8 +1,8 @@
-//! The lips: the slit between them from what shapes tear apart, the borders of the red from the lips' bulge.
+//! Lip landmarks: the slit from shapes that part the lips, the borders of the red from the bulge of the lips.
 //!
-//! Looked at from the front, points on both sides of the slit lie side by side at rest and move apart in
-//! jawOpen, mouthFunnel and their like. For each upright line of samples the slit is where neighbors move
-//! most differently, as a vector over all these shapes. Its ends are the corners.
+//! Seen from the front, points on both sides of the slit are adjacent at rest and move apart in jawOpen,
+//! mouthFunnel and similar shapes. In each vertical line of samples, the slit is where adjacent samples have
+//! the largest difference of motion over all these shapes. Its ends are the corners.
 
 use super::Found;
 use super::frame::FaceFrame;
@@ -27,14 +27,14 @@ const PARTING: [&str; 8] = [
 const ALONG: f64 = 0.008;
 const ACROSS: f64 = 0.005;
 
-/// The slit at one place.
+/// The slit at one x.
 #[derive(Debug, Clone, Copy)]
 pub struct Gap {
     /// Lowest skin of the upper lip.
     pub upper: SkinPoint,
     /// Highest skin of the lower lip.
     pub lower: SkinPoint,
-    /// How much more than their neighbors they part, in meters.
+    /// How far they part, in excess of the stretch beside them, in meters.
     pub parting: f64,
 }
 
@@ -55,7 +55,7 @@ pub fn slit(rig: &Rig, front: &Front, frame: &FaceFrame) -> (Vec<Gap>, String) {
     let Some(first) = gap_in_column(front, &parting, start_x, mouth.y, 0.45 * unit, unit) else {
         return (Vec::new(), source);
     };
-    // The slit is followed from the middle outwards, so that the nostrils and the chin are never mistaken for
+    // The slit is followed from the middle outward, so that the nostrils and the chin are never mistaken for
     // it.
     let follow = |sign: f64| {
         let mut gaps: Vec<Gap> = Vec::new();
@@ -79,7 +79,7 @@ pub fn slit(rig: &Rig, front: &Front, frame: &FaceFrame) -> (Vec<Gap>, String) {
     (gaps, source)
 }
 
-/// The place of the largest difference of motion between neighbors in a column around `y`.
+/// The position of the largest difference of motion between adjacent samples in a column around `y`.
 fn gap_in_column(front: &Front, parting: &[Motion], x: f64, y: f64, reach: f64, unit: f64) -> Option<Gap> {
     let column = front.column(x, y + reach, y - reach, ACROSS * unit);
     let moved: Vec<Vec<DVec3>> =
@@ -90,7 +90,7 @@ fn gap_in_column(front: &Front, parting: &[Motion], x: f64, y: f64, reach: f64, 
     };
     let best = (1..column.len()).max_by(|&a, &b| apart(a - 1, a).total_cmp(&apart(b - 1, b)))?;
     let (mut above, mut below) = (best - 1, best);
-    // Lips that are apart at rest show the inside between them: go on while the depth falls away.
+    // Lips that are apart at rest show the inside between them: continue while the depth drops.
     let is_step =
         |a: &SkinPoint, b: &SkinPoint| (a.point.z - b.point.z).abs() > 2.5 * (a.point.y - b.point.y).abs();
     let limit = (0.06 / ACROSS) as usize;
@@ -104,7 +104,7 @@ fn gap_in_column(front: &Front, parting: &[Motion], x: f64, y: f64, reach: f64, 
             below = i + 1;
         }
     }
-    // What is left of a smooth stretch over the same distance is not parting.
+    // The smooth stretch of the skin over the same distance does not count as parting.
     let around =
         [best.checked_sub(3), Some(best + 2)].into_iter().flatten().filter(|&i| i + 1 < column.len());
     let smooth = around.map(|i| apart(i, i + 1)).fold(0.0, f64::max);
@@ -129,7 +129,7 @@ pub fn find(
     for (sign, side, end) in ends.into_iter().filter(|(sign, ..)| frame.only_side.is_none_or(|s| s == *sign))
     {
         let corner = end.middle();
-        // The outer corner of the trackers lies just outside of the end of the slit.
+        // The outer corner of the trackers lies just outside the end of the slit.
         let outer = front.at(corner.x + sign * 0.012 * unit, corner.y);
         if let Some(p) = outer {
             found.set(front, &format!("mouth_{side}"), p, confidence, source);

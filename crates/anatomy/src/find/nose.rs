@@ -1,4 +1,4 @@
-//! Wings and nostrils of the nose: from the front, where the skin drops from the wing to the cheek.
+//! Nose landmarks: seen from the front, the wings are where the skin drops to the cheek.
 
 use super::Found;
 use super::frame::FaceFrame;
@@ -20,8 +20,7 @@ pub fn find(front: &Front, frame: &FaceFrame, profile: &Profile, found: &mut Fou
             .collect();
         let out = |p: &&SkinPoint| (p.point.x - frame.middle) * sign;
         let Some(widest) = wings.iter().max_by(|a, b| out(a).total_cmp(&out(b))).copied() else { continue };
-        // The widest row is chance where the wing is upright: the middle one tells as much and stays where it
-        // is.
+        // Where the wing is vertical, the widest row is arbitrary; the middle row is as good and more stable.
         let middle = wings.get(wings.len() / 2).filter(|p| out(p) > 0.85 * out(&&widest)).unwrap_or(&widest);
         found.set(front, &format!("alare_{side}"), *middle, 0.7, "drop of the nose's wing");
         let width = widest.point.x - frame.middle;
@@ -34,7 +33,7 @@ pub fn find(front: &Front, frame: &FaceFrame, profile: &Profile, found: &mut Fou
     }
 }
 
-/// In the row at `y`, the last point of the nose before the steepest drop towards the cheek.
+/// In the row at `y`, the last point of the nose before the steepest drop toward the cheek.
 fn wing(front: &Front, frame: &FaceFrame, sign: f64, y: f64) -> Option<SkinPoint> {
     let step = 0.005 * frame.unit;
     let row: Vec<SkinPoint> = (0..)

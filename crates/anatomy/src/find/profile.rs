@@ -1,9 +1,9 @@
-//! The middle line of the face: forehead, nose, lips and chin from the curve that the middle plane cuts out
-//! of the skin.
+//! Midline landmarks: forehead, nose, lips and chin from the intersection of the skin with the symmetry
+//! plane.
 //!
-//! The curve is sampled from the front, so it has one depth for each height. Extremes that anthropometry
-//! defines by "most forward" and "deepest" are read off it: deepest means farthest from the chord between its
-//! neighbors.
+//! The curve is sampled from the front, so it has one depth for each height. The landmarks are the extremes
+//! that anthropometry defines as "most forward" and "deepest"; deepest means farthest behind the chord
+//! between the neighboring landmarks.
 
 use super::Found;
 use super::frame::FaceFrame;
@@ -13,7 +13,7 @@ use glam::DVec3;
 /// Distance between samples in meters.
 const STEP: f64 = 0.0003;
 
-/// Points of the middle line that others are measured from.
+/// Points of the midline that other landmarks are measured from.
 #[derive(Debug, Clone, Copy)]
 pub struct Profile {
     /// Tip of the nose.
@@ -22,13 +22,13 @@ pub struct Profile {
     pub subnasale: DVec3,
 }
 
-/// Samples of the middle line from `top` to `bottom`; on half a face a little inside of its border.
+/// Samples of the midline from `top` to `bottom`; on half a face slightly inside its border.
 pub fn middle_line(front: &Front, frame: &FaceFrame, top: f64, bottom: f64) -> Vec<SkinPoint> {
     let x = frame.middle + frame.only_side.unwrap_or(0.0) * 0.0005;
     front.column(x, top, bottom, STEP)
 }
 
-/// Finds the landmarks of the middle line. `slit` is the height of the lips' contact, if it is known.
+/// Finds the landmarks of the midline. `slit` is the height of the lips' contact, if it is known.
 pub fn find(front: &Front, frame: &FaceFrame, slit: Option<f64>, found: &mut Found) -> Option<Profile> {
     let unit = frame.unit;
     let mouth_y = slit.or(frame.mouth.map(|m| m.y))?;
@@ -49,7 +49,7 @@ pub fn find(front: &Front, frame: &FaceFrame, slit: Option<f64>, found: &mut Fou
     };
     set("nose_tip", Some(pronasale), 0.95);
     set("subnasale", subnasale, 0.9);
-    // The forehead is nearly flat there: sure in depth, not in height.
+    // The forehead is nearly flat there, so the height is uncertain.
     set("glabella", Some(glabella), 0.5);
     set("nasion", nasion, 0.85);
     if let Some(nasion) = nasion {
@@ -72,7 +72,7 @@ fn chin(front: &Front, frame: &FaceFrame, line: &[SkinPoint], mouth_y: f64, foun
     let between = |hi: f64, lo: f64| line.iter().filter(move |p| p.point.y <= hi && p.point.y >= lo);
     let forward = |hi: f64, lo: f64| between(hi, lo).max_by(|a, b| a.point.z.total_cmp(&b.point.z)).copied();
     let Some(lower_lip) = forward(mouth_y - 0.005 * unit, mouth_y - 0.22 * unit) else { return };
-    // The chin is the part of the curve below the lips that stands out most to the front and below.
+    // The chin is the part of the curve below the lips that protrudes most to the front and below.
     let chin_most = |down: f64| {
         let score = move |p: &&SkinPoint| p.point.z - down * p.point.y;
         between(mouth_y - 0.3 * unit, mouth_y - 1.0 * unit)
@@ -95,11 +95,11 @@ fn chin(front: &Front, frame: &FaceFrame, line: &[SkinPoint], mouth_y: f64, foun
     }
 }
 
-/// Of the line between `a` and `b`, the point farthest behind their chord.
+/// The point of the line between `a` and `b` farthest behind their chord.
 pub fn deepest(line: &[SkinPoint], a: DVec3, b: DVec3) -> Option<SkinPoint> {
     let (hi, lo) = if a.y > b.y { (a, b) } else { (b, a) };
     let along = (lo - hi).with_x(0.0).normalize_or_zero();
-    // Forward normal of the chord, which runs downwards.
+    // Forward normal of the chord, which runs downward.
     let ahead = DVec3::new(0.0, along.z, -along.y);
     let depth = |p: &&SkinPoint| -(p.point - hi).dot(ahead);
     line.iter()
@@ -108,7 +108,7 @@ pub fn deepest(line: &[SkinPoint], a: DVec3, b: DVec3) -> Option<SkinPoint> {
         .copied()
 }
 
-/// Of the line between `a` and `b`, the point farthest in front of their chord.
+/// The point of the line between `a` and `b` farthest in front of their chord.
 pub fn outermost(line: &[SkinPoint], a: DVec3, b: DVec3) -> Option<SkinPoint> {
     let (hi, lo) = if a.y > b.y { (a, b) } else { (b, a) };
     let along = (lo - hi).normalize_or_zero();

@@ -1,19 +1,19 @@
-//! Heads that are tilted or turned a little: the plane in which the face mirrors onto itself.
+//! Correction of slightly tilted or turned heads: the symmetry plane of the face.
 //!
-//! Points of the face are reflected in the plane, their closest points on the skin are looked up, and the
-//! plane is fitted to the pairs: with `A` the sum of `p c^T + c p^T` over centered pairs, the normal that
-//! minimizes the squared distances is the eigenvector of `A` with the least eigenvalue.
+//! Iteratively, points of the face are reflected in the plane, their closest points on the skin are found,
+//! and the plane is refitted to the pairs. With `A` the sum of `p c^T + c p^T` over centered pairs, the
+//! normal that minimizes the squared distances is the eigenvector of `A` with the least eigenvalue.
 
 use super::front::Front;
 use crate::pieces::Pieces;
 use glam::{DMat3, DQuat, DVec3};
 
-/// Pairs farther apart than this say nothing (meters).
+/// Pairs farther apart than this are ignored (meters).
 const REACH: f64 = 0.008;
-/// Larger turns are not believed: the face is not symmetric then.
+/// Larger rotations (radians) are rejected: the face is then not symmetric.
 const MOST: f64 = 0.35;
 
-/// The rotation that brings the plane's normal to +X; identity when most of the face has no mirror image.
+/// The rotation that maps the plane's normal to +X; identity when most of the face has no mirror image.
 pub fn upright(pieces: &Pieces, front: &Front, middle: f64) -> DQuat {
     let points: Vec<DVec3> = pieces.face.iter().map(|&v| pieces.positions[v as usize]).collect();
     let points: Vec<DVec3> = points.iter().step_by((points.len() / 800).max(1)).copied().collect();

@@ -1,18 +1,10 @@
 //! `detail edit`: a pose replaced or painted, everything else kept.
 
-use super::poses::open_pose;
-use super::texture::Texture;
-use crate::files::{expect_ending, in_file};
-use crate::session::{Failure, Report, Session};
+use crate::outcome::{Failure, Printed};
+use crate::session::Session;
 use clap::Args;
-use risorius_detail::edit::Join;
-use risorius_io::formats::picture;
-use risorius_io::native::detail;
-use risorius_io::open::read_file;
-use risorius_rig::lookup::unknown;
-use serde_json::json;
+use risorius::jobs::detail::edit::{EditJob, PaintedHeights, PoseChange};
 use std::path::PathBuf;
-use std::time::Instant;
 
 /// See [`super`].
 #[derive(Args)]
@@ -49,49 +41,27 @@ pub struct Arguments {
 }
 
 /// Runs the verb.
-pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> {
-    let start = Instant::now();
-    expect_ending(&arguments.output, &["detail"], "a detail")?;
-    let mut content = detail::open(&arguments.detail).map_err(in_file(&arguments.detail))?;
-    let Some(pose) = content.detail.pose(&arguments.pose) else {
-        let known = content.detail.poses.iter().map(String::as_str);
-        return Err(Failure::could_not(unknown("pose", &arguments.pose, known)));
-    };
-    let n_changed = match (&arguments.mesh, &arguments.image, arguments.height) {
-        (Some(path), _, _) => {
-            let mesh = open_pose(path, &content.rest, session)?;
-            let plain =
-                arguments.plain.as_ref().map(|path| open_pose(path, &content.rest, session)).transpose()?;
-            match pose {
-                0 => content.detail.sculpt_rest(&mesh)?,
-                _ => content.detail.replace_pose(pose, &mesh, plain.as_deref())?,
-            }
-        }
-        (None, Some(path), Some(height)) => {
-            if !height.is_finite() {
-                return Err(Failure::wrong_call("--height: give millimeters"));
-            }
-            let picture = picture::read(&read_file(path)?).map_err(in_file(path))?;
-            let rig = &content.rest.fine;
-            let texture = Texture::of(rig, arguments.part.as_deref(), &content.detail.shell.handles)?;
-            let is_exr = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("exr"));
-            let middle = arguments.middle.unwrap_or(if is_exr { 0.0 } else { 0.5 });
-            let scale = (height / content.rest.mm_per_unit()) as f32;
-            let values = picture.at_vertices(rig.n_vertices(), &texture.triangles, &texture.uvs);
-            let heights: Vec<Option<f32>> =
-                values.into_iter().map(|value| value.map(|value| (value - middle) * scale)).collect();
-            let join = if arguments.replace { Join::Replace } else { Join::Add };
-            content.detail.paint(pose, &heights, join)?
-        }
+pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure> {
+    let change = match (&arguments.mesh, &arguments.image, arguments.height) {
+        (Some(mesh), _, _) => PoseChange::Mesh { mesh: mesh.clone(), plain: arguments.plain.clone() },
+        (None, Some(image), Some(height)) => PoseChange::Paint(PaintedHeights {
+            image: image.clone(),
+            height,
+            middle: arguments.middle,
+            replace: arguments.replace,
+            part: arguments.part.clone(),
+        }),
         _ => return Err(Failure::wrong_call("give --mesh, or --image and --height")),
     };
-    detail::write(&content, &arguments.output)?;
-    let (n, seconds) = (content.detail.mesh.n_vertices(), start.elapsed().as_secs_f64());
-    let output = arguments.output.display();
-    let json = json!({
-        "output": output.to_string(), "pose": arguments.pose, "vertices": n, "changed": n_changed, "seconds": seconds,
-    });
-    let text =
-        format!("{output}: '{}' changed at {n_changed} of {n} vertices, in {seconds:.1} s\n", arguments.pose);
-    Ok(Report { json, text })
+    let job = EditJob {
+        detail: arguments.detail.clone(),
+        pose: arguments.pose.clone(),
+        change,
+        output: arguments.output.clone(),
+    };
+    let report = job.run(&session.progress())?;
+    let (output, pose, seconds) = (&report.output, &report.pose, report.seconds);
+    let counts = format!("{} of {} vertices", report.changed, report.vertices);
+    let text = format!("{output}: '{pose}' changed at {counts}, in {seconds:.1} s\n");
+    Printed::new(&report, text)
 }

@@ -2,7 +2,7 @@
 
 use crate::desk::Desk;
 use crate::rigs;
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_io::formats::clip_csv::ClipOptions;
 use risorius_io::open::open_clip;
 use risorius_rig::Clip;
@@ -24,7 +24,7 @@ fn run<'a>(pins: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 }
 
 fn column(desk: &Desk, file: &str, name: &str) -> Vec<f32> {
-    let clip: Clip = open_clip(&desk.path(file), &ClipOptions::default(), &silent).unwrap().clip;
+    let clip: Clip = open_clip(&desk.path(file), &ClipOptions::default(), &no_progress).unwrap().clip;
     let c = clip.names.iter().position(|n| n == name).unwrap();
     (0..clip.n_frames()).map(|f| clip.frame(f)[c]).collect()
 }
@@ -101,7 +101,7 @@ fn wrong_clips_and_times_are_refused() {
     let desk = desk();
     desk.write("held.csv", "older");
     let pins = r#"[{"vertex": 22, "times": [[2, 1]]}]"#;
-    desk.fails_with(1, &run(pins, &["-o", "held.csv"]), &["pin 0", "does not run forward"]);
+    desk.fails_with(1, &run(pins, &["-o", "held.csv"]), &["pin 0", "is not ascending"]);
     desk.write("back.csv", "time_s,jawOpen\n0,0\n0,1\n");
     let args =
         ["attenuate", "face.glb", "--clip", "back.csv", "--pins", r#"[{"vertex": 1}]"#, "-o", "held.csv"];

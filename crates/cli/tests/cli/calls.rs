@@ -126,7 +126,8 @@ fn outputs_that_cannot_be_written_are_named() {
     let desk = desk(rigs::face());
     desk.write("file", b"in the way");
     desk.write("taken.obj/inside", b"a folder of that name");
-    for (output, named) in [("file/a.obj", "file: the folder cannot be made"), ("taken.obj", "taken.obj")] {
+    for (output, named) in [("file/a.obj", "file: the folder cannot be created"), ("taken.obj", "taken.obj")]
+    {
         desk.fails_with(1, &["pose", "face.glb", "-w", "jawOpen=1", "-o", output], &[named]);
     }
     desk.fails_with(1, &["demo", "--out", "file"], &["file"]);

@@ -2,12 +2,12 @@
 
 use crate::desk::Desk;
 use crate::rigs::{self, SLIDERS};
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_io::open::{OpenOptions, open_rig};
 use risorius_rig::Rig;
 
 fn open(desk: &Desk, name: &str) -> Rig {
-    open_rig(&desk.path(name), &OpenOptions::default(), &silent).unwrap().rig
+    open_rig(&desk.path(name), &OpenOptions::default(), &no_progress).unwrap().rig
 }
 
 fn shape_names(rig: &Rig) -> Vec<&str> {

@@ -203,7 +203,11 @@ fn wrong_calls_and_damaged_files_say_what_is_wrong() {
     };
     desk.fails_with(2, &apply("face.detail", &[]), &["--take"]);
     desk.fails_with(2, &apply("face.detail", &["--rig", "head.glb"]), &["--clip"]);
-    desk.fails_with(1, &apply("face.detail", &["--take", "plain.npz", "--finer-than", "0"]), &["finest"]);
+    desk.fails_with(
+        1,
+        &apply("face.detail", &["--take", "plain.npz", "--finer-than", "0"]),
+        &["separates fine"],
+    );
     desk.fails_with(1, &apply("head.glb", &["--take", "plain.npz"]), &["head.glb"]);
     let whole = desk.read("face.detail");
     desk.write("cut.detail", &whole[..whole.len() - 5]);

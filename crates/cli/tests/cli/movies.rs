@@ -159,7 +159,7 @@ fn wrong_calls_are_refused_with_advice() {
             &["--take", "two_take.glb", "-o", "out.mp4"],
             &["two_take.glb", "2 parts, the rig 1", "take of this rig"],
         ),
-        (&["--take", "clip.csv", "-o", "out.mp4"], &["clip.csv", "not known as a take"]),
+        (&["--take", "clip.csv", "-o", "out.mp4"], &["clip.csv", "not a known format of a take"]),
         (&["--take", "take.glb", "--fps", "1000", "-o", "out.mp4"], &["fps is 1000", "240"]),
         (&["--take", "take.glb", "--fps", "-1", "-o", "out.mp4"], &["fps"]),
     ] {

@@ -176,7 +176,7 @@ fn two_runs_at_once_and_places_without_room_are_refused_with_advice() {
     desk.write("take.npz.partial/lock", "");
     let lock = std::fs::File::options().write(true).open(desk.path("take.npz.partial/lock")).unwrap();
     lock.try_lock().unwrap();
-    desk.fails_with(1, &call, &["take.npz.partial", "another run is at work", "choose another output"]);
+    desk.fails_with(1, &call, &["take.npz.partial", "another run is working", "choose another output"]);
     drop(lock);
     desk.ok(&call);
     assert!(!desk.path("take.npz.partial").exists());
@@ -184,7 +184,7 @@ fn two_runs_at_once_and_places_without_room_are_refused_with_advice() {
     desk.fails_with(
         1,
         &call,
-        &["take.npz.partial", "the folder for frames cannot be made", "choose another place"],
+        &["take.npz.partial", "the folder for frames cannot be created", "choose another place"],
     );
 }
 

@@ -10,7 +10,7 @@ use risorius_io::open::open_take;
 use risorius_perform::SkinOut;
 use risorius_perform::curve::Curve;
 use risorius_perform::scene::forces::{Acting, Moment};
-use risorius_perform::scene::model::{AIR, Force, Scene, ToldIn};
+use risorius_perform::scene::model::{AIR, ExpressedIn, Force, Scene};
 use std::collections::BTreeSet;
 
 const CALL: [&str; 4] = ["perform", "head.face", "--clip", "still.csv"];
@@ -121,10 +121,10 @@ fn forces_add_up_and_follow_their_space() {
     let (_, face) = desk();
     let skin = SkinOut::prepare(&face);
     let vertices = Regions::new(&face.rig, &face.anatomy).vertices("cheek_left").unwrap();
-    let total = |told_in: ToldIn| {
+    let total = |expressed_in: ExpressedIn| {
         let newtons = Curve::constant(DVec3::X);
         let scene = Scene {
-            forces: vec![Force { vertices: vertices.clone(), newtons, told_in }],
+            forces: vec![Force { vertices: vertices.clone(), newtons, expressed_in }],
             ..Scene::default()
         };
         let acting = Acting::prepare(&face, &scene, &skin).unwrap();
@@ -133,7 +133,7 @@ fn forces_add_up_and_follow_their_space() {
         acting.add_forces(&still(head), &[], &mut forces);
         forces.iter().sum::<DVec3>()
     };
-    let [head, world] = [ToldIn::Head, ToldIn::World].map(total);
+    let [head, world] = [ExpressedIn::Head, ExpressedIn::World].map(total);
     assert!(head.x > 0.75 && head.x < 1.0 + 1e-9 && head.y == 0.0, "{head:?}: the rest is borne by bone");
     assert!(world.y < -0.75 && world.x.abs() < 1e-9, "{world:?}");
 }

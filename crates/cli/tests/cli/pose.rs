@@ -106,7 +106,7 @@ fn wrong_weights_are_refused_with_advice() {
         (2, "jawOpen=1,smile", &["'smile' is not NAME=VALUE"]),
         (1, "jawOpen", &["there is no such file", "NAME=VALUE"]),
         (1, "list.json", &["list.json", "slider names with numbers"]),
-        (1, "twice.json", &["twice.json", "'jawOpen' stands twice"]),
+        (1, "twice.json", &["twice.json", "'jawOpen' appears twice"]),
         (1, "broken.json", &["broken.json", "line 2"]),
     ];
     for (code, weights, words) in cases {

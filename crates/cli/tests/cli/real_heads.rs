@@ -2,7 +2,7 @@
 
 use crate::desk::{Desk, data};
 use crate::rigs::{largest_difference, obj_positions};
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_io::IoError;
 use risorius_io::open::open_take;
 use serde_json::Value;
@@ -74,7 +74,8 @@ fn inspect_finds_the_facts_of_the_facecap_heads() {
 /// The sum `f0 + D w` in f64 over the vertices of the file, before anything is welded.
 fn summed(rig: &str, weights: &[(&str, f64)]) -> Vec<[f64; 3]> {
     let alone = |uri: &str| Err(IoError::malformed("test", uri, "there are no other files"));
-    let raw = risorius_io::formats::gltf::read(&std::fs::read(rig).unwrap(), &alone, &silent).unwrap().raw;
+    let raw =
+        risorius_io::formats::gltf::read(&std::fs::read(rig).unwrap(), &alone, &no_progress).unwrap().raw;
     let mut all = Vec::new();
     for part in &raw.parts {
         let mut positions: Vec<[f64; 3]> = part.positions.iter().map(|p| p.map(f64::from)).collect();

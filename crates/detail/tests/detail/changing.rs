@@ -4,7 +4,7 @@
 use crate::{apart, examples, handles, points, pressed, sheet};
 use glam::{DQuat, DVec3, Vec3};
 use risorius_base::Rigid;
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_detail::attach::Attached;
 use risorius_detail::edit::Join;
 use risorius_detail::markers::Settled;
@@ -15,7 +15,7 @@ const N: u32 = 40;
 const POSES: [[f32; 2]; 3] = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]];
 
 fn learned(mesh: &FileMesh) -> Detail {
-    learn(mesh.clone(), &handles(N, 7), None, &examples(mesh, &POSES), &LearnOptions::default(), &silent)
+    learn(mesh.clone(), &handles(N, 7), None, &examples(mesh, &POSES), &LearnOptions::default(), &no_progress)
         .unwrap()
 }
 
@@ -103,7 +103,7 @@ fn wrinkles_of_one_sheet_go_to_another() {
     let target =
         FileMesh { positions: fine.positions.iter().map(carry).collect(), triangles: fine.triangles.clone() };
     let pairs: Vec<[u32; 2]> = handles(N, 4).into_iter().zip(handles(53, 4)).map(|(a, b)| [a, b]).collect();
-    let moved = detail.transferred(target, &pairs, &ShellOptions::default(), &silent).unwrap();
+    let moved = detail.transferred(target, &pairs, &ShellOptions::default(), &no_progress).unwrap();
     assert!((moved.similarity.scale - 30.0).abs() < 0.5 && moved.n_covered == 53 * 53);
     assert!(moved.mean_distance < 0.05, "{}", moved.mean_distance);
     for amounts in [[1.0, 0.0], [0.6, 0.9]] {
@@ -117,11 +117,13 @@ fn wrinkles_of_one_sheet_go_to_another() {
         });
         assert!(with < 0.5 * without, "{amounts:?}: {with} with wrinkles, {without} without");
     }
-    assert!(detail.transferred(fine.clone(), &pairs[..3], &ShellOptions::default(), &silent).is_err());
+    assert!(detail.transferred(fine.clone(), &pairs[..3], &ShellOptions::default(), &no_progress).is_err());
     let triangles = fine.triangles.iter().map(|&[a, b, c]| [a, c, b]).collect();
     let turned = FileMesh { positions: fine.positions, triangles };
-    let error =
-        detail.transferred(turned, &pairs, &ShellOptions::default(), &silent).err().map(|e| e.to_string());
+    let error = detail
+        .transferred(turned, &pairs, &ShellOptions::default(), &no_progress)
+        .err()
+        .map(|e| e.to_string());
     assert!(error.is_some_and(|e| e.contains("do not meet")), "it faces the other way");
 }
 
@@ -155,7 +157,8 @@ fn the_far_side_of_thin_flesh_follows_the_near_one() {
     let head = vec![Rigid::IDENTITY, Rigid { rotation: DQuat::from_rotation_x(0.3), translation: DVec3::X }];
     let settled = Settled { reference: 0, frames: vec![rest.clone(), tilted], head, n_filled: 0 };
     let pairs: Vec<(usize, u32)> = markers.iter().copied().enumerate().collect();
-    let attached = Attached::prepare(&mesh, &settled, &pairs, &ShellOptions::default(), &silent).unwrap();
+    let attached =
+        Attached::prepare(&mesh, &settled, &pairs, &ShellOptions::default(), &no_progress).unwrap();
     let all: Vec<u32> = (0..n * n).collect();
     assert!(apart(&attached.moved(&settled, 0, &all), &points(&mesh.positions)) < 1e-5);
     let moved = attached.moved(&settled, 1, &all);

@@ -4,7 +4,7 @@
 use crate::{apart, examples, handles, points, pressed, sheet};
 use glam::{DQuat, DVec3};
 use risorius_base::Rigid;
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_detail::player::PlayedFrame;
 use risorius_detail::{Detail, DetailPlayer, Examples, Fit, LearnOptions, PoseModel, learn};
 use risorius_mesh::FileMesh;
@@ -12,7 +12,7 @@ use risorius_mesh::FileMesh;
 const N: u32 = 48;
 
 fn learned(mesh: &FileMesh, list: &[[f32; 2]], options: &LearnOptions) -> Detail {
-    learn(mesh.clone(), &handles(N, 7), None, &examples(mesh, list), options, &silent).unwrap()
+    learn(mesh.clone(), &handles(N, 7), None, &examples(mesh, list), options, &no_progress).unwrap()
 }
 
 fn at_handles(detail: &Detail, positions: &[DVec3]) -> Vec<DVec3> {
@@ -122,7 +122,7 @@ fn a_basis_is_chosen_and_more_poses_are_better() {
         None,
         &examples(&mesh, &list),
         &LearnOptions { fit: Fit::Tolerance(0.0), ..LearnOptions::default() },
-        &silent,
+        &no_progress,
     );
     assert!(refused.is_err());
 }
@@ -136,9 +136,15 @@ fn degenerate_examples_are_learned_as_far_as_they_say_anything() {
         result
     };
     // None, one, the same thrice, the rest itself.
-    let none =
-        learn(mesh.clone(), &handles(N, 7), None, &Examples::default(), &LearnOptions::default(), &silent)
-            .unwrap();
+    let none = learn(
+        mesh.clone(),
+        &handles(N, 7),
+        None,
+        &Examples::default(),
+        &LearnOptions::default(),
+        &no_progress,
+    )
+    .unwrap();
     finite(&none, [1.0, 0.5]);
     for list in [&[[1.0, 1.0]][..], &[[1.0, 1.0]; 3], &[[0.0, 0.0], [1.0, 1.0]]] {
         let detail = learned(&mesh, list, &LearnOptions::default());
@@ -155,7 +161,7 @@ fn degenerate_examples_are_learned_as_far_as_they_say_anything() {
         .enumerate()
         .filter(|(v, _)| !at.contains(&(*v as u32)))
         .for_each(|(_, p)| wrinkle(p));
-    let detail = learn(mesh.clone(), &at, None, &two, &LearnOptions::default(), &silent).unwrap();
+    let detail = learn(mesh.clone(), &at, None, &two, &LearnOptions::default(), &no_progress).unwrap();
     let mean: Vec<DVec3> =
         points(&plain).iter().zip(points(&two.positions[1])).map(|(a, b)| (*a + b) / 2.0).collect();
     assert!(
@@ -166,13 +172,15 @@ fn degenerate_examples_are_learned_as_far_as_they_say_anything() {
     // Wrong ones are named.
     let mut short = examples(&mesh, &[[1.0, 1.0]]);
     short.positions[0].pop();
-    let error =
-        learn(mesh.clone(), &at, None, &short, &LearnOptions::default(), &silent).unwrap_err().to_string();
+    let error = learn(mesh.clone(), &at, None, &short, &LearnOptions::default(), &no_progress)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("'1 1'") && error.contains("2303") && error.contains("2304"), "{error}");
     let mut lost = examples(&mesh, &[[1.0, 1.0]]);
     lost.positions[0][77][1] = f32::NAN;
-    let error =
-        learn(mesh.clone(), &at, None, &lost, &LearnOptions::default(), &silent).unwrap_err().to_string();
+    let error = learn(mesh.clone(), &at, None, &lost, &LearnOptions::default(), &no_progress)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("vertex 77"), "{error}");
 }
 
@@ -193,11 +201,11 @@ fn tolerance_holds_at_every_vertex() {
     let (names, plain) = (vec!["bump".into(), "further".into()], vec![plain, further.clone()]);
     let all = Examples { names, positions: vec![bumped, further], plain };
     let options = LearnOptions { fit: Fit::Tolerance(0.01), ..LearnOptions::default() };
-    let detail = learn(mesh.clone(), &handles(n, 7), None, &all, &options, &silent).unwrap();
+    let detail = learn(mesh.clone(), &handles(n, 7), None, &all, &options, &no_progress).unwrap();
     assert!(detail.poses.len() > 1, "{:?}", detail.poses);
     let many = examples(&sheet(10), &[[0.5, 0.5]; 70]);
     let error =
-        learn(sheet(10), &handles(10, 4), None, &many, &LearnOptions::default(), &silent).unwrap_err();
+        learn(sheet(10), &handles(10, 4), None, &many, &LearnOptions::default(), &no_progress).unwrap_err();
     assert!(error.to_string().contains("--basis"), "{error}");
 }
 
@@ -207,7 +215,7 @@ fn handles_on_a_line_do_not_turn_the_face() {
     let mesh = sheet(N);
     let list = examples(&mesh, &[[0.4, 0.4]]);
     for line in [vec![0, N - 1], vec![0, N * 20, N * (N - 1)]] {
-        let detail = learn(mesh.clone(), &line, None, &list, &LearnOptions::default(), &silent).unwrap();
+        let detail = learn(mesh.clone(), &line, None, &list, &LearnOptions::default(), &no_progress).unwrap();
         let truth = points(&list.positions[0]);
         let off = apart(&detail.by_definition(&at_handles(&detail, &truth)), &truth);
         assert!(off < 1e-4, "{line:?}: {off}");
@@ -230,7 +238,7 @@ fn detail_goes_onto_an_animation_that_exists() {
         None,
         &Examples::default(),
         &LearnOptions::default(),
-        &silent,
+        &no_progress,
     );
     let large = played(&plain.unwrap(), &handles);
     let large: Vec<[f32; 3]> = large.iter().map(|p| p.as_vec3().to_array()).collect();

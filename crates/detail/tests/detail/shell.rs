@@ -2,7 +2,7 @@
 
 use crate::{apart, handles, points, sheet};
 use glam::DVec3;
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_detail::laplacian::Triangles;
 use risorius_detail::{DetailError, FeatureGraph, Shell, ShellOptions};
 use risorius_linalg::{Cholesky, Matrix};
@@ -10,7 +10,7 @@ use risorius_mesh::FileMesh;
 
 fn shell(mesh: &FileMesh, handles: &[u32]) -> (Shell, f64) {
     let spacing = FeatureGraph::make(mesh, handles).spacing(mesh);
-    (Shell::prepare(mesh, handles, spacing, &ShellOptions::default(), &silent).unwrap(), 3.0 * spacing)
+    (Shell::prepare(mesh, handles, spacing, &ShellOptions::default(), &no_progress).unwrap(), 3.0 * spacing)
 }
 
 fn some_motion(n: usize) -> Vec<DVec3> {
@@ -126,8 +126,9 @@ fn pieces_borders_and_handles_on_one_another() {
     let [a, b, c, lost] = [0, 1, 2, 3].map(|k| u[small as usize + k]);
     assert!(a == b && b == c && a.z > 0.2 && lost.is_finite(), "{a} {b} {c} {lost}");
 
-    let refused =
-        |handles: &[u32]| Shell::prepare(&mesh, handles, 1.0, &ShellOptions::default(), &silent).unwrap_err();
+    let refused = |handles: &[u32]| {
+        Shell::prepare(&mesh, handles, 1.0, &ShellOptions::default(), &no_progress).unwrap_err()
+    };
     assert!(matches!(refused(&[]), DetailError::Empty { .. }));
     assert!(matches!(refused(&[0, 99999]), DetailError::Handle { handle: 1, .. }));
     assert!(matches!(refused(&[small + 3]), DetailError::Handle { handle: 0, .. }));

@@ -1,11 +1,11 @@
-//! The surface of a sculpt as triangles: one half by marching tetrahedra, the other half its mirror image.
+//! Triangulation of a sculpt: one half by marching tetrahedra, the other half as its mirror image.
 //!
-//! Space at x >= 0 is cut into cubes, each cube into six tetrahedra around its diagonal. The surface crosses
-//! a tet in no, one or two triangles, whatever the values, so that it is always a manifold (unlike with
-//! cubes); its border lies in the grid's face x = 0 exactly and welds to its mirror image. Triangles are
-//! wound outwards by the parity of the tet alone. In: a sculpt, its bounds, the grid step (mm). Out: the half
-//! surface, border vertices at x = 0. Cost: distances at the grid points near the surface; cubes of 4 x 4 x 4
-//! cells whose middle is far from it are left out.
+//! The half space x >= 0 is divided into cubes, each cube into six tetrahedra around its diagonal. The
+//! surface crosses a tet in zero, one or two triangles for any values, so that it is always a manifold
+//! (unlike with marching cubes). Its border lies exactly in the grid plane x = 0 and is welded to its mirror
+//! image. The parity of the tet determines the outward winding. In: a sculpt, its bounds, the grid step (mm).
+//! Out: the half surface, border vertices at x = 0. Cost: distances at the grid points near the surface;
+//! blocks of 4 x 4 x 4 cells whose center is far from it are skipped.
 
 use super::implicit::Sculpt;
 use glam::{DVec3, IVec3};
@@ -24,7 +24,7 @@ pub(crate) fn half_surface(sculpt: &Sculpt, low: DVec3, high: DVec3, step: f64) 
     let all: Vec<IVec3> = (0..blocks.x * blocks.y * blocks.z)
         .map(|i| IVec3::new(i % blocks.x, i / blocks.x % blocks.y, i / (blocks.x * blocks.y)) * BLOCK)
         .collect();
-    // Twice the block's half diagonal: the values are only roughly distances.
+    // Twice the block's half diagonal, since the values are only approximate distances.
     let reach = f64::from(BLOCK) * step * 3f64.sqrt();
     let pieces: Vec<Vec<[Crossing; 3]>> = all
         .par_iter()
@@ -86,8 +86,8 @@ fn march_block(sculpt: &Sculpt, block: IVec3, at: &impl Fn(IVec3) -> DVec3) -> V
     out
 }
 
-/// The six ways along the axes from a cube's lowest corner to its highest, and whether the tet so made is
-/// wound positively.
+/// The six axis-aligned paths from a cube's lowest corner to its highest, and whether the resulting tet is
+/// positively oriented.
 const AXIS_ORDERS: [([usize; 3], bool); 6] = [
     ([0, 1, 2], true),
     ([1, 2, 0], true),
@@ -97,7 +97,7 @@ const AXIS_ORDERS: [([usize; 3], bool); 6] = [
     ([1, 0, 2], false),
 ];
 
-/// Triangles of the surface inside a positively wound tet.
+/// Triangles of the surface inside a positively oriented tet.
 fn march_tet(
     tet: [IVec3; 4],
     value: &impl Fn(IVec3) -> f64,
@@ -112,7 +112,7 @@ fn march_tet(
     let cross = |i: usize, j: usize| {
         let edge = if tet[i].to_array() < tet[j].to_array() { [tet[i], tet[j]] } else { [tet[j], tet[i]] };
         let (a, b) = (value(edge[0]), value(edge[1]));
-        // Kept off the ends, so that no triangle is without area.
+        // Kept away from the ends, so that no triangle is degenerate.
         let t = (a / (a - b)).clamp(0.1, 0.9);
         Crossing { edge, position: at(edge[0]).lerp(at(edge[1]), t) }
     };
@@ -143,7 +143,7 @@ fn rest_even(a: usize, b: usize) -> [usize; 2] {
     }
 }
 
-/// The half surface and its mirror image, welded where x is 0.
+/// The half surface and its mirror image, welded at x = 0.
 pub(crate) fn mirrored(half: &TriMesh) -> TriMesh {
     let mut whole = half.clone();
     let image: Vec<u32> = half

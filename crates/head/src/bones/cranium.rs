@@ -1,9 +1,9 @@
-//! The skull without the jaw, sculpted: brain case, base, orbits, nose, cheek bones, upper jaw.
+//! Sculpt of the skull without the jaw: brain case, base, orbits, nose, cheek bones, upper jaw.
 //!
-//! Numbers are millimeters on the character's left; the frame is that of the head (origin midway between the
-//! condyles). They were placed from the skin's key points less the tissue depths ([`crate::depths`]) and,
-//! between those, from the proportions of anatomy atlases. Solid: the brain case, the base and the sinuses
-//! count as bone.
+//! Coordinates are millimeters on the character's left, in the head frame (origin midway between the
+//! condyles). They were derived from the skin's key points minus the tissue depths ([`crate::depths`]) and,
+//! between those, from the proportions of anatomy atlases. The brain case, the base and the sinuses are
+//! filled.
 
 use super::implicit::{Form, Plate, Sculpt, ellipsoid, ribbon, tube};
 
@@ -26,7 +26,7 @@ fn brain_case(s: &mut Sculpt) {
     s.add(30.0, ellipsoid([0.0, 60.0, 22.0], [59.5, 62.0, 66.0]));
     // Upper corners of the parietal bones.
     s.add(15.0, ellipsoid([27.0, 86.0, -14.0], [34.5, 34.5, 43.0]));
-    // Underneath, the head sits on the neck.
+    // Underside, above the neck.
     s.cut(12.0, ellipsoid([0.0, -64.0, -8.0], [160.0, 44.0, 130.0]));
     s.cut(10.0, ellipsoid([60.0, -42.0, -2.0], [40.0, 38.0, 42.0]));
 }
@@ -61,7 +61,7 @@ fn upper_jaw(s: &mut Sculpt) {
     );
     // Canine eminence.
     s.add(5.0, tube(&[[17.5, -34.0, 76.5, 4.0], [15.0, -16.0, 75.5, 3.5]]));
-    // Palate and the room for the tongue.
+    // Palate and the space for the tongue.
     s.cut(5.0, ellipsoid([0.0, -47.0, 50.0], [21.0, 15.0, 31.0]));
 }
 
@@ -72,7 +72,7 @@ fn temples(s: &mut Sculpt) {
 }
 
 fn orbits(s: &mut Sculpt) {
-    // Brow and rim first, then the socket cut from them.
+    // Brow and rim; the socket is cut from them in `cheeks`.
     s.add(
         8.0,
         tube(&[
@@ -118,7 +118,7 @@ fn cheeks(s: &mut Sculpt) {
     s.add(6.0, tube(&[[42.0, -9.0, 58.0, 6.0], [34.0, -20.0, 54.0, 5.5], [28.0, -29.0, 51.0, 5.0]]));
     // Under the cheek bone.
     s.cut(8.0, ellipsoid([38.0, -25.0, 77.0], [14.0, 15.0, 15.0]));
-    // Arch, running out above the ear canal.
+    // Zygomatic arch, ending above the ear canal.
     s.add(
         5.0,
         ribbon(&[
@@ -131,7 +131,7 @@ fn cheeks(s: &mut Sculpt) {
             [58.0, 11.0, -14.0, 3.5, 4.0, 0.0],
         ]),
     );
-    // The socket: a wide mouth, narrowing backwards and inwards.
+    // The socket: a wide opening that narrows backward and inward.
     s.cut(3.5, ellipsoid([32.0, 23.5, 70.0], [18.3, 15.8, 20.0]));
     s.cut(3.5, ellipsoid([34.0, 23.5, 88.0], [19.0, 16.0, 24.0]));
     s.cut(6.0, tube(&[[31.5, 24.0, 64.0, 16.0], [24.0, 24.0, 44.0, 11.0], [17.0, 24.0, 30.0, 5.0]]));
@@ -155,7 +155,7 @@ fn nose(s: &mut Sculpt) {
     s.add(8.0, tube(&[[0.0, 40.0, 77.0, 6.5], [0.0, 29.0, 77.0, 5.5], [0.0, 15.0, 95.0, 4.3]]));
     s.add(6.0, tube(&[[4.0, 30.0, 75.0, 3.8], [4.8, 13.5, 86.5, 3.8], [9.5, 4.0, 80.5, 4.2]]));
     s.add(5.0, ellipsoid([8.5, 11.0, 79.0], [4.0, 6.0, 5.0]));
-    // Nasal opening: a pear on end, and the passage behind it.
+    // Nasal opening, pear-shaped, and the passage behind it.
     s.cut(2.5, ellipsoid([5.0, -9.0, 86.0], [7.5, 8.2, 24.0]));
     s.cut(2.5, tube(&[[0.0, -5.0, 90.0, 9.5], [0.0, 5.5, 90.0, 5.0], [0.0, 4.0, 106.0, 6.0]]));
     s.cut(3.0, tube(&[[3.5, -6.0, 80.0, 7.0], [3.5, -4.0, 52.0, 6.0]]));
@@ -169,7 +169,7 @@ fn nose(s: &mut Sculpt) {
 fn joint(s: &mut Sculpt) {
     // Behind the neck of the jaw.
     s.cut(2.0, tube(&[[49.0, -3.0, -2.5, 6.5], [48.0, -16.0, -1.0, 7.5]]));
-    // Where the condyle goes, with room around it.
+    // Swept path of the condyle, with clearance.
     for i in 0..=4 {
         let slide = f64::from(i) * 3.0;
         s.cut(1.5, ellipsoid([50.0, -0.5 * slide, 0.866 * slide - 0.4], [11.6, 6.5, 7.0]));

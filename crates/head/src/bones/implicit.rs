@@ -1,12 +1,12 @@
-//! Sculpting with signed distances: simple forms, joined and cut with rounded seams.
+//! Modeling with signed distance functions: primitives joined and cut with rounded seams.
 //!
-//! A sculpt is a list of strokes; each adds a form to what is there or cuts one out. Forms give a distance in
-//! millimeters that is exact for tubes, ribbons and slabs near their surface and a first-order estimate for
-//! ellipsoids; negative inside. Seams are rounded with the quadratic smooth minimum, which changes the
-//! distance by at most a quarter of the seam's size and nothing farther away than that size. Everything is
-//! mirror-symmetric: a point is folded to +X before the forms are asked, so that tables hold one side.
-//! Limits: after many rounded seams the value is only roughly a distance (its gradient stays near 1 at the
-//! surface).
+//! A sculpt is a list of strokes; each adds a primitive (form) to the solid or cuts one out. Forms give a
+//! signed distance in millimeters, negative inside. It is exact for tubes, ribbons and slabs near their
+//! surface and a first-order estimate for ellipsoids. Seams are rounded with the quadratic smooth minimum,
+//! which changes the distance by at most a quarter of the seam's size and has no effect beyond that size.
+//! Everything is mirror-symmetric: a point is folded to +X before the forms are evaluated, so tables hold one
+//! side. Limits: after many rounded seams the value is only approximately a distance (its gradient stays near
+//! 1 at the surface).
 
 use glam::DVec3;
 
@@ -15,15 +15,15 @@ use glam::DVec3;
 pub(crate) enum Form {
     /// Center and half axes.
     Ellipsoid(DVec3, DVec3),
-    /// A chain of balls with radius, joined by cones.
+    /// A chain of spheres joined by cones: centers and radii.
     Tube(Vec<(DVec3, f64)>),
-    /// A band on edge along a chain; see [`Station`].
+    /// An upright band along a chain; see [`Station`].
     Ribbon(Vec<Station>),
     /// A plate with an outline; see [`Plate`].
     Slab(Plate),
 }
 
-/// Cross-section of a ribbon: a rounded rectangle that stands on its chain.
+/// Cross-section of a ribbon: a rounded rectangle centered on its chain.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Station {
     /// Middle of the section.
@@ -47,14 +47,14 @@ pub(crate) struct Plate {
     pub half_width: f64,
 }
 
-/// What a stroke does.
+/// Operation of a stroke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Act {
     Add,
     Cut,
 }
 
-/// Forms with what was done with each, in order.
+/// A list of operations, in order: each with its seam and form.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sculpt {
     strokes: Vec<(Act, f64, Form)>,
@@ -70,8 +70,8 @@ pub(crate) fn tube(rows: &[[f64; 4]]) -> Form {
     Form::Tube(rows.iter().map(|&[x, y, z, r]| (DVec3::new(x, y, z), r)).collect())
 }
 
-/// A ribbon from rows of x, y, z, half height, half width, and how far the top leans to +X per unit of
-/// height.
+/// A ribbon from rows of x, y, z, half height, half width, and the lean of the top toward +X per
+/// unit of height.
 pub(crate) fn ribbon(rows: &[[f64; 6]]) -> Form {
     let station = |&[x, y, z, half_height, half_width, lean]: &[f64; 6]| Station {
         center: DVec3::new(x, y, z),
@@ -93,7 +93,7 @@ impl Sculpt {
         self.strokes.push((Act::Cut, seam, form));
     }
 
-    /// Signed distance from the surface, about; negative inside.
+    /// Approximate signed distance from the surface; negative inside.
     pub fn distance(&self, p: DVec3) -> f64 {
         let p = DVec3::new(p.x.abs(), p.y, p.z);
         self.strokes.iter().fold(1e3, |d, (act, seam, form)| match act {
@@ -102,12 +102,12 @@ impl Sculpt {
         })
     }
 
-    /// The strokes that matter within `radius` of `center` wherever the surface is near: the surface is the
-    /// same there, only values farther than `2 * radius` from it differ.
+    /// The strokes that affect the surface within `radius` of `center`. The surface there is the same; only
+    /// values farther than `2 * radius` from it differ.
     pub fn near(&self, center: DVec3, radius: f64) -> Self {
         let center = DVec3::new(center.x.abs(), center.y, center.z);
         let mut strokes = Vec::new();
-        // A form is felt through its own seam and through those of all later strokes.
+        // A form acts through its own seam and through those of all later strokes.
         let mut widest_seam = 0.0f64;
         for (act, seam, form) in self.strokes.iter().rev() {
             widest_seam = widest_seam.max(*seam);
@@ -119,8 +119,8 @@ impl Sculpt {
         Self { strokes }
     }
 
-    /// Gradient of [`Self::distance`] by central differences over 0.2 mm: finer would see the creases of the
-    /// forms.
+    /// Gradient of [`Self::distance`] by central differences over 0.2 mm; smaller steps would resolve the
+    /// creases of the forms.
     pub fn gradient(&self, p: DVec3) -> DVec3 {
         let step = 0.1;
         let slope = |d: DVec3| (self.distance(p + d * step) - self.distance(p - d * step)) / (2.0 * step);
@@ -165,13 +165,13 @@ impl Form {
     }
 }
 
-/// Where between `a` (0) and `b` (1) the point of the segment closest to `p` is.
+/// Parameter of the point of segment `ab` closest to `p`: 0 at `a`, 1 at `b`.
 fn along(p: DVec3, a: DVec3, b: DVec3) -> f64 {
     ((p - a).dot(b - a) / (b - a).length_squared()).clamp(0.0, 1.0)
 }
 
 fn band(p: DVec3, a: &Station, b: &Station) -> f64 {
-    // The chain's closest point is sought at the height of `p`, so that tall sections do not shear.
+    // The closest point of the chain is computed at the height of `p`, so that tall sections do not shear.
     let t = along(p, a.center, b.center);
     let level = |s: &Station| s.center + s.up * (p - a.center.lerp(b.center, t)).dot(s.up);
     let t = along(p, level(a), level(b));

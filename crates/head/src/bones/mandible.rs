@@ -1,6 +1,6 @@
-//! The lower jaw, sculpted: body, chin, alveolar ridge, ramus with its two processes.
+//! Sculpt of the lower jaw: body, chin, alveolar ridge, ramus with its two processes.
 //!
-//! Numbers as in [`super::cranium`]. The condyle's center is exactly where the joint has it.
+//! Coordinates as in [`super::cranium`]. The center of the condyle is exactly that of the joint.
 
 use super::implicit::{Form, Plate, Sculpt, ellipsoid, ribbon, tube};
 

@@ -1,13 +1,12 @@
-//! Fewer and better triangles on a half surface: edges collapsed by quadric error, then relaxed on the
-//! sculpt.
+//! Simplification of a half surface: edge collapses by quadric error, then relaxation on the sculpt.
 //!
-//! Collapses go from cheap to dear until a number of vertices is reached. The price of an edge is the squared
-//! distance (area-weighted) of its new place from the planes around it plus a little of its squared length,
-//! so that flat regions get even triangles. Refused are collapses that would change the topology (link
-//! condition), turn a triangle over, make one a sliver, or an edge longer than allowed. Border vertices (x =
-//! 0) move only along the border. Relaxing moves every vertex towards the middle of its neighbors within the
-//! surface and back onto the sculpt, and flips edges to the shorter diagonal. Collapses are ordered by price,
-//! then number: the result never varies.
+//! Edges are collapsed by increasing cost until a number of vertices is reached. The cost of an edge is the
+//! area-weighted squared distance of its new vertex from the planes around it, plus a small multiple of the
+//! fourth power of its length, so that flat regions get even triangles. Collapses are rejected if they would
+//! change the topology (link condition), flip a triangle, create a sliver, or create an edge longer than
+//! allowed. Border vertices (x = 0) move only along the border. Relaxation moves every vertex toward the mean
+//! of its neighbors within the surface, projects it back onto the sculpt, and flips edges to the shorter
+//! diagonal. Collapses are ordered by cost, then index, so the result is deterministic.
 
 use super::implicit::Sculpt;
 use glam::DVec3;
@@ -20,7 +19,7 @@ use std::collections::BinaryHeap;
 pub(crate) struct Goal {
     /// Vertices of the half surface to reach.
     pub n_vertices: usize,
-    /// Longest edge that a collapse may make (mm).
+    /// Longest edge that a collapse may create (mm).
     pub longest: f64,
 }
 
@@ -63,11 +62,11 @@ struct Mesh {
     /// Triangles around each vertex; dead ones are removed.
     around: Vec<Vec<u32>>,
     quadrics: Vec<Quadric>,
-    /// Counts changes of a vertex, so that old prices are known to be old.
+    /// Counts changes of a vertex, so that outdated costs are recognized.
     stamp: Vec<u32>,
 }
 
-/// Price as sortable bits, the two vertices, and their stamps when it was made.
+/// Cost as sortable bits, the two vertices, and their stamps when it was computed.
 type Offer = Reverse<(u64, u32, u32, u32, u32)>;
 
 /// Reduces a half surface to the goal; see the module.
@@ -145,7 +144,7 @@ impl Mesh {
         n
     }
 
-    /// Where the edge would collapse to and at what price.
+    /// The position to which the edge would collapse, and the cost.
     fn place(&self, a: u32, b: u32) -> Option<(DVec3, f64)> {
         let (p, q) = (self.positions[a as usize], self.positions[b as usize]);
         let sum = self.quadrics[a as usize].plus(&self.quadrics[b as usize]);
@@ -171,7 +170,7 @@ impl Mesh {
         let n_triangles = self.around[a as usize].iter().filter(|&&t| self.has(t, b)).count();
         let on_border = [self.on_border(a), self.on_border(b)];
         let both_on_border = on_border == [true, true];
-        // An inner edge between two border vertices would be there twice after mirroring.
+        // An inner edge between two border vertices would be duplicated by mirroring.
         let new_border_neighbors = |n: &[u32], of: &[u32], but: u32| {
             n.iter().any(|&v| v != but && self.on_border(v) && !of.contains(&v))
         };
@@ -194,7 +193,7 @@ impl Mesh {
         })
     }
 
-    /// Whether triangle `t` keeps its side and a fair shape when its corner `v` goes to `place`.
+    /// Whether triangle `t` keeps its orientation and a good shape when its corner `v` moves to `place`.
     fn stays_sound(&self, t: u32, v: u32, place: DVec3) -> bool {
         let corners = self.triangles[t as usize];
         let before = corners.map(|u| self.positions[u as usize]);
@@ -203,13 +202,14 @@ impl Mesh {
         let fairness = |[p, q, r]: [DVec3; 3], area: f64| {
             area / (p.distance_squared(q) + q.distance_squared(r) + r.distance_squared(p))
         };
-        // The contour is full of slivers, whose normals say little: they may do anything but get much worse.
+        // The contour has many slivers, whose normals are unreliable: they are only kept from getting much
+        // worse.
         let was = fairness(before, n.length());
         let turned = n.dot(m) < if was > 0.05 { 0.3 } else { -0.2 } * n.length() * m.length();
         !turned && fairness(after, m.length()) > (0.7 * was).min(0.08)
     }
 
-    /// Joins `b` to `a` at `place`.
+    /// Merges `b` into `a` at `place`.
     fn collapse(&mut self, a: u32, b: u32, place: DVec3) {
         self.positions[a as usize] = place;
         self.quadrics[a as usize] = self.quadrics[a as usize].plus(&self.quadrics[b as usize]);
@@ -226,7 +226,7 @@ impl Mesh {
         }
         self.stamp[b as usize] += 1;
         self.stamp[a as usize] += 1;
-        // The neighbors' own edges keep their price; only edges at `a` changed.
+        // Other edges of the neighbors keep their cost; only edges at `a` changed.
     }
 
     fn compact(&self) -> TriMesh {
@@ -246,7 +246,7 @@ impl Mesh {
     }
 }
 
-/// Evens out the triangles of a half surface on its sculpt, `n_rounds` times.
+/// Relaxes the triangles of a half surface on its sculpt, `n_rounds` times.
 pub(crate) fn relax(surface: &mut TriMesh, sculpt: &Sculpt, n_rounds: usize) {
     for _ in 0..n_rounds {
         flip_edges(surface);
@@ -265,13 +265,13 @@ pub(crate) fn relax(surface: &mut TriMesh, sculpt: &Sculpt, n_rounds: usize) {
     }
 }
 
-/// Puts vertices of triangles that turned over, or folded back onto a neighbor, to where they were `before`.
+/// Resets the vertices of triangles that flipped, or folded back onto a neighbor, to their position `before`.
 fn keep_sides(surface: &mut TriMesh, before: &[DVec3]) {
     let normal = |positions: &[DVec3], t: [u32; 3]| {
         let [a, b, c] = t.map(|v| positions[v as usize]);
         (b - a).cross(c - a)
     };
-    // Sides are those of the vertices, since a sliver's own normal says little.
+    // Orientation is taken from vertex normals, since a sliver's own normal is unreliable.
     let mut sides = vec![DVec3::ZERO; before.len()];
     for &t in &surface.triangles {
         t.iter().for_each(|&v| sides[v as usize] += normal(before, t));
@@ -279,7 +279,7 @@ fn keep_sides(surface: &mut TriMesh, before: &[DVec3]) {
     let side = |t: [u32; 3]| {
         t.iter().map(|&v| sides[v as usize].normalize_or_zero()).sum::<DVec3>().normalize_or_zero()
     };
-    // What is put back may fold its own neighbors: a few times over.
+    // Resetting a vertex may fold its neighbors, so a few passes are needed.
     for _ in 0..4 {
         let turned = |t: &&[u32; 3]| normal(&surface.positions, **t).normalize_or_zero().dot(side(**t)) < 0.3;
         let bad: Vec<u32> = surface.triangles.iter().filter(turned).flatten().copied().collect();
@@ -292,7 +292,7 @@ fn keep_sides(surface: &mut TriMesh, before: &[DVec3]) {
     }
 }
 
-/// Mean of each vertex's neighbors; of those on the border for border vertices.
+/// Mean of each vertex's neighbors; for border vertices, of those on the border only.
 fn middles(surface: &TriMesh) -> Vec<DVec3> {
     let mut sums = vec![(DVec3::ZERO, 0.0); surface.positions.len()];
     for t in &surface.triangles {
@@ -330,7 +330,7 @@ fn flip_edges(surface: &mut TriMesh) {
         if edges.binary_search(&[c.min(d), c.max(d)]).is_ok() || (r.x == 0.0 && u.x == 0.0) {
             continue;
         }
-        // `s` runs a, b, c or b, a, c.
+        // `s` is wound a, b, c or b, a, c.
         let k = surface.triangles[s].iter().position(|&v| v == a).unwrap_or(0);
         let forward = surface.triangles[s][(k + 1) % 3] == b;
         let (first, second) = if forward { ([c, a, d], [d, b, c]) } else { ([c, d, a], [d, c, b]) };

@@ -1,10 +1,10 @@
-//! From the table's middle surfaces to solids that lie on or off the bones.
+//! Muscle solids from the middle surfaces of the table, fitted to the bones.
 //!
-//! Each control point of a middle surface gets a normal (across its neighbors, away from the head's inside)
-//! and becomes a pair, half the thickness below and above. Then the surface is fitted to the bones: samples
-//! of the spline that should lie at a given height over bone, or at least clear of it by half the thickness,
-//! pull their control points there in a few rounds, each by its basis weight. Teeth and eyeballs count as
-//! bone. Left muscles only; right ones are their mirror images.
+//! First the middle surface is fitted to the bones. Samples of the spline should lie at a given height over
+//! bone, or clear it by at least half the thickness; in a few rounds they pull their control points there,
+//! each by its basis weight. Then each control point gets a normal (perpendicular to its neighbors, away from
+//! the inside of the head) and becomes a pair, half the thickness below and above. Teeth and eyeballs count
+//! as bone. Left muscles only; right ones are their mirror images.
 
 use crate::bones;
 use glam::DVec3;
@@ -12,11 +12,11 @@ use rayon::prelude::*;
 use risorius_muscle::spline::basis;
 use risorius_muscle::{Muscle, MuscleEnd, SplineSolid};
 
-/// Space that is kept between a muscle and bone (mm): what the triangles of the bones may stand off their
-/// sculpt.
+/// Clearance between a muscle and bone (mm): the distance by which the triangles of the bones may exceed
+/// their sculpt.
 const CLEARANCE: f64 = 0.4;
 
-/// A left (or single) muscle as its table has it, in millimeters.
+/// A left (or single) muscle as given in its table, in millimeters.
 #[derive(Debug, Clone)]
 pub(super) struct Draft {
     pub name: &'static str,
@@ -33,7 +33,7 @@ pub(super) struct Draft {
 pub(super) struct Row {
     pub points: Vec<DVec3>,
     pub half_thickness: f64,
-    /// Height of the middle surface over bone, where it shall follow the bone.
+    /// Height of the middle surface over bone, where it follows the bone.
     pub height: Option<f64>,
 }
 
@@ -64,7 +64,7 @@ fn mirrored(solid: &SplineSolid) -> SplineSolid {
     SplineSolid { counts: solid.counts, control }
 }
 
-/// Away from the inside of the head, roughly.
+/// Approximate outward direction of the head at `p`.
 pub(super) fn outward(p: DVec3) -> DVec3 {
     DVec3::new(p.x, 0.0, p.z - 20.0).normalize_or(DVec3::Z)
 }
@@ -74,7 +74,7 @@ fn fitted(draft: &Draft, obstacles: &bones::Obstacles) -> SplineSolid {
     for _ in 0..12 {
         pull(&mut rows, obstacles);
         if is_ring(&rows) {
-            // The ends stay joined with one tangent.
+            // The ends stay joined, with a common tangent.
             let last = rows.len() - 1;
             let n = rows[0].points.len();
             for j in 0..n {
@@ -100,7 +100,7 @@ fn is_ring(rows: &[Row]) -> bool {
     rows.len() > 4 && first.iter().zip(last).all(|(a, b)| a.distance(*b) < 1.0)
 }
 
-/// Makes a single muscle its own mirror image: row i against the last but i.
+/// Makes a single muscle symmetric: row i is the mirror image of row n - 1 - i.
 fn symmetrize(rows: &mut [Row]) {
     let n = rows.len();
     let old: Vec<Vec<DVec3>> = rows.iter().map(|r| r.points.clone()).collect();
@@ -111,7 +111,7 @@ fn symmetrize(rows: &mut [Row]) {
     }
 }
 
-/// One round: moves control points by what the samples near them lack.
+/// One round: moves control points by the weighted errors of the samples near them.
 fn pull(rows: &mut [Row], obstacles: &bones::Obstacles) {
     let (nu, nv) = (rows.len(), rows[0].points.len());
     let mut sums = vec![(DVec3::ZERO, 0.0); nu * nv];
@@ -142,7 +142,7 @@ fn pull(rows: &mut [Row], obstacles: &bones::Obstacles) {
                     let weight = bu.weights[a] * bv.weights[b];
                     let sum = &mut sums[(bu.first + a) * nv + bv.first + b];
                     // Samples that are clear count as well, so that a single bad one does not move a whole
-                    // row by all.
+                    // row by its full error.
                     sum.0 += shift * weight;
                     sum.1 += if lack == 0.0 { 0.3 * weight } else { weight };
                 }

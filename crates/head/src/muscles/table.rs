@@ -1,9 +1,10 @@
-//! Where the muscles of the built-in head run: origin, way, insertion, breadth and thickness. Left side,
+//! Tables of the muscles of the built-in head: origin, path, insertion, breadth and thickness. Left side,
 //! millimeters.
 //!
-//! Placed after the descriptions in anatomy atlases, between the skin's key points and the bones. A band is
-//! given by its center line; its breadth lies across the way and along the surface of the head. A sheet is
-//! given by its middle surface. A ring is given by an inner and an outer ellipse around the mouth or an eye.
+//! Placed by the descriptions in anatomy atlases, between the skin's key points and the bones. A band is
+//! given by its center line; its breadth is perpendicular to the path and along the surface of the head. A
+//! sheet is given by its middle surface. A ring is given by an inner and an outer ellipse around the mouth or
+//! an eye.
 
 use super::build::{Draft, Row, outward};
 use crate::bones::Obstacles;
@@ -284,7 +285,7 @@ fn band(&(name, origin, insertion, rows): &Band, obstacles: &Obstacles) -> Draft
     let center = |i: usize| DVec3::new(rows[i][0], rows[i][1], rows[i][2]);
     let row = |(i, r): (usize, &[f64; 6])| {
         let along = center((i + 1).min(rows.len() - 1)) - center(i.saturating_sub(1));
-        // On bone the band lies flat on it; elsewhere, along the head.
+        // On bone the band lies flat on the bone; elsewhere, along the head.
         let up = if r[5] >= 0.0 { obstacles.gradient(center(i)) } else { outward(center(i)) };
         let across = up.cross(along).normalize_or_zero() * r[3];
         Row {
@@ -305,7 +306,7 @@ fn sheet(&(name, origin, insertion, rows): &Sheet) -> Draft {
             height: height(row[1]),
         })
         .collect();
-    // Rows are written as is easy to read; v must run so that w points out of the head.
+    // Rows are written for readability; v must be directed so that w points out of the head.
     let n = rows[0].points.len();
     let (along, across) = (rows[1].points[0] - rows[0].points[0], rows[0].points[n - 1] - rows[0].points[0]);
     if along.cross(across).dot(outward(rows[0].points[0])) < 0.0 {
@@ -314,20 +315,20 @@ fn sheet(&(name, origin, insertion, rows): &Sheet) -> Draft {
     Draft { name, origin, insertion, paired: true, rows }
 }
 
-/// Angles around a ring of `n` rows: the Greville abscissae, with which the ends join smoothly.
+/// Angles around a ring of `n` rows: the Greville abscissae, for which the ends join smoothly.
 fn ring_angles(n: usize) -> Vec<f64> {
     let n_spans = n - 3;
     let knot = |i: usize| i.saturating_sub(3).min(n_spans) as f64 / n_spans as f64;
     (0..n).map(|i| TAU * (knot(i + 1) + knot(i + 2) + knot(i + 3)) / 3.0).collect()
 }
 
-/// Control points lie outside of an evenly spaced closed spline of `n_spans` spans by this factor.
+/// Factor by which control points lie outside an evenly spaced closed spline of `n_spans` spans.
 fn overshoot(n_spans: usize) -> f64 {
     3.0 / (2.0 + (TAU / n_spans as f64).cos())
 }
 
-/// Orbicularis oris, from the middle of the upper lip over the left corner and the lower lip back. It runs in
-/// the middle of the lips, which bow around the teeth.
+/// Orbicularis oris, from the middle of the upper lip over the left corner and the lower lip and back. It
+/// runs through the middle of the lips, which curve around the teeth.
 fn mouth_ring() -> Draft {
     let n = 19;
     let over = overshoot(n - 3);
@@ -347,8 +348,8 @@ fn mouth_ring() -> Draft {
     outwards(Draft { name: "orbicularis_oris", origin: Soft, insertion: Soft, paired: false, rows })
 }
 
-/// An edge of a ring around the left eye: reach from the eye's middle inwards, upwards, outwards, downwards,
-/// and depth z at those four.
+/// An edge of a ring around the left eye: distances from the eye's center inward, upward, outward, downward,
+/// and z at those four points.
 type EyeEdge = ([f64; 4], [f64; 4]);
 
 const ORBITAL: [EyeEdge; 3] = [

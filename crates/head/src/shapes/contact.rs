@@ -1,8 +1,8 @@
 //! Keeps lips and the lining of the mouth off teeth and gums.
 //!
-//! A vertex inside a tooth leaves it against its own normal (the lining's normal points into the mouth, where
-//! the teeth are); one that is merely too near is moved away from the nearest point. Each round spreads the
-//! moves over a few rings of neighbors, so that no crease is left.
+//! A vertex inside a tooth is moved out against its own normal (the lining's normal points into the mouth,
+//! where the teeth are). A vertex that is only too near is moved away from the nearest point. Each round
+//! spreads the displacements over a few rings of neighbors, so that no crease is left.
 
 use super::ground::{Field, Ground};
 use glam::DVec3;
@@ -13,9 +13,9 @@ use risorius_mesh::{Bvh, VertexNormals};
 const CLEARANCE: f64 = 0.4;
 /// Rounds of pushing.
 const ROUNDS: usize = 12;
-/// Rings of neighbors that share a push.
+/// Rings of neighbors over which a push is spread.
 const SPREAD: usize = 5;
-/// How deep in a tooth a vertex may lie and still find out, mm.
+/// Largest depth in a tooth from which a vertex is still pushed out, mm.
 const REACH: f64 = 6.0;
 const SOLIDS: [&str; 4] = ["teeth_upper", "teeth_lower", "gums_upper", "gums_lower"];
 
@@ -27,18 +27,18 @@ struct Solid {
     winding: WindingNumbers,
 }
 
-/// What lips may touch, prepared for a head.
+/// Teeth and gums that lips may touch, prepared for a head.
 pub struct Contact<'g, 'h> {
     ground: &'g Ground<'h>,
     near: Vec<u32>,
     normals: VertexNormals,
-    /// Distance to be kept by each of `near`: what the neutral has, if that is less.
+    /// Clearance of each of `near`; that of the neutral if it is less.
     keep: Vec<f64>,
     triangles: [Vec<[u32; 3]>; 4],
 }
 
 impl<'g, 'h> Contact<'g, 'h> {
-    /// Prepares.
+    /// Prepares the contact of a head.
     pub fn prepare(ground: &'g Ground<'h>) -> Self {
         let chosen = ground.marked(&["lips_upper", "lips_lower", "mouth_bag"]);
         let near = (0..ground.n_skin as u32).filter(|&v| chosen[v as usize]).collect();
@@ -107,7 +107,7 @@ impl<'g, 'h> Contact<'g, 'h> {
     }
 }
 
-/// Applies pushes and lets neighbors share them.
+/// Applies pushes and spreads them to neighbors.
 pub fn spread(ground: &Ground, field: &mut Field, pushes: &[Option<DVec3>]) {
     let mut share: Vec<DVec3> = pushes.iter().map(|p| p.unwrap_or_default()).collect();
     for _ in 0..SPREAD {
@@ -132,17 +132,17 @@ impl Solid {
         let distance = near.distance_sq.sqrt();
         let [a, b, c] = self.triangles[near.triangle as usize].map(|v| self.positions[v as usize]);
         let cosine = (b - a).cross(c - a).normalize_or_zero().dot((p - near.point) / distance.max(1e-9));
-        // Near edges the side of one triangle may mislead; the winding number never does, but takes longer.
+        // Near edges the side of one triangle is unreliable; the winding number is reliable but slower.
         let inside = if cosine.abs() > 0.9 { cosine < 0.0 } else { self.winding.at(p) > 0.5 };
         Some((if inside { -distance } else { distance }, near.point))
     }
 
-    /// The move that takes `p` to a distance of `keep`, leaving along `back` when inside.
+    /// The displacement that moves `p` to a distance of `keep`; along `back` when inside.
     fn push(&self, p: DVec3, back: DVec3, keep: f64) -> Option<DVec3> {
         let (distance, point) = self.nearest(p, REACH)?;
         if distance < 0.0 {
             let out = self.tree.ray(p, back, REACH).map(|hit| back * (hit.distance + 0.5 * keep));
-            // The nearest way out, where the normal leads deeper.
+            // Toward the nearest surface point, where the normal leads deeper.
             let nearest = (point - p) * (1.0 + 0.5 * keep / (-distance).max(1e-6));
             return Some(out.filter(|o| o.length() < 3.0 * nearest.length() + 1.0).unwrap_or(nearest));
         }

@@ -1,9 +1,9 @@
 //! Smooth extension of values from some skin vertices to others.
 //!
 //! Between vertices whose values are given, the values minimize bending, `|L u|^2 / area` (a thin plate), or
-//! stretch, `u L u` (a membrane), with the Laplacian of [`Ground::edges`]. Plates pass given values without a
-//! kink and reach 0 at a border of given zeros without one; membranes never overshoot. Factored once, filled
-//! as often as wanted.
+//! stretch, `u L u` (a membrane), with the Laplacian of [`Ground::edges`]. Plates are smooth across given
+//! values and across a border of given zeros; membranes never overshoot. The system is factored once and
+//! solved for any number of fields.
 
 use super::ground::Ground;
 use glam::DVec3;
@@ -14,7 +14,7 @@ use risorius_linalg::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What the values between given ones are like.
+/// The energy that the values between given ones minimize.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sheet {
     /// Least stretch.

@@ -1,15 +1,15 @@
-//! Folds that deepen when skin is pushed together: the nasolabial fold of a smile or a sneer.
+//! Folds that deepen when skin is compressed: the nasolabial fold of a smile or a sneer.
 //!
-//! Along a named line the skin sinks, and beside it, on the side of the cheek, it swells, both along its
-//! normal and by bells of the distance along the skin. Distances on the other side of the line count for the
-//! furrow only.
+//! Along a named line the skin sinks, and beside it, on the side of the cheek, it swells. Both displacements
+//! are along the normal and are bell functions of the distance along the skin. The other side of the line has
+//! the furrow only.
 
 use super::ground::{Field, Ground, bell};
 use glam::DVec3;
 use risorius_base::ease::ramp;
 use risorius_mesh::VertexNormals;
 
-/// Half the breadth of the furrow and of the swelling, and the distance between their middles, mm.
+/// Half the breadth of the furrow and of the swelling, and the distance between their centers, mm.
 const FURROW: f64 = 7.5;
 const SWELL: f64 = 13.0;
 const APART: f64 = 10.0;
@@ -21,7 +21,7 @@ pub fn nasolabial(ground: &Ground, depth: f64, height: f64) -> Field {
     let mut field = ground.still();
     for side in ["left", "right"] {
         let line = ground.line(&format!("nasolabial_{side}"));
-        // The fold ends at the corner of the mouth; the line runs on to the chin.
+        // The fold ends at the corner of the mouth; the line continues to the chin.
         let corner = ground.points[ground.mark(&format!("mouth_{side}")) as usize].y;
         let upper: Vec<u32> =
             line.iter().copied().filter(|&v| ground.points[v as usize].y > corner - 3.0).collect();

@@ -1,8 +1,8 @@
-//! The neutral head as the shapes see it: millimeters, all parts in one list, who is next to whom, distances
+//! The neutral head prepared for shape generation: millimeters, all parts in one list, adjacency, distances
 //! along the skin.
 //!
-//! Distances run along edges and diagonals of the quads (Dijkstra), so that the upper lip is far from the
-//! lower lip and the lids are far from each other although they nearly touch in space.
+//! Distances are measured along edges and diagonals of the quads (Dijkstra), so that the upper lip is far
+//! from the lower lip and the lids are far from each other although they nearly touch in space.
 
 use crate::landmarks::NAMES;
 use crate::skin::{Eyeball, NeutralHead};
@@ -29,7 +29,7 @@ pub struct Ground<'a> {
     pub n_skin: usize,
     /// Triangles of the skin.
     pub triangles: Vec<[u32; 3]>,
-    /// Neighbors of skin vertices along edges, with weights of a Laplacian that knows lengths.
+    /// Neighbors of skin vertices along edges, with the weights of a length-aware Laplacian.
     pub edges: Vec<Vec<(u32, f64)>>,
     /// Area around each skin vertex, mm^2.
     pub area: Vec<f64>,
@@ -56,7 +56,7 @@ impl<'a> Ground<'a> {
         Self { head, points, parts, n_skin, triangles, edges, area, near, mirror }
     }
 
-    /// No displacement at all.
+    /// The zero displacement field.
     pub fn still(&self) -> Field {
         vec![DVec3::ZERO; self.points.len()]
     }
@@ -110,7 +110,7 @@ impl<'a> Ground<'a> {
             queue.push(Reverse((0u64, v)));
         }
         while let Some(Reverse((bits, v))) = queue.pop() {
-            // Bits of numbers that are not negative sort as the numbers do.
+            // The bits of non-negative floats sort like the floats.
             let d = f64::from_bits(bits);
             if d > distance[v as usize] {
                 continue;
@@ -142,7 +142,7 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// 1 at distance 0, 0 from `reach` on, twice smooth.
+/// Bell function: 1 at distance 0, 0 from `reach` on, C2.
 pub fn bell(distance: f64, reach: f64) -> f64 {
     let t = (distance / reach).min(1.0);
     (1.0 - t * t).powi(3)
@@ -168,8 +168,8 @@ type Links = Vec<Vec<(u32, f64)>>;
 
 /// Areas, edges with Laplacian weights, and edges and diagonals with lengths.
 ///
-/// The weight of an edge is the mean area of its ends over its squared length: on a grid of a x b this is b/a
-/// and a/b, what finite differences have.
+/// The weight of an edge is the mean area of its ends over its squared length. On a grid of a x b cells this
+/// is b/a and a/b, as in finite differences.
 fn neighbors(points: &[DVec3], faces: &risorius_mesh::Polygons) -> (Vec<f64>, Links, Links) {
     let n = points.len();
     let mut area = vec![0.0; n];

@@ -1,9 +1,10 @@
-//! The jaw: teeth, gums and tongue move with the bone, the skin by how much it belongs to the bone.
+//! Jaw motion of the skin and the parts of the mouth: teeth, gums and tongue move rigidly with the mandible,
+//! the skin by a weight per vertex.
 //!
-//! A share of 1 follows the mandible, 0 the skull. Shares are given on the lips (the corner 0.5, so that the
-//! open mouth is an oval), along the line of the jaw, inside the mouth and where nothing moves; a plate fills
-//! the rest. A vertex with share w takes the motion at w times the angle and slide, so it runs on its own arc
-//! and does not shrink.
+//! A share of 1 follows the mandible, 0 the skull. Shares are given on the lips (0.5 at the corner, so that
+//! the open mouth is an oval), along the line of the jaw, inside the mouth and where nothing moves; a plate
+//! interpolates the rest. A vertex with share w takes the motion at w times the angle and slide. So it moves
+//! on its own arc, without the shrinkage of linear blending.
 
 use super::fill::{Fill, Sheet};
 use super::ground::{Field, Ground, MM};
@@ -15,7 +16,7 @@ use risorius_base::ease::ramp;
 /// Parts that are fixed to the mandible.
 pub const WITH_JAW: [&str; 3] = ["teeth_lower", "gums_lower", "tongue"];
 
-/// Shares along the jaw line; the left stands for both sides.
+/// Shares along the jaw line; the left ones are used for both sides.
 const SHARES: [(&str, f64); 9] = [
     ("supramentale", 1.0),
     ("pogonion", 1.0),
@@ -28,7 +29,7 @@ const SHARES: [(&str, f64); 9] = [
     ("jaw_left_2", 0.06),
 ];
 
-/// What stays with the skull.
+/// Regions that stay with the skull.
 const STILL: [&str; 14] = [
     "forehead",
     "scalp",
@@ -50,7 +51,7 @@ const STILL: [&str; 14] = [
 pub struct Jaw<'g, 'h> {
     ground: &'g Ground<'h>,
     joint: JawJoint,
-    /// How much each skin vertex belongs to the mandible.
+    /// How far each skin vertex follows the mandible, 0 to 1.
     pub share: Vec<f64>,
 }
 
@@ -60,7 +61,7 @@ impl<'g, 'h> Jaw<'g, 'h> {
         Self { ground, joint: *joint, share: shares(ground, lips) }
     }
 
-    /// What the mandible does to a point that is fixed to it, mm.
+    /// Displacement of a point that is fixed to the mandible, mm.
     pub fn bone(&self, degrees: f64, slides: [f64; 2], p: DVec3) -> DVec3 {
         self.joint.motion(degrees.to_radians(), slides).apply(p / MM) * MM - p
     }

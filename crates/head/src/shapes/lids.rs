@@ -1,10 +1,10 @@
 //! Lids and eyes, for the left side; the right is the mirror image.
 //!
-//! Lids turn about a line through the middle of the eyeball from side to side: every lid vertex has an angle,
-//! given at the margins and the crease, 0 at the rim of the orbit, a plate between. The margins are radial
-//! bands, so lids that close meet flush. A straight path from open to closed cuts the sphere (by `r (1 -
-//! cos(angle / 2))` halfway), so closed lids stand out a little. At last everything is kept off the eyeball
-//! with its cornea.
+//! Lids rotate about a horizontal axis through the center of the eyeball. Every lid vertex has an angle,
+//! given at the margins and the crease, 0 at the rim of the orbit, and interpolated by a plate in between.
+//! The margins are radial bands, so closed lids meet flush. A straight path from open to closed cuts the
+//! sphere (by `r (1 - cos(angle / 2))` halfway), so closed lids bulge a little. Finally all vertices are
+//! pushed off the eyeball with its cornea.
 
 use super::fill::{Fill, Sheet};
 use super::ground::{Field, Ground};
@@ -14,29 +14,29 @@ use glam::{DQuat, DVec3};
 const HALF_GAP: f64 = 0.07;
 /// Least distance of lids from the eyeball, mm.
 const CLEARANCE: f64 = 0.12;
-/// Part of the way between the margins at which they meet, from the lower.
+/// Where the margins meet, as a fraction of the distance from the lower to the upper margin.
 const MEET: f64 = 0.25;
-/// Part of the eyeball's sideways turn that the margins take.
+/// Fraction of the eyeball's yaw that the margins follow.
 const FOLLOW: f64 = 0.09;
-/// Part of the margin's angle that the crease takes.
+/// Fraction of the margin's angle that the crease takes.
 const CREASE: f64 = 0.42;
-/// Most that a margin may stand out beyond its edge, degrees.
+/// Largest angle by which a margin may protrude beyond its edge, degrees.
 const MOST_ROUNDED: f64 = 9.0;
-/// How far a lid stands out per degree of turn, mm.
+/// Bulge of a lid per degree of rotation, mm.
 const BULGE: f64 = 0.02;
 
-/// Turns of the margins, degrees, up positive.
+/// Rotations of the margins, degrees, up positive.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LidPose {
-    /// Part of the way to closed, 0..1.
+    /// Amount of closing, 0..1.
     pub close: f64,
-    /// Further turn of the upper lid.
+    /// Additional rotation of the upper lid.
     pub upper: f64,
-    /// Further turn of the lower lid.
+    /// Additional rotation of the lower lid.
     pub lower: f64,
-    /// Turn of the eyeball about the vertical, to the left positive.
+    /// Yaw of the eyeball, left positive.
     pub yaw: f64,
-    /// Turn of the eyeball, up positive.
+    /// Pitch of the eyeball, up positive.
     pub pitch: f64,
 }
 
@@ -45,16 +45,16 @@ pub struct Lids<'g, 'h> {
     ground: &'g Ground<'h>,
     fill: Fill<'g, 'h>,
     center: DVec3,
-    /// Cosine from the gaze and distance of the eyeball's surface from its middle, by ascending cosine.
+    /// Cosine of the angle from the gaze, and radius of the eyeball's surface there, by ascending cosine.
     profile: Vec<[f64; 2]>,
     near: Vec<u32>,
-    /// How far the margins of the upper and the lower lid stand out beyond their edges, by place, degrees.
+    /// Protrusion of the margins of the upper and the lower lid beyond their edges, per edge vertex, degrees.
     rounded: [Vec<f64>; 2],
     /// Where the outer and the inner edges meet.
     closed: [Closed; 2],
 }
 
-/// The line in which closed lids meet: a parabola between the corners, seen from the middle of the eye.
+/// The line in which closed lids meet: a parabola between the corners, relative to the center of the eye.
 struct Closed {
     corners: [DVec3; 2],
     sag: f64,
@@ -81,7 +81,7 @@ impl Closed {
 }
 
 impl<'g, 'h> Lids<'g, 'h> {
-    /// Prepares.
+    /// Prepares the lids of a head.
     pub fn prepare(ground: &'g Ground<'h>) -> Self {
         let regions = ["lids_upper_left", "lids_lower_left", "eye_socket_left"];
         let mut near: Vec<u32> = regions.iter().flat_map(|r| ground.region(r)).copied().collect();
@@ -117,13 +117,13 @@ impl<'g, 'h> Lids<'g, 'h> {
         lids
     }
 
-    /// Distance of the eyeball's surface from its middle in a direction, for an eye that looks along `gaze`.
+    /// Radius of the eyeball's surface in a direction, for an eye that looks along `gaze`.
     pub fn surface(&self, direction: DVec3, gaze: DVec3) -> f64 {
         let cosine = direction.dot(gaze);
         let i = self.profile.partition_point(|p| p[0] < cosine).clamp(1, self.profile.len() - 1);
         let ([a, ra], [b, rb]) = (self.profile[i - 1], self.profile[i]);
         let t = if b > a { ((cosine - a) / (b - a)).clamp(0.0, 1.0) } else { 0.0 };
-        // A little above the chord between two rings of the mesh.
+        // Interpolated radii lie slightly above the chord between two rings of the mesh.
         ra + (rb - ra) * t
     }
 
@@ -177,7 +177,7 @@ impl<'g, 'h> Lids<'g, 'h> {
         angle
     }
 
-    /// Corrects [`Self::rounded`] so that closed lids meet with their roundest places.
+    /// Corrects [`Self::rounded`] so that the most protruding points of closed lids meet.
     fn fit_margins(&mut self) {
         let shut = self.posed(&LidPose { close: 1.0, ..LidPose::default() });
         let ground = self.ground;
@@ -186,7 +186,7 @@ impl<'g, 'h> Lids<'g, 'h> {
             let distance = ground.distances(edge, 3.0);
             let last = edge.len() - 1;
             let mut gap = vec![0.0; last + 1];
-            // Near the corners margins are thin and turn little.
+            // Near the corners margins are thin and rotate little.
             let middle = last / 6..=last - last / 6;
             for k in middle.clone() {
                 let around = ground.points[edge[k] as usize];
@@ -215,7 +215,7 @@ impl<'g, 'h> Lids<'g, 'h> {
         }
     }
 
-    /// How much each vertex goes with the margins, for moves that both lids share.
+    /// How far each vertex follows the margins, for motions common to both lids.
     fn drift(&self) -> Vec<f64> {
         let mut share = vec![0.0; self.ground.n_skin];
         for lid in ["upper", "lower"] {

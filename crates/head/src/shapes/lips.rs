@@ -1,9 +1,10 @@
-//! Moving the lips as two flexible rods, and the skin around them as a sheet that follows.
+//! Lip motion: the lips as two flexible rods, and the skin around them as a sheet that follows.
 //!
-//! Every lip vertex knows s, its place along the mouth (-1 right corner, 0 middle, 1 left corner), and its
-//! lip. A [`LipPose`] says, in mm and degrees, how the middle, the side (|s| = 0.55) and the corner move, how
-//! far each lip rolls about its own axis (inwards positive) and how much it thins towards the seam. Vertices
-//! that meet in the seam move alike when both lips have the same numbers, so a closed mouth stays closed.
+//! Every lip vertex has a coordinate s along the mouth (-1 right corner, 0 middle, 1 left corner), and its
+//! lip. A [`LipPose`] gives, in mm and degrees, how the middle, the side (|s| = 0.55) and the corner move,
+//! how far each lip rolls about its own axis (inward positive) and how much it thins toward the seam.
+//! Vertices that meet in the seam move alike when both lips have the same parameters, so a closed mouth stays
+//! closed.
 
 use super::fill::{Fill, Sheet};
 use super::ground::{Field, Ground};
@@ -20,13 +21,13 @@ pub struct Lip {
     pub middle: [f64; 2],
     /// Halfway to the corner, mm.
     pub side: [f64; 3],
-    /// Turn about the axis of the lip, degrees; positive hides the red.
+    /// Rotation about the axis of the lip, degrees; positive hides the red.
     pub roll: f64,
-    /// Part of the height, measured from the seam, that is lost; negative thickens.
+    /// Fraction of the height above the seam that is lost; negative thickens.
     pub thin: f64,
 }
 
-/// How the mouth moves, both sides alike.
+/// Symmetric motion of the mouth.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LipPose {
     /// Upper lip.
@@ -56,7 +57,7 @@ impl Curve {
 /// The lips of a head, and sheets around them of several sizes.
 pub struct Lips<'g, 'h> {
     ground: &'g Ground<'h>,
-    /// Place along the mouth; only lip vertices have a meaningful one.
+    /// Coordinate along the mouth; meaningful for lip vertices only.
     pub s: Vec<f64>,
     /// Vertices of the red of the upper and the lower lip, up to where the mouth's lining begins.
     pub of: [Vec<bool>; 2],
@@ -90,7 +91,7 @@ impl<'g, 'h> Lips<'g, 'h> {
         lips
     }
 
-    /// s everywhere near the lips: by arc length on the named lines, a membrane between.
+    /// s near the lips: by arc length on the named lines, interpolated by a membrane in between.
     fn places(&self) -> Vec<f64> {
         let ground = self.ground;
         let mut given: Vec<bool> = self.distance.iter().map(|d| *d > 14.0).collect();
@@ -126,7 +127,7 @@ impl<'g, 'h> Lips<'g, 'h> {
         let (nose, lining) = (ground.marked(&["nose"]), ground.marked(&["mouth_bag"]));
         let given = (0..ground.n_skin).map(|v| {
             let d = self.distance[v];
-            // The furrows between lips and gums hold the lining.
+            // The lining is fixed at the furrows between lips and gums.
             self.is_lip(v) || d > reach || (nose[v] && d > 15.0) || (lining[v] && d > 16.0)
         });
         Fill::prepare(ground, given.collect(), Sheet::Plate)
@@ -137,14 +138,14 @@ impl<'g, 'h> Lips<'g, 'h> {
         self.of[0][v] || self.of[1][v]
     }
 
-    /// Where a pose takes every lip vertex, as displacements; zero elsewhere.
+    /// Displacements of all lip vertices in a pose; zero elsewhere.
     pub fn moves(&self, pose: &LipPose) -> Vec<DVec3> {
         let at =
             |v: usize| if self.is_lip(v) { self.moved(v, pose) - self.ground.points[v] } else { DVec3::ZERO };
         (0..self.ground.n_skin).map(at).collect()
     }
 
-    /// Lets the skin within `reach` follow what the lips do.
+    /// Extends the displacements of the lips to the skin within `reach`.
     pub fn follow(&self, lip_moves: &[DVec3], reach: f64) -> Field {
         let nearest = |s: &&(f64, Fill)| (s.0 - reach).abs();
         let sheet = self.sheets.iter().min_by(|a, b| nearest(a).total_cmp(&nearest(b)));
@@ -172,7 +173,7 @@ impl<'g, 'h> Lips<'g, 'h> {
     }
 }
 
-/// The move at s: a cubic through middle, side and corner; level in the middle.
+/// The displacement at s: a cubic through middle, side and corner, with zero slope of y and z in the middle.
 fn along(lip: &Lip, corner: [f64; 3], s: f64) -> DVec3 {
     let [y, z] = lip.middle;
     let (a, b, c) = (DVec3::new(0.0, y, z), DVec3::from(lip.side), DVec3::from(corner));

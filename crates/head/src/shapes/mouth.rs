@@ -1,6 +1,6 @@
-//! The shapes of the mouth as tables: how the lips move, and what the skin around them does besides.
+//! Tables of the mouth shapes: motion of the lips, and additional pulls on the skin around them.
 //!
-//! Everything is written for both sides alike; one-sided shapes are halves. Pulls follow the muscles:
+//! All entries are symmetric; one-sided shapes are halves of them. Pulls follow the muscles:
 //! zygomaticus draws the corner out, up and back along the arch of the teeth, depressor anguli oris down,
 //! risorius out and back, mentalis raises chin and lower lip, orbicularis closes the ring.
 

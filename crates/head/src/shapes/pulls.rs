@@ -1,26 +1,26 @@
-//! Soft pulls at landmarks: each moves the skin around it by a bell of the distance.
+//! Soft pulls at landmarks: each moves the skin around it, weighted by a bell function of the distance.
 //!
-//! Bells are round in space (distances along edges have corners, which would show as ridges), but reach only
-//! what is also near along the skin. Pulls of one list blend: where bells overlap, the move is their weighted
-//! mean times one minus the product of what each leaves out, so that a row of pulls along a brow moves it as
-//! one piece.
+//! Bells use distances in space (distances along edges are not smooth and would show as ridges), but reach
+//! only vertices that are also near along the skin. Pulls of one list blend: where bells overlap, the
+//! displacement is their weighted mean times one minus the product of the complements of their weights. So a
+//! row of pulls along a brow moves it as one piece.
 
 use super::ground::{Field, Ground, bell};
 use glam::DVec3;
 use risorius_base::ease::ramp;
 use risorius_mesh::Bvh;
 
-/// How much longer the way along the skin may be than the reach of a pull.
+/// Largest distance along the skin, relative to the reach of a pull.
 const DETOUR: f64 = 1.6;
 
-/// A pull at a landmark of the left or the middle; on the left it stands for both sides.
+/// A pull at a landmark on the left or on the midline; a left pull is applied to both sides.
 #[derive(Debug, Clone, Copy)]
 pub struct Pull {
     /// Landmark.
     pub mark: &'static str,
     /// x away from the middle, y up, z forward; mm.
     pub by: [f64; 3],
-    /// Distance along the skin at which nothing moves any more, mm.
+    /// Distance at which the displacement reaches zero, mm.
     pub reach: f64,
 }
 
@@ -29,7 +29,7 @@ pub const fn pull(mark: &'static str, by: [f64; 3], reach: f64) -> Pull {
     Pull { mark, by, reach }
 }
 
-/// What some pulls do together.
+/// The combined displacement of some pulls.
 pub fn pulled(ground: &Ground, pulls: &[Pull]) -> Field {
     let mut sum = ground.still();
     let socket = ground.marked(&["eye_socket_left", "eye_socket_right"]);
@@ -59,13 +59,13 @@ pub fn pulled(ground: &Ground, pulls: &[Pull]) -> Field {
     sum
 }
 
-/// Multiplies a field on the skin.
+/// Multiplies a field on the skin by a mask.
 pub fn masked(field: &mut Field, mask: impl Fn(usize) -> f64, n_skin: usize) {
     (0..n_skin).for_each(|v| field[v] *= mask(v));
 }
 
-/// The left half of a symmetric field; with its mirror image it adds up to the whole. The middle `width` mm
-/// blend.
+/// The left half of a symmetric field; with its mirror image it adds up to the whole. The halves blend over
+/// `width` mm across the midline.
 pub fn left_half(ground: &Ground, field: &Field, width: f64) -> Field {
     let half = |(d, p): (&DVec3, &DVec3)| *d * ramp(p.x, -0.5 * width, 0.5 * width);
     field.iter().zip(&ground.points).map(half).collect()
@@ -76,8 +76,8 @@ pub fn add(field: &mut Field, amount: f64, other: &Field) {
     field.iter_mut().zip(other).for_each(|(a, b)| *a += amount * *b);
 }
 
-/// Lets moved skin of some regions slide over what is beneath: it keeps the height of the neutral surface
-/// where it arrives, by `amount` (0 not at all, 1 wholly).
+/// Lets moved skin of some regions slide over the tissue beneath: it is projected onto the neutral surface by
+/// `amount` (0 not at all, 1 fully).
 pub fn slide(ground: &Ground, field: &mut Field, regions: &[&str], amount: f64) {
     let within = ground.marked(regions);
     let triangles: Vec<[u32; 3]> =

@@ -1,24 +1,24 @@
-//! Keeps the lips off one another: each stays on its side of the seam.
+//! Keeps the lips apart: each stays on its side of the seam.
 //!
 //! The seam of a pose is the surface midway between the lines in which the lips meet, front and back, as a
-//! height over x and z. Upper-lip vertices that came below it and lower-lip vertices that came above move to
-//! their side, and neighbors share the moves. Where a shape opens the mouth the seam hangs between the lips
-//! and asks for nothing.
+//! height over x and z. Upper-lip vertices below it and lower-lip vertices above it are moved to their side,
+//! and the displacements are spread to neighbors. Where a shape opens the mouth, the seam lies in the gap
+//! between the lips and has no effect.
 
 use super::contact::spread;
 use super::ground::{Field, Ground};
 use super::lips::Lips;
 use glam::DVec3;
 
-/// Distance that is kept from the seam where the neutral has as much, mm.
+/// Clearance from the seam, mm; less where the neutral has less.
 const KEEP: f64 = 0.12;
-/// Lining that is looked after, mm from the red.
+/// Extent of the lining that is included, mm from the red of the lips.
 const LINING: f64 = 10.0;
-/// |s| from which lips are one.
+/// |s| beyond which the lips are treated as joined.
 const NEAR_CORNER: f64 = 0.93;
 const ROUNDS: usize = 12;
 
-/// A vertex of a lip: +1 above the seam or -1 below, and the distance that it keeps.
+/// A vertex of a lip: +1 above the seam or -1 below, and its clearance.
 struct Member {
     vertex: usize,
     side: f64,
@@ -32,10 +32,10 @@ pub struct Seam<'g, 'h> {
 }
 
 /// The seam in some pose: front and back, each by ascending x.
-struct TriMesh([Vec<DVec3>; 2]);
+struct SeamSurface([Vec<DVec3>; 2]);
 
-impl TriMesh {
-    /// Height at a place, if the mouth reaches there.
+impl SeamSurface {
+    /// Height at the x and z of `p`, if within the mouth.
     fn height(&self, p: DVec3) -> Option<f64> {
         let at = |line: &[DVec3]| {
             let i = line.windows(2).position(|w| w[0].x <= p.x && p.x <= w[1].x)?;
@@ -53,7 +53,7 @@ impl TriMesh {
 }
 
 impl<'g, 'h> Seam<'g, 'h> {
-    /// Finds what is above and below.
+    /// Assigns vertices to the upper and the lower side.
     pub fn prepare(ground: &'g Ground<'h>, lips: &Lips) -> Self {
         let bag = ground.marked(&["mouth_bag"]);
         let mut seam = Self { ground, members: Vec::new() };
@@ -76,16 +76,16 @@ impl<'g, 'h> Seam<'g, 'h> {
         seam
     }
 
-    fn surface(&self, field: &Field) -> TriMesh {
+    fn surface(&self, field: &Field) -> SeamSurface {
         let line = |name: &str| {
             let lines = ["upper", "lower"].map(|lip| self.ground.line(&format!("lip_{lip}_{name}")));
             let at = |v: u32| self.ground.points[v as usize] + field[v as usize];
             lines[0].iter().zip(lines[1]).map(|(&u, &l)| 0.5 * (at(u) + at(l))).collect()
         };
-        TriMesh([line("outer"), line("inner")])
+        SeamSurface([line("outer"), line("inner")])
     }
 
-    /// Moves every lip to its side.
+    /// Moves every lip vertex to its side.
     pub fn part(&self, field: &mut Field) {
         let surface = self.surface(field);
         for _ in 0..ROUNDS {

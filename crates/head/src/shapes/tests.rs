@@ -1,4 +1,4 @@
-//! What every shape must keep: names, symmetry, rigid bones and eyes, closed lids, lips off teeth.
+//! Properties of every shape: names, symmetry, rigid bones and eyes, closed lids, lips off teeth.
 
 use super::*;
 use crate::bones::built_in_joint;
@@ -44,7 +44,7 @@ fn fitted(field: &Field, part: &str) -> (Rigid, f64) {
 fn crossings(field: &Field, weight: f64) -> usize {
     let at: Vec<[f32; 3]> =
         posed(field, weight)[..GROUND.n_skin].iter().map(|p| p.as_vec3().to_array()).collect();
-    self_intersections(&at, &GROUND.triangles, &IntersectOptions::default(), &progress::silent)
+    self_intersections(&at, &GROUND.triangles, &IntersectOptions::default(), &progress::no_progress)
         .unwrap()
         .n_pairs
 }
@@ -141,7 +141,7 @@ fn lids_close_outside_of_the_eyeball() {
         region.filter(|&v| closed[v].distance(around) < 4.0).map(|v| closed[v]).collect()
     };
     for &v in GROUND.line("lid_upper_left_edge") {
-        // Margins are rounded; what counts is how near they come beside each place of the edge.
+        // Margins are rounded; the test is how near they come beside each vertex of the edge.
         let (upper, lower) = (near("upper", closed[v as usize]), near("lower", closed[v as usize]));
         let gaps = upper.iter().flat_map(|u| lower.iter().map(|l| u.distance(*l)));
         let gap = gaps.fold(f64::INFINITY, f64::min);

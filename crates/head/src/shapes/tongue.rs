@@ -1,14 +1,14 @@
-//! The tongue on its own: its root stays with the jaw, its tip goes where it is sent.
+//! Motion of the tongue relative to the jaw: the root is fixed, the tip is displaced.
 
 use super::ground::{Field, Ground, bell};
 use risorius_base::ease::ramp;
 
-/// Share of a vertex that belongs to the tip: 0 at the root, 1 at the tip.
+/// Weight of the tip's motion at a vertex: 0 at the root, 1 at the tip.
 fn tip_share(ground: &Ground, v: usize, from: f64, to: f64) -> f64 {
     ramp(ground.points[v].z, from, to)
 }
 
-/// Depth of the root and of the tip.
+/// z of the root and of the tip.
 fn ends(ground: &Ground) -> [f64; 2] {
     let depths = ground.part("tongue").map(|v| ground.points[v].z);
     depths.fold([f64::INFINITY, f64::NEG_INFINITY], |[a, b], z| [a.min(z), b.max(z)])
@@ -26,7 +26,7 @@ pub fn bend(ground: &Ground, field: &mut Field, [rise, advance, back]: [f64; 3])
     }
 }
 
-/// Adds putting the tongue out: forward over the lower teeth, flat, and down in front of the lip.
+/// Adds protrusion of the tongue: forward over the lower teeth, flattened, and down in front of the lip.
 pub fn put_out(ground: &Ground, field: &mut Field) {
     let [root, tip] = ends(ground);
     let length = tip - root;

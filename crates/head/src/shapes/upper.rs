@@ -1,23 +1,22 @@
-//! The shapes of brows, cheeks and nose as tables of pulls, written for both sides alike.
+//! Tables of the brow, cheek and nose shapes as symmetric pulls.
 
 use super::pulls::{Pull, pull};
 
-/// One entry of the table: pulls, the lids' turns that go with them, and how wide the middle blends in
-/// one-sided halves.
+/// One entry of the table: pulls, the accompanying rotations of the lids, and the sliding of the skin.
 pub struct UpperShape {
     /// Name without side.
     pub name: &'static str,
     /// Skin.
     pub pulls: &'static [Pull],
-    /// Turn of the upper and of the lower lid, degrees, up positive.
+    /// Rotation of the upper and of the lower lid, degrees, up positive.
     pub lids: [f64; 2],
-    /// How much the skin of brow and forehead slides over the bone instead of carrying its form along.
+    /// How far the skin of brow and forehead slides over the bone instead of moving rigidly, 0 to 1.
     pub slide: f64,
-    /// Distance from the lips at which pulls have their full strength, mm; the lips move by themselves.
+    /// Distance from the lips at which pulls reach full strength, mm; the lips have their own motion.
     pub off_lips: f64,
 }
 
-/// All of them.
+/// All entries.
 pub const UPPER: [UpperShape; 6] = [
     UpperShape {
         name: "browDown",

@@ -1,4 +1,4 @@
-//! Visemes: how the mouth looks while it makes a sound. Jaw, lips and tongue of each, posed together.
+//! Visemes: the mouth shapes of speech sounds, each a combined pose of jaw, lips and tongue.
 
 /// One viseme.
 pub struct Viseme {
@@ -8,7 +8,7 @@ pub struct Viseme {
     pub jaw: f64,
     /// Names of mouth shapes (without side) and their amounts.
     pub lips: &'static [(&'static str, f64)],
-    /// Part of the way from open to closed lips, for sounds with the jaw down and the lips together.
+    /// Amount of closing of the lips, 0..1, for sounds with the jaw open and the lips together.
     pub close: f64,
     /// Rise and advance of the tongue's tip, and rise of its back; mm.
     pub tongue: [f64; 3],
@@ -26,7 +26,7 @@ const fn viseme(
 
 /// The fifteen of common lip-sync tools.
 pub const VISEMES: [Viseme; 15] = [
-    // Silence: teeth apart by a breath, lips closed.
+    // Silence: teeth slightly apart, lips closed.
     viseme("viseme_sil", 0.8, 1.0, [0.0, 0.0, 0.0], &[]),
     viseme("viseme_PP", 1.6, 1.0, [0.0, 0.0, 0.0], &[("sealed", 1.0), ("mouthPress", 0.45)]),
     viseme("viseme_FF", 2.6, 0.55, [0.0, 0.0, 0.0], &[("lowerLipToTeeth", 1.0), ("mouthUpperUp", 0.35)]),

@@ -1,12 +1,12 @@
-//! A control cage of quads with labels: built by halves, joined in strips, mirrored into a whole.
+//! A control cage of labeled quads: one half is built from strips and rings, then mirrored.
 //!
-//! Positions are where the *limit surface* shall pass, in millimeters; `fit` finds the control points for
-//! them.
+//! Positions are points of the *limit surface*, in millimeters; `fit` in [`super::subdivide`] finds the
+//! control points for them.
 
 use glam::DVec3;
 use std::collections::BTreeMap;
 
-/// What a face of the skin belongs to.
+/// The anatomical part that a face of the skin belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Label {
     /// Hairy part of the head.
@@ -19,7 +19,7 @@ pub enum Label {
     Nose,
     /// From the wing of the nose to the cheek.
     NoseCrease,
-    /// Where the skin turns into a nostril.
+    /// Transition from the skin into a nostril.
     NostrilRim,
     /// Lining of a nostril.
     Nostril,
@@ -68,7 +68,7 @@ pub enum Side {
     Right,
 }
 
-/// Quads with labels over points that the surface shall pass.
+/// Labeled quads over points of the limit surface.
 #[derive(Debug, Clone, Default)]
 pub struct Cage {
     /// Points of the limit surface.
@@ -83,7 +83,7 @@ pub struct Cage {
     pub mirror: Vec<u32>,
 }
 
-/// Vertices that follow one another along edges.
+/// Vertices that are consecutive along edges.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chain {
     /// In order.
@@ -93,7 +93,7 @@ pub struct Chain {
 }
 
 impl Cage {
-    /// Adds points and returns their numbers.
+    /// Adds points and returns their indices.
     pub fn add(&mut self, points: &[DVec3]) -> Vec<u32> {
         let first = self.points.len() as u32;
         self.points.extend_from_slice(points);
@@ -106,7 +106,7 @@ impl Cage {
         self.labels.push((label, Side::Left));
     }
 
-    /// Quads between two rows of as many vertices.
+    /// Quads between two rows with the same number of vertices.
     pub fn strip(&mut self, a: &[u32], b: &[u32], label: impl Fn(usize) -> Label) {
         assert_eq!(a.len(), b.len(), "rows of a strip");
         for i in 1..a.len() {
@@ -120,9 +120,9 @@ impl Cage {
         self.strip(&close(a), &close(b), label);
     }
 
-    /// Fills a ring of `2 * (columns + rows)` vertices by a grid that starts at ring vertex 0; `inner` are
-    /// the points within, row by row. Ring vertices run along the first row, down the last column, back and
-    /// up.
+    /// Fills a ring of `2 * (columns + rows)` vertices with a grid that starts at ring vertex 0; `inner` are
+    /// the interior points, row by row. Ring vertices run along the first row, down the last column, back
+    /// along the last row and up the first column.
     pub fn cap(&mut self, ring: &[u32], columns: usize, inner: &[DVec3], label: Label) {
         let rows = ring.len() / 2 - columns;
         let inner = self.add(inner);
@@ -140,16 +140,16 @@ impl Cage {
         }
     }
 
-    /// Remembers a chain of vertices.
+    /// Stores a named chain of vertices.
     pub fn name(&mut self, name: &str, vertices: &[u32], closed: bool) {
         self.loops.insert(name.into(), Chain { vertices: vertices.to_vec(), closed });
     }
 }
 
-/// The half cage (x >= 0) and its mirror image, joined where x is 0, wound outwards.
+/// The half cage (x >= 0) and its mirror image, joined at x = 0, with outward winding.
 ///
-/// Chains called `..._left` get a right sibling; others whose ends lie in the middle run on to the other
-/// side.
+/// Chains called `..._left` get a right counterpart; other chains, which end on the midline, continue on the
+/// other side.
 pub fn whole(half: &Cage) -> Cage {
     let mut cage = half.clone();
     cage.mirror = Vec::with_capacity(2 * half.points.len());
@@ -179,7 +179,7 @@ pub fn whole(half: &Cage) -> Cage {
     cage
 }
 
-/// Turns all faces of a closed surface so that it is wound outwards.
+/// Orients all faces of a closed surface outward.
 pub fn turn_outwards(cage: &mut Cage) {
     orient(&mut cage.faces, cage.points.len());
     if volume(cage) < 0.0 {
@@ -187,9 +187,9 @@ pub fn turn_outwards(cage: &mut Cage) {
     }
 }
 
-/// Smooths the surface where it is broad (cheeks, forehead, cranium, neck) and leaves features and the border
-/// alone: `rounds` steps against the bi-Laplacian, which takes out unevenness and keeps curvature, each
-/// followed by a step of the Laplacian within the surface, which evens out the quads.
+/// Smooths broad regions (cheeks, forehead, cranium, neck) and keeps features and the border. Each of
+/// `rounds` steps combines a bi-Laplacian step, which removes unevenness and keeps curvature, with a
+/// tangential Laplacian step, which evens out the quads.
 pub fn smooth(cage: &mut Cage, rounds: usize) {
     let n = cage.points.len();
     let mut neighbors = vec![Vec::new(); n];
@@ -213,7 +213,7 @@ pub fn smooth(cage: &mut Cage, rounds: usize) {
     }
 }
 
-/// Unit normals of the vertices, faces weighing by area.
+/// Unit normals of the vertices, faces weighted by area.
 pub fn normals(cage: &Cage) -> Vec<DVec3> {
     let mut normals = vec![DVec3::ZERO; cage.points.len()];
     for face in &cage.faces {
@@ -234,7 +234,7 @@ fn looseness(cage: &Cage) -> Vec<f64> {
             at_ear[v as usize][usize::from(*label == Label::Ear)] = true;
         }
     }
-    // The ear keeps its shape, but where it stands on the head the head decides.
+    // The ear keeps its shape, but its base on the head is smoothed with the head.
     (0..loose.len()).filter(|&v| at_ear[v] == [true; 2]).for_each(|v| loose[v] = 0.6);
     let fixed = |name: &str| name == "neck_border" || name.contains("_edge");
     for v in cage.loops.iter().filter(|(name, _)| fixed(name)).flat_map(|(_, c)| &c.vertices) {
@@ -257,7 +257,7 @@ fn label_looseness(label: Label) -> f64 {
     }
 }
 
-/// Turns faces so that neighbors agree about the outside.
+/// Orients faces consistently with their neighbors.
 fn orient(faces: &mut [[u32; 4]], n_vertices: usize) {
     let mut of_vertex = vec![Vec::new(); n_vertices];
     for (f, face) in faces.iter().enumerate() {
@@ -299,7 +299,7 @@ fn mirrored_loops(cage: &Cage) -> BTreeMap<String, Chain> {
             loops.insert(name.replace("left", "right"), Chain { vertices: other, closed: chain.closed });
             loops.insert(name.clone(), chain.clone());
         } else {
-            // From the right over the middle to the left; a loop through the middle twice is closed.
+            // From the right over the midline to the left; a loop that crosses the midline twice is closed.
             let on_axis = |v: Option<&u32>| v.is_some_and(|&v| cage.mirror[v as usize] == v);
             let closed = on_axis(chain.vertices.last());
             let last = other.len() - usize::from(closed);

@@ -1,8 +1,8 @@
-//! Behind the face: cranium, ear and neck of the half cage.
+//! Cranium, ear and neck of the half cage, behind the face.
 //!
-//! The contours of the face go on over the top of the head to the back (C1..C6), each from the middle line to
-//! the upper and rear border of the ear, about which they turn like the ribs of a fan. What hangs below the
-//! last of them, the ear and the jaw is the neck, in rows down to the border. Millimeters.
+//! The contours of the face continue over the top of the head to the back (ribs C1..C6). Each runs from the
+//! midline to the upper and rear border of the ear, around which they fan out. Below the last rib, the ear
+//! and the jaw is the neck, in rows down to the border. Millimeters.
 
 use super::cage::{Cage, Label};
 use super::ears;
@@ -10,23 +10,22 @@ use super::face::Face;
 use super::table::{row, rows};
 use glam::DVec3;
 
-/// Where ribs C1..C6 begin, on the middle line.
+/// Start points of ribs C1..C6, on the midline.
 const TOP: &str = "0 113 69, 0 133 28, 0 135 -33, 0 110 -85, 0 48 -107.5, 0 -26 -74";
-/// Where they end, at the ear.
+/// Their end points, at the ear.
 const AT_EAR: &str = "73.2 22.5 -13, 73.6 20 -21, 73.2 13.5 -27, 71.8 4 -30, 69.3 -8 -29.5, 66.5 -17.5 -24.5";
-/// An ellipsoid near the cranium, whose directions space the ribs.
+/// An ellipsoid near the cranium, on which the ribs are spaced by angle.
 const MIDDLE: DVec3 = DVec3::new(0.0, 46.0, -6.0);
 const RADII: DVec3 = DVec3::new(82.0, 88.0, 97.0);
-/// 2 is an ellipsoid; above, it is fuller between its axes.
+/// Exponent of the superellipsoid: 2 is an ellipsoid, larger values are fuller between the axes.
 const FULLNESS: f64 = 2.45;
-/// Where the vertices of the foremost contour lie along it, dense over the face; ribs go over to even
+/// Positions of the vertices along the foremost contour, dense over the face; ribs further back blend to even
 /// spacing.
 const FRONT: [f64; SEGMENTS + 1] = [0.0, 0.058, 0.121, 0.188, 0.261, 0.36, 0.497, 0.712, 1.0];
 /// Number of segments of a rib.
 const SEGMENTS: usize = 8;
 
-/// The last rib, which is the hairline of the nape, from the middle to the ear; it is no arc of the
-/// ellipsoid.
+/// The last rib: the hairline of the nape, from the midline to the ear. It does not lie on the ellipsoid.
 const NAPE: &str = "
     0 -26 -74, 12 -26 -74, 24 -26 -72.5, 35 -26 -69.5, 45 -26 -64.5, 52.5 -26 -57, 58.5 -25 -47, 62 -22 -35,
         66.5 -17.5 -24.5";
@@ -68,8 +67,8 @@ pub fn build(cage: &mut Cage, face: &Face) {
     cage.name("neck_border", &above, false);
 }
 
-/// Points from the middle line to the ear, spaced by angle (evenly for `evenness` 1, like [`FRONT`] for 0),
-/// on the ellipsoid moved so that both ends are met.
+/// Points from the midline to the ear, spaced by angle (evenly for `evenness` 1, like [`FRONT`] for 0), on
+/// the ellipsoid displaced so that both ends are interpolated.
 fn rib(top: DVec3, end: DVec3, evenness: f64) -> Vec<DVec3> {
     let unit = |p: DVec3| ((p - MIDDLE) / RADII).normalize();
     let on_ellipsoid = |d: DVec3| {

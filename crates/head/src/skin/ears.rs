@@ -1,8 +1,8 @@
 //! The auricle: rings of twelve from the head over the back of the ear, the helix and the antihelix into the
 //! concha.
 //!
-//! Tables are in the frame of the ear, in mm: u backwards in the plane of the ear, v upwards along it, w
-//! outwards from it, origin at the tragus. Ring vertices run down the front (e0 root of the helix, e2 tragus,
+//! Tables are in the frame of the ear, in mm: u backward in the plane of the ear, v upward along it, w
+//! outward from it, origin at the tragus. Ring vertices run down the front (e0 root of the helix, e2 tragus,
 //! e5 front of the lobe), and up behind (e6 back of the lobe, e9 above and behind, e11 top).
 
 use super::cage::{Cage, Label};
@@ -11,7 +11,7 @@ use glam::DVec3;
 
 /// Origin of the ear's frame.
 const TRAGUS: DVec3 = DVec3::new(72.0, 2.0, -8.0);
-/// The plane of the ear stands off the head by this angle, open to the back, in degrees.
+/// Angle between the plane of the ear and the head, open to the back, in degrees.
 const STAND_OFF: f64 = 26.0;
 /// Its long axis leans back by this angle.
 const LEAN: f64 = 10.0;

@@ -1,4 +1,4 @@
-//! The eyeball: rings around the gaze, from the middle of the pupil to the back.
+//! The eyeball mesh: rings around the gaze axis, from the center of the pupil to the back.
 
 use super::METERS;
 use super::PartMesh;
@@ -7,7 +7,7 @@ use glam::DVec3;
 
 /// Vertices of a ring.
 const AROUND: usize = 32;
-/// Angles of the rings from the gaze, in degrees: pupil to 9, iris to 27, then the white.
+/// Angles of the rings from the gaze, in degrees: pupil to 9, iris to 27, then the sclera.
 const RINGS: [f64; 19] = [
     4.5, 9.0, 13.5, 18.0, 22.5, 27.0, 28.5, 32.0, 38.0, 45.0, 54.0, 64.0, 76.0, 90.0, 105.0, 120.0, 135.0,
     150.0, 165.0,

@@ -1,17 +1,17 @@
 //! Lids around an eyeball, the socket behind them, and the eyeball itself.
 //!
-//! The eyeball is a sphere with a cornea: its radius as a function of the angle from the gaze. The edge of
-//! the lids is a band: the outer edge is where lashes grow, the inner edge rests on the eyeball.
+//! The eyeball is a sphere with a cornea, given by its radius as a function of the angle from the gaze. The
+//! margin of the lids is a band: the outer edge is where lashes grow, the inner edge rests on the eyeball.
 
 use super::cage::{Cage, Label};
 use super::table::{row, rows};
 use glam::DVec3;
 
-/// Middle of the left eyeball, in mm.
+/// Center of the left eyeball, in mm.
 pub const CENTER: DVec3 = DVec3::new(31.5, 24.0, 64.0);
-/// Radius of the white, in mm.
+/// Radius of the sclera, in mm.
 pub const RADIUS: f64 = 12.0;
-/// How far the cornea stands out, in mm.
+/// Protrusion of the cornea, in mm.
 pub const CORNEA: f64 = 1.0;
 /// Distance of the inner lid edge from the eyeball, in mm.
 pub const LID_GAP: f64 = 0.2;
@@ -20,10 +20,10 @@ pub const LID_GAP: f64 = 0.2;
 const EDGE: &str = "
     16.3 22.8 73.2, 20 26.2 72.3, 25 28.8 0, 30.5 29.6 0, 36.5 28.7 0, 41.8 26.9 0, 45.2 24.7 67.2,
         42 21.8 0, 37 19.3 0, 31.5 18.4 0, 25.8 18.9 0, 20 20.8 72.2";
-/// Distance of the outer edge from the middle of the eye.
+/// Distance of the outer edge from the center of the eye.
 const EDGE_RADIUS: f64 = 13.7;
 
-/// Rings outwards: lid, crease, fold, rim of the orbit.
+/// Rings from the edge outward: lid, crease, fold, rim of the orbit.
 const LIDS: &str = "
     14.7 22.8 74.8, 19.3 28.2 73.2, 25 30.9 0, 30.5 31.7 0, 37 30.6 0, 43 27.9 70.9, 47.3 24.4 66.2,
         43.6 19.4 0, 37.8 16.4 0, 31.5 15.4 75.6, 25 16 75.2, 18.6 18.7 73.8
@@ -33,7 +33,7 @@ const LIDS: &str = "
         47.9 15 68, 40 9.8 74.2, 31.7 8 77, 23.2 9 78.8, 15.2 14.6 80.6
     9.8 23.5 84.8, 10.3 35 86.4, 18 41 86.4, 27 43 85.6, 35.5 43 83, 45 40 76.3, 53.3 28.5 62.8, 50.8 14 66,
         42 6 73.5, 32 4 78, 22 5.5 80.5, 12.3 12.5 86";
-/// Distance of the lid ring from the middle of the eye.
+/// Distance of the lid ring from the center of the eye.
 const LID_RADIUS: f64 = 14.2;
 
 /// The back of the socket, within its ring.
@@ -45,7 +45,7 @@ pub struct Orbit {
     pub rim: Vec<u32>,
 }
 
-/// Distance of the eyeball's surface from its middle along a direction at `cosine` from the gaze.
+/// Radius of the eyeball's surface in a direction whose angle from the gaze has the cosine `cosine`.
 pub fn eyeball_radius(cosine: f64) -> f64 {
     // The cornea is a smaller sphere further in front; it begins at 28 degrees from the gaze.
     let (small, ahead) = (7.8, RADIUS + CORNEA - 7.8);
@@ -87,7 +87,7 @@ pub fn build(cage: &mut Cage) -> Orbit {
     Orbit { rim: rings[6].clone() }
 }
 
-/// A point of the front view on a sphere around the eye; points with a depth of their own keep it.
+/// Projects a point of the front view onto a sphere around the eye; points with a nonzero z keep it.
 fn on_sphere(p: DVec3, radius: f64) -> DVec3 {
     let (dx, dy) = (p.x - CENTER.x, p.y - CENTER.y);
     if p.z != 0.0 {
@@ -97,8 +97,8 @@ fn on_sphere(p: DVec3, radius: f64) -> DVec3 {
     }
 }
 
-/// The inner edge of the lids behind the outer one; at the inner corner it lies far behind, which leaves room
-/// for the caruncle.
+/// The inner edge of the lids behind the outer one; at the inner corner it lies further back, which leaves
+/// room for the caruncle.
 fn inner_edge(k: usize, edge: DVec3) -> DVec3 {
     let direction = (edge - CENTER).normalize();
     let direction = if k == 0 { DVec3::new(-0.935, -0.05, 0.35).normalize() } else { direction };

@@ -1,4 +1,4 @@
-//! The face of the half cage: nose, lips, lids, and the loops that run around all of them.
+//! The face of the half cage: nose, lips, lids, and the loops around all of them.
 //!
 //! Names used in the tables. Nose: columns c0 (middle) to c5 (crease beside the wing) and rows r0 (root) to
 //! r7 (base); the nostril takes the place of c2 r6. Mouth: rings around the lips, each from the middle of the
@@ -118,7 +118,7 @@ fn nose(cage: &mut Cage, orbit: &Orbit) -> (Vec<Vec<u32>>, Vec<u32>) {
     let mut columns = vec![Vec::new(); 6];
     for (r, line) in rows(NOSE).into_iter().enumerate() {
         for (c, p) in line.into_iter().enumerate() {
-            // The middle of the nostril is a hole; its number is never used.
+            // The center of the nostril is a hole; its index is never used.
             let hole = (c, r) == (2, 6);
             columns[c].push(if hole { u32::MAX } else { cage.add(&[p])[0] });
         }

@@ -1,11 +1,10 @@
-//! What subdivision cannot promise: lids that rest on the eyeball, lips that do not touch, exact symmetry.
+//! Corrections after subdivision: lids rest on the eyeball, lips do not touch, exact symmetry.
 
 use super::cage::{Cage, Label, normals};
 use super::{eyes, mouth};
 use glam::DVec3;
 
-/// Soft ridges (or furrows) along a line: its ends, how far it reaches to the side, and its height, in mm; on
-/// the left.
+/// Soft ridges (or furrows) along a line: its ends, half breadth, and height, in mm; left side.
 const STROKES: [([f64; 3], [f64; 3], f64, f64); 2] = [
     // Sternomastoid: from behind the ear to the pit of the neck, and the hollow in front of it.
     ([58.0, -55.0, -18.0], [17.0, -158.0, 27.5], 11.0, 1.8),
@@ -21,7 +20,7 @@ pub fn finish(fine: &mut Cage) {
     mouth::part_lips(fine);
 }
 
-/// Raises the skin along a line by a bell of `height`, on both sides of the head.
+/// Raises the skin along a line by a bell function of `height`, on both sides of the head.
 fn stroke(fine: &mut Cage, from: DVec3, to: DVec3, reach: f64, height: f64) {
     let normals = normals(fine);
     let along = to - from;
@@ -52,7 +51,7 @@ fn rest_lids_on_eyeballs(fine: &mut Cage) {
         let p = fine.points[v];
         let center = DVec3::new(eyes::CENTER.x.copysign(p.x), eyes::CENTER.y, eyes::CENTER.z);
         let direction = (p - center).normalize();
-        // Away from the edge quads are large, and their middles come nearer than their corners.
+        // Away from the edge quads are large, and their centers are nearer to the eyeball than their corners.
         let gap = if edge[v] || lid[v] { eyes::LID_GAP } else { 3.0 * eyes::LID_GAP };
         let surface = eyes::eyeball_radius(direction.z) + gap;
         if edge[v] || (p - center).length() < surface {
@@ -61,7 +60,7 @@ fn rest_lids_on_eyeballs(fine: &mut Cage) {
     }
 }
 
-/// Makes the two halves equal to the last bit, and the middle line lie in the middle.
+/// Makes the two halves equal to the bit, and puts the midline at x = 0.
 pub fn symmetrize(fine: &mut Cage) {
     for v in 0..fine.points.len() {
         let m = fine.mirror[v] as usize;

@@ -1,11 +1,11 @@
-//! Which vertices of the skin are the landmarks: the nearest to where each belongs, on the lines that it
-//! belongs to.
+//! The skin vertices of the landmarks: for each, the vertex nearest to its tabled position, on its named line
+//! if it has one.
 
 use super::cage::Cage;
 use crate::landmarks::NAMES;
 use glam::DVec3;
 
-/// Name without side, the loop that it lies on (or nothing), and its place on the left, in mm.
+/// Name, the loop that it lies on (or empty), and its position, in mm; left side and midline.
 const MARKS: [(&str, &str, [f64; 3]); 57] = [
     ("jaw_left_0", "", [70.5, 9.0, 29.0]),
     ("jaw_left_1", "", [68.5, -9.0, 26.0]),
@@ -71,7 +71,7 @@ pub fn find(fine: &Cage) -> Vec<u32> {
     NAMES.iter().map(|name| find_one(fine, name)).collect()
 }
 
-/// Where the landmark called `name` (left or middle) belongs, and the loop that it lies on.
+/// The tabled position of the landmark called `name` (left or midline), and the loop that it lies on.
 fn place(name: &str) -> (&'static str, DVec3) {
     let found = MARKS.iter().find(|m| m.0 == name);
     let (_, on, p) = found.unwrap_or_else(|| panic!("no place for the landmark '{name}'"));

@@ -1,4 +1,4 @@
-//! Lips, the slit between them, and the bag behind: rings from the skin around the lips inwards.
+//! Lips, the slit between them, and the mouth cavity behind: rings from the skin around the lips inward.
 
 use super::cage::{Cage, Label};
 use super::table::rows;
@@ -7,10 +7,10 @@ use glam::DVec3;
 /// Half the opening between the lips, in mm.
 pub const HALF_GAP: f64 = 0.12;
 
-/// How steeply the sheet in which the lips meet rises to the back, so that nobody looks through between them.
+/// Slope by which the contact surface of the lips rises to the back, so that the slit is not see-through.
 const SLOPE: f64 = 0.11;
 
-/// From outside: skin next to the red, border of the red, its fullest line; k0..k10.
+/// From the outside in: skin next to the red of the lips, border of the red, its fullest line; k0..k10.
 const LIPS: &str = "
     0 -33.5 100.3, 6.2 -32.2 101.6, 12.5 -33.8 99.3, 18.2 -36.8 95, 23.8 -40.6 90, 28.5 -45.8 84.6,
         24.6 -51.6 88.6, 18.8 -56 92, 12.4 -58 94, 6 -58.3 95.2, 0 -58 95.4
@@ -19,19 +19,19 @@ const LIPS: &str = "
     0 -40.8 103.1, 5.2 -40.2 102.9, 10.5 -41.1 101.5, 15.8 -42.4 98.4, 20.6 -43.7 93.8, 25.2 -44.8 87,
         20.6 -46.4 93.3, 15.8 -47.8 97.7, 10.5 -48.4 100.5, 5.2 -48.6 101.7, 0 -48.5 101.9";
 
-/// Where the lips meet, k0..k5: the front of their contact and its back. Both lips keep [`HALF_GAP`] from it.
+/// The contact of the lips, k0..k5: its front line and its back line. Both lips keep [`HALF_GAP`] from it.
 const CONTACT: &str = "
     0 -44.3 101, 5 -43.9 100.8, 10 -43.9 99.3, 15 -44.2 96.3, 20 -44.5 92, 24.6 -44.7 86.6
     0 -43.4 92.8, 4.8 -43 92.4, 9.6 -43 90.7, 14.4 -43.3 87.8, 19 -43.8 84.6, 23.8 -44.3 82";
 
-/// The bag: the furrow between lips and gums, and the ring at the molars; k0..k10.
+/// The mouth cavity: the furrow between lips and gums, and the ring at the molars; k0..k10.
 const BAG: &str = "
     0 -28.5 91.8, 6 -28.5 91.3, 12.5 -29 88.8, 19 -31 84.3, 25 -36 79, 28.5 -45 75.5, 25.5 -56 77,
         19.5 -61.5 81, 13 -63.5 84.5, 6 -64 86.8, 0 -64 87.3
     0 -25 48, 9 -25 48, 18 -25.5 48, 28 -28 48, 34 -35 48, 36 -45 48, 34 -56 48, 28 -66 47, 18 -69 46,
         9 -69.5 46, 0 -69.5 46";
 
-/// The back of the bag, within its ring: three rows of three.
+/// The back of the mouth cavity, within its ring: three rows of three.
 const THROAT: &str = "
     0 -32 35, 9 -32 35, 19 -33 37
     0 -46 32, 9 -46 32, 20 -46 34
@@ -53,7 +53,7 @@ fn lip_line(front: &[DVec3], x: f64) -> DVec3 {
     t * t * (1.0 + 2.0 * s) * a + s2 * (3.0 - 2.0 * s) * b + width * s * t * (t * slope(i) - s * slope(i + 1))
 }
 
-/// Lays the sheets in which the lips meet along the lip line, [`HALF_GAP`] from it and nearing it at the
+/// Places the contact surfaces of the lips along the lip line, at [`HALF_GAP`] from it and converging at the
 /// corners, and keeps the rest of each lip on its own side.
 pub fn part_lips(fine: &mut Cage) {
     let tables = rows(CONTACT);
@@ -65,14 +65,14 @@ pub fn part_lips(fine: &mut Cage) {
         let line = line.y + SLOPE * (line.z - p.z).max(0.0);
         let gap = HALF_GAP * ((corner - p.x.abs()) / 2.5).clamp(0.0, 1.0);
         let up = f64::from(i8::from(place.upper) - i8::from(place.lower));
-        // The corners belong to both lips; where these meet they lie on the line.
+        // The corners belong to both lips; in the contact they lie on the line.
         if place.contact || up != 0.0 && (p.y - line) * up < gap {
             p.y = line + up * gap;
         }
     }
 }
 
-/// Which lips a vertex belongs to, and whether it lies where they meet.
+/// Which lips a vertex belongs to, and whether it lies in their contact.
 #[derive(Debug, Clone, Copy, Default)]
 struct LipPlace {
     upper: bool,
@@ -116,7 +116,7 @@ pub fn build(cage: &mut Cage, around: &[u32]) {
     }
 }
 
-/// A line of contact as a ring of two lips that share the corner.
+/// A contact line as a ring of two lips that share the corner.
 fn parted(line: &[DVec3]) -> Vec<DVec3> {
     let (corner, open) = (line[line.len() - 1], &line[..line.len() - 1]);
     let upper = open.iter().map(|p| *p + HALF_GAP * DVec3::Y);
@@ -124,8 +124,8 @@ fn parted(line: &[DVec3]) -> Vec<DVec3> {
     upper.chain([corner]).chain(lower).collect()
 }
 
-/// Closes the bag: ring vertices 0..3 are the upper row of a grid of 3 x 4, 3..7 its side and 7..10 the lower
-/// row.
+/// Closes the mouth cavity: ring vertices 0..3 are the upper row of a grid of 3 x 4, 3..7 its side and 7..10
+/// the lower row.
 fn half_cap(cage: &mut Cage, ring: &[u32]) {
     let middle: Vec<Vec<u32>> = rows(THROAT).iter().map(|line| cage.add(line)).collect();
     let mut grid = vec![ring[..4].to_vec()];

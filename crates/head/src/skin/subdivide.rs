@@ -1,8 +1,8 @@
-//! Catmull-Clark subdivision of quads, its limit positions, and control points for a limit that is wanted.
+//! Catmull-Clark subdivision of quads, its limit positions, and control points for given limit positions.
 //!
-//! One step puts a point into each face and each edge and moves the old points [Catmull78, pp. 350-355]; the
-//! border is a cubic B-spline. New numbering: old vertices, then edges (ascending by their ends), then faces,
-//! so a vertex of the cage keeps its number for good. Limit of an inner vertex with n faces: (n^2 v + 4 sum
+//! One step adds a point to each face and each edge and moves the old points [Catmull78, pp. 350-355]; the
+//! border is a cubic B-spline. New order: old vertices, then edges (ascending by their ends), then faces, so
+//! a vertex of the cage always keeps its index. Limit of an inner vertex with n faces: (n^2 v + 4 sum
 //! of neighbors + sum of opposite corners) / (n (n + 5)) [Halstead93, pp. 35-44]; of a border vertex: (a + 4
 //! v + b) / 6.
 
@@ -18,7 +18,7 @@ pub fn polygons(quads: &[[u32; 4]]) -> Polygons {
     faces
 }
 
-/// Who is next to whom, as the rules need it.
+/// Adjacency for the subdivision rules.
 struct Rings {
     edges: Edges,
     border: Vec<bool>,
@@ -76,7 +76,7 @@ fn limit_of(points: &[DVec3], rings: &Rings) -> Vec<DVec3> {
     (0..points.len()).map(at).collect()
 }
 
-/// Control points whose limit passes `targets`, by `rounds` of adding what is missing.
+/// Control points whose limit interpolates `targets`, by `rounds` of adding the residual.
 pub fn fit(targets: &[DVec3], faces: &[[u32; 4]], rounds: usize) -> Vec<DVec3> {
     let rings = rings(targets.len(), faces);
     let mut points = targets.to_vec();
@@ -87,7 +87,7 @@ pub fn fit(targets: &[DVec3], faces: &[[u32; 4]], rounds: usize) -> Vec<DVec3> {
     points
 }
 
-/// One step: four quads for each, chains and mirror images carried along.
+/// One step: four quads for each quad; chains and mirror images are updated.
 pub fn subdivide(cage: &Cage) -> Cage {
     let (n, n_faces) = (cage.points.len(), cage.faces.len());
     let rings = rings(n, &cage.faces);

@@ -1,8 +1,8 @@
-//! Small tables of points written as text: points separated by commas, coordinates by blanks, one row per
-//! line; a line that ends in a comma goes on in the next.
+//! Small tables of points written as text: points separated by commas, coordinates by spaces, one row per
+//! line; a line that ends in a comma continues on the next.
 //!
-//! Text keeps a ring of the cage together, where its neighbors above and below can be compared by eye. The
-//! tables are part of the program, so a malformed one is a programming error and panics.
+//! Text keeps a ring of the cage on one line, so that neighboring rings can be compared by eye. The tables
+//! are part of the program, so a malformed one is a programming error and panics.
 
 use glam::DVec3;
 

@@ -1,9 +1,9 @@
 //! Fourteen teeth and the gums of each jaw, along half an ellipse.
 //!
-//! A tooth is a small cage in a frame of its own (t along the arch away from the middle, n outwards, y up),
-//! subdivided once: from below the gum over its fullest ring to the edge or the cusps. Gums are a tube along
-//! the arch whose margin is scalloped from tooth to tooth. Millimeters, tables by tooth from the middle
-//! backwards.
+//! A tooth is a small cage in its own frame (t along the arch away from the midline, n outward, y up),
+//! subdivided once: from below the gum over its widest ring to the edge or the cusps. Gums are a tube along
+//! the arch whose margin is scalloped from tooth to tooth. Millimeters; tables by tooth from the midline
+//! backward.
 
 use super::cage::{Cage, Label};
 use super::{METERS, PartMesh, subdivide};
@@ -26,8 +26,8 @@ struct Tooth {
     height: f64,
     /// Across the arch at the gum and at the edge.
     depth: [f64; 2],
-    /// y of the edge, and how far its corners stand out from its middle (cusps), or below 0 its middle from
-    /// the corners (point).
+    /// y of the edge, and the relief: positive, the height of the corners over the middle (cusps); negative,
+    /// that of the middle over the corners (a single point).
     edge: f64,
     cusp: f64,
 }
@@ -56,7 +56,7 @@ const LOWER: [Tooth; 7] = [
     tooth(10.2, 6.8, [9.4, 8.2], -46.1, 1.1),
 ];
 
-/// Length of a tooth below the gum's margin that is modeled.
+/// Modeled length of a tooth below the margin of the gum.
 const ROOT: f64 = 4.0;
 
 impl Jaw {
@@ -67,7 +67,7 @@ impl Jaw {
         }
     }
 
-    /// 1 where the edges look down.
+    /// 1 for the upper jaw, whose edges face down; -1 for the lower.
     fn up(self) -> f64 {
         if self == Self::Upper { 1.0 } else { -1.0 }
     }
@@ -76,16 +76,17 @@ impl Jaw {
         if self == Self::Upper { "upper" } else { "lower" }
     }
 
-    /// Half the breadth of the outer arch and its length, and z of its widest place.
+    /// Half the breadth of the outer arch, its length, and z where it is widest.
     fn ellipse(self) -> [f64; 3] {
         if self == Self::Upper { [31.0, 58.0, 32.0] } else { [27.2, 53.4, 31.5] }
     }
 
-    /// The point of the outer arch at `length` from the middle, the direction along it and outwards.
+    /// The point of the outer arch at arc length `length` from the midline, and the tangent and outward
+    /// normal.
     fn arch(self, length: f64) -> (DVec3, DVec3, DVec3) {
         let [a, b, z] = self.ellipse();
         let at = |angle: f64| DVec3::new(a * angle.sin(), 0.0, z + b * angle.cos());
-        // Stepping is exact enough: a thousandth of the quarter turn is less than 0.1 mm.
+        // Stepping is accurate enough: 1/4000 of the quarter turn is less than 0.1 mm.
         let (mut gone, mut angle, step) = (0.0, 0.0, std::f64::consts::FRAC_PI_2 / 4000.0);
         while gone < length.abs() {
             gone += at(angle).distance(at(angle + step));
@@ -97,14 +98,14 @@ impl Jaw {
         (side(at(angle)), side(along), side(out))
     }
 
-    /// The middle of tooth `i`, along the arch.
+    /// Arc length of the center of tooth `i`.
     fn middle(self, i: usize) -> f64 {
         let before: f64 = self.table()[..i].iter().map(|t| t.width).sum();
         before + 0.5 * self.table()[i].width
     }
 }
 
-/// The teeth of a jaw, each a closed surface of its own: left ones from the middle backwards, then right
+/// The teeth of a jaw, each a closed surface of its own: left ones from the midline backward, then right
 /// ones.
 pub fn teeth(jaw: Jaw) -> PartMesh {
     let mut part =
@@ -134,7 +135,7 @@ fn append(part: &mut PartMesh, cage: &Cage, side: f64) {
 fn crown(jaw: Jaw, i: usize) -> Cage {
     let tooth = &jaw.table()[i];
     let (place, along, out) = jaw.arch(jaw.middle(i));
-    // Teeth keep a little apart, and their outer surface lies on the arch at the edge.
+    // Teeth have a small gap between them, and their outer surface lies on the arch at the edge.
     let width = 0.5 * (tooth.width - if i < 3 { 0.5 } else { 0.9 });
     // (height above the edge, half width, outer and inner face relative to the arch)
     let full = 0.5 * tooth.height;
@@ -175,13 +176,13 @@ fn crown(jaw: Jaw, i: usize) -> Cage {
     refined(cage, 1)
 }
 
-/// How far ring vertex `k` of an edge lies behind its foremost points.
+/// Depth of ring vertex `k` of an edge below its highest points.
 fn relief(cusp: f64, k: usize) -> f64 {
     match (cusp > 0.0, k.is_multiple_of(2), k) {
-        // Corners are cusps, what is between them lies lower.
+        // Corners are cusps; the vertices between them lie lower.
         (true, true, _) => 0.0,
         (true, false, _) => 0.7 * cusp,
-        // The middle of the edge is a point, its ends lie lower.
+        // The middle of the edge is a point; its ends lie lower.
         (false, _, 1 | 5) => cusp,
         _ => 0.0,
     }
@@ -197,15 +198,15 @@ pub fn refined(mut cage: Cage, rounds: usize) -> Cage {
     fine
 }
 
-/// Gum across the arch: outwards from the arch, and up from the margin; y given as a share of the way to its
-/// base.
+/// Cross-section of the gum: offset outward from the arch, and height from the margin as a fraction of the
+/// distance to its base.
 const GUM: [(f64, f64); 8] =
     [(0.5, 0.0), (1.1, 0.25), (1.0, 0.75), (-1.0, 1.0), (-5.5, 1.0), (-9.0, 0.75), (-8.8, 0.25), (-6.6, 0.0)];
 
 /// The gums of a jaw: one closed tube, from the last tooth on the right to the last on the left.
 pub fn gums(jaw: Jaw) -> PartMesh {
     let table = jaw.table();
-    // Along each tooth: its two ends, where the gum reaches between teeth, and three places in between.
+    // Along each tooth: its two ends, where the gum reaches between teeth, and three points in between.
     let mut stations: Vec<(f64, f64)> = Vec::new();
     for (i, t) in table.iter().enumerate() {
         let margin = |share: f64| t.edge + jaw.up() * (t.height - 0.4) * share;

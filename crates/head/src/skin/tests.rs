@@ -1,4 +1,4 @@
-//! What the rest of the program may rely on.
+//! Guarantees of the neutral head that other modules rely on.
 
 use super::*;
 use crate::landmarks::{self, NAMES};
@@ -63,7 +63,8 @@ fn every_other_part_is_closed_and_wound_outwards() {
 fn nothing_passes_through_the_skin() {
     let rig = to_rig(&HEAD);
     let triangles = rig.triangles();
-    let found = self_intersections(&rig.neutral, &triangles, &Default::default(), &progress::silent).unwrap();
+    let found =
+        self_intersections(&rig.neutral, &triangles, &Default::default(), &progress::no_progress).unwrap();
     assert!(found.complete);
     let n_skin = skin().positions.len() as u32;
     let of_skin = |t: &u32| triangles[*t as usize][0] < n_skin;
@@ -180,7 +181,7 @@ fn landmarks_are_where_the_bones_expect_them() {
         assert!(off < 2.5, "the skin passes {name} at {off} mm");
         let v = HEAD.landmarks[landmarks::index(name).unwrap()];
         let off = skin().positions[v as usize].distance(place) / METERS;
-        // Vertices on the cranium stand 14 mm apart.
+        // Vertices on the cranium are 14 mm apart.
         assert!(
             off < if ["vertex", "trichion"].contains(&name) { 8.0 } else { 2.8 },
             "{name} is {off} mm off"

@@ -1,11 +1,11 @@
-//! The tongue at rest: sections across it from the root to the tip.
+//! The tongue at rest, built from cross-sections from the root to the tip.
 
 use super::cage::{Cage, Label};
 use super::teeth::refined;
 use super::{METERS, PartMesh};
 use glam::DVec3;
 
-/// z, half breadth, y of the back of the tongue beside its furrow, y of its underside; mm.
+/// z, half breadth, y of the upper side beside its furrow, y of the underside; mm.
 const SECTIONS: [[f64; 4]; 7] = [
     [40.0, 14.0, -43.0, -62.5],
     [48.0, 14.6, -38.5, -63.5],

@@ -1,10 +1,10 @@
 //! BVH motion capture: the path of one joint, normally the head, as a head motion.
 //!
-//! A joint's place in the world is the product over its ancestors, root first, of the translation by its
-//! offset plus its position channels and of its rotation channels in the order in which they are listed
-//! (degrees). Only the channels on the way from the root to the joint are evaluated; the skeleton may be of
-//! any depth. Stretches of joints without channels are folded into one, so the work is bounded by the numbers
-//! in the file. The joint's rest orientation is the world's. Stated frame counts must agree with the rows.
+//! A joint's world transform is a product over the joint and its ancestors, root first. Each contributes the
+//! translation by its offset plus its position channels, then its rotation channels in the listed order
+//! (degrees). Only the channels on the path from the root to the joint are evaluated; the skeleton may have
+//! any depth. Consecutive joints without channels are merged into one, so the work is bounded by the numbers
+//! in the file. The joint's rest orientation is the world's. The stated frame count must match the rows.
 
 use crate::IoError;
 use crate::formats::text::{Lines, excerpt, lines, number, text, tokens};
@@ -14,7 +14,7 @@ use risorius_rig::classify::names::nearest;
 
 const FORMAT: &str = "BVH";
 
-/// Metres per unit of the CMU motion capture library: inches scaled by 0.45.
+/// Meters per unit of the CMU motion capture library: inches scaled by 0.45.
 pub const CMU_METERS_PER_UNIT: f64 = 0.0254 / 0.45;
 
 /// Reads the motion of `joint`, by default `Head` or else the first joint with "head" in its name.
@@ -66,11 +66,11 @@ fn malformed(line: usize, problem: impl Into<String>) -> IoError {
 /// Reads up to and including the line `MOTION`.
 fn read_hierarchy(lines: &mut Lines) -> Result<Skeleton, IoError> {
     let mut skeleton = Skeleton::default();
-    // Open braces; `None` is an end site, which has an offset that moves nothing.
+    // Open braces; `None` is an end site, whose offset is not used.
     let mut open: Vec<Option<usize>> = Vec::new();
     let mut announced: Option<Option<usize>> = None;
     for (line, content) in lines {
-        // An opening brace may stand on the line of the joint.
+        // An opening brace may be on the line of the joint.
         let content = match content.strip_suffix(b"{") {
             Some(before) if !before.is_empty() => {
                 announced = Some(announce(&mut skeleton, &open, line, before.trim_ascii())?);
@@ -104,7 +104,7 @@ fn read_hierarchy(lines: &mut Lines) -> Result<Skeleton, IoError> {
                 return Err(malformed(line, format!("{} joints are not closed by '}}'", open.len())));
             }
             Some(b"MOTION") => return Ok(skeleton),
-            Some(_) => return Err(malformed(line, format!("'{}' is not understood", excerpt(content)))),
+            Some(_) => return Err(malformed(line, format!("'{}' is not a BVH keyword", excerpt(content)))),
         }
     }
     Err(IoError::malformed(FORMAT, "end of file", "there is no MOTION section"))
@@ -178,7 +178,7 @@ fn channels<'a>(line: usize, mut words: impl Iterator<Item = &'a [u8]>) -> Resul
     if count != Some(channels.len()) {
         return Err(malformed(
             line,
-            format!("{} channels are listed, another number is stated", channels.len()),
+            format!("{} channels are listed, but the line states another number", channels.len()),
         ));
     }
     Ok(channels)
@@ -202,7 +202,7 @@ fn find_joint(skeleton: &Skeleton, wanted: Option<&str>) -> Result<usize, IoErro
     })
 }
 
-/// The factors from the root to `joint`, constant ones joined.
+/// The factors from the root to `joint`, with constant ones merged.
 fn steps_to(skeleton: &Skeleton, joint: usize) -> Vec<Step> {
     let mut chain = vec![joint];
     while let Some(parent) = skeleton.joints[chain[chain.len() - 1]].parent {
@@ -214,8 +214,8 @@ fn steps_to(skeleton: &Skeleton, joint: usize) -> Vec<Step> {
             Some(Step::Offset(offset)) => *offset += joint.offset,
             _ => steps.push(Step::Offset(joint.offset)),
         }
-        // Positions come before rotations, in whatever order they are listed: they move the joint in its
-        // parent.
+        // Positions come before rotations, regardless of the listed order: they move the joint in its
+        // parent's frame.
         let numbered =
             || joint.channels.iter().enumerate().map(|(i, &c)| Step::Channel(c, joint.first_channel + i));
         let is_position = |s: &Step| matches!(s, Step::Channel(Channel::Position(_), _));
@@ -258,7 +258,7 @@ fn read_motion(
         if frame as u64 == n_frames {
             return Err(malformed(
                 line,
-                format!("there are more than the {n_frames} frames that the file states"),
+                format!("there are more frames than the {n_frames} that the file states"),
             ));
         }
         values.clear();
@@ -277,7 +277,7 @@ fn read_motion(
     }
     if (motion.n_frames() as u64) < n_frames {
         let problem =
-            format!("{n_frames} frames are stated, {} are there; the file is cut off", motion.n_frames());
+            format!("{n_frames} frames are stated, {} are present; the file is cut off", motion.n_frames());
         return Err(IoError::malformed(FORMAT, "end of file", problem));
     }
     Ok(motion)

@@ -1,18 +1,17 @@
 //! Clips as CSV: Live Link Face recordings and tables of time and slider values.
 //!
 //! **Live Link Face**: columns `Timecode`, `BlendShapeCount`, sliders, and optionally `HeadYaw HeadPitch
-//! HeadRoll`, `LeftEye...`, `RightEye...` in radians. Times are counted from the first frame; rules of
-//! timecodes are in the [`timecode`] module. A row of lost tracking (count 0) holds the frame before it; a
-//! timecode that repeats is dropped. Both are noted. **Other tables**: `time_s`, `time`, `t` (seconds) or
+//! HeadRoll`, `LeftEye...`, `RightEye...` in radians. Times are relative to the first frame; the [`timecode`]
+//! module describes timecodes. A row of lost tracking (count 0) repeats the frame before it; a row that
+//! repeats a timecode is dropped. Both are noted. **Other tables**: `time_s`, `time`, `t` (seconds) or
 //! `frame` (with [`ClipOptions::fps`]), then sliders; the head as `head_tx .. head_tz, head_qx .. head_qw`,
 //! as `px_m py_m pz_m qx qy qz qw` (meters), or as the angles above.
 //!
 //! Head angles become the rotation `Ry(-yaw) Rx(pitch) Rz(roll)` about axes with +Y up and +Z front: positive
-//! yaw turns the face to the character's right, positive pitch lowers the nose, as the eye columns of the
-//! same recorder count; positive roll lowers the right ear, which no recording at hand confirms.
-//! [`ClipOptions::head_angle_signs`] reverses angles of recorders that count the other way. Eye angles are
-//! kept as recorded. Separators are comma, semicolon or tab, cells may be quoted, and every cell must be a
-//! finite number.
+//! yaw turns the face to the character's right, positive pitch lowers the nose, with the same signs as the
+//! eye columns of that recorder; positive roll lowers the right ear, which is not confirmed by a recording.
+//! [`ClipOptions::head_angle_signs`] reverses angles of recorders with other signs. Eye angles are kept as
+//! recorded. Separators are comma, semicolon or tab; cells may be quoted; every cell must be a finite number.
 
 mod columns;
 pub mod timecode;
@@ -29,11 +28,11 @@ use timecode::Timecode;
 
 const FORMAT: &str = "clip CSV";
 
-/// What the file cannot say itself.
+/// What the file itself does not specify.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClipOptions {
-    /// Frames per second of a `frame` column or of timecodes; by default timecodes show it and `frame` is
-    /// refused.
+    /// Frames per second of a `frame` column or of timecodes. By default it is derived from the timecodes,
+    /// and a `frame` column is refused.
     pub fps: Option<f64>,
     /// Length of one unit of `head_tx ..` in meters, above 0; meters by default, as our own files have it.
     pub head_meters_per_unit: f64,
@@ -52,7 +51,7 @@ impl Default for ClipOptions {
 pub struct ClipContent {
     /// The clip; it passes [`Clip::check`].
     pub clip: Clip,
-    /// The frame rate that most frames keep to; `None` when they keep to none.
+    /// The frame rate of most frames; `None` when they have no common rate.
     pub fps: Option<f64>,
     /// Timecode of the first frame, as written in the file.
     pub timecode_start: Option<String>,
@@ -89,7 +88,7 @@ pub(crate) fn split<'a>(line: usize, row: &'a [u8], separator: u8) -> Result<Vec
         .ok_or_else(|| IoError::malformed(FORMAT, format!("line {line}"), "a quote is opened and not closed"))
 }
 
-/// Frames as they come in.
+/// The frames read so far.
 #[derive(Default)]
 struct Recording {
     /// Seconds or frame numbers, and lines; empty when timecodes are used.
@@ -166,8 +165,8 @@ impl Recording {
         self.timecodes.push((timecode, line));
     }
 
-    /// A frame without tracking: the one before it again. Before the first tracked frame there is nothing to
-    /// hold.
+    /// A frame without tracking repeats the one before it. Before the first tracked frame there is none to
+    /// repeat.
     fn hold(&mut self, columns: &Columns, timecode: Timecode, line: usize) -> Result<(), IoError> {
         let Some(last) = self.head_moves.len().checked_sub(1) else {
             self.n_leading_lost += 1;
@@ -257,10 +256,10 @@ fn head_rotation(angles: [f64; 3], signs: [f64; 3]) -> DQuat {
     DQuat::from_rotation_y(yaw) * DQuat::from_rotation_x(pitch) * DQuat::from_rotation_z(roll)
 }
 
-/// The rate of most steps between ascending `times`, `None` when they keep to none.
+/// The rate of most steps between ascending `times`; `None` when they have no common rate.
 ///
-/// The clocks of recorders are off by a little: within 0.1 % of a usual rate, it is that rate. The rates of
-/// television, themselves 0.1 % below whole numbers, are told from that by being met to 0.002 %.
+/// Clocks of recorders are slightly off, so a rate within 0.1 % of a usual one is taken as that one.
+/// Television rates, which are 0.1 % below whole numbers, are recognized only within 0.002 %.
 pub fn detect_fps(times_secs: &[f64]) -> Option<f64> {
     const TELEVISION: [f64; 3] = [24_000.0 / 1001.0, 30_000.0 / 1001.0, 60_000.0 / 1001.0];
     const USUAL: [f64; 9] = [24.0, 25.0, 30.0, 48.0, 50.0, 60.0, 100.0, 120.0, 240.0];
@@ -278,10 +277,10 @@ pub fn detect_fps(times_secs: &[f64]) -> Option<f64> {
     Some(near(&TELEVISION, 2e-5).or_else(|| near(&USUAL, 1e-3)).unwrap_or(rate))
 }
 
-/// The clip as a table that [`read`] gives back exactly: `time_s`, the sliders, and the head and eyes if
-/// there are any.
+/// The clip as a table that [`read`] restores exactly: `time_s`, the sliders, and the head and eyes if there
+/// are any.
 ///
-/// A head motion with times of its own is sampled at those of the clip.
+/// A head motion with its own times is sampled at those of the clip.
 pub fn write_csv(clip: &Clip) -> Vec<u8> {
     let mut out = b"time_s".to_vec();
     let head_names: &[&str] = if clip.head.is_some() { &columns::HEAD_MOVE } else { &[] };
@@ -318,7 +317,7 @@ fn head_at(head: &HeadMotion, clip: &Clip, frame: usize) -> [f64; 7] {
         head.positions_m.get(frame),
         head.rotations_xyzw.get(frame),
     ) {
-        // As recorded: sampling would normalize the rotation.
+        // Written as recorded, since sampling would normalize the rotation.
         (true, Some(p), Some(q)) => (*p, *q),
         _ => {
             let (p, q) = head.sample(clip.times_secs[frame]);

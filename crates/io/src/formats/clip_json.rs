@@ -1,13 +1,13 @@
 //! Clips as JSON, in two forms.
 //!
-//! - Rows: `{"fps": 30, "names": ["jawOpen"], "frames": [[0.2], [0.3]]}`, with `"times"` (seconds) in place
-//!   of or besides `"fps"`; `times` wins.
+//! - Rows: `{"fps": 30, "names": ["jawOpen"], "frames": [[0.2], [0.3]]}`, with `"times"` (seconds) instead of
+//!   or in addition to `"fps"`; `times` takes precedence.
 //! - Named: `{"frames": [{"time": 0.0, "weights": {"jawOpen": 0.2}}]}`. A name that a frame leaves out is 0
 //!   there.
 //!
-//! [`write()`] gives the first form with times, and the head and the eyes if the clip has them; it reads back
-//! exactly. Other keys are ignored. The table of the second form may not be more than 64 times larger than
-//! the file.
+//! [`write()`] gives the first form with times, and the head and the eyes if the clip has them; [`read`]
+//! restores it exactly. Other keys are ignored. The table of the second form may not be more than 64 times
+//! larger than the file.
 
 use crate::IoError;
 use crate::error::check_count;
@@ -47,7 +47,7 @@ struct NamedFrame {
     weights: NamedWeights,
 }
 
-/// A row of values or a time with named values, told apart by their brackets.
+/// A row of values or a time with named values, distinguished by their brackets.
 enum Frame {
     Row(Vec<f32>),
     Named(NamedFrame),
@@ -143,7 +143,7 @@ fn row_clip(
         return Err(IoError::malformed(
             FORMAT,
             format!("names[{twice}]"),
-            format!("'{}' stands twice", names[twice]),
+            format!("'{}' appears twice; keep one", names[twice]),
         ));
     }
     let mut values = Vec::new();
@@ -199,7 +199,7 @@ fn named_clip(frames: Vec<Frame>, n_bytes: usize, notes: &mut Vec<String>) -> Re
     Ok(clip)
 }
 
-/// The clip as JSON that [`read`] gives back exactly.
+/// The clip as JSON that [`read`] restores exactly.
 pub fn write(clip: &Clip) -> Vec<u8> {
     let frames: Vec<Vec<serde_json::Value>> =
         (0..clip.n_frames()).map(|f| clip.frame(f).iter().map(|&v| shortest(v)).collect()).collect();
@@ -213,6 +213,6 @@ pub fn write(clip: &Clip) -> Vec<u8> {
         let short: Vec<_> = eyes.iter().map(|e| e.map(|angles| angles.map(shortest))).collect();
         file["eye_angles"] = json!(short);
     }
-    // Plain numbers and text always become JSON.
+    // Serializing plain numbers and text cannot fail.
     serde_json::to_vec(&file).unwrap_or_default()
 }

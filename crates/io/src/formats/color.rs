@@ -1,6 +1,6 @@
-//! Vertex colors: files hold what a screen shows (sRGB), a rig holds linear light.
+//! Conversion of vertex colors: files store sRGB, a rig stores linear light.
 
-/// A stored component, 0 to 1, as linear light. In `f64`, so that [`srgb_from_linear`] gives it back.
+/// A stored component, 0 to 1, as linear light. In `f64`, so that [`srgb_from_linear`] inverts it exactly.
 pub fn linear_from_srgb(stored: f64) -> f64 {
     if stored <= 0.04045 { stored / 12.92 } else { ((stored + 0.055) / 1.055).powf(2.4) }
 }

@@ -1,12 +1,12 @@
-//! FBX (binary or text, 3.0 to 7.7): meshes with blend shapes, materials' colors, blend weight animation.
+//! FBX (binary or text, 3.0 to 7.7): meshes with blend shapes, material colors, blend weight animation.
 //!
-//! Every node with a mesh becomes a part, control points in the file's order, polygons as they are, with the
-//! node's world transform applied. The numbers stay those of the file; its settings give unit and axes. A
-//! blend shape channel is a shape; its in-between targets become shapes called `channel@0.5`. Texture
-//! coordinates are turned from FBX's origin at the bottom left to ours at the top left. Skinning, pictures
-//! and node animation are not carried, which is noted.
+//! Every node with a mesh becomes a part, with control points in the file's order, unchanged polygons, and
+//! the node's world transform applied. Coordinates stay in the file's unit and axes, which its settings give.
+//! A blend shape channel becomes a shape; its in-between targets become shapes called `channel@0.5`. Texture
+//! coordinates are converted from FBX's origin at the bottom left to ours at the top left. Skinning, pictures
+//! and node animation are not imported, which is noted.
 //!
-//! Parsing is done by ufbx under memory limits that grow with the file, without touching other files.
+//! Parsing is done by ufbx, with memory limits that grow with the file and without access to other files.
 
 use crate::IoError;
 use crate::error::{MAX_SHAPES, MAX_VERTICES, check_count};
@@ -21,12 +21,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 const FORMAT: &str = "FBX";
 
-/// ufbx may take this much memory whatever the size of the file, for temporary data and for results each ...
+/// Memory that ufbx may use regardless of the file's size, for temporary data and for results each ...
 const MEMORY_BASE: usize = 128 << 20;
-/// ... and this much more per byte of it: arrays are deflated, and numbers grow to `f64`.
+/// ... and additional memory per byte of the file: arrays are compressed, and numbers grow to `f64`.
 const MEMORY_PER_BYTE: usize = 64;
 
-/// What an FBX file holds.
+/// The content of an FBX file.
 #[derive(Debug, Clone, Default)]
 pub struct FbxContent {
     /// Parts and shapes, before assembling.
@@ -51,12 +51,12 @@ pub fn read(bytes: &[u8], progress: &Progress) -> Result<FbxContent, IoError> {
         let name = [&node.element.name, &mesh.element.name].into_iter().find(|n| !n.is_empty());
         let name = unique(name.map_or_else(|| "mesh".to_string(), |n| n.to_string()), &mut taken);
         if !mesh.skin_deformers.is_empty() {
-            content.notes.push(format!("'{name}': skinning is not carried; the bind pose is used"));
+            content.notes.push(format!("'{name}': skinning is not imported; the bind pose is used"));
         }
         content.raw.parts.push(reader.part(name, node, mesh)?);
     }
     if !scene.textures.is_empty() {
-        content.notes.push("pictures of materials are not carried from FBX".into());
+        content.notes.push("pictures of materials are not imported from FBX".into());
     }
     for stack in &scene.anim_stacks {
         progress::tick(progress, "reading animations", 0.0)?;
@@ -146,9 +146,9 @@ fn material(m: &ufbx::Material) -> Material {
     }
 }
 
-/// What is known while parts are read.
+/// State while parts are read.
 struct Reader {
-    /// Bytes that may still be kept; instances of one mesh cost the file nothing.
+    /// Bytes that may still be allocated; needed because instances of a mesh take no space in the file.
     budget: u64,
     /// Shape name of each blend channel, by element.
     shape_of_channel: HashMap<u32, String>,
@@ -324,8 +324,8 @@ fn ordered_faces(node: &ufbx::Node, mesh: &ufbx::Mesh) -> (Vec<usize>, Vec<FaceG
     (faces, groups)
 }
 
-/// The corners of each face as places in the mesh's index lists; from the first corner backwards when
-/// mirrored.
+/// The corners of each face as positions in the mesh's index lists; in reverse order, starting at the first
+/// corner, when mirrored.
 fn corners(mesh: &ufbx::Mesh, faces: &[usize], mirrored: bool) -> Polygons {
     let n = mesh.vertex_indices.len() as u32;
     let mut corners = Polygons::default();
@@ -350,7 +350,7 @@ fn gather<T, U: Default>(corners: &Polygons, indices: &[u32], values: &[T], f: i
 }
 
 fn deltas(shape: &ufbx::BlendShape, n_vertices: usize, placement: &Placement) -> Deltas {
-    // Offsets of one vertex add up, should the file have it twice.
+    // If the file lists a vertex twice, its offsets are added.
     let mut sums: BTreeMap<u32, DVec3> = BTreeMap::new();
     for (&v, o) in shape.offset_vertices.iter().zip(&shape.position_offsets) {
         if (v as usize) < n_vertices {
@@ -368,7 +368,7 @@ fn deltas(shape: &ufbx::BlendShape, n_vertices: usize, placement: &Placement) ->
     deltas
 }
 
-/// The weight at `t` between the keys, which hold percent.
+/// The weight at `t`, interpolated between the keys, which are in percent.
 fn percent_at(keys: &[ufbx::BakedVec3], t: f64) -> f32 {
     let after = keys.partition_point(|k| k.time <= t);
     let percent = match (after.checked_sub(1).map(|i| &keys[i]), keys.get(after)) {

@@ -3,8 +3,8 @@
 //!
 //! In: every node with a mesh becomes a part of one rig, with its world transform applied; morph targets
 //! become shapes. Sparse, quantized and meshopt-compressed data are read; Draco is not. Normals and tangents
-//! of targets are ignored, the rig has its own. Values that are not finite are kept, for `inspect` to report.
-//! Out: one node per part, exact `f32`s, so that what is read back is what was written.
+//! of targets are ignored; the rig computes its own. Values that are not finite are kept, for `inspect` to
+//! report. Out: one node per part, with exact `f32`s, so that reading restores what was written.
 //!
 //! Reading order: `container` (GLB, data URIs), `json`, `document` (buffers, budgets), `unpack` (compressed
 //! views), `accessor`, then `scene`, `materials`, `parts` and `animation`; `build`, `split`, `write` and
@@ -37,11 +37,11 @@ use std::collections::HashMap;
 
 const FORMAT: &str = "glTF";
 
-/// Fetches a file that a .gltf refers to, by the relative path in it. It is for the callback to refuse paths
-/// that leave the folder.
+/// Fetches a file that a .gltf refers to, by its relative path. The callback must reject paths that leave the
+/// folder.
 pub type External<'a> = dyn Fn(&str) -> Result<Vec<u8>, IoError> + 'a;
 
-/// What a glTF file holds.
+/// The content of a glTF file.
 #[derive(Debug, Clone, Default)]
 pub struct GltfContent {
     /// Parts and shapes, before assembling.
@@ -63,8 +63,8 @@ pub struct NamedClip {
     pub clip: Clip,
 }
 
-/// Rigid motion of a node in the world of the file, relative to where it rests: a point `x` of the rig moves
-/// to `rotation * x + position`. Animated ancestors are taken at rest, so the motions of a chain multiply.
+/// Rigid motion of a node in the file's world space, relative to its rest: a point `x` of the rig moves to
+/// `rotation * x + position`. Animated ancestors are taken at rest, so the motions of a chain multiply.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NodeTrack {
     /// Name of the animation.
@@ -125,7 +125,7 @@ fn note_extensions(doc: &Document) -> Result<(), IoError> {
     Ok(())
 }
 
-/// The unit and axes that our writer leaves in the asset; other files are meters, +Y up, +Z front by the
+/// The unit and axes that our writer stores in the asset; other files are in meters, +Y up, +Z front by the
 /// standard.
 fn space_from_extras(doc: &Document) -> Option<Space> {
     let space = doc.root.asset.extras.as_ref()?.get("space")?;

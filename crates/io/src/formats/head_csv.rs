@@ -1,7 +1,7 @@
 //! Head motion as CSV: `time_s,px_m,py_m,pz_m,qx,qy,qz,qw`, in seconds, meters and a unit quaternion.
 //!
-//! The table may have other columns, and the head may be named in any way that [`crate::formats::clip_csv`]
-//! knows: a clip recorded with its head is a head motion too.
+//! The table may have other columns, and the head may be given in any form that [`crate::formats::clip_csv`]
+//! reads: a clip recorded with head motion can be used as a head motion.
 
 use crate::IoError;
 use crate::formats::clip_csv::{self, ClipOptions};
@@ -17,7 +17,7 @@ pub fn read(bytes: &[u8], options: &ClipOptions) -> Result<HeadMotion, IoError> 
     })
 }
 
-/// The motion as a table that [`read`] gives back exactly.
+/// The motion as a table that [`read`] restores exactly.
 pub fn write(head: &HeadMotion) -> Vec<u8> {
     let mut out = b"time_s,px_m,py_m,pz_m,qx,qy,qz,qw\n".to_vec();
     for ((time, position), rotation) in

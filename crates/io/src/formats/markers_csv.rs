@@ -1,8 +1,8 @@
 //! Marker takes as CSV: a time column and three columns for each marker, `NAME_X`, `NAME_Y`, `NAME_Z`.
 //!
-//! The letter may also stand after a point, a colon or a blank, and be small. Where a marker was lost, its
-//! cells are empty, not numbers, or all three are exactly zero, as recorders write it. Columns that belong to
-//! no marker are left out and named.
+//! The axis letter may also follow a point, a colon or a space, and may be lower case. Where a marker was
+//! lost, its cells are empty, are not numbers, or are all exactly zero, depending on the recorder. Columns
+//! that belong to no marker are left out and listed in the notes.
 
 use crate::IoError;
 use crate::formats::clip_csv::split;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 const FORMAT: &str = "marker CSV";
 
-/// Markers, and what was noticed while reading them.
+/// Markers, and notes from reading them.
 #[derive(Debug, Clone, Default)]
 pub struct MarkerContent {
     /// The take.
@@ -37,7 +37,7 @@ pub fn read(bytes: &[u8]) -> Result<MarkerContent, IoError> {
         .iter()
         .position(|name| ["time_s", "time", "seconds", "t"].contains(&name.to_lowercase().as_str()));
     let Some(time) = time else {
-        let problem = "there is no column of times; call it time_s";
+        let problem = "there is no time column; call it time_s";
         return Err(IoError::malformed(FORMAT, format!("line {first}"), problem));
     };
     let mut columns: BTreeMap<&str, [Option<usize>; 3]> = BTreeMap::new();
@@ -66,13 +66,13 @@ pub fn read(bytes: &[u8]) -> Result<MarkerContent, IoError> {
             text.parse().ok().filter(|x: &f64| x.is_finite())
         };
         let Some(t) = number(time) else {
-            return Err(IoError::malformed(FORMAT, format!("line {line}"), "the time is no number"));
+            return Err(IoError::malformed(FORMAT, format!("line {line}"), "the time is not a number"));
         };
         if take.times_secs.last().is_some_and(|&last| t <= last) {
             return Err(IoError::malformed(
                 FORMAT,
                 format!("line {line}"),
-                format!("time {t} does not come after the one before"),
+                format!("time {t} does not come after that of the frame before; sort the rows"),
             ));
         }
         let place = |axes: &[Option<usize>; 3]| {
@@ -87,7 +87,7 @@ pub fn read(bytes: &[u8]) -> Result<MarkerContent, IoError> {
     }
     let mut notes = Vec::new();
     if !others.is_empty() {
-        notes.push(format!("columns that are no markers were left out: {}", others.join(", ")));
+        notes.push(format!("columns that do not belong to a marker were left out: {}", others.join(", ")));
     }
     Ok(MarkerContent { take, notes })
 }

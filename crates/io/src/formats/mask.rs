@@ -1,9 +1,9 @@
-//! Masks: pictures whose brightness means a number, read off through texture coordinates.
+//! Masks: pictures whose brightness encodes a number, sampled by texture coordinates.
 //!
-//! PNG of any color type and depth. The value at a pixel is its brightness as a screen shows it (0 black, 1
-//! white; the luminance of linear light, encoded as sRGB again, so that grays keep the number that painting
-//! programs tell), and alpha 0 says that nothing is painted there. Between pixels values are blended linearly
-//! by their alpha; coordinates outside of 0 to 1 repeat, as textures do. Pictures above 8192 pixels a side
+//! PNG of any color type and depth. The value of a pixel is its displayed brightness, 0 black to 1 white: the
+//! luminance in linear light, encoded as sRGB, so that grays keep the number that painting programs show.
+//! Alpha 0 means that nothing is painted there. Between pixels, values are interpolated linearly, weighted by
+//! alpha. Coordinates outside 0 to 1 repeat, as for textures. Pictures with more than 8192 pixels per side
 //! are refused.
 
 use crate::IoError;
@@ -14,7 +14,7 @@ use std::io::Cursor;
 const FORMAT: &str = "PNG";
 const MAX_SIDE: u64 = 8192;
 
-/// A picture of values.
+/// A picture whose pixels are values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mask {
     width: usize,
@@ -23,7 +23,7 @@ pub struct Mask {
     pixels: Vec<[u8; 2]>,
 }
 
-/// Brightness of a linear color as a screen shows it, 0 to 1.
+/// Displayed (sRGB) brightness of a linear color, 0 to 1.
 pub fn brightness(linear: [f32; 3]) -> f32 {
     let [r, g, b] = linear.map(f64::from);
     srgb_from_linear((0.2126 * r + 0.7152 * g + 0.0722 * b).clamp(0.0, 1.0)) as f32
@@ -55,7 +55,8 @@ pub fn read(bytes: &[u8]) -> Result<Mask, IoError> {
 }
 
 impl Mask {
-    /// The value at `uv` (origin at the top left), blended between pixels; `None` where nothing is painted.
+    /// The value at `uv` (origin at the top left), interpolated between pixels; `None` where nothing is
+    /// painted.
     pub fn at(&self, uv: [f32; 2]) -> Option<f32> {
         let [u, v] = uv.map(f64::from);
         if !(u.is_finite() && v.is_finite() && !self.pixels.is_empty()) {
@@ -74,8 +75,8 @@ impl Mask {
     }
 }
 
-/// The two pixels around a coordinate that repeats, with their shares. The last pixel's outer half is not
-/// blended with the first: textures of faces seldom tile, and 1 is the far rim.
+/// The two pixels around a repeating coordinate, with their weights. The outer half of the last pixel is not
+/// interpolated with the first pixel: textures of faces seldom tile, and 1 is the far edge.
 fn place(coordinate: f64, n: usize) -> [(usize, f64); 2] {
     let wrapped = if (0.0..=1.0).contains(&coordinate) { coordinate } else { coordinate.rem_euclid(1.0) };
     let at = (wrapped * n as f64 - 0.5).clamp(0.0, (n - 1) as f64);

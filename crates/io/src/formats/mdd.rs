@@ -1,6 +1,6 @@
 //! MDD point cache (LightWave, Blender, Maya): big-endian; frame count, point count, times, then positions.
 //!
-//! Times are stored as 32-bit seconds, so they come back rounded to about seven digits.
+//! Times are stored as 32-bit floats in seconds, so reading gives them rounded to about seven digits.
 
 use crate::IoError;
 use crate::take_out::{Count, TakeHeader, TakeWriter, finished, product};
@@ -56,7 +56,7 @@ pub fn read(bytes: &[u8]) -> Result<Take, IoError> {
     let floats_per_frame = 1 + 3 * u64::from(n_vertices);
     if !rest.is_empty() || product(&[n_frames.into(), floats_per_frame]) != Some(body.len() as u64) {
         let problem = format!(
-            "{n_frames} frames of {n_vertices} vertices do not make the {} bytes of the file; it is cut off or no MDD",
+            "{n_frames} frames of {n_vertices} vertices do not match the file's {} bytes; it is cut off or not an MDD",
             bytes.len()
         );
         return Err(IoError::malformed(FORMAT, "byte 0", problem));

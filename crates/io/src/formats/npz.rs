@@ -1,7 +1,7 @@
-//! NPZ, the archive of numpy: `positions` (frames, vertices, 3) f32, `times` (frames) f64, `faces`
+//! NPZ, the numpy archive: `positions` (frames, vertices, 3) f32, `times` (frames) f64, `faces`
 //! (triangles, 3) u32.
 //!
-//! Written uncompressed (as `numpy.savez` does), with the same bytes for the same take. Read: the arrays
+//! Written uncompressed (like `numpy.savez`), with the same bytes for the same take. Read: the arrays
 //! `positions` (4- or 8-byte floats) and `times`, uncompressed, little-endian and in C order; compressed
 //! archives are refused with advice. Sizes are checked against the bytes of the file before anything is
 //! allocated.
@@ -24,11 +24,11 @@ pub struct NpzWriter<W: Write + Seek> {
 }
 
 fn options() -> SimpleFileOptions {
-    // Large entries from the start: the size of a streamed one is known only at its end.
+    // Always in the large-file format, since the size of a streamed entry is known only at its end.
     FileOptions::DEFAULT.compression_method(CompressionMethod::Stored).large_file(true)
 }
 
-/// The head of an array file, padded so that the data is aligned to 64 bytes.
+/// The header of an array file, padded so that the data is aligned to 64 bytes.
 fn array_header(descr: &str, shape: &[usize]) -> Vec<u8> {
     let mut sizes: String = shape.iter().map(|n| format!("{n}, ")).collect();
     if shape.len() > 1 {
@@ -135,7 +135,7 @@ fn read_array<T>(
     let n_bytes = entry.size();
     if n_bytes > n_file_bytes as u64 || entry.compressed_size() != n_bytes {
         return Err(malformed(format!(
-            "it is said to have {n_bytes} bytes, the whole file has {n_file_bytes}"
+            "its stated size is {n_bytes} bytes, but the whole file has {n_file_bytes}"
         )));
     }
     let mut reader = std::io::BufReader::with_capacity(1 << 16, entry);
@@ -144,7 +144,7 @@ fn read_array<T>(
     Ok((array.shape, values))
 }
 
-/// What stands before the data of an array.
+/// The header of an array.
 struct Array {
     shape: Vec<u64>,
     n_values: u64,
@@ -178,7 +178,7 @@ fn read_array_header(reader: &mut impl Read, n_bytes: u64) -> Result<Array, Stri
     Ok(Array { shape, n_values, item })
 }
 
-/// Reads the data to its very end, where the archive compares its checksum.
+/// Reads the data to the end, where the archive verifies its checksum.
 fn read_values<T>(
     reader: &mut impl Read,
     array: &Array,
@@ -195,7 +195,7 @@ fn read_values<T>(
     }
     reader.read_exact(&mut item[..1]).map_or_else(
         |e| if e.kind() == std::io::ErrorKind::UnexpectedEof { Ok(values) } else { Err(e) },
-        |()| Err(std::io::Error::other("it is longer than it says")),
+        |()| Err(std::io::Error::other("it is longer than its header states")),
     )
 }
 

@@ -2,13 +2,13 @@
 //!
 //! Read: `v` (with an optional `w`, which is dropped, and optional colors), `vt`, `vn`, `f` in all four
 //! corner forms with negative numbers, `o` as parts, `g` as vertex regions, `usemtl` as materials, `mtllib`,
-//! lines that go on after `\`. Polygons stay polygons and vertices keep the numbers of their `v` lines, used
-//! or not. Curves, lines, points and smoothing groups are skipped. Texture `v` runs upwards in the file and
-//! downwards in a rig; colors are sRGB in the file and linear in a rig. A file whose objects share vertices
-//! becomes a single part with the objects as regions.
+//! lines continued after `\`. Polygons stay polygons, and vertices keep the numbers of their `v` lines, used
+//! or not. Curves, lines, points and smoothing groups are skipped. Texture coordinate `v` increases upwards
+//! in the file and downwards in a rig; colors are sRGB in the file and linear in a rig. A file whose objects
+//! share vertices becomes a single part with the objects as regions.
 //!
 //! Written: one `o` per part with quads, texture coordinates, normals, colors, regions as `g` and materials
-//! as `usemtl`. Numbers are the shortest that read back to the same bits.
+//! as `usemtl`. Numbers have the fewest digits that restore the same bits.
 
 mod mtl;
 mod parse;
@@ -24,7 +24,7 @@ use risorius_rig::{Material, RawPart};
 
 const FORMAT: &str = "OBJ";
 
-/// What an OBJ file holds.
+/// The content of an OBJ file.
 #[derive(Debug, Clone, Default)]
 pub struct ObjContent {
     /// Objects in file order.
@@ -44,7 +44,7 @@ pub fn read(bytes: &[u8], name: &str, progress: &Progress) -> Result<ObjContent,
     Ok(parts::build(file))
 }
 
-/// Only the vertex positions, in the order of their `v` lines: what a shape of a known mesh is about.
+/// Reads only the vertex positions, in the order of their `v` lines; enough for a shape of a known mesh.
 pub fn read_positions(bytes: &[u8]) -> Result<Vec<[f32; 3]>, IoError> {
     parse::positions(bytes)
 }

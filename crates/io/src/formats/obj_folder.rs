@@ -1,16 +1,16 @@
 //! A rig as a folder of OBJ files: the neutral and one file per shape, all with the same vertices.
 //!
 //! The neutral is `neutral`, `base`, `rest` or `<anything>_neutral` (in that order, any case); every other
-//! `.obj` is a shape called by its file's stem, and its displacement is its vertices minus the neutral's.
+//! `.obj` is a shape named by its file's stem, and its displacement is its vertices minus the neutral's.
 //! Faces, texture coordinates and materials come from the neutral; of shape files only the `v` lines are
-//! read. A shape file that does not fit is left out and reported with all others; only an unusable neutral is
-//! an error. Shapes are sorted by name.
+//! read. Shape files that do not fit are left out and reported together; only an unusable neutral is an
+//! error. Shapes are sorted by name.
 
 use crate::IoError;
 use crate::formats::obj::{self, ObjContent};
 use crate::output::write_whole;
 use risorius_base::Progress;
-use risorius_base::progress::{silent, tick};
+use risorius_base::progress::{no_progress, tick};
 use risorius_rig::{Deltas, RawRig, RawShape, Rig};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub struct FolderContent {
     pub raw: RawRig,
     /// One sentence for each shape file that was left out.
     pub left_out: Vec<String>,
-    /// What else was noticed.
+    /// Other notes.
     pub notes: Vec<String>,
 }
 
@@ -44,7 +44,7 @@ pub fn read(path: &Path, progress: &Progress) -> Result<FolderContent, IoError> 
     let name = path.file_name().map_or_else(|| "face".into(), |n| n.to_string_lossy().into_owned());
     let (mut content, left_out) = build(&name, files, load, progress)?;
     for library in std::mem::take(&mut content.material_libs) {
-        // Only files of this folder: a library named with a path could point anywhere.
+        // Only files in this folder, since a library named with a path could point anywhere.
         let file = Path::new(&library).file_name().map(|n| path.join(n)).filter(|f| f.is_file());
         match file.map(|f| load(&f)).transpose()? {
             Some(bytes) => obj::apply_mtl(&bytes, &mut content)?,
@@ -70,8 +70,8 @@ fn finished(name: String, content: ObjContent, left_out: Vec<String>) -> FolderC
     FolderContent { raw, left_out, notes: content.notes }
 }
 
-/// Neutral with shapes, and what was left out; `load` gives the bytes of one file, so that a large folder is
-/// never in memory at once.
+/// Reads the neutral and the shapes, and reports what was left out; `load` gives the bytes of one file, so
+/// that a large folder is never in memory at once.
 fn build<F, B: AsRef<[u8]>>(
     name: &str,
     mut files: Vec<(String, F)>,
@@ -82,7 +82,7 @@ fn build<F, B: AsRef<[u8]>>(
     let stems: Vec<&str> = files.iter().map(|f| f.0.as_str()).collect();
     let neutral_idx = find_neutral(&stems)?;
     let (_, neutral_file) = files.remove(neutral_idx);
-    let mut content = obj::read(load(&neutral_file)?.as_ref(), name, &silent)?;
+    let mut content = obj::read(load(&neutral_file)?.as_ref(), name, &no_progress)?;
     let n_vertices: usize = content.parts.iter().map(|p| p.positions.len()).sum();
     let mut left_out = Vec::new();
     for (i, (stem, file)) in files.iter().enumerate() {
@@ -99,7 +99,7 @@ fn build<F, B: AsRef<[u8]>>(
     Ok((content, left_out))
 }
 
-/// The number of the file that holds the neutral.
+/// The index of the file with the neutral.
 fn find_neutral(stems: &[&str]) -> Result<usize, IoError> {
     let lower: Vec<String> = stems.iter().map(|s| s.to_lowercase()).collect();
     let tests: [&dyn Fn(&str) -> bool; 4] =
@@ -144,8 +144,8 @@ fn add_shape(content: &mut ObjContent, name: &str, shape: &[[f32; 3]]) {
 
 /// The rig as files: stem and bytes of the neutral, then of each shape at full strength.
 ///
-/// Stems are shape names where a file system takes them; other characters become `_`, and names that would
-/// collide get a number.
+/// Stems are shape names. Characters that file systems do not allow become `_`, and names that would collide
+/// get a number.
 pub fn files(rig: &Rig) -> impl Iterator<Item = (String, Vec<u8>)> {
     let mut taken: HashSet<String> = HashSet::from(["neutral".to_string()]);
     let neutral = std::iter::once_with(|| ("neutral".to_string(), obj::write(rig, &rig.neutral)));
@@ -160,8 +160,8 @@ pub fn files(rig: &Rig) -> impl Iterator<Item = (String, Vec<u8>)> {
     }))
 }
 
-/// Writes [`files`] into `folder`: all of them or none; how many. Refuses a folder with OBJs of another rig,
-/// which would be read as shapes of this one.
+/// Writes [`files`] into `folder`, all of them or none; returns their number. Rejects a folder with OBJs of
+/// another rig, which would be read as shapes of this one.
 pub fn write(rig: &Rig, folder: &Path, progress: &Progress) -> Result<usize, IoError> {
     let os = |source| IoError::Os { path: folder.to_path_buf(), source };
     let above = folder.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -183,7 +183,7 @@ pub fn write(rig: &Rig, folder: &Path, progress: &Progress) -> Result<usize, IoE
     Ok(n_files)
 }
 
-/// Refuses OBJs in `folder` that are not among `names`.
+/// Rejects OBJs in `folder` that are not among `names`.
 fn refuse_strangers(folder: &Path, names: &HashSet<String>) -> Result<(), IoError> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
     let mut strangers: Vec<String> = entries
@@ -204,7 +204,7 @@ fn refuse_strangers(folder: &Path, names: &HashSet<String>) -> Result<(), IoErro
     }
 }
 
-/// A stem that every file system takes and that is not in use in any case of letters.
+/// A stem that every file system allows and that is not in use, ignoring case.
 fn free_stem(name: &str, taken: &mut HashSet<String>) -> String {
     let allowed = |c: char| !c.is_control() && !r#"/\:*?"<>|"#.contains(c);
     let clean: String = name.chars().map(|c| if allowed(c) { c } else { '_' }).collect();
@@ -213,6 +213,6 @@ fn free_stem(name: &str, taken: &mut HashSet<String>) -> String {
         stem => stem,
     };
     let free = (1..).map(|n| if n == 1 { clean.to_string() } else { format!("{clean}_{n}") });
-    // The series is endless, so there is always a free one.
+    // The sequence is infinite, so there is always a free one.
     free.into_iter().find(|stem| taken.insert(stem.to_lowercase())).unwrap_or_default()
 }

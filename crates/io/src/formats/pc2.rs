@@ -1,8 +1,8 @@
 //! PC2 point cache (3ds Max, Blender, Maya): little-endian; point count, first frame, frames per sample,
 //! sample count.
 //!
-//! The format counts in frames and does not say how long one is. We write one sample per frame, so times must
-//! be evenly spaced, and the reader is told the frame rate.
+//! The format counts in frames and does not store their duration. We write one sample per frame, so times
+//! must be evenly spaced, and the caller gives the frame rate for reading.
 
 use crate::IoError;
 use crate::take_out::{Count, TakeHeader, TakeWriter, finished, product};
@@ -81,7 +81,7 @@ pub fn read(bytes: &[u8], fps: f64) -> Result<Take, IoError> {
     let n_frames = u32::from_le_bytes(word(28));
     if product(&[n_frames.into(), n_vertices.into(), 12]) != Some(body.len() as u64) || n_vertices == 0 {
         let problem = format!(
-            "{n_frames} frames of {n_vertices} vertices do not make the {} bytes after the header; the file is cut off",
+            "{n_frames} frames of {n_vertices} vertices do not match the {} bytes after the header; the file is cut off",
             body.len()
         );
         return Err(malformed(16, problem));

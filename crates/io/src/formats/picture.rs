@@ -1,7 +1,7 @@
-//! Pictures of numbers: displacement maps in, displacement and normal maps out.
+//! Pictures of numbers: reads displacement maps, writes displacement and normal maps.
 //!
-//! Reads PNG, JPEG, TIFF and OpenEXR; whole numbers become 0 to 1, floats stay as they are, and of several
-//! colors the mean is taken. Writes PNG of 16 bits and OpenEXR of 32-bit floats.
+//! Reads PNG, JPEG, TIFF and OpenEXR. Integers are scaled to 0 to 1, floats are kept, and color channels are
+//! averaged. Writes PNG with 16 bits and OpenEXR with 32-bit floats.
 
 use crate::IoError;
 use crate::output::write_whole;
@@ -12,19 +12,19 @@ use std::path::Path;
 
 const FORMAT: &str = "picture";
 
-/// Texels along a side, at most.
+/// Largest number of texels per side.
 pub const MAX_SIDE: u32 = 16384;
 
-/// Memory that a picture may take while it is read.
+/// Largest memory for reading a picture, in bytes.
 const MAX_BYTES: u64 = 3 << 30;
 
-/// Reads a picture of one number a texel.
+/// Reads a picture as one number per texel.
 pub fn read(bytes: &[u8]) -> Result<Picture, IoError> {
     let wrong = |e: image::ImageError| IoError::malformed(FORMAT, "file", e.to_string());
     let os = |e: std::io::Error| IoError::malformed(FORMAT, "file", e.to_string());
     let mut reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(os)?;
     if reader.format().is_none() {
-        return Err(IoError::malformed(FORMAT, "file", "it is no PNG, JPEG, TIFF or OpenEXR"));
+        return Err(IoError::malformed(FORMAT, "file", "it is not a PNG, JPEG, TIFF or OpenEXR"));
     }
     let mut limits = Limits::default();
     (limits.max_image_width, limits.max_image_height) = (Some(MAX_SIDE), Some(MAX_SIDE));
@@ -47,14 +47,14 @@ pub fn read(bytes: &[u8]) -> Result<Picture, IoError> {
     Ok(Picture { size, values })
 }
 
-/// Writes 16-bit gray of values from 0 to 1 as a PNG.
+/// Writes values from 0 to 1 as a 16-bit gray PNG.
 pub fn write_gray(path: &Path, [width, height]: [usize; 2], values: &[f32]) -> Result<(), IoError> {
     let numbers: Vec<u16> = values.iter().map(|&v| to_u16(v)).collect();
     let image = ImageBuffer::<image::Luma<u16>, _>::from_raw(width as u32, height as u32, numbers);
     write(path, image.map(DynamicImage::ImageLuma16), ImageFormat::Png)
 }
 
-/// Writes 16-bit colors of values from 0 to 1 as a PNG.
+/// Writes values from 0 to 1 as a 16-bit color PNG.
 pub fn write_color(path: &Path, [width, height]: [usize; 2], values: &[[f32; 3]]) -> Result<(), IoError> {
     let numbers: Vec<u16> = values.as_flattened().iter().map(|&v| to_u16(v)).collect();
     let image = ImageBuffer::<image::Rgb<u16>, _>::from_raw(width as u32, height as u32, numbers);
@@ -74,7 +74,7 @@ fn to_u16(value: f32) -> u16 {
 
 fn write(path: &Path, image: Option<DynamicImage>, format: ImageFormat) -> Result<(), IoError> {
     let Some(image) = image else {
-        return Err(IoError::malformed(FORMAT, "values", "there are not as many as the picture has texels"));
+        return Err(IoError::malformed(FORMAT, "values", "their number differs from the number of texels"));
     };
     let mut bytes = Cursor::new(Vec::new());
     image.write_to(&mut bytes, format).map_err(|e| IoError::malformed(FORMAT, "file", e.to_string()))?;
@@ -123,7 +123,7 @@ mod tests {
                 if state & 3 == 0 {
                     bytes.truncate(at);
                 }
-                // Either is fine; only a panic is not.
+                // Success and error are both fine; a panic is not.
                 if let Ok(picture) = read(&bytes) {
                     assert_eq!(picture.values.len(), picture.size[0] * picture.size[1]);
                 }

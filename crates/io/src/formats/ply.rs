@@ -51,7 +51,7 @@ pub fn read(bytes: &[u8], name: &str) -> Result<SurfaceFile, IoError> {
     Ok(surface)
 }
 
-/// Refuses element counts that the remaining bytes cannot hold.
+/// Rejects element counts that the remaining bytes cannot hold.
 fn check_backed(element: &Element, rows: &Rows) -> Result<(), IoError> {
     let least: u64 = element.properties.iter().map(|p| rows.least_bytes(p)).sum();
     let needed = least.saturating_mul(element.count);
@@ -68,7 +68,7 @@ fn check_backed(element: &Element, rows: &Rows) -> Result<(), IoError> {
     Ok(())
 }
 
-/// Where a component of position or color goes, and its scale.
+/// The destination of a component of position or color, and its scale.
 #[derive(Clone, Copy)]
 enum Slot {
     Position(usize),
@@ -96,12 +96,12 @@ fn read_vertices(element: &Element, rows: &mut Rows, part: &mut RawPart) -> Resu
     let slots: Vec<Slot> = element.properties.iter().map(|p| slot_of(&p.name, p.kind)).collect();
     for (axis, axis_name) in ["x", "y", "z"].iter().enumerate() {
         if !slots.iter().any(|s| matches!(s, Slot::Position(i) if *i == axis)) {
-            let problem = format!("the vertices have no property '{axis_name}'");
+            let problem = format!("the vertices have no property '{axis_name}'; x, y and z are needed");
             return Err(IoError::malformed(FORMAT, "header", problem));
         }
     }
     let has_colors = (0..3).all(|c| slots.iter().any(|s| matches!(s, Slot::Color(i, _) if *i == c)));
-    // Backed by the bytes: see `check_backed`.
+    // The count was checked against the file's size in `check_backed`.
     part.positions.reserve_exact(element.count as usize);
     let mut colors = Vec::with_capacity(if has_colors { element.count as usize } else { 0 });
     for _ in 0..element.count {
@@ -171,7 +171,7 @@ fn skip(element: &Element, rows: &mut Rows) -> Result<(), IoError> {
         });
     }
     if element.properties.is_empty() {
-        // Rows of nothing take no bytes, whatever their number.
+        // Rows without properties take no bytes, regardless of their number.
         return Ok(());
     }
     for _ in 0..element.count {
@@ -184,7 +184,7 @@ fn skip(element: &Element, rows: &mut Rows) -> Result<(), IoError> {
 
 /// The surface as a PLY file, binary little-endian or text. `colors`, if given, is one per position, linear.
 ///
-/// Alpha is written too. Faces keep their corners; one of more than 255 gets a longer count.
+/// Alpha is written too. Polygons are kept; if one has more than 255 corners, counts take four bytes.
 pub fn write(positions: &[[f32; 3]], faces: &Polygons, colors: Option<&[[f32; 4]]>, text: bool) -> Vec<u8> {
     let wide = faces.iter().any(|f| f.len() > 255);
     let encoding = if text { Encoding::Text } else { Encoding::Little };

@@ -1,9 +1,9 @@
-//! STL: triangles as corner positions, as text or binary. Corners at exactly the same place become one
+//! STL: triangles as corner positions, as text or binary. Corners at exactly the same position become one
 //! vertex.
 //!
-//! A file is binary when its length is what the triangle count at byte 80 asks for, even if it starts with
-//! `solid`, as many do; otherwise it is text when it starts with `solid`. Normals and attribute bytes are not
-//! read. Triangles that have lost a corner in the joining are left out and counted.
+//! A file is binary if its length matches the triangle count at byte 80, even if it starts with `solid`, as
+//! many binary files do; otherwise it is text if it starts with `solid`. Normals and attribute bytes are not
+//! read. Triangles that become degenerate by merging corners are left out and counted.
 
 use crate::IoError;
 use crate::error::{MAX_VERTICES, check_count};
@@ -48,7 +48,7 @@ fn is_binary(bytes: &[u8]) -> Result<bool, IoError> {
         Some(needed) if needed < bytes.len() as u64 => Ok(true),
         Some(needed) => {
             let problem = format!(
-                "its triangle count asks for {needed} bytes, the file has {}; it is cut off",
+                "its triangle count requires {needed} bytes, the file has {}; it is cut off",
                 bytes.len()
             );
             Err(IoError::malformed(FORMAT, "byte 80", problem))
@@ -110,7 +110,7 @@ fn join(corners: &[[f32; 3]], name: &str) -> SurfaceFile {
     let vertices: Vec<u32> = corners
         .iter()
         .map(|&corner| {
-            // The two zeros are one place.
+            // -0 equals +0.
             let key = corner.map(|x| (x + 0.0).to_bits());
             *number_of.entry(key).or_insert_with(|| {
                 positions.push(corner);
@@ -123,7 +123,7 @@ fn join(corners: &[[f32; 3]], name: &str) -> SurfaceFile {
     let n_left_out = all.len() - kept.len();
     let notes = match n_left_out {
         0 => Vec::new(),
-        n => vec![format!("{n} triangles with two corners at one place are left out")],
+        n => vec![format!("{n} triangles with two corners at the same position are left out")],
     };
     let part = RawPart {
         name: name.into(),

@@ -1,9 +1,9 @@
-//! A surface without shapes: what PLY and STL files hold.
+//! A surface without shapes: the content of PLY and STL files.
 
 use risorius_mesh::Polygons;
 use risorius_rig::RawPart;
 
-/// One part and what was noticed while reading it.
+/// One part, and notes from reading it.
 #[derive(Debug, Clone, Default)]
 pub struct SurfaceFile {
     /// The surface; it has no shapes.

@@ -1,9 +1,8 @@
-//! Reading text that people and programs write: lines with their numbers, tokens, numbers, CSV rows.
+//! Reads text files: lines with their numbers, tokens, numbers, CSV rows.
 //!
 //! Accepted everywhere: UTF-8 with or without a byte order mark, LF and CRLF, spaces and tabs in any amount.
-//! Numbers are what Rust parses (`1`, `-.5`, `1e-3`, `nan`, `inf`): whether a value that is not finite may
-//! stay is for the caller to say, who knows what it means. Nothing here allocates more than the text that it
-//! is given.
+//! Numbers are what Rust parses (`1`, `-.5`, `1e-3`, `nan`, `inf`); the caller decides whether values that
+//! are not finite are allowed. Nothing here allocates more than the size of its input.
 
 use std::borrow::Cow;
 
@@ -25,7 +24,7 @@ pub fn lines(bytes: &[u8]) -> Lines<'_> {
 }
 
 impl<'a> Lines<'a> {
-    /// What has not been read yet.
+    /// The bytes that have not been read yet.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -48,7 +47,7 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
-/// Lines where one that ends in a backslash goes on in the next; the number is that of the first.
+/// Lines, where a backslash at the end continues a line with the next; the number is that of the first.
 pub fn joined_lines(bytes: &[u8]) -> impl Iterator<Item = (usize, Cow<'_, [u8]>)> {
     let mut lines = lines(bytes);
     std::iter::from_fn(move || {
@@ -88,12 +87,12 @@ pub fn excerpt(bytes: &[u8]) -> String {
     if bytes.len() > LONGEST { format!("{shown}...") } else { shown }
 }
 
-/// `f32` with the fewest digits that read back to the same bits.
+/// `f32` with the fewest digits that restore the same bits.
 pub fn push_f32(into: &mut Vec<u8>, value: f32) {
     push_display(into, value, f64::from(value));
 }
 
-/// `f64` with the fewest digits that read back to the same bits.
+/// `f64` with the fewest digits that restore the same bits.
 pub fn push_f64(into: &mut Vec<u8>, value: f64) {
     push_display(into, value, value);
 }
@@ -117,7 +116,7 @@ pub fn csv_separator(header: &[u8]) -> u8 {
             count.0 += 1;
         }
     }
-    // The last maximum wins in `max_by_key`; reversed, so that a tie goes to the comma.
+    // `max_by_key` returns the last maximum; reversed, so that a tie goes to the comma.
     counts.iter().rev().max_by_key(|c| c.0).map_or(b',', |c| c.1)
 }
 
@@ -156,7 +155,7 @@ fn finished<'a>(cell: &mut Vec<u8>, was_quoted: &mut bool) -> Cow<'a, [u8]> {
     Cow::Owned(kept)
 }
 
-/// Appends a CSV cell, quoted where it must be. Line breaks become spaces: rows are lines here.
+/// Appends a CSV cell, quoted where necessary. Line breaks become spaces, since each row is one line here.
 pub fn push_csv_cell(into: &mut Vec<u8>, cell: &str) {
     let cell = cell.replace(['\n', '\r'], " ");
     if cell.contains(['"', ',', ';', '\t']) || cell.trim() != cell {

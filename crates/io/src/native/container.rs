@@ -1,14 +1,13 @@
 //! The safetensors container: eight bytes with the length of a JSON header, the header, the arrays one after
 //! another.
 //!
-//! Written here and not with the crate of that name, which keeps metadata in a hash map (other bytes every
-//! time) and wants all arrays in memory at once; its reader is what tests hold these files against. The
-//! header is padded so that arrays begin at a multiple of 64 bytes, and arrays are ordered by the size of
-//! their numbers, so that each is aligned for its type wherever it lies: a mapped file needs no copies.
-//! Numbers are little-endian.
+//! The crate of that name is not used for writing: it keeps metadata in a hash map (different bytes every
+//! time) and needs all arrays in memory at once. Tests compare with its reader. The header is padded so that
+//! arrays begin at a multiple of 64 bytes, and arrays are ordered by the size of their numbers, so that each
+//! is aligned for its type and a mapped file needs no copies. Numbers are little-endian.
 //!
-//! Reading trusts nothing: the header may be as long as the file at most, arrays must fill the file without
-//! holes, and each must be as long as its shape says. Other arrays than those asked for are no fault.
+//! Reading validates everything: the header must fit in the file, arrays must fill the file without gaps, and
+//! each must have the length that its shape implies. Additional arrays are allowed.
 
 use crate::IoError;
 use crate::formats::text::excerpt;
@@ -31,7 +30,7 @@ pub const MAX_HEADER: u64 = 100_000_000;
 /// Arrays begin at a multiple of this many bytes.
 const ALIGNMENT: usize = 64;
 
-/// Types of numbers, by the names that the container has for them.
+/// Types of numbers, by their names in the container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Dtype {
     /// 64-bit floats.
@@ -151,7 +150,7 @@ impl Block<'_> {
     }
 }
 
-/// Arrays and metadata on their way into a file; what it was given is borrowed until then.
+/// Collects arrays and metadata for a file; arrays are borrowed until it is written.
 #[derive(Default)]
 pub struct Writer<'a> {
     metadata: Vec<(String, String)>,
@@ -177,12 +176,12 @@ impl<'a> Writer<'a> {
         self.block::<T>(name.into(), vec![Piece::Borrowed(bytemuck::cast_slice(rows))]);
     }
 
-    /// Adds an array that is made for the file.
+    /// Adds an array by value.
     pub fn made<T: Row>(&mut self, name: impl Into<String>, rows: Vec<T>) {
         self.block::<T>(name.into(), vec![Piece::Owned(bytemuck::cast_slice(&rows).to_vec())]);
     }
 
-    /// Adds lists as one array, one after another; where each begins goes into [`Writer::first`].
+    /// Adds lists as one concatenated array; [`Writer::first`] stores where each begins.
     pub fn lists<T: Row>(&mut self, name: impl Into<String>, lists: impl Iterator<Item = &'a [T]>) {
         self.block::<T>(name.into(), lists.map(|l| Piece::Borrowed(bytemuck::cast_slice(l))).collect());
     }
@@ -224,7 +223,7 @@ impl<'a> Writer<'a> {
         Ok(bytes)
     }
 
-    /// Writes everything; `os` says which file the system refused to write.
+    /// Writes everything; `os` adds the file's path to a system error.
     pub fn write(
         mut self,
         out: &mut impl Write,
@@ -246,14 +245,14 @@ pub struct Archive {
     metadata: BTreeMap<String, String>,
 }
 
-/// What is wrong with the file, and the usual advice.
+/// An error for a damaged file, with the usual advice.
 pub fn damaged(place: impl Into<String>, problem: impl std::fmt::Display) -> IoError {
     let advice =
         "the file is damaged, make it again (`risorius build` makes faces, `risorius detail learn` details)";
     IoError::malformed(FORMAT, place, format!("{problem}; {advice}"))
 }
 
-/// The start of a message that quotes the file.
+/// The start of a message, which may quote the file at length.
 fn brief(message: &str) -> String {
     message.chars().take(200).collect()
 }
@@ -269,7 +268,7 @@ impl Archive {
     /// Reads the header of a whole file.
     pub fn read(bytes: SharedBytes) -> Result<Self, IoError> {
         let all: &[u8] = (*bytes).as_ref();
-        let json = header_of(all).ok_or_else(|| damaged("header", "it is not there as a whole"))?;
+        let json = header_of(all).ok_or_else(|| damaged("header", "it is incomplete"))?;
         let header: Header = serde_json::from_slice(json)
             .map_err(|e| damaged("header", format!("column {}: {}", e.column(), brief(&e.to_string()))))?;
         let data = 8 + json.len();
@@ -277,7 +276,7 @@ impl Archive {
         Ok(Self { data, arrays: header.arrays, metadata: header.metadata, bytes })
     }
 
-    /// Metadata that must be there.
+    /// Required metadata.
     pub fn text(&self, key: &str) -> Result<&str, IoError> {
         self.metadata
             .get(key)
@@ -301,7 +300,7 @@ impl Archive {
         self.arrays.contains_key(name)
     }
 
-    /// An array whose rows are `T`s, as a window into the file.
+    /// An array whose rows are `T`s, as a view into the file.
     pub fn array<T: Row>(&self, name: &str) -> Result<Array<T>, IoError> {
         let range = self.range::<T>(name)?;
         Array::window(&self.bytes, range)
@@ -327,7 +326,7 @@ impl Archive {
         if Some(first.len()) != n.checked_add(1) {
             return Err(damaged(
                 place(),
-                format!("it has {} rows for {n} {what}, not one more", first.len()),
+                format!("it has {} rows for {n} {what}; it needs one more than those", first.len()),
             ));
         }
         if first[0] != 0 || first.windows(2).any(|w| w[0] > w[1]) {
@@ -337,13 +336,12 @@ impl Archive {
         first.iter().map(small).collect()
     }
 
-    /// The lists that begin where `first` says, each as a window into the file.
+    /// The lists that begin at `first`, each as a view into the file.
     pub fn lists<T: Row>(&self, name: &str, first: &[usize]) -> Result<Vec<Array<T>>, IoError> {
         let range = self.range::<T>(name)?;
         let n_rows = range.len() / size_of::<T>();
-        let wrong = || {
-            damaged(format!("array '{name}'"), format!("it has {n_rows} rows where its lists need another"))
-        };
+        let wrong =
+            || damaged(format!("array '{name}'"), format!("its {n_rows} rows do not match its lists"));
         if first.last() != Some(&n_rows) {
             return Err(wrong());
         }
@@ -351,7 +349,7 @@ impl Archive {
         first.windows(2).map(|w| Array::window(&self.bytes, at(w[0])..at(w[1])).ok_or_else(wrong)).collect()
     }
 
-    /// Where an array lies in the file, if it has rows of `T`.
+    /// The byte range of an array in the file, if its rows are `T`s.
     fn range<T: Row>(&self, name: &str) -> Result<Range<usize>, IoError> {
         let place = || format!("array '{name}'");
         let info = self.arrays.get(name).ok_or_else(|| damaged(place(), "it is missing"))?;
@@ -369,7 +367,7 @@ impl Archive {
     }
 }
 
-/// Arrays must fill `n_bytes` without holes, each as long as its shape says.
+/// Checks that arrays fill `n_bytes` without gaps and have the lengths that their shapes imply.
 fn check_layout(arrays: &BTreeMap<String, ArrayInfo>, n_bytes: u64) -> Result<(), IoError> {
     let mut by_place: Vec<(&String, &ArrayInfo)> = arrays.iter().collect();
     by_place.sort_by_key(|(_, info)| info.data_offsets);
@@ -382,11 +380,11 @@ fn check_layout(arrays: &BTreeMap<String, ArrayInfo>, n_bytes: u64) -> Result<()
         if from != start || end > n_bytes {
             return Err(damaged(
                 place(),
-                format!("bytes {from} to {end} of {n_bytes} overlap, leave a hole or are not there"),
+                format!("bytes {from} to {end} of {n_bytes} overlap, leave a gap or are missing"),
             ));
         }
         if end.checked_sub(from) != needed {
-            return Err(damaged(place(), format!("bytes {from} to {end} do not hold what its shape says")));
+            return Err(damaged(place(), format!("bytes {from} to {end} do not match its shape")));
         }
         start = end;
     }
@@ -423,7 +421,7 @@ impl<'de> Visitor<'de> for HeaderVisitor {
             if name == "__metadata__" {
                 header.metadata = map.next_value()?;
             } else if let Some(twice) = header.arrays.insert(name, map.next_value()?) {
-                return Err(A::Error::custom(format!("an array of {:?} is there twice", twice.dtype)));
+                return Err(A::Error::custom(format!("an array of {:?} appears twice", twice.dtype)));
             }
         }
         Ok(header)

@@ -1,10 +1,9 @@
 //! The `.detail` file: a learned face with its rest rig, in the container of `.face` files.
 //!
-//! The rest rig is there so that what is played has the artist's own vertices, parts and texture coordinates;
-//! its shapes are left out. Where it is too coarse for wrinkles, detail rests on the rig subdivided so many
-//! times as `steps` in the metadata says; only the artist's is in the file. Arrays under `detail.` are those
-//! of [`Detail`], named as its fields; lists of one length are one array. Everything that refers to something
-//! is checked.
+//! The rest rig provides the artist's own vertices, parts and texture coordinates for playback; its shapes
+//! are left out. If it is too coarse for wrinkles, the detail is on the rig subdivided `steps` times (in the
+//! metadata); the file contains only the artist's rig. Arrays under `detail.` are those of [`Detail`], named
+//! like its fields; lists of equal length are one array. All indices are checked.
 
 use crate::IoError;
 use crate::native::container::{Archive, Writer, damaged};
@@ -13,10 +12,10 @@ use crate::output::WholeFile;
 use risorius_base::Array;
 use risorius_base::array::SharedBytes;
 use risorius_detail::pose_space::{Influence, MAX_GAUGES};
+use risorius_detail::rest::{FaceDetail, Rest};
 use risorius_detail::{Base, Detail, FeatureGraph, PoseModel, Shell, ShellOptions};
-use risorius_mesh::FileMesh;
+use risorius_rig::Rig;
 use risorius_rig::refine::MAX_STEPS;
-use risorius_rig::{Refinement, Rig};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -25,7 +24,7 @@ const FORMAT: &str = ".detail";
 /// What `format` says in the metadata.
 const NAME: &str = "risorius-detail";
 
-/// Version of the arrays and metadata; another means that files are learned again.
+/// Version of the arrays and metadata; files of another version must be learned again.
 pub const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
@@ -42,46 +41,6 @@ struct Text {
     bending: f64,
 }
 
-/// What detail rests on.
-#[derive(Debug, Clone)]
-pub struct Rest {
-    /// As the artist has it.
-    pub rig: Rig,
-    /// Steps of subdivision.
-    pub n_steps: usize,
-    /// From the vertices of the rig to those of the detail.
-    pub refinement: Refinement,
-    /// The rig subdivided: its vertices are those of the detail.
-    pub fine: Rig,
-}
-
-impl Rest {
-    /// A rig, subdivided so many times.
-    pub fn new(rig: Rig, n_steps: usize) -> Self {
-        let refinement = Refinement::prepare(&rig, n_steps);
-        Self { fine: refinement.rig(&rig), rig, n_steps, refinement }
-    }
-
-    /// The mesh of the detail.
-    pub fn mesh(&self) -> FileMesh {
-        FileMesh { positions: self.fine.neutral.clone(), triangles: self.fine.triangles() }
-    }
-
-    /// Millimeters of a unit of the rig.
-    pub fn mm_per_unit(&self) -> f64 {
-        1000.0 * self.rig.space.meters_per_unit
-    }
-}
-
-/// A learned face and what it rests on.
-#[derive(Debug, Clone)]
-pub struct DetailFile {
-    /// The rest; in a file it is without shapes.
-    pub rest: Rest,
-    /// What was learned.
-    pub detail: Detail,
-}
-
 /// Names of models, as users write them.
 pub const MODELS: [(&str, PoseModel); 4] = [
     ("wpsd", PoseModel::Wpsd),
@@ -94,7 +53,7 @@ pub const MODELS: [(&str, PoseModel); 4] = [
 const BASES: [(&str, Base); 2] = [("shell", Base::Shell), ("animation", Base::Animation)];
 
 /// Writes a detail; the file appears whole or not at all.
-pub fn write(content: &DetailFile, path: &Path) -> Result<(), IoError> {
+pub fn write(content: &FaceDetail, path: &Path) -> Result<(), IoError> {
     let os = |source| IoError::Os { path: path.to_path_buf(), source };
     let detail = &content.detail;
     let mut file = Writer::default();
@@ -124,8 +83,8 @@ pub fn write(content: &DetailFile, path: &Path) -> Result<(), IoError> {
     out.finish()
 }
 
-/// Opens and checks a detail, its numbers as windows into the mapped file.
-pub fn open(path: &Path) -> Result<DetailFile, IoError> {
+/// Opens and checks a detail; its arrays are views into the mapped file.
+pub fn open(path: &Path) -> Result<FaceDetail, IoError> {
     read(map(path)?)
 }
 
@@ -144,7 +103,7 @@ fn archive(bytes: SharedBytes) -> Result<Archive, IoError> {
         ));
     }
     let version: u32 =
-        file.text("version")?.parse().map_err(|_| damaged("metadata 'version'", "it is no number"))?;
+        file.text("version")?.parse().map_err(|_| damaged("metadata 'version'", "it is not a number"))?;
     if version != VERSION {
         let feature = format!("version {version} of the file (this program has version {VERSION})");
         let advice = "learn it again with `risorius detail learn`".into();
@@ -153,19 +112,19 @@ fn archive(bytes: SharedBytes) -> Result<Archive, IoError> {
     Ok(file)
 }
 
-/// What detail rests on and what is said in words, as far as they make sense.
+/// The rest rig and the metadata of a detail, checked.
 fn rest(file: &Archive) -> Result<(Rest, Text), IoError> {
     let rig = rig_arrays::load(file)?;
     crate::native::face::check_rig(&rig)?;
     let text: Text = file.json("detail")?;
     let n_handles = file.array::<u32>("detail.handles")?.len();
     let n = file.array::<f32>("detail.basis")?.len() / n_handles.max(1);
-    // Before anything is subdivided: a surface has two triangles a vertex, a damaged one may have some more.
+    // Checked before subdividing: a surface has two triangles per vertex, a faulty one may have a few more.
     let n_triangles = rig.triangles().len().saturating_mul(4usize.saturating_pow(text.steps.min(32) as u32));
     if text.steps > MAX_STEPS || (text.steps > 0 && n_triangles > n.saturating_mul(16)) {
         return Err(damaged(
             "metadata 'detail'",
-            format!("{} steps of subdivision do not lead to {n} vertices", text.steps),
+            format!("{} steps of subdivision do not give {n} vertices", text.steps),
         ));
     }
     // Subdivision puts parts one after another.
@@ -188,16 +147,16 @@ fn rest(file: &Archive) -> Result<(Rest, Text), IoError> {
 }
 
 /// Reads a detail from the bytes of a file.
-pub fn read(bytes: SharedBytes) -> Result<DetailFile, IoError> {
+pub fn read(bytes: SharedBytes) -> Result<FaceDetail, IoError> {
     let file = archive(bytes)?;
     let (rest, text) = rest(&file)?;
     let handles = file.array::<u32>("detail.handles")?.to_vec();
     let mesh = rest.mesh();
     let n = mesh.n_vertices();
     let model = MODELS.iter().find(|(name, _)| *name == text.model).map(|(_, model)| *model);
-    let model = model.ok_or_else(|| damaged("metadata 'detail'", "it names no model that is known"))?;
+    let model = model.ok_or_else(|| damaged("metadata 'detail'", "its model is unknown"))?;
     let base = BASES.iter().find(|(name, _)| *name == text.base).map(|(_, base)| *base);
-    let base = base.ok_or_else(|| damaged("metadata 'detail'", "it names no base that is known"))?;
+    let base = base.ok_or_else(|| damaged("metadata 'detail'", "its base is unknown"))?;
     let edges = file.array::<[u32; 2]>("detail.edges")?.to_vec();
     below("detail.handles", &handles, n)?;
     below("detail.edges", edges.as_flattened(), handles.len())?;
@@ -224,11 +183,11 @@ pub fn read(bytes: SharedBytes) -> Result<DetailFile, IoError> {
     {
         return Err(damaged(
             "array 'detail.gauges'",
-            format!("row {v} names a gauge beyond the {}", edges.len()),
+            format!("row {v} refers to a gauge that does not exist; there are {}", edges.len()),
         ));
     }
     if edges.is_empty() && influence.weights.as_flattened().iter().any(|w| *w > 0.0) {
-        return Err(damaged("array 'detail.gauge_weights'", "there are no gauges to weigh"));
+        return Err(damaged("array 'detail.gauge_weights'", "there are weights but no gauges"));
     }
     let detail = Detail {
         shell: Shell { basis: split("detail.basis", &file, handles.len(), n)?, handles, options },
@@ -265,7 +224,7 @@ pub fn read(bytes: SharedBytes) -> Result<DetailFile, IoError> {
     finite("detail.gauge_weights", detail.influence.weights.as_flattened().iter().copied())?;
     finite("detail.weights", detail.weights.as_flattened().iter().copied())?;
     finite("detail.displacements", detail.displacements.iter().flat_map(|of| of.as_flattened()).copied())?;
-    Ok(DetailFile { rest, detail })
+    Ok(FaceDetail { rest, detail })
 }
 
 fn below(name: &str, numbers: &[u32], limit: usize) -> Result<(), IoError> {
@@ -282,7 +241,7 @@ fn finite(name: &str, mut numbers: impl Iterator<Item = f32>) -> Result<(), IoEr
     }
 }
 
-/// `n` lists of one length.
+/// `n` lists of equal length.
 fn split<T: crate::native::container::Row>(
     name: &str,
     file: &Archive,

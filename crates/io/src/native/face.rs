@@ -1,17 +1,15 @@
-//! The `.face` file: rig, anatomy, flesh and report in one safetensors file that Python opens without us.
+//! The `.face` file: rig, anatomy, flesh and report in one safetensors file that Python can open directly.
 //!
-//! [`crate::native::container`] is the file around it; `rig`, `anatomy` and `flesh` say which arrays and
-//! which metadata there are (docs/face-file.md has the table); `check` decides whether they make sense;
-//! [`cache`] keeps shapes of a build that was interrupted. The rig comes back to the bit, everything else
-//! too.
+//! [`crate::native::container`] is the container format; `rig`, `anatomy` and `flesh` define the arrays and
+//! metadata (docs/face-file.md has the table); `check` validates them; [`cache`] keeps shapes of an
+//! interrupted build. Everything is restored to the bit.
 //!
-//! Opening maps the file: flesh is read from the disk when it is looked at, and by several processes at once.
-//! Nobody may change a file in place while it is mapped; numbers would change after they were checked, and a
-//! file that is cut short ends the process. [`write`](fn@write) never does: it replaces files as a whole, and
-//! whoever has the old one open keeps it.
+//! Opening maps the file, so flesh is read from disk on first access, and several processes share it. A file
+//! must not be modified while it is mapped: numbers would change after they were checked, and truncating the
+//! file would end the process. [`write`](fn@write) is safe: it replaces files as a whole, and processes that
+//! have the old one open keep it.
 //!
-//! A file of another version is refused: a face is made from a rig by `risorius build`, and can be made
-//! again.
+//! A file of another version is refused: a face is made from a rig by `risorius build` and can be made again.
 
 mod anatomy;
 pub mod cache;
@@ -41,10 +39,10 @@ const FORMAT: &str = ".face";
 /// What `format` says in the metadata.
 const NAME: &str = "risorius-face";
 
-/// Version of the arrays and metadata; another means that files are built again.
+/// Version of the arrays and metadata; files of another version must be built again.
 pub const VERSION: u32 = 1;
 
-/// What groups of arrays are measured in.
+/// Units and axes of the groups of arrays.
 const UNITS: &str = r#"{"rig":"unit and axes of the artist's file, see rig.space","anatomy":"meters, +Y up, +Z front, +X the character's left","flesh":"meters, +Y up, +Z front, +X the character's left; stiffness in Pa"}"#;
 
 const OF_WRITER: &str = "the face cannot be written; this is a fault of the build, not of the rig";
@@ -53,7 +51,7 @@ const OF_FILE: &str = "the file is damaged, build it again with `risorius build`
 /// A face and the file that it came from.
 #[derive(Debug, Clone)]
 pub struct FaceFile {
-    /// What the file holds.
+    /// The content of the file.
     pub face: Face,
     /// The software that wrote it.
     pub software: String,
@@ -63,7 +61,7 @@ pub struct FaceFile {
     pub arrays: BTreeMap<String, ArrayInfo>,
 }
 
-/// Writes a face; the file appears whole or not at all, and has the same bytes for the same face.
+/// Writes a face atomically; the same face always gives the same bytes.
 pub fn write(face: &Face, path: &Path) -> Result<(), IoError> {
     let os = |source| IoError::Os { path: path.to_path_buf(), source };
     let contents = contents(face)?;
@@ -89,12 +87,12 @@ fn contents(face: &Face) -> Result<Writer<'_>, IoError> {
     rig::save(&face.rig, &mut file)?;
     anatomy::save(&face.anatomy, &mut file)?;
     flesh::save(&face.flesh, &mut file)?;
-    // The same face is the same bytes, however long it took to build.
+    // Build times are left out, so that the same face gives the same bytes.
     file.json("report", &BuildReport { stages: Vec::new(), ..face.report.clone() })?;
     Ok(file)
 }
 
-/// Opens a face, its flesh as windows into the mapped file.
+/// Opens a face; its flesh is a view into the mapped file.
 pub fn open(path: &Path) -> Result<Face, IoError> {
     open_file(path).map(|f| f.face)
 }
@@ -106,7 +104,7 @@ pub fn open_with_fingerprint(path: &Path) -> Result<(Face, Fingerprint), IoError
     Ok((read(bytes)?.face, fingerprint))
 }
 
-/// Opens a face and tells about its file.
+/// Opens a face with information about its file.
 pub fn open_file(path: &Path) -> Result<FaceFile, IoError> {
     read(map(path)?)
 }
@@ -124,13 +122,15 @@ pub fn read(bytes: SharedBytes) -> Result<FaceFile, IoError> {
     let anatomy = anatomy::load(&file, rig.n_vertices(), rig.shapes.len())?;
     let flesh = flesh::load(&file, rig.shapes.len())?;
     let report: BuildReport = file.json("report")?;
+    let mut flesh = flesh;
+    flesh.parting_weights = parting_weights(&rig, &report);
     let face = Face { rig, anatomy, flesh, report };
     check::check(&face, OF_FILE)?;
     let software = file.text("software")?.chars().take(100).collect();
     Ok(FaceFile { face, software, n_bytes, arrays: file.arrays().clone() })
 }
 
-/// Whether a rig that was read makes sense.
+/// Checks a rig that was read.
 pub(crate) fn check_rig(rig: &Rig) -> Result<(), IoError> {
     check::check_rig(rig, OF_FILE)
 }
@@ -142,7 +142,7 @@ pub fn read_rig(bytes: SharedBytes) -> Result<Rig, IoError> {
     Ok(rig)
 }
 
-/// Whether a file is a face, by what it begins with; `false` for what cannot be read.
+/// Whether a file is a face, by its first bytes; `false` if it cannot be read.
 pub fn is_face(path: &Path) -> bool {
     let Ok(mut file) = std::fs::File::open(path) else { return false };
     if !file.metadata().is_ok_and(|m| m.is_file()) {
@@ -150,7 +150,7 @@ pub fn is_face(path: &Path) -> bool {
     }
     let mut start = Vec::new();
     let read = file.by_ref().take(9).read_to_end(&mut start);
-    // The rest of the header only of what looks like one: other software may have put the format anywhere in
+    // The whole header is read only if it looks like one; other software may have put the format anywhere in
     // it.
     let length = start.first_chunk().map_or(0, |n| u64::from_le_bytes(*n));
     let plausible =
@@ -169,7 +169,7 @@ fn archive(bytes: SharedBytes) -> Result<Archive, IoError> {
         return Err(damaged("metadata 'format'", format!("it is not '{NAME}'")));
     }
     let version: u32 =
-        file.text("version")?.parse().map_err(|_| damaged("metadata 'version'", "it is no number"))?;
+        file.text("version")?.parse().map_err(|_| damaged("metadata 'version'", "it is not a number"))?;
     let advice = match version.cmp(&VERSION) {
         std::cmp::Ordering::Equal => return Ok(file),
         std::cmp::Ordering::Less => "build it again with `risorius build`",
@@ -186,9 +186,20 @@ pub(crate) fn map(path: &Path) -> Result<SharedBytes, IoError> {
     if !file.metadata().map_err(os)?.is_file() {
         return Err(IoError::malformed("file", path.display().to_string(), "it is not a file"));
     }
-    // SAFETY: the bytes are only read, as types for which every bit pattern is a value, and every use of them
-    // as an index is checked by Rust. What a map cannot promise is that no other process changes or cuts the
-    // file meanwhile; the module says so, and this program replaces files instead of changing them.
+    // SAFETY: the bytes are only read, as types for which every bit pattern is valid, and every use of them
+    // as an index is bounds-checked. A map cannot guarantee that no other process changes or truncates the
+    // file meanwhile; the module header says so, and this program replaces files instead of changing them.
     let map = unsafe { memmap2::Mmap::map(&file) }.map_err(os)?;
     Ok(Arc::new(map))
+}
+
+/// Slider values of the parting pose, which the file stores by name.
+fn parting_weights(rig: &Rig, report: &BuildReport) -> Vec<f32> {
+    let mut weights = vec![0.0; rig.sliders.len()];
+    for (name, value) in &report.parting_pose {
+        if let Some(slider) = rig.slider_index(name) {
+            weights[slider] = *value;
+        }
+    }
+    weights
 }

@@ -1,11 +1,12 @@
-//! Frames of a take in the making, and states to go on from: small files in a folder beside the output.
+//! Finished frames and resume states of an unfinished take: small files in a folder beside the output.
 //!
-//! `take.glb` has `take.glb.partial/`, with `frame-000012.kept` (vertices and report) for every frame that is
-//! done and `state-000012.kept` (the flesh at its end) for some. Each is a safetensors file, written beside
-//! its place and renamed into it; it carries the key of its frame ([`risorius_perform::FrameKey`]) and a
-//! checksum of everything in it. What is damaged, cut, foreign or of another version is [`Kept::Unusable`],
-//! and what has another key is of other inputs: a file is never trusted for its name. One run at a time may
-//! use the folder; the system's lock on the file `lock` goes with the process, however that ends.
+//! `take.glb` has `take.glb.partial/`, with `frame-000012.kept` (vertices and report) for every finished
+//! frame and `state-000012.kept` (the flesh at its end) for some. Each is a safetensors file that is written
+//! under a temporary name and renamed; it contains the key of its frame ([`risorius_perform::FrameKey`]) and
+//! a checksum of its content. A file that is damaged, truncated, foreign or of another version is
+//! [`Kept::Unusable`]; a file with another key was computed from other inputs. File names alone are never
+//! trusted. Only one run at a time may use the folder; the operating system releases the lock on the file
+//! `lock` when the process ends.
 
 use crate::IoError;
 use crate::native::container::{Archive, Writer};
@@ -23,46 +24,46 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const FRAME: &str = "risorius-kept-frame-1";
-const STATE: &str = "risorius-kept-state-1";
+const STATE: &str = "risorius-kept-state-2";
 
-/// The folder of a take, held by this run.
+/// The folder of a take, locked by this run.
 #[derive(Debug)]
 pub struct TakeFolder {
     folder: PathBuf,
     lock: File,
 }
 
-/// What is under a name in the folder.
+/// The result of looking up a file in the folder.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kept<T> {
     /// No file.
     Nothing,
     /// A file that is damaged, cut short, foreign, or of another version.
     Unusable,
-    /// All of it, as it was put there.
+    /// The complete content.
     Whole(T),
 }
 
-/// A frame as it was put there.
+/// A frame as it was stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeptFrame {
     /// What it depends on.
     pub key: FrameKey,
-    /// What it took and gave.
+    /// Its solver report.
     pub report: FrameReport,
     /// The rig's vertices.
     pub vertices: Array<[f32; 3]>,
 }
 
 impl TakeFolder {
-    /// The folder of a take that will end in `output`.
+    /// The folder of a take with the given output file.
     pub fn beside(output: &Path) -> PathBuf {
         let mut name = output.file_name().unwrap_or_default().to_os_string();
         name.push(".partial");
         output.with_file_name(name)
     }
 
-    /// Makes the folder of `output` or takes hold of the one that is there.
+    /// Creates the folder of `output`, or locks the existing one.
     pub fn open(output: &Path) -> Result<Self, IoError> {
         let folder = Self::beside(output);
         let refused = |problem: &str, e: std::io::Error| IoError::Os {
@@ -70,7 +71,7 @@ impl TakeFolder {
             source: std::io::Error::new(e.kind(), format!("{problem}: {e}")),
         };
         std::fs::create_dir_all(&folder).map_err(|e| {
-            refused("the folder for frames cannot be made; choose another place for the output", e)
+            refused("the folder for frames cannot be created; choose another place for the output", e)
         })?;
         let lock = File::options().create(true).truncate(false).write(true).open(folder.join("lock"));
         let lock = lock
@@ -78,11 +79,11 @@ impl TakeFolder {
         match lock.try_lock() {
             Err(TryLockError::WouldBlock) => {
                 let problem =
-                    "another run is at work on this take; wait for its end, or choose another output";
+                    "another run is working on this take; wait until it ends, or choose another output";
                 let source = std::io::Error::new(ErrorKind::ResourceBusy, problem);
                 Err(IoError::Os { path: folder, source })
             }
-            // Some network drives have no locks. Keys and checksums still tell whose frames are whose.
+            // Some network drives have no locks. Keys and checksums still identify frames of other runs.
             Ok(()) | Err(TryLockError::Error(_)) => Ok(Self { folder, lock }),
         }
     }
@@ -92,7 +93,7 @@ impl TakeFolder {
         &self.folder
     }
 
-    /// Keeps a frame, in place of one of the same index.
+    /// Stores a frame, replacing one of the same index.
     pub fn put_frame(
         &self,
         index: usize,
@@ -109,7 +110,7 @@ impl TakeFolder {
         self.put(&frame_name(index), file)
     }
 
-    /// The frame that was kept under `index`.
+    /// The frame that was stored under `index`.
     pub fn frame(&self, index: usize) -> Kept<KeptFrame> {
         self.get(&frame_name(index), FRAME, |file, key| {
             let vertices = file.array::<[f32; 3]>("vertices").ok()?;
@@ -120,18 +121,18 @@ impl TakeFolder {
         })
     }
 
-    /// Keeps the flesh at the end of a frame.
+    /// Stores the flesh at the end of a frame.
     pub fn put_state(&self, key: &FrameKey, checkpoint: &Checkpoint) -> Result<(), IoError> {
         let state = &checkpoint.state;
         let frame = frame_numbers(&state.frame);
         let arrays = arrays_of(state, &frame);
         let bytes: Vec<&[u8]> = arrays.iter().map(|(_, numbers)| bytemuck::cast_slice(numbers)).collect();
         let mut file = header(STATE, key, checksum(STATE, key, "", &bytes));
-        arrays.iter().for_each(|(name, numbers)| file.array::<f64>(*name, numbers));
+        arrays.iter().for_each(|(name, numbers)| file.array::<f64>(name.clone(), numbers));
         self.put(&state_name(checkpoint.frame), file)
     }
 
-    /// The flesh at the end of frame `index` with its key, if it was kept.
+    /// The flesh at the end of frame `index` with its key, if it was stored.
     pub fn state(&self, index: usize) -> Kept<(FrameKey, Checkpoint)> {
         self.get(&state_name(index), STATE, |file, key| {
             let numbers = |name: &str| file.array::<f64>(name).ok().map(|a| a.to_vec());
@@ -140,27 +141,21 @@ impl TakeFolder {
                 let whole = numbers.len().is_multiple_of(3);
                 whole.then(|| numbers.chunks_exact(3).map(DVec3::from_slice).collect::<Vec<_>>())
             };
-            let configuration = |[rest, mu, lambda]: [&str; 3], surface: Posed| {
-                Some(Configuration {
-                    rest: points(rest)?,
-                    mu: numbers(mu)?,
-                    lambda: numbers(lambda)?,
-                    surface,
-                })
+            let configuration = |prefix: &str, surface: Posed| {
+                let list = |k: usize| numbers(&parameter_name(prefix, k));
+                let parameters = (0..).map_while(list).collect();
+                Some(Configuration { rest: points(&format!("{prefix}rest"))?, parameters, surface })
             };
             let (depths, clearances) = (numbers("depths")?, numbers("clearances")?);
             let surface = Posed { points: points("surface")?, depths, clearances };
             let [x, y, z, w, translation @ ..]: [f64; 7] = numbers("frame")?.try_into().ok()?;
             let state = State {
-                configuration: configuration(["rest", "mu", "lambda"], surface)?,
+                configuration: configuration("", surface)?,
                 positions: points("positions")?,
                 velocities: points("velocities")?,
                 frame: Rigid { rotation: DQuat::from_xyzw(x, y, z, w), translation: translation.into() },
                 drift: points("drift")?,
-                factored: configuration(
-                    ["factored_rest", "factored_mu", "factored_lambda"],
-                    Posed::default(),
-                )?,
+                factored: configuration("factored_", Posed::default())?,
             };
             let frame = frame_numbers(&state.frame);
             let arrays = arrays_of(&state, &frame);
@@ -169,20 +164,20 @@ impl TakeFolder {
         })
     }
 
-    /// Frames with a state, ascending; whether it is of any use is another question.
+    /// Frames with a state file, ascending; the files are not checked.
     pub fn states(&self) -> Vec<usize> {
         let mut frames: Vec<usize> = self.names().iter().filter_map(|n| index_of(n, "state-")).collect();
         frames.sort_unstable();
         frames
     }
 
-    /// Forgets the state of a frame.
+    /// Removes the state of a frame.
     pub fn remove_state(&self, index: usize) {
-        // It is of no use any more; that it lies there does no harm either.
+        // Errors are ignored: a leftover state is harmless.
         let _ = std::fs::remove_file(self.folder.join(state_name(index)));
     }
 
-    /// Removes all frames and states, and the folder unless somebody else keeps something in it.
+    /// Removes all frames and states, and the folder unless it contains other files.
     pub fn remove_all(self) -> Result<(), IoError> {
         let ours = |name: &&String| {
             index_of(name, "state-").or(index_of(name, "frame-")).is_some() || name.starts_with(".risorius-")
@@ -195,12 +190,13 @@ impl TakeFolder {
         Ok(())
     }
 
-    /// Removes the folder if nothing is in it.
+    /// Removes the folder if it is empty.
     pub fn remove_if_empty(self) {
         if self.names().iter().any(|name| name != "lock") {
             return;
         }
-        // Still locked, so that nobody comes in between; whatever cannot be removed does no harm.
+        // The lock is still held, so that no other run can start meanwhile. Errors are ignored: leftovers are
+        // harmless.
         let _ = std::fs::remove_file(self.folder.join("lock"));
         let _ = std::fs::remove_dir(&self.folder);
         drop(self.lock);
@@ -218,7 +214,7 @@ impl TakeFolder {
         out.finish()
     }
 
-    /// What `read` makes of a file, with the checksum that the file should have.
+    /// Reads a file; `read` returns the expected checksum and the content.
     fn get<T>(
         &self,
         name: &str,
@@ -253,7 +249,7 @@ fn state_name(index: usize) -> String {
     format!("state-{index:06}.kept")
 }
 
-/// The frame of a file's name, if it is one of ours.
+/// The frame index in a file name, if it is one of ours.
 fn index_of(name: &str, kind: &str) -> Option<usize> {
     let index = name.strip_prefix(kind)?.strip_suffix(".kept")?.parse().ok()?;
     (name == format!("{kind}{index:06}.kept")).then_some(index)
@@ -272,7 +268,7 @@ fn key_text(key: &FrameKey) -> String {
     all.join(" ")
 }
 
-/// Of everything in a file, with the lengths of its arrays.
+/// Checksum of everything in a file, including the lengths of its arrays.
 fn checksum(format: &str, key: &FrameKey, report: &str, arrays: &[&[u8]]) -> Fingerprint {
     let texts = Fingerprint::default().bytes(format.as_bytes()).bytes(key_text(key).as_bytes());
     let start = texts.bytes(report.as_bytes());
@@ -283,25 +279,35 @@ fn frame_numbers(frame: &Rigid) -> Vec<f64> {
     frame.rotation.to_array().into_iter().chain(frame.translation.to_array()).collect()
 }
 
-/// All numbers of a state, by the names that they have in a file.
-fn arrays_of<'a>(state: &'a State, frame_numbers: &'a [f64]) -> [(&'static str, &'a [f64]); 13] {
-    // Whoever adds to a state has to keep it here, and to raise `METHOD`.
+/// The name of a list of a configuration's parameters.
+fn parameter_name(prefix: &str, index: usize) -> String {
+    format!("{prefix}parameters_{index}")
+}
+
+/// All arrays of a state, with their names in the file.
+fn arrays_of<'a>(state: &'a State, frame_numbers: &'a [f64]) -> Vec<(String, &'a [f64])> {
+    // A field added to `State` must be stored here, and `METHOD` must be raised.
     let State { configuration, positions, velocities, frame: _, drift, factored } = state;
-    [
-        ("rest", bytemuck::cast_slice(&configuration.rest)),
-        ("mu", &configuration.mu),
-        ("lambda", &configuration.lambda),
-        ("surface", bytemuck::cast_slice(&configuration.surface.points)),
-        ("depths", &configuration.surface.depths),
-        ("clearances", &configuration.surface.clearances),
-        ("positions", bytemuck::cast_slice(positions)),
-        ("velocities", bytemuck::cast_slice(velocities)),
-        ("frame", frame_numbers),
-        ("drift", bytemuck::cast_slice(drift)),
-        ("factored_rest", bytemuck::cast_slice(&factored.rest)),
-        ("factored_mu", &factored.mu),
-        ("factored_lambda", &factored.lambda),
-    ]
+    let Configuration { rest, parameters, surface: Posed { points, depths, clearances } } = configuration;
+    let lists = |prefix: &'static str, lists: &'a [Vec<f64>]| {
+        lists.iter().enumerate().map(move |(k, list)| (parameter_name(prefix, k), list.as_slice()))
+    };
+    let points: [(&str, &[DVec3]); 6] = [
+        ("rest", rest),
+        ("surface", points),
+        ("positions", positions),
+        ("velocities", velocities),
+        ("drift", drift),
+        ("factored_rest", &factored.rest),
+    ];
+    let numbers = [("depths", depths.as_slice()), ("clearances", clearances), ("frame", frame_numbers)];
+    points
+        .into_iter()
+        .map(|(name, points)| (name.to_string(), bytemuck::cast_slice(points)))
+        .chain(numbers.map(|(name, numbers)| (name.to_string(), numbers)))
+        .chain(lists("", parameters))
+        .chain(lists("factored_", &factored.parameters))
+        .collect()
 }
 
 #[cfg(test)]
@@ -317,8 +323,7 @@ mod tests {
         let points = |k: f64| vec![DVec3::new(k, -0.0, 1e-300), DVec3::new(0.1, 0.2, k / 3.0)];
         let configuration = |k: f64, surface: Posed| Configuration {
             rest: points(k),
-            mu: vec![k, 2.0, 3.0],
-            lambda: vec![0.1, k, 7.0],
+            parameters: vec![vec![k, 2.0, 3.0], vec![0.1, k, 7.0]],
             surface,
         };
         let surface = Posed { points: points(6.0), depths: vec![0.5, 0.25], clearances: vec![0.1, 0.3] };
@@ -336,8 +341,7 @@ mod tests {
         Checkpoint { frame: 7, state }
     }
 
-    /// Flips every fifth byte of a file and cuts it there; `check` says whether what is read then is still
-    /// good.
+    /// Flips every fifth byte of a file and truncates the file there; `check` tests the result of reading it.
     fn torment(path: &Path, check: impl Fn() -> bool) {
         let good = std::fs::read(path).unwrap();
         for at in (0..good.len()).step_by(5) {
@@ -364,10 +368,10 @@ mod tests {
         let frame = Kept::Whole(KeptFrame { key: key(b"3"), report, vertices: vertices.to_vec().into() });
         let state = Kept::Whole((key(b"7"), checkpoint()));
         assert!(folder.frame(3) == frame && folder.state(7) == state && folder.states() == [7]);
-        // Only the padding and the spelling of the header may differ unseen.
+        // Only changes of padding and of spelling in the header may go undetected.
         torment(&folder.folder.join(frame_name(3)), || [&frame, &Kept::Unusable].contains(&&folder.frame(3)));
         torment(&folder.folder.join(state_name(7)), || [&state, &Kept::Unusable].contains(&&folder.state(7)));
-        // Neither is taken for the other.
+        // A frame is not accepted as a state.
         std::fs::copy(folder.folder.join(frame_name(3)), folder.folder.join(state_name(3))).unwrap();
         assert_eq!(folder.state(3), Kept::Unusable);
         let second = TakeFolder::open(&place.path().join("take.glb"));

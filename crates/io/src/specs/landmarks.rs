@@ -1,7 +1,7 @@
-//! Landmarks that the user gives: `{"mouth_left": 1234, "nose_tip": [0.1, 12.3, 9.8]}`.
+//! Landmarks given by the user: `{"mouth_left": 1234, "nose_tip": [0.1, 12.3, 9.8]}`.
 //!
-//! A number is a vertex as the file numbers it, over all parts in their order; three numbers are a position
-//! in the file's unit and axes, taken to the nearest skin. All problems of a file are reported at once.
+//! A number is a vertex of the file, counted over all parts in their order; three numbers are a position in
+//! the file's unit and axes, projected to the nearest skin. All problems of a file are reported at once.
 
 use crate::IoError;
 use glam::DVec3;
@@ -37,8 +37,8 @@ pub fn read(bytes: &[u8], rig: &Rig) -> Result<Given, IoError> {
     if problems.is_empty() { Ok(given) } else { Err(problems_of(problems)) }
 }
 
-/// The landmarks as a file that [`read`] understands, positions in the rig's own unit and axes: to look at
-/// and edit.
+/// The landmarks as a file for [`read`] that users can inspect and edit; positions are in the rig's own unit
+/// and axes.
 pub fn write(landmarks: &[FoundLandmark], rig: &Rig) -> String {
     let lines: Vec<String> = landmarks
         .iter()

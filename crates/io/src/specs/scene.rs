@@ -8,15 +8,16 @@
 //!       {"time": 0.0, "position": [0.11, -0.03, 0.06]},
 //!       {"time": 0.2, "position": [0.08, -0.03, 0.06]}]},
 //!     {"capsule": {"ends": [[0, 0, 0], [0, 0.1, 0]], "radius": 0.01}, "keys": [{"position": [0, 0, 0.2]}]},
-//!     {"mesh": {"file": "hand.obj", "unit": "cm"}, "keys": [{"position": [0, 0, 0], "rotation": [0, 0, 0, 1]}]}
+//!     {"mesh": {"file": "hand.obj", "unit": "cm"},
+//!      "keys": [{"position": [0, 0, 0], "rotation": [0, 0, 0, 1]}]}
 //!   ],
 //!   "wind": [{"time": 0, "velocity": [0, 0, -20]}],
 //!   "forces": [{"region": "cheeks", "space": "head", "keys": [{"newtons": [0, 0, 0.5]}]}]
 //! }
 //! ```
 //!
-//! A `space` that is left out is `world`; a `time` is 0, a `position` the origin, a `rotation` (x, y, z, w)
-//! none. Every problem is told, with the entry that it is in.
+//! Defaults: `space` is `world`, `time` is 0, `position` is the origin, `rotation` (x, y, z, w) is the
+//! identity. All problems are reported, each with its entry.
 
 use crate::IoError;
 use crate::open::{OpenOptions, extension, open_rig};
@@ -28,7 +29,7 @@ use risorius_base::space::parse_unit;
 use risorius_mesh::{Edges, Polygons, TriMesh};
 use risorius_perform::HeadPath;
 use risorius_perform::curve::Curve;
-use risorius_perform::scene::model::{Collider, Force, Form, Scene, ToldIn};
+use risorius_perform::scene::model::{Collider, ExpressedIn, Force, Form, Scene};
 use risorius_rig::HeadMotion;
 use risorius_rig::meters;
 use risorius_solve::ObstacleShape;
@@ -38,11 +39,11 @@ use std::sync::Arc;
 
 const FORMAT: &str = "scene JSON";
 
-/// A scene as it is written.
+/// A scene as written in the file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SceneSpec {
-    /// Things that push.
+    /// Objects that push the skin.
     pub colliders: Vec<ColliderSpec>,
     /// Velocity of the air.
     pub wind: Vec<WindKey>,
@@ -62,7 +63,7 @@ pub struct ColliderSpec {
     pub mesh: Option<MeshSpec>,
     /// `head` or `world`.
     pub space: SpaceSpec,
-    /// Where it goes.
+    /// Its motion.
     pub keys: Vec<PlaceKey>,
 }
 
@@ -78,23 +79,23 @@ pub struct SphereSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CapsuleSpec {
-    /// Of the segment.
+    /// Ends of the segment, in meters.
     pub ends: [[f64; 3]; 2],
     /// Meters.
     pub radius: f64,
 }
 
-/// A mesh of any file that a surface is read from.
+/// A mesh, from any file format that has a surface.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MeshSpec {
     /// Relative to the scene's own folder.
     pub file: String,
-    /// m, cm, mm ...; left out: meters, or what an FBX states.
+    /// m, cm, mm ...; when left out: meters, or the unit of an FBX file.
     pub unit: Option<String>,
 }
 
-/// What positions and directions are told in.
+/// The frame that positions and directions are expressed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SpaceSpec {
@@ -105,7 +106,7 @@ pub enum SpaceSpec {
     Head,
 }
 
-/// A rigid place at a time.
+/// A rigid transform at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PlaceKey {
@@ -123,7 +124,7 @@ impl Default for PlaceKey {
     }
 }
 
-/// The air at a time.
+/// The velocity of the air at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WindKey {
@@ -143,7 +144,7 @@ pub struct ForceSpec {
     /// `head` or `world`.
     #[serde(default)]
     pub space: SpaceSpec,
-    /// What it is over time.
+    /// The force over time.
     pub keys: Vec<ForceKey>,
 }
 
@@ -154,18 +155,18 @@ pub struct ForceKey {
     /// Seconds.
     #[serde(default)]
     pub time: f64,
-    /// Over the whole region.
+    /// Total force on the region.
     pub newtons: [f64; 3],
 }
 
-/// Reads a scene as it is written.
+/// Parses a scene file.
 pub fn read(bytes: &[u8]) -> Result<SceneSpec, IoError> {
     serde_json::from_slice(crate::formats::text::without_bom(bytes)).map_err(|e| json_error(FORMAT, &e))
 }
 
 impl SceneSpec {
-    /// The scene that is meant. `folder` is where its meshes are, `region` finds a region's vertices. What
-    /// should be known is added to `notes`.
+    /// Builds the scene. `folder` contains its meshes, `region` finds a region's vertices. Notes for the user
+    /// are added to `notes`.
     pub fn resolve(
         &self,
         folder: &Path,
@@ -191,7 +192,7 @@ impl SceneSpec {
             let keys: Vec<(f64, [f64; 3])> = spec.keys.iter().map(|key| (key.time, key.newtons)).collect();
             match region(&spec.region).and_then(|vertices| Ok((vertices, some_keys(&keys)?))) {
                 Ok((vertices, newtons)) => {
-                    scene.forces.push(Force { vertices, newtons, told_in: spec.space.into() });
+                    scene.forces.push(Force { vertices, newtons, expressed_in: spec.space.into() });
                 }
                 Err(problem) => problems.push(format!("forces[{i}]: {problem}")),
             }
@@ -203,7 +204,7 @@ impl SceneSpec {
     }
 }
 
-impl From<SpaceSpec> for ToldIn {
+impl From<SpaceSpec> for ExpressedIn {
     fn from(space: SpaceSpec) -> Self {
         match space {
             SpaceSpec::World => Self::World,
@@ -226,7 +227,7 @@ impl ColliderSpec {
             }
             (None, Some(CapsuleSpec { ends, radius }), None) => {
                 if !ends.iter().flatten().all(|x| x.is_finite()) {
-                    return Err(format!("ends {ends:?} are not all numbers"));
+                    return Err(format!("`ends` are {ends:?}; all must be finite numbers"));
                 }
                 Form::Capsule { ends: ends.map(DVec3::from), radius: positive("radius", *radius)? }
             }
@@ -234,7 +235,7 @@ impl ColliderSpec {
             _ => return Err("give exactly one of `sphere`, `capsule` and `mesh`".into()),
         };
         if self.keys.is_empty() {
-            return Err("`keys` is empty; give one for a thing that stands still".into());
+            return Err("`keys` is empty; give one key for an object at rest".into());
         }
         let keys = HeadMotion {
             times_secs: self.keys.iter().map(|key| key.time).collect(),
@@ -250,7 +251,7 @@ impl ColliderSpec {
                 ));
             }
         }
-        Ok(Collider { form, path: HeadPath::keyed(&keys), told_in: self.space.into() })
+        Ok(Collider { form, path: HeadPath::keyed(&keys), expressed_in: self.space.into() })
     }
 }
 
@@ -263,7 +264,7 @@ impl MeshSpec {
         progress: &Progress,
     ) -> Result<ObstacleShape, String> {
         let path = folder.join(&self.file);
-        let unit = self.unit.as_deref().map(parse_unit).transpose()?;
+        let unit = self.unit.as_deref().map(parse_unit).transpose().map_err(|e| e.to_string())?;
         let axis = |index: usize| Some(Axis { index, negative: false });
         let options = match extension(&path).as_str() {
             "fbx" => OpenOptions { meters_per_unit: unit, ..OpenOptions::default() },
@@ -320,7 +321,7 @@ fn curve(keys: &[(f64, [f64; 3])]) -> Result<Curve<DVec3>, String> {
     let times: Vec<f64> = keys.iter().map(|key| key.0).collect();
     ascending(&times)?;
     if let Some(i) = keys.iter().position(|key| !key.1.iter().all(|x| x.is_finite())) {
-        return Err(format!("keys[{i}]: {:?} are not all numbers", keys[i].1));
+        return Err(format!("keys[{i}]: the values are {:?}; all must be finite numbers", keys[i].1));
     }
     let values: Vec<DVec3> = keys.iter().map(|key| key.1.into()).collect();
     Ok(Curve::keyed(&times, &values))
@@ -333,7 +334,7 @@ fn some_keys(keys: &[(f64, [f64; 3])]) -> Result<Curve<DVec3>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use risorius_base::progress::silent;
+    use risorius_base::progress::no_progress;
 
     fn resolve(text: &str) -> Result<Scene, String> {
         let folder = tempfile::tempdir().unwrap();
@@ -342,7 +343,7 @@ mod tests {
         let region =
             |name: &str| if name == "lips" { Ok(vec![1, 2]) } else { Err(format!("there is no {name}")) };
         let spec = read(text.as_bytes()).map_err(|e| e.to_string())?;
-        spec.resolve(folder.path(), &region, &mut Vec::new(), &silent).map_err(|e| e.to_string())
+        spec.resolve(folder.path(), &region, &mut Vec::new(), &no_progress).map_err(|e| e.to_string())
     }
 
     #[test]
@@ -357,7 +358,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(
-            scene.colliders.iter().map(|c| c.told_in == ToldIn::Head).collect::<Vec<_>>(),
+            scene.colliders.iter().map(|c| c.expressed_in == ExpressedIn::Head).collect::<Vec<_>>(),
             [true, false, false]
         );
         assert_eq!(scene.colliders[0].path.at(1.0).translation, DVec3::new(0.5, 1.0, 1.5));

@@ -1,4 +1,4 @@
-//! The rig sidecar: what a mesh file cannot say about its shapes, regions and units, as a small JSON file.
+//! The rig sidecar: a small JSON file with what a mesh file cannot store about its shapes, regions and units.
 //!
 //! ```json
 //! {"inbetweens": [{"shape": "jawOpen50", "slider": "jawOpen", "at": 0.5}],
@@ -9,11 +9,12 @@
 //! ```
 //! Every key is optional. `unit` is `m`, `dm`, `cm`, `mm`, `in`, `ft` or a number of meters. Ranges are
 //! half-open and stay ranges until the mesh is known ([`RegionSpec::resolve`]). Unknown keys are errors: a
-//! misspelled one would otherwise be silently without effect.
+//! misspelled one would otherwise be ignored silently.
 
 use crate::IoError;
 use crate::specs::weights::{json_error, shortest};
 use risorius_base::Axis;
+use risorius_base::space::SpaceTextError;
 use risorius_base::space::parse_unit;
 use risorius_rig::classify::names::nearest;
 use risorius_rig::classify::roles::{RoleTable, resolve};
@@ -25,7 +26,7 @@ const FORMAT: &str = "sidecar";
 const KEYS: [&str; 9] =
     ["inbetweens", "combinations", "sliders", "limits", "ignore_names", "regions", "unit", "up", "front"];
 
-/// What a sidecar says.
+/// The content of a sidecar.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sidecar {
     /// Roles of shapes and limits of sliders.
@@ -45,9 +46,9 @@ pub struct Sidecar {
 pub struct RegionSpec {
     /// Name of the region.
     pub name: String,
-    /// The part that the numbers count in; without it, all parts one after another.
+    /// The part whose vertices are counted; without it, vertices are counted over all parts in order.
     pub part: Option<String>,
-    /// Single vertices, as the file has them.
+    /// Single vertices, as numbered in the file.
     pub vertices: Vec<u32>,
     /// Runs of vertices, the end not included.
     pub ranges: Vec<Range<u32>>,
@@ -59,7 +60,7 @@ impl RegionSpec {
     pub fn resolve(&self, n_vertices: usize) -> Result<Vec<u32>, IoError> {
         let highest = self.vertices.iter().copied().chain(self.ranges.iter().map(|r| r.end - 1)).max();
         if let Some(vertex) = highest.filter(|&v| v as usize >= n_vertices) {
-            let problem = format!("vertex {vertex} does not exist, there are {n_vertices} (counted from 0)");
+            let problem = format!("vertex {vertex} does not exist; there are {n_vertices}, counted from 0");
             return Err(IoError::malformed(FORMAT, format!("regions.{}", self.name), problem));
         }
         let mut is_in = vec![false; n_vertices];
@@ -67,7 +68,7 @@ impl RegionSpec {
         sorted.sort_by_key(|r| r.start);
         let mut done = 0;
         for range in sorted {
-            // Overlaps are passed over, so that many ranges cost no more than the mesh.
+            // Overlaps are skipped, so that many ranges cost no more than the mesh.
             let start = range.start.max(done);
             done = done.max(range.end);
             (start..range.end).for_each(|v| is_in[v as usize] = true);
@@ -77,7 +78,7 @@ impl RegionSpec {
     }
 }
 
-/// Where in the file, and how to complain about it.
+/// A place in the file and its value; creates errors with that place.
 struct At<'a>(String, &'a Value);
 
 impl<'a> At<'a> {
@@ -112,7 +113,7 @@ impl<'a> At<'a> {
         vertex.map_or_else(|| self.err("a vertex number, counted from 0, is expected"), Ok)
     }
 
-    /// The entry `key`, which must be there.
+    /// The required entry `key`.
     fn get(&self, key: &str) -> Result<At<'a>, IoError> {
         let found = self.optional(key)?;
         found.map_or_else(|| self.err(format!("'{key}' is missing")), Ok)
@@ -123,7 +124,7 @@ impl<'a> At<'a> {
         Ok(self.object()?.get(key).map(|v| At(place, v)))
     }
 
-    /// Refuses keys other than `known`.
+    /// Rejects keys other than `known`.
     fn only(&self, known: &[&str]) -> Result<(), IoError> {
         let Some(unknown) = self.object()?.keys().find(|k| !known.contains(&k.as_str())) else {
             return Ok(());
@@ -131,8 +132,8 @@ impl<'a> At<'a> {
         let near = nearest(unknown, known.iter().copied());
         let advice = near
             .first()
-            .map_or_else(|| format!("known are {}", known.join(", ")), |n| format!("did you mean '{n}'?"));
-        self.err(format!("'{unknown}' is not a key that is understood; {advice}"))
+            .map_or_else(|| format!("use one of {}", known.join(", ")), |n| format!("did you mean '{n}'?"));
+        self.err(format!("'{unknown}' is not a known key; {advice}"))
     }
 }
 
@@ -142,7 +143,7 @@ fn parse(bytes: &[u8]) -> Result<Value, IoError> {
     serde_json::from_slice(crate::formats::text::without_bom(bytes)).map_err(|e| json_error(FORMAT, &e))
 }
 
-/// Reads a sidecar. Every part with a problem is told, not only the first.
+/// Reads a sidecar. All problems are reported, not only the first.
 pub fn read(bytes: &[u8]) -> Result<Sidecar, IoError> {
     let value = parse(bytes)?;
     let top = At(TOP.into(), &value);
@@ -161,15 +162,14 @@ pub fn read(bytes: &[u8]) -> Result<Sidecar, IoError> {
     if let (Some(up), Some(front)) = (sidecar.up, sidecar.front)
         && up.index == front.index
     {
-        let problem =
-            format!("up ({up}) and front ({front}) lie on one axis; the face cannot look at its own top");
+        let problem = format!("up ({up}) and front ({front}) lie on one axis; give two different ones");
         problems.take(top.err::<()>(problem));
     }
     problems.none_or_all()?;
     Ok(sidecar)
 }
 
-/// Problems that are collected before any of them stops the reading.
+/// Collects problems, so that all are reported at once.
 #[derive(Default)]
 struct Problems(Vec<IoError>);
 
@@ -287,15 +287,15 @@ fn region(name: &str, at: &At) -> Result<RegionSpec, IoError> {
 
 fn unit(at: &At) -> Result<f64, IoError> {
     let text = if at.1.is_number() { at.number()?.to_string() } else { at.text()?.to_string() };
-    parse_unit(&text).or_else(|problem| at.err(problem))
+    parse_unit(&text).or_else(|problem| at.err(problem.to_string()))
 }
 
 fn axis(at: &At) -> Result<Axis, IoError> {
-    at.text()?.parse().or_else(|problem: String| at.err(problem))
+    at.text()?.parse().or_else(|problem: SpaceTextError| at.err(problem.to_string()))
 }
 
-/// What `rig` has that names and defaults do not say, as a sidecar; `None` when there is nothing.
-/// `with_space` adds unit and axes, for formats that have no place for them.
+/// A sidecar with what names and defaults do not express about `rig`; `None` when there is nothing.
+/// `with_space` adds unit and axes, for formats that cannot store them.
 pub fn write(rig: &Rig, with_space: bool) -> Option<Vec<u8>> {
     let names: Vec<&str> = rig.shapes.iter().map(|s| s.name.as_str()).collect();
     let (by_name, _, _) = resolve(&names, &RoleTable::default());
@@ -343,10 +343,10 @@ pub fn write(rig: &Rig, with_space: bool) -> Option<Vec<u8>> {
 
 /// The name that a combination refers to a driver by: the slider's, or that of its in-between.
 fn driver_name<'a>(rig: &'a Rig, driver: &Driver) -> &'a str {
-    let inbetween = rig
-        .shapes
-        .iter()
-        .find(|s| matches!(s.role, Role::Inbetween { slider, at } if slider == driver.slider && Some(at) == driver.at));
+    let inbetween = rig.shapes.iter().find(|s| match s.role {
+        Role::Inbetween { slider, at } => slider == driver.slider && Some(at) == driver.at,
+        _ => false,
+    });
     inbetween.map_or(rig.sliders[driver.slider].name.as_str(), |s| s.name.as_str())
 }
 

@@ -5,7 +5,7 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
 const FORMAT: &str = "weights JSON";
 
-/// Reads names and finite values in the order of the file; a name may stand only once.
+/// Reads names and finite values in the order of the file; each name may appear only once.
 pub fn read(bytes: &[u8]) -> Result<Vec<(String, f32)>, IoError> {
     let bytes = crate::formats::text::without_bom(bytes);
     let weights: NamedWeights = serde_json::from_slice(bytes).map_err(|e| json_error(FORMAT, &e))?;
@@ -16,7 +16,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<(String, f32)>, IoError> {
 pub fn write(weights: &[(String, f32)]) -> Vec<u8> {
     let map: serde_json::Map<String, serde_json::Value> =
         weights.iter().map(|(name, value)| (name.clone(), shortest(*value))).collect();
-    // Numbers and names always become JSON.
+    // Serializing numbers and names cannot fail.
     serde_json::to_vec_pretty(&map).unwrap_or_default()
 }
 
@@ -61,7 +61,7 @@ impl<'de> Visitor<'de> for WeightsVisitor {
                 return Err(A::Error::custom(format!("'{name}' is {value}; give a finite number")));
             }
             if !seen.insert(name.clone()) {
-                return Err(A::Error::custom(format!("'{name}' stands twice")));
+                return Err(A::Error::custom(format!("'{name}' appears twice; keep one")));
             }
             weights.push((name, value));
         }

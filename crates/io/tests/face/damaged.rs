@@ -44,7 +44,7 @@ fn other_versions_are_refused_with_advice() {
     let version = |v: &str| changed(|h, _| h["__metadata__"]["version"] = v.into());
     refused(&version("0"), &["version 0", "build it again with `risorius build`"]);
     refused(&version("2"), &["version 2", "newer Risorius"]);
-    refused(&version("one"), &["version", "no number"]);
+    refused(&version("one"), &["version", "not a number"]);
     refused(&changed(|h, _| h["__metadata__"]["format"] = "pt".into()), &["format", "risorius-face"]);
     refused(&changed(|h, _| h["__metadata__"] = serde_json::json!({})), &["format", "missing"]);
 }
@@ -55,7 +55,7 @@ fn every_number_that_leads_astray_is_named() {
     let nan32 = f32::NAN.to_le_bytes();
     let nan64 = f64::NAN.to_le_bytes();
     for (array, bytes, words) in [
-        ("flesh.tets", &far[..], "row 0 is [999, 1, 2, 3], and there are 5 nodes"),
+        ("flesh.tets", &far[..], "row 0 is [999, 1, 2, 3], but there are 5 nodes"),
         ("flesh.tets", &1u32.to_le_bytes(), "row 0 has no positive volume"),
         ("flesh.nodes", &nan64, "row 0 is not finite"),
         ("flesh.bounds", &[7], "row 0 is above 6"),
@@ -76,13 +76,13 @@ fn every_number_that_leads_astray_is_named() {
         ("rig.regions.vertices", &far, "do not ascend"),
         ("anatomy.cranium.triangles", &far, "4 positions"),
         ("anatomy.mandible.positions", &nan64, "not finite"),
-        ("anatomy.landmarks.vertices", &far, "nowhere on the rig"),
-        ("anatomy.landmarks.confidence", &2.0f64.to_le_bytes(), "nowhere on the rig"),
+        ("anatomy.landmarks.vertices", &far, "no valid position or confidence"),
+        ("anatomy.landmarks.confidence", &2.0f64.to_le_bytes(), "no valid position or confidence"),
         ("anatomy.muscles.counts", &far, "control points"),
         ("anatomy.pieces.kinds", &[200], "unknown kind 200"),
         ("anatomy.pieces.skin", &far, "11 vertices"),
         ("anatomy.pieces.carriers", &far, "11 vertices"),
-        ("anatomy.jaw_motion.rotations", &2.0f64.to_le_bytes(), "no rigid motion"),
+        ("anatomy.jaw_motion.rotations", &2.0f64.to_le_bytes(), "not a rigid motion"),
         ("anatomy.warp.weights", &nan64, "not finite"),
     ] {
         let group: Vec<&str> = array.split('.').take(2).collect();
@@ -96,13 +96,16 @@ fn arrays_that_do_not_fit_are_named() {
     refused(&changed(|h, _| h["flesh.nodes"]["shape"] = serde_json::json!([15])), &["flesh.nodes", "[n, 3]"]);
     refused(
         &changed(|h, _| h["flesh.nodes"]["shape"] = serde_json::json!([6, 3])),
-        &["flesh.nodes", "shape says"],
+        &["flesh.nodes", "match its shape"],
     );
     let endless = serde_json::json!([u64::MAX, u64::MAX]);
-    refused(&changed(|h, _| h["flesh.nodes"]["shape"] = endless.clone()), &["flesh.nodes", "shape says"]);
-    refused(&changed(|h, _| h["flesh.nodes"]["data_offsets"] = endless.clone()), &["leave a hole"]);
+    refused(
+        &changed(|h, _| h["flesh.nodes"]["shape"] = endless.clone()),
+        &["flesh.nodes", "match its shape"],
+    );
+    refused(&changed(|h, _| h["flesh.nodes"]["data_offsets"] = endless.clone()), &["leave a gap"]);
     refused(&changed(|_, data| data.push(0)), &["end at byte"]);
-    refused(&changed(|_, data| data.truncate(data.len() - 1)), &["not there"]);
+    refused(&changed(|_, data| data.truncate(data.len() - 1)), &["are missing"]);
     let renamed = |h: &mut Value, _: &mut Vec<u8>| {
         let info = h.as_object_mut().unwrap().remove("flesh.tets").unwrap();
         h["flesh.tetrahedra"] = info;

@@ -2,7 +2,7 @@
 
 use super::{read, sample};
 use risorius_base::Array;
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_flesh::Face;
 use risorius_io::native::face;
 use risorius_io::open::{OpenOptions, open_rig};
@@ -123,21 +123,21 @@ fn a_face_opens_as_its_rig() {
         let path = folder.path().join(name);
         face::write(&face, &path).unwrap();
         assert!(face::is_face(&path));
-        let file = open_rig(&path, &OpenOptions::default(), &silent).unwrap();
+        let file = open_rig(&path, &OpenOptions::default(), &no_progress).unwrap();
         assert_eq!(file.format, "face");
         assert_eq!(format!("{:?}", file.rig), format!("{:?}", face.rig));
     }
     // A sidecar of the same name belongs to the rig that the face was built from.
     std::fs::write(folder.path().join("head.rig.json"), "{\"unit\": \"ft\"}").unwrap();
     let path = folder.path().join("head.face");
-    let rig = open_rig(&path, &OpenOptions::default(), &silent).unwrap().rig;
+    let rig = open_rig(&path, &OpenOptions::default(), &no_progress).unwrap().rig;
     assert_eq!(rig.space, face.rig.space);
     let options = OpenOptions { meters_per_unit: Some(1.0), ..OpenOptions::default() };
-    let error = open_rig(&path, &options, &silent).unwrap_err().to_string();
+    let error = open_rig(&path, &options, &no_progress).unwrap_err().to_string();
     assert!(error.contains("risorius build"), "{error}");
     std::fs::write(folder.path().join("ranges.json"), r#"{"chin": [3, 6]}"#).unwrap();
     let options = OpenOptions { regions: Some(folder.path().join("ranges.json")), ..OpenOptions::default() };
-    assert_eq!(open_rig(&path, &options, &silent).unwrap().rig.regions["chin"], [3, 4, 5]);
+    assert_eq!(open_rig(&path, &options, &no_progress).unwrap().rig.regions["chin"], [3, 4, 5]);
     for (name, bytes) in [("short", &b"abc"[..]), ("other", b"\x05\0\0\0\0\0\0\0{\"a\"}"), ("empty", b"")] {
         std::fs::write(folder.path().join(name), bytes).unwrap();
         assert!(!face::is_face(&folder.path().join(name)));

@@ -3,14 +3,14 @@
 mod binary;
 
 use binary::TEXT;
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_io::IoError;
 use risorius_io::formats::fbx::{self, FbxContent};
 use risorius_rig::classify::roles::RoleTable;
 use risorius_rig::{Role, assemble};
 
 fn read(text: &str) -> Result<FbxContent, IoError> {
-    fbx::read(text.as_bytes(), &silent)
+    fbx::read(text.as_bytes(), &no_progress)
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn polygons_control_points_and_corners_are_those_of_the_file() {
 
 #[test]
 fn text_and_binary_agree() {
-    let (text, binary) = (read(TEXT).unwrap(), fbx::read(&binary::from_text(TEXT), &silent).unwrap());
+    let (text, binary) = (read(TEXT).unwrap(), fbx::read(&binary::from_text(TEXT), &no_progress).unwrap());
     assert_eq!(format!("{:?}", text.raw), format!("{:?}", binary.raw));
     assert_eq!(text.clips, binary.clips);
 }
@@ -83,7 +83,7 @@ fn node_transforms_apply_and_mirroring_turns_faces() {
 #[test]
 fn other_files_are_refused() {
     for bytes in [&b""[..], b"solid cube", b"Kaydara FBX Binary  \x00\x1a\x00", b"v 0 0 0\nf 1 1 1\n"] {
-        assert!(fbx::read(bytes, &silent).is_err(), "{:?}", String::from_utf8_lossy(bytes));
+        assert!(fbx::read(bytes, &no_progress).is_err(), "{:?}", String::from_utf8_lossy(bytes));
     }
     let stop = |_: &str, _: f32| std::ops::ControlFlow::Break(());
     assert!(matches!(fbx::read(TEXT.as_bytes(), &stop), Err(IoError::Cancelled(_))));

@@ -8,7 +8,7 @@ mod take_in;
 mod validator;
 mod write;
 
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_io::IoError;
 use risorius_io::formats::gltf::{self, GltfContent};
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ fn alone(path: &str) -> Result<Vec<u8>, IoError> {
 }
 
 fn read_alone(bytes: &[u8]) -> Result<GltfContent, IoError> {
-    gltf::read(bytes, &alone, &silent)
+    gltf::read(bytes, &alone, &no_progress)
 }
 
 /// A file of the real data, or `None` (said on standard error) where there are none.

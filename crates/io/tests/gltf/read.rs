@@ -2,7 +2,7 @@
 
 use super::{alone, data, read_alone};
 use glam::{DQuat, DVec3};
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_io::IoError;
 use risorius_io::formats::gltf::{self, GltfContent};
 use risorius_rig::classify::roles::RoleTable;
@@ -290,7 +290,7 @@ fn files_beside_a_gltf_come_through_the_callback() {
     root["buffers"][0]["uri"] = "my%20face.bin".into();
     let bytes: Vec<u8> = CORNERS.iter().flat_map(|x| x.to_le_bytes()).chain([0, 0, 1, 0, 2, 0]).collect();
     let fetch = |path: &str| if path == "my face.bin" { Ok(bytes.clone()) } else { alone(path) };
-    let content = gltf::read(root.to_string().as_bytes(), &fetch, &silent).unwrap();
+    let content = gltf::read(root.to_string().as_bytes(), &fetch, &no_progress).unwrap();
     assert_eq!(content.raw.parts[0].faces.face(0), [0, 1, 2]);
     assert!(read_json(&root).unwrap_err().to_string().contains("my face.bin"));
 }

@@ -2,11 +2,12 @@
 
 use super::synthetic::rig;
 use glam::{DQuat, DVec3};
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_base::{Axis, Space};
 use risorius_io::formats::gltf::{GlbOptions, TakeOptions, WeightTrack, write_glb, write_take_glb};
 use risorius_io::open::{OpenOptions, open_rig};
 use risorius_io::take_in::{RigTake, open_take_of};
+use risorius_rig::FrameSource;
 use risorius_rig::{HeadMotion, Rig, Take};
 
 fn take_of(rig: &Rig) -> Take {
@@ -29,7 +30,7 @@ fn head() -> HeadMotion {
 fn opened(bytes: &[u8], ending: &str, rig: &Rig) -> Result<RigTake, String> {
     let file = tempfile::Builder::new().suffix(ending).tempfile().unwrap();
     std::fs::write(file.path(), bytes).unwrap();
-    open_take_of(file.path(), rig, 30.0, &silent).map_err(|e| e.to_string())
+    open_take_of(file.path(), rig, 30.0, &no_progress).map_err(|e| e.to_string())
 }
 
 #[test]
@@ -39,7 +40,7 @@ fn a_take_comes_back_on_the_vertices_of_its_rig() {
     for (ending, as_text) in [(".glb", false), (".gltf", true)] {
         let glb = write_take_glb(&rig, &take, &TakeOptions { as_text, ..TakeOptions::default() }).unwrap();
         let back = opened(&glb, ending, &rig).unwrap();
-        assert!(back.head.is_none() && back.times_secs().len() == 4);
+        assert!(back.head().is_none() && back.times_secs().len() == 4);
         for f in 0..4 {
             assert!((back.times_secs()[f] - take.times_secs[f]).abs() < 1e-6);
             let frame = back.frame(f);
@@ -86,10 +87,10 @@ fn the_head_moves_alike_in_every_unit_and_axes() {
                 assert!(moved < 1e-5, "up {up}, front {front}: turned {moved} off");
             }
         };
-        check(&opened(&glb, ".glb", &rig).unwrap().head.expect("no head motion"));
+        check(&opened(&glb, ".glb", &rig).unwrap().head().expect("no head motion"));
         let file = tempfile::Builder::new().suffix(".glb").tempfile().unwrap();
         std::fs::write(file.path(), &glb).unwrap();
-        let opened = open_rig(file.path(), &OpenOptions::default(), &silent).unwrap();
+        let opened = open_rig(file.path(), &OpenOptions::default(), &no_progress).unwrap();
         check(opened.clips[0].clip.head.as_ref().expect("no head motion of the clip"));
     }
 }

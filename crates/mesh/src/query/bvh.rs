@@ -1,17 +1,16 @@
-//! A tree of boxes over triangles, for everything that asks "which triangles are near".
+//! A bounding volume hierarchy (tree of axis-aligned boxes) over triangles, for all proximity queries.
 //!
-//! Built top down by halving at the median along the longest side of the triangles' centers: the depth is at
-//! most log2 of the number of triangles whatever they look like, so that no input makes it slow to build or
-//! deep to walk. Corners are copied into the order of the leaves. Boxes are f32 and exact, since they only
-//! compare corners; distances and crossings are computed in f64 (see [`crate::query::closest`] and
-//! [`crate::surface::intersect`]). In: n positions, m triangles. Out: about m/2 nodes of 32 bytes. Time m log
-//! m, on all threads; the tree is the same for any number of them. Triangles with a corner that is not finite
-//! are left out and never found.
+//! Built top down by median splits along the longest axis of the triangles' centers. The depth is at most
+//! log2 of the number of triangles for any input, so construction and traversal have no bad cases. Corners
+//! are copied in leaf order. Boxes are f32 and exact, since they only compare corners; distances and
+//! crossings are computed in f64 (see [`crate::query::closest`] and [`crate::surface::intersect`]). In: n
+//! positions, m triangles. Out: about m/2 nodes of 32 bytes. Time m log m, on all threads; the tree is the
+//! same for any number of threads. Triangles with a corner that is not finite are left out and never found.
 
 use glam::{DVec3, Vec3};
 use std::ops::ControlFlow;
 
-/// Triangles per leaf, at most.
+/// Largest number of triangles per leaf.
 const LEAF: usize = 4;
 /// Subtrees with fewer triangles are built on one thread.
 const PARALLEL: usize = 4096;
@@ -22,11 +21,11 @@ pub struct Bvh {
     pub(crate) nodes: Vec<Node>,
     /// Corner positions in the order of the leaves.
     pub(crate) corners: Vec<[Vec3; 3]>,
-    /// For each of `corners`, number and vertices of its triangle.
+    /// For each of `corners`, index and vertices of its triangle.
     pub(crate) triangles: Vec<(u32, [u32; 3])>,
 }
 
-/// A box, and either a run of triangles or two children: the next node and `first`.
+/// A box, and either a range of triangles or two children: the next node and `first`.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Node {
     pub bounds: Aabb,
@@ -34,7 +33,7 @@ pub(crate) struct Node {
     pub count: u32,
 }
 
-/// A box with sides along the axes.
+/// An axis-aligned bounding box.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Aabb {
     /// Lowest coordinates.
@@ -44,19 +43,19 @@ pub struct Aabb {
 }
 
 impl Default for Aabb {
-    /// The box of nothing.
+    /// The empty box.
     fn default() -> Self {
         Self { min: Vec3::INFINITY, max: Vec3::NEG_INFINITY }
     }
 }
 
 impl Aabb {
-    /// The box of some points.
+    /// The bounding box of points.
     pub fn of(points: impl IntoIterator<Item = Vec3>) -> Self {
         points.into_iter().fold(Self::default(), |b, p| Self { min: b.min.min(p), max: b.max.max(p) })
     }
 
-    /// The box of both.
+    /// The bounding box of both.
     pub fn union(&self, other: &Self) -> Self {
         Self { min: self.min.min(other.min), max: self.max.max(other.max) }
     }
@@ -72,13 +71,13 @@ impl Aabb {
     }
 }
 
-/// Smallest and largest coordinates of the finite positions; `None` when there are none.
+/// Bounding box of the finite positions; `None` if there are none.
 pub fn bounds(positions: &[[f32; 3]]) -> Option<Aabb> {
     let found = Aabb::of(positions.iter().map(|&p| Vec3::from(p)).filter(|p| p.is_finite()));
     (found.min.x <= found.max.x).then_some(found)
 }
 
-/// A triangle on its way to a leaf.
+/// A triangle during construction.
 #[derive(Clone, Copy)]
 struct Item {
     center: Vec3,
@@ -92,7 +91,7 @@ impl Bvh {
         let mut items: Vec<Item> = (0..triangles.len() as u32)
             .filter_map(|id| {
                 let c = corners_of(id);
-                // A third of each first: the sum of three huge coordinates would not be finite.
+                // Divided before summing: the sum of three huge coordinates could overflow.
                 let center = c.iter().map(|&p| p / 3.0).sum();
                 c.iter().all(|p| p.is_finite()).then_some(Item { center, id })
             })
@@ -109,9 +108,9 @@ impl Bvh {
         }
     }
 
-    /// The same tree around other positions of the same vertices: quicker than a new one, and as good while
-    /// the surface keeps its shape roughly. Positions that are not finite are taken as they are and never
-    /// found.
+    /// Updates the boxes for new positions of the same vertices. Faster than building a new tree, and about
+    /// as good while the surface roughly keeps its shape. Triangles with positions that are not finite are
+    /// never found.
     pub fn refit(&mut self, positions: &[[f32; 3]]) {
         for (corners, (_, triangle)) in self.corners.iter_mut().zip(&self.triangles) {
             *corners = triangle.map(|v| Vec3::from(positions[v as usize]));
@@ -128,7 +127,7 @@ impl Bvh {
         }
     }
 
-    /// The tree over single points: "triangle" i is `positions[i]` three times.
+    /// The tree over points: "triangle" i is `positions[i]` three times.
     pub fn of_points(positions: &[[f32; 3]]) -> Self {
         let points: Vec<[u32; 3]> = (0..positions.len() as u32).map(|v| [v; 3]).collect();
         Self::build(positions, &points)
@@ -139,12 +138,12 @@ impl Bvh {
         self.triangles.len()
     }
 
-    /// No triangles at all.
+    /// Whether there are no triangles.
     pub fn is_empty(&self) -> bool {
         self.triangles.is_empty()
     }
 
-    /// Calls `visit` with the number of every triangle whose box overlaps `region`, until it breaks.
+    /// Calls `visit` with the index of every triangle whose box overlaps `region`, until it breaks.
     pub fn overlapping(
         &self,
         region: &Aabb,
@@ -156,7 +155,8 @@ impl Bvh {
         })
     }
 
-    /// Calls `visit` with every triangle of this mesh and of `other` whose boxes overlap, until it breaks.
+    /// Calls `visit` with every pair of triangles of this mesh and `other` whose boxes overlap, until it
+    /// breaks.
     pub fn overlapping_pairs(
         &self,
         other: &Self,
@@ -166,7 +166,7 @@ impl Bvh {
         own.try_for_each(|(&corners, &(t, _))| other.overlapping(&Aabb::of(corners), |u| visit(t, u)))
     }
 
-    /// As [`Self::overlapping`] by position in the leaves, telling of every box that is looked at.
+    /// As [`Self::overlapping`], with leaf positions; also reports every visited node.
     pub(crate) fn slots_overlapping(
         &self,
         region: &Aabb,
@@ -194,15 +194,15 @@ impl Bvh {
     }
 }
 
-/// What a walk over overlapping boxes meets.
+/// What a traversal of overlapping boxes reports.
 pub(crate) enum Step {
-    /// A node was looked at.
+    /// A node was visited.
     Look,
     /// A triangle, by its position in the leaves, whose box overlaps.
     Overlap(usize),
 }
 
-/// Nodes still to visit. The median split keeps the depth below 32, so that a walk never allocates.
+/// Nodes still to visit. The median split keeps the depth below 32, so that a traversal never allocates.
 pub(crate) struct Stack {
     nodes: [u32; 64],
     len: usize,
@@ -225,13 +225,13 @@ impl Stack {
     }
 }
 
-/// Nodes of the tree over `n` triangles; known beforehand because every split is in the middle.
+/// Number of nodes of the tree over `n` triangles; known in advance because every split is in the middle.
 fn n_nodes(n: usize) -> usize {
     if n <= LEAF { 1 } else { 1 + n_nodes(n / 2) + n_nodes(n - n / 2) }
 }
 
-/// Orders `items` into leaves and fills `nodes`, of which the first is number `node_idx`; `items` begin at
-/// `first`.
+/// Orders `items` into leaves and fills `nodes`. The first node has index `node_idx`, the first item has leaf
+/// position `first`.
 fn split(
     items: &mut [Item],
     nodes: &mut [Node],
@@ -247,7 +247,7 @@ fn split(
     let extent = Aabb::of(items.iter().map(|i| i.center));
     let axis = (extent.max - extent.min).max_position();
     let half = items.len() / 2;
-    // Equal centers are ordered by number, so that the tree is the same on every run.
+    // Equal centers are ordered by index, so that the tree is the same on every run.
     items
         .select_nth_unstable_by(half, |a, b| a.center[axis].total_cmp(&b.center[axis]).then(a.id.cmp(&b.id)));
     let parallel = items.len() >= PARALLEL;

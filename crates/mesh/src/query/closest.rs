@@ -1,9 +1,9 @@
 //! Closest points and rays against a [`Bvh`].
 //!
-//! Boxes nearer than the best answer so far are entered, nearest first; the triangles themselves are measured
+//! Boxes nearer than the best result so far are visited, nearest first; distances to triangles are computed
 //! in f64. Rays are watertight: edge tests are antisymmetric in floating point, so a ray through a shared
-//! edge meets at least one of its triangles. Equal answers are decided by the lower triangle or vertex
-//! number, not by the tree. Query points that are not finite find nothing.
+//! edge hits at least one of its triangles. Ties are broken by the lower triangle or vertex index, not by the
+//! tree. Query points that are not finite find nothing.
 
 use crate::query::bvh::{Bvh, Stack};
 use glam::{DVec3, Vec3};
@@ -11,9 +11,9 @@ use glam::{DVec3, Vec3};
 /// A point of a mesh.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Closest {
-    /// Number of the triangle.
+    /// Index of the triangle.
     pub triangle: u32,
-    /// Its weights at the point: not negative, sum 1.
+    /// Barycentric weights of the point: not negative, sum 1.
     pub barycentric: [f64; 3],
     /// The point.
     pub point: DVec3,
@@ -21,16 +21,16 @@ pub struct Closest {
     pub distance_sq: f64,
 }
 
-/// Where a ray meets a mesh.
+/// A hit of a ray on a mesh.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RayHit {
-    /// Number of the triangle.
+    /// Index of the triangle.
     pub triangle: u32,
-    /// Its weights at the point.
+    /// Barycentric weights of the point.
     pub barycentric: [f64; 3],
-    /// How far along the ray, in lengths of its direction.
+    /// Distance along the ray, in lengths of its direction vector.
     pub distance: f64,
-    /// The ray leaves through the triangle's back.
+    /// The ray hits the back side of the triangle (it leaves a closed surface there).
     pub from_behind: bool,
 }
 
@@ -40,8 +40,8 @@ impl Bvh {
         self.closest_of(p, max_distance, |_| true)
     }
 
-    /// The point closest to `p` within `max_distance` on the triangles that `accept` takes, by number and
-    /// vertices.
+    /// The point closest to `p` within `max_distance` on the triangles that `accept` takes, given by index
+    /// and vertices.
     pub fn closest_within(
         &self,
         p: DVec3,
@@ -56,7 +56,7 @@ impl Bvh {
         self.closest_of(p, f64::INFINITY, |slot| accept(self.triangles[slot].0))
     }
 
-    /// `accept` takes places in the leaves.
+    /// `accept` takes leaf positions.
     fn closest_of(&self, p: DVec3, max_distance: f64, accept: impl Fn(usize) -> bool) -> Option<Closest> {
         let mut best: Option<Closest> = None;
         self.nearest_first(p, max_distance, |slot, limit_sq| {
@@ -99,14 +99,15 @@ impl Bvh {
         best
     }
 
-    /// Walks leaves while their box is within the limit that `visit` returns (squared), nearer boxes first.
+    /// Visits leaves, nearer boxes first, while their box is within the squared distance that `visit`
+    /// returns.
     fn nearest_first(&self, p: DVec3, max_distance: f64, mut visit: impl FnMut(usize, f64) -> f64) {
         let mut limit_sq = max_distance * max_distance;
         if !p.is_finite() || limit_sq.is_nan() {
             return;
         }
         let away = |n: usize| self.nodes[n].bounds.distance_sq(p);
-        // A depth of 64 holds any number of triangles.
+        // 64 levels are enough for any number of triangles.
         let mut stack = [(0, 0.0); 64];
         let mut len = 0;
         let mut next = (!self.nodes.is_empty()).then(|| (0, away(0)));
@@ -114,7 +115,7 @@ impl Bvh {
             let node = &self.nodes[n];
             let mut nearer = None;
             if distance_sq > limit_sq {
-                // Too far by now.
+                // A nearer triangle was found since this box was pushed.
             } else if node.count > 0 {
                 for slot in node.first as usize..(node.first + node.count) as usize {
                     limit_sq = visit(slot, limit_sq);
@@ -136,7 +137,7 @@ impl Bvh {
         }
     }
 
-    /// The first triangle that the ray meets at a distance from 0 to `max_distance` lengths of `direction`.
+    /// The first triangle that the ray hits at a distance from 0 to `max_distance` lengths of `direction`.
     pub fn ray(&self, origin: DVec3, direction: DVec3, max_distance: f64) -> Option<RayHit> {
         let ray = Ray::new(origin, direction)?;
         let mut limit = max_distance;
@@ -148,7 +149,7 @@ impl Bvh {
                 continue;
             }
             if node.count == 0 {
-                // The child on the side that the ray comes from, first.
+                // Nearer child first, along the ray's direction.
                 let (left, right) = (n + 1, node.first as usize);
                 let middle = |i: usize| {
                     (self.nodes[i].bounds.min.as_dvec3() + self.nodes[i].bounds.max.as_dvec3()).dot(direction)
@@ -173,8 +174,8 @@ impl Bvh {
     }
 }
 
-/// The point of triangle `abc` closest to `p`, and its weights. A triangle without area is a segment or a
-/// point.
+/// The point of triangle `abc` closest to `p`, and its barycentric weights. A triangle without area is
+/// treated as a segment or a point.
 pub fn closest_on_triangle(p: DVec3, [a, b, c]: [DVec3; 3]) -> (DVec3, [f64; 3]) {
     let (ab, ac, ap) = (b - a, c - a, p - a);
     let normal = ab.cross(ac);
@@ -201,7 +202,7 @@ pub fn closest_on_triangle(p: DVec3, [a, b, c]: [DVec3; 3]) -> (DVec3, [f64; 3])
     candidates[nearer(nearer(0, 1), 2)]
 }
 
-/// A ray with its direction sheared onto its largest axis.
+/// A ray, with the shear that maps its direction to its largest axis.
 struct Ray {
     origin: DVec3,
     inverse: DVec3,
@@ -215,7 +216,7 @@ impl Ray {
         if !(origin.is_finite() && direction.is_finite() && direction[z] != 0.0) {
             return None;
         }
-        // Swapping two axes keeps the winding when the ray runs towards the negative end.
+        // Swapping two axes keeps the winding when the ray runs in the negative direction.
         let (mut x, mut y) = ((z + 1) % 3, (z + 2) % 3);
         if direction[z] < 0.0 {
             std::mem::swap(&mut x, &mut y);
@@ -229,7 +230,7 @@ impl Ray {
         for k in 0..3 {
             let (low, high) = (f64::from(min[k]) - self.origin[k], f64::from(max[k]) - self.origin[k]);
             if !self.inverse[k].is_finite() {
-                // Along a side of the box, even within it, where 0 times infinity would say nothing.
+                // Parallel to these sides of the box; 0 times infinity would be NaN.
                 if low > 0.0 || high < 0.0 {
                     return false;
                 }
@@ -256,7 +257,7 @@ impl Ray {
         }
         let sum: f64 = weights.iter().sum();
         let distance = (weights[0] * a[2] + weights[1] * b[2] + weights[2] * c[2]) / sum;
-        // A ray inside the plane of the triangle has sum 0 and meets it nowhere.
+        // A ray in the plane of the triangle has sum 0 and does not hit it.
         (sum != 0.0 && distance >= 0.0).then(|| RayHit {
             triangle,
             barycentric: weights.map(|w| w / sum),

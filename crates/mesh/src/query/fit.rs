@@ -1,15 +1,16 @@
-//! The closest rigid motion, and the closest similarity, between two sets of points.
+//! The least-squares rigid motion between two sets of points.
 //!
-//! The rotation is Horn's: the largest eigenvector of a symmetric 4x4 matrix made from the points'
-//! covariance; it is never a reflection.
+//! The rotation is Horn's: the quaternion is the eigenvector with the largest eigenvalue of a symmetric 4x4
+//! matrix built from the covariance of the points. It is never a reflection. For a scale factor as well, see
+//! [`super::similarity`].
 
 use glam::{DMat3, DQuat, DVec3};
 use risorius_base::Rigid;
 use risorius_linalg::eigen;
 
-/// The rigid motion with the least squared distance between moved `from` and `to`, each pair weighing
-/// `weights[i]` (1 when empty). Identity without points; a pure translation when the points say nothing of
-/// rotation.
+/// The rigid motion that minimizes the sum of squared distances between the moved `from` and `to`, each pair
+/// weighted by `weights[i]` (1 when empty). Identity without points; a pure translation when the points do
+/// not determine a rotation.
 pub fn fit_rigid(from: &[DVec3], to: &[DVec3], weights: &[f64]) -> Rigid {
     let weight = |i: usize| weights.get(i).copied().unwrap_or(1.0);
     let total: f64 = (0..from.len()).map(weight).sum();
@@ -45,7 +46,7 @@ fn rotation_of(s: &DMat3) -> DQuat {
     if q.length_squared() > 0.0 && q.is_finite() { q.normalize() } else { DQuat::IDENTITY }
 }
 
-/// Of a symmetric matrix. Of equal ones the first, so that no information means identity.
+/// Of a symmetric matrix. The first of equal ones, so that a zero covariance gives the identity.
 fn largest_eigenvector(mut a: Vec<f64>) -> [f64; 4] {
     let vectors = eigen::symmetric(4, &mut a, 0.0);
     let best = (0..4).fold(0, |best, i| if a[5 * i] > a[5 * best] { i } else { best });

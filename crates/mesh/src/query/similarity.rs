@@ -1,4 +1,6 @@
-//! Rotation, translation and scale, and the one that fits pairs of points best.
+//! Similarity transforms (rotation, translation, uniform scale) and their least-squares fit to point pairs.
+//!
+//! The rotation is that of [`super::fit`]; the scale is then the least-squares one along the rotated points.
 
 use super::fit::fit_rigid;
 use glam::DVec3;
@@ -20,7 +22,7 @@ impl Default for Similarity {
 }
 
 impl Similarity {
-    /// The similarity with the least squared distances from `from` to `to`, each pair weighing `weights[i]`.
+    /// The least-squares similarity from `from` to `to`, each pair weighted by `weights[i]`.
     pub fn fit(from: &[DVec3], to: &[DVec3], weights: &[f64]) -> Self {
         let turn = fit_rigid(from, to, weights).rotation;
         let total: f64 = weights.iter().sum();
@@ -39,7 +41,7 @@ impl Similarity {
         Self { rigid: Rigid { rotation: turn, translation: b - turn * a * scale }, scale }
     }
 
-    /// Where the map takes a point.
+    /// The image of a point.
     pub fn apply(&self, p: DVec3) -> DVec3 {
         self.rigid.apply(p * self.scale)
     }

@@ -1,27 +1,27 @@
-//! Generalized winding numbers: how many times a soup of triangles winds around a point.
+//! Generalized winding numbers: how many times a triangle soup winds around a point.
 //!
 //! `w(q) = 1/(4 pi) * integral over the surface of (x - q).n / |x - q|^3`: 1 inside a closed surface, 0
-//! outside, and a smooth value between where the surface is open, doubled or crosses itself. Near triangles
-//! add their exact solid angle; groups of triangles far away, by comparison with their radius, add a Taylor
-//! expansion about their center [Barill18, Taylor expansions]. With `r = center - q` and the harmonic parts
-//! M, Q of the surface's moments
+//! outside, and a smooth value in between where the surface is open, doubled or self-intersecting. Near
+//! triangles add their exact solid angle. Groups of triangles that are far away relative to their radius add
+//! a Taylor expansion about their center [Barill18, Taylor expansions]. With `r = center - q` and the
+//! harmonic parts M, Q of the surface's moments
 //!     4 pi w ~ N.r / r^3  -  3 r.Mr / r^5  +  15 Q(r, r, r) / r^7
-//! where N sums area normals, `M = integral of sym(d n)` and `Q = 1/2 integral of d d n`, d counted from the
+//! where N sums area normals, `M = integral of sym(d n)` and `Q = 1/2 integral of d d n`, d measured from the
 //! center. Traces drop out of a harmonic function, so M and Q are made traceless, which leaves 6 and 10
-//! numbers. In: n positions, m triangles. Out: about 230 bytes for each node of a box tree of m/2 nodes. A
-//! point of a head of 30k triangles takes 5 to 10 microseconds, and 2 to 4 roughly. A third order was tried:
-//! it halves the error at the same distance, but costs what a smaller distance saves. Error below 1e-3 (see
-//! the tests). Triangles without area or with corners that are not finite count nothing.
+//! numbers. In: n positions, m triangles. Out: about 230 bytes for each node of a tree of m/2 nodes. A query
+//! in a head of 30k triangles takes 5 to 10 microseconds, 2 to 4 with `at_roughly`. A third order was tried:
+//! it halves the error at the same distance, but its cost offsets the gain. Error below 1e-3 (see the tests).
+//! Triangles without area or with corners that are not finite are ignored.
 
 use crate::{Bvh, TriMesh};
 use glam::{DVec3, Vec3};
 use rayon::prelude::*;
 use std::f64::consts::PI;
 
-/// Groups are expanded when farther than this many of their radii: with errors below 1e-3, and below 1e-2.
+/// Groups farther than this many of their radii are expanded: for errors below 1e-3, and below 1e-2.
 const FAR: f64 = 3.4;
 const FAR_ROUGHLY: f64 = 2.0;
-/// Triangles thinner than this share of their longest side have no area to speak of; their solid angle is
+/// Triangles thinner than this fraction of their longest side are ignored: their solid angle is rounding
 /// noise.
 const THIN: f64 = 1e-10;
 
@@ -44,7 +44,7 @@ struct Group {
     square: [f64; 6],
     /// Traceless cubic form: xxx, yyy, zzz, xxy, xxz, yyx, yyz, zzx, zzy, xyz.
     cubic: [f64; 10],
-    /// The triangles, and the group that follows when this one is done.
+    /// The triangles, and the next group when this one's subtree is skipped.
     first: u32,
     count: u32,
     skip: u32,
@@ -63,7 +63,7 @@ impl WindingNumbers {
         let triangles: Vec<[u32; 3]> = triangles.iter().filter(has_area).copied().collect();
         let tree = Bvh::build(positions, &triangles);
         let mut groups = vec![Group::default(); tree.nodes.len()];
-        // Children follow their parent: backwards, both are known.
+        // Children follow their parent, so that in reverse order both are known.
         for n in (0..groups.len()).rev() {
             let node = &tree.nodes[n];
             let is_leaf = node.count > 0;
@@ -87,12 +87,13 @@ impl WindingNumbers {
         Self::prepare(&surface.positions_f32(), &surface.triangles)
     }
 
-    /// The winding number at `q`; 0 where `q` is not finite or so far away that powers of it overflow.
+    /// The winding number at `q`; 0 if `q` is not finite or so far away that its powers overflow.
     pub fn at(&self, q: DVec3) -> f64 {
         self.expanded_beyond(FAR, q)
     }
 
-    /// As [`Self::at`] in about half the time, with errors below 1e-2: enough to tell inside from outside.
+    /// As [`Self::at`] in about half the time, with errors below 1e-2: enough to distinguish inside from
+    /// outside.
     pub fn at_roughly(&self, q: DVec3) -> f64 {
         self.expanded_beyond(FAR_ROUGHLY, q)
     }
@@ -123,7 +124,7 @@ impl WindingNumbers {
         points.par_iter().with_min_len(64).map(|&q| self.at(q)).collect()
     }
 
-    /// [`Self::at`] by the definition, without the tree: what the tests hold it against.
+    /// [`Self::at`] by the definition, without the tree; the reference for tests.
     pub fn at_by_definition(&self, q: DVec3) -> f64 {
         self.corners.iter().map(|c| half_solid_angle(q, c)).sum::<f64>() / (2.0 * PI)
     }
@@ -133,20 +134,20 @@ impl WindingNumbers {
 /// triangle seen from `q`, positive from behind.
 fn tangent(q: DVec3, corners: &[Vec3; 3]) -> (f64, f64) {
     let [a, b, c] = corners.map(|p| p.as_dvec3() - q);
-    // From the sides, not the corners: no digits are lost where the triangle is small or near.
+    // From edge vectors, not corners: no cancellation where the triangle is small or near.
     let volume = a.dot((b - a).cross(c - a));
     let (la, lb, lc) = (a.length(), b.length(), c.length());
     (volume, la * lb * lc + a.dot(b) * lc + b.dot(c) * la + c.dot(a) * lb)
 }
 
-/// Half the signed solid angle; 0 within the triangle's own plane.
+/// Half the signed solid angle; 0 in the triangle's own plane.
 fn half_solid_angle(q: DVec3, corners: &[Vec3; 3]) -> f64 {
     let (volume, denominator) = tangent(q, corners);
     if volume == 0.0 { 0.0 } else { volume.atan2(denominator) }
 }
 
-/// A sum of half solid angles. Small ones are multiplied up as complex numbers `1 + i tan`, since an arc
-/// tangent costs more than all the rest of a triangle.
+/// A sum of half solid angles. Small ones are accumulated as a product of complex numbers `1 + i tan`, since
+/// an arc tangent costs more than the rest of a triangle.
 struct HalfAngles {
     sum: f64,
     re: f64,
@@ -163,10 +164,10 @@ impl HalfAngles {
     fn add(&mut self, q: DVec3, corners: &[Vec3; 3]) {
         let (volume, denominator) = tangent(q, corners);
         if denominator > 0.0 && volume.abs() <= denominator {
-            // Both angles are at most 45 degrees: their sum has one meaning.
+            // Both angles are at most 45 degrees, so their sum is unambiguous.
             let t = volume / denominator;
             (self.re, self.im) = (self.re - self.im * t, self.im + self.re * t);
-            // Also keeps the product from growing without end.
+            // Also keeps the product from overflowing.
             if self.im.abs() > self.re || self.re > 1e100 {
                 self.sum = self.sum();
                 (self.re, self.im) = (1.0, 0.0);
@@ -201,7 +202,7 @@ impl Group {
             let middle = (d[0] + d[1] + d[2]) / 3.0;
             self.normal += n;
             add_square(&mut self.square, middle, n);
-            // The mean of d d^T over the triangle: a twelfth of the corners' and nine of the center's.
+            // The mean of d d^T over the triangle: (sum over the corners + 9 times that of the center) / 12.
             let mean = |i: usize, j: usize| {
                 (d.iter().map(|d| d[i] * d[j]).sum::<f64>() + 9.0 * middle[i] * middle[j]) / 12.0
             };
@@ -217,13 +218,13 @@ impl Group {
         self.radius_sq = radius_sq;
         let third = (self.square[0] + self.square[1] + self.square[2]) / 3.0;
         self.square[..3].iter_mut().for_each(|m| *m -= third);
-        // Takes (v.r) r^2 / 5 from the cubic form.
+        // Subtracts (v.r) r^2 / 5 from the cubic form.
         let v = v / 5.0;
         let traces = [v.x, v.y, v.z, v.y, v.z, v.x, v.z, v.x, v.y, 0.0];
         self.cubic.iter_mut().zip(traces).for_each(|(q, t)| *q -= t);
     }
 
-    /// 4 pi times the winding number of the group, seen from `r` before its center.
+    /// 4 pi times the winding number of the group at the point `center - r`.
     fn expansion(&self, r: DVec3) -> f64 {
         let (x, y, z) = (r.x, r.y, r.z);
         let (xx, yy, zz) = (x * x, y * y, z * z);

@@ -1,26 +1,26 @@
-//! Which vertices hang together through faces, and which belong to no face.
+//! Connected components of vertices joined by faces, and vertices without faces.
 //!
 //! Union-find over the corners of each face, near linear. Components are numbered by their lowest vertex, so
-//! the answer does not depend on the order of faces. A vertex without faces is a component of its own.
+//! the result does not depend on the order of faces. A vertex without faces is a component of its own.
 
 use super::union_find::UnionFind;
 use crate::Polygons;
 
-/// The connected pieces of a mesh.
+/// The connected components of a mesh.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Components {
-    /// For each vertex, the number of its component.
+    /// For each vertex, the index of its component.
     pub of_vertex: Vec<u32>,
     /// Number of vertices of each component.
     pub sizes: Vec<u32>,
 }
 
-/// The connected pieces of `n_vertices` vertices joined by triangles.
+/// The connected components of `n_vertices` vertices joined by triangles.
 pub fn of_triangles(n_vertices: usize, triangles: &[[u32; 3]]) -> Components {
     components(n_vertices, &Polygons::from_triangles(triangles))
 }
 
-/// The connected pieces of `n_vertices` vertices joined by `faces` (all corners below `n_vertices`).
+/// The connected components of `n_vertices` vertices joined by `faces` (all corners below `n_vertices`).
 pub fn components(n_vertices: usize, faces: &Polygons) -> Components {
     let mut sets = UnionFind::new(n_vertices);
     for face in faces.iter() {

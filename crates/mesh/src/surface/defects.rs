@@ -1,17 +1,17 @@
-//! Vertices and faces that should not be there twice, or at all.
+//! Duplicate vertices, duplicate faces and degenerate faces.
 //!
-//! Each function returns what it found in ascending order and leaves the mesh alone. Positions are compared
-//! exactly (the two zeros are one); positions that are not finite equal nothing and have no area, so they are
-//! never reported here. Time n log n or better.
+//! Each function returns its findings in ascending order and does not change the mesh. Positions are compared
+//! exactly (0 equals -0). Vertices whose position is not finite, and faces with such vertices, are not
+//! reported here. Time n log n or better.
 
 use crate::Polygons;
 use std::collections::HashMap;
 
-/// A face whose area is below this fraction of its longest edge squared counts as having none. For f32
-/// positions a few edge lengths from the origin, rounding alone makes about a tenth of it.
+/// A face whose area is below this fraction of its squared longest edge is degenerate. For f32 positions a
+/// few edge lengths from the origin, rounding alone gives about a tenth of it.
 pub const AREA_TOLERANCE: f64 = 1e-6;
 
-/// Vertices at exactly the place of an earlier one, as (vertex, earliest vertex there).
+/// Vertices at exactly the position of an earlier one, as (vertex, earliest vertex there).
 pub fn duplicate_vertices(positions: &[[f32; 3]]) -> Vec<[u32; 2]> {
     let mut first_at: HashMap<[u32; 3], u32> = HashMap::with_capacity(positions.len());
     let mut found = Vec::new();
@@ -24,18 +24,18 @@ pub fn duplicate_vertices(positions: &[[f32; 3]]) -> Vec<[u32; 2]> {
     found
 }
 
-/// Why a face is no surface.
+/// Why a face is degenerate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Degenerate {
     /// Fewer than three corners.
     TooFewCorners,
     /// The same vertex at two corners.
     RepeatedCorner,
-    /// No area for the length of its edges, see [`AREA_TOLERANCE`].
+    /// Negligible area for the length of its edges, see [`AREA_TOLERANCE`].
     NoArea,
 }
 
-/// Faces that are no surface.
+/// Degenerate faces.
 pub fn degenerate_faces(positions: &[[f32; 3]], faces: &Polygons) -> Vec<(u32, Degenerate)> {
     let mut sorted = Vec::new();
     let mut judge = |face: &[u32]| {
@@ -59,7 +59,7 @@ pub fn degenerate_faces(positions: &[[f32; 3]], faces: &Polygons) -> Vec<(u32, D
     faces.iter().enumerate().filter_map(|(f, face)| judge(face).map(|why| (f as u32, why))).collect()
 }
 
-/// Faces over the same vertices as an earlier one, in any order, as (face, earliest such face).
+/// Faces with the same vertices as an earlier one, in any order, as (face, earliest such face).
 pub fn repeated_faces(faces: &Polygons) -> Vec<[u32; 2]> {
     let mut first_with: HashMap<Vec<u32>, u32> = HashMap::with_capacity(faces.len());
     let mut found = Vec::new();

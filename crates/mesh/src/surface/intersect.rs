@@ -1,18 +1,18 @@
-//! Where a mesh passes through itself.
+//! Self-intersections of a triangle mesh.
 //!
 //! Two triangles cross when each has corners strictly on both sides of the other's plane and they share more
 //! than a point of the line between the planes. That is decided by signs of tetrahedron volumes alone
 //! (Devillers and Guigue, "Faster triangle-triangle intersection tests", 2002): f64 volumes of f32 corners,
-//! with a bound on the rounding error below which a volume counts as zero. Consequences, all wanted:
-//! - touching is not crossing: a shared corner or edge, two vertices at one place, a corner resting on a
-//!   face. Neighbors at a common vertex are reported when they pass through one another beyond it;
-//! - triangles in one plane never cross, however they overlap; nor do triangles without area;
-//! - a sheet that only meets another exactly along edges is seen at the triangles next to it or not at all.
+//! with a bound on the rounding error below which a volume counts as zero. Intended consequences:
+//! - touching is not crossing: a shared corner or edge, two coincident vertices, a corner on a face.
+//!   Neighbors at a common vertex are reported when they pass through one another beyond it;
+//! - coplanar triangles never cross, even if they overlap; nor do triangles without area;
+//! - a sheet that meets another exactly along its edges is found at the adjacent triangles or not at all.
 //!
 //! In: n positions, m triangles. Out: pairs ascending, the same for any number of threads. Candidates come
-//! from boxes that overlap. When very many do (a mesh crumpled into one place has m^2 of them) the work stops
-//! at [`IntersectOptions::max_steps`] or [`IntersectOptions::max_pairs`], and the result says that it is not
-//! complete.
+//! from overlapping boxes. When there are too many (a mesh collapsed to a small region has m^2 of them) the
+//! search stops at [`IntersectOptions::max_steps`] or [`IntersectOptions::max_pairs`], and the result is
+//! marked as incomplete.
 
 use crate::query::bvh::{Aabb, Bvh, Step};
 use glam::{DMat3, DVec3, Vec3};
@@ -22,22 +22,22 @@ use std::ops::ControlFlow;
 
 /// Triangles between two reports of progress.
 const CHUNK: usize = 64;
-/// A chunk may use this part of the steps that are left: whoever wants to cancel never waits for all of them.
+/// A chunk may use 1 / this of the remaining steps, so that cancelling never waits for all of them.
 const STEPS_SHARE: usize = 4;
-/// What a triangle of a sound mesh may cost, so that large meshes do not stop early for being large.
+/// Additional steps per triangle, so that large valid meshes do not reach the limit.
 const STEPS_PER_TRIANGLE: usize = 200;
-/// One triangle may find this part of all pairs, so that a chunk of them cannot fill memory.
+/// One triangle may find 1 / this of all pairs, which bounds the memory of a chunk.
 const PAIRS_SHARE: usize = 64;
 
 /// Limits of the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IntersectOptions {
-    /// Pairs that are listed; more are only counted. Default 10,000: more than anybody reads.
+    /// Pairs that are listed; more are only counted. Default 10,000: enough for any report.
     pub max_listed: usize,
     /// Pairs after which counting stops, at the end of a batch of triangles. Default 1,000,000.
     pub max_pairs: usize,
-    /// Boxes and triangle pairs after which the search stops, beyond 200 for each triangle. Default 50
-    /// million: about a second. The ICT head takes 100 for each of its 52 thousand triangles.
+    /// Boxes and triangle pairs after which the search stops, in addition to 200 for each triangle. Default
+    /// 50 million: about a second. The ICT head takes 100 for each of its 52 thousand triangles.
     pub max_steps: usize,
 }
 
@@ -47,16 +47,16 @@ impl Default for IntersectOptions {
     }
 }
 
-/// What was found.
+/// The crossings found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SelfIntersections {
-    /// Crossing triangles, lower number first, ascending; at most [`IntersectOptions::max_listed`].
+    /// Crossing triangles, lower index first, ascending; at most [`IntersectOptions::max_listed`].
     pub pairs: Vec<[u32; 2]>,
     /// Number of crossing pairs.
     pub n_pairs: usize,
     /// Number of triangles that cross some other.
     pub n_triangles: usize,
-    /// Every pair was looked at; when not, the numbers are lower bounds.
+    /// Every pair was tested; otherwise the counts are lower bounds.
     pub complete: bool,
 }
 
@@ -77,7 +77,7 @@ pub fn self_intersections(
     let mut done = 0;
     while done < bvh.len() {
         let end = (done + CHUNK).min(bvh.len());
-        // Shares fixed beforehand keep the bound for a hostile mesh, whichever thread comes first.
+        // Shares fixed in advance bound the work for any mesh, independently of the order of threads.
         let share = steps_left / (CHUNK * STEPS_SHARE);
         let results: Vec<Crossings> = (done..end)
             .into_par_iter()
@@ -106,14 +106,14 @@ pub fn self_intersections(
     Ok(found)
 }
 
-/// What one triangle crosses.
+/// The crossings of one triangle.
 struct Crossings {
     pairs: Vec<[u32; 2]>,
     steps: usize,
     complete: bool,
 }
 
-/// Tests the triangle at `slot` against those behind it, for at most `max_steps` steps.
+/// Tests the triangle at `slot` against those after it, for at most `max_steps` steps.
 fn crossings(bvh: &Bvh, slot: usize, max_steps: usize, max_pairs: usize) -> Crossings {
     let corners = bvh.corners[slot];
     let (id, _) = bvh.triangles[slot];
@@ -136,13 +136,12 @@ fn crossings(bvh: &Bvh, slot: usize, max_steps: usize, max_pairs: usize) -> Cros
     out
 }
 
-/// Whether two triangles pass through one another; see the module for what touching counts as.
+/// Whether two triangles pass through one another; touching is not crossing, see the module.
 pub fn triangles_cross(first: [Vec3; 3], second: [Vec3; 3]) -> bool {
     let (a, b) = (first.map(|p| p.as_dvec3()), second.map(|p| p.as_dvec3()));
     let Some(([p1, mut q1, mut r1], first_above)) = lone_corner(a, b) else { return false };
     let Some(([p2, mut q2, mut r2], second_above)) = lone_corner(b, a) else { return false };
-    // The interval test wants each lone corner above the other's plane: turn the plane over where it is
-    // below.
+    // The interval test needs each lone corner above the other's plane: flip the plane where it is below.
     if !first_above {
         std::mem::swap(&mut q2, &mut r2);
     }
@@ -154,8 +153,8 @@ pub fn triangles_cross(first: [Vec3; 3], second: [Vec3; 3]) -> bool {
     volume_sign(p1, q1, p2, q2) < 0 && volume_sign(p1, r1, r2, p2) < 0
 }
 
-/// The corners of `t`, turned so that the first is alone on its side of the plane of `plane`, and whether
-/// that side is the positive one; `None` when `t` does not reach both sides.
+/// The corners of `t`, rotated so that the first is alone on its side of the plane of `plane`, and whether
+/// that side is the positive one; `None` when `t` does not have corners on both sides.
 fn lone_corner(t: [DVec3; 3], plane: [DVec3; 3]) -> Option<([DVec3; 3], bool)> {
     let side = t.map(|p| volume_sign(plane[0], plane[1], plane[2], p));
     if !side.contains(&1) || !side.contains(&-1) {
@@ -166,8 +165,8 @@ fn lone_corner(t: [DVec3; 3], plane: [DVec3; 3]) -> Option<([DVec3; 3], bool)> {
     Some(([t[i], t[(i + 1) % 3], t[(i + 2) % 3]], above))
 }
 
-/// Sign of the volume of the tetrahedron `abcd`: 1 when `d` is on the side from which `abc` runs clockwise, 0
-/// when rounding could have made it.
+/// Sign of the volume of the tetrahedron `abcd`: 1 when `d` is on the side from which `abc` is clockwise, 0
+/// when the volume is within its rounding error.
 fn volume_sign(a: DVec3, b: DVec3, c: DVec3, d: DVec3) -> i32 {
     let (u, v, w) = (a - d, b - d, c - d);
     let volume = DMat3::from_cols(u, v, w).determinant();

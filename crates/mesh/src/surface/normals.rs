@@ -1,26 +1,26 @@
 //! Smooth vertex normals of a moving mesh.
 //!
-//! The normal of a vertex is the normalized sum of the unit normals of its triangles, each counted by its
-//! angle there. So it does not matter along which diagonal a flat quad was cut; counted by area, the corners
-//! of triangulated quads lean to the side that got two triangles, and folds of skin show streaks. Slivers,
-//! whose normals are rounding errors, fade out. Connectivity is prepared once; a pose then takes one pass
-//! over triangles and one over vertices. Each vertex adds its triangles in a fixed order, so the result does
-//! not depend on the number of threads. In: n positions. Out: n unit vectors; a vertex without area gets +Y,
-//! never NaN. Triangles that are not finite count for nothing.
+//! The normal of a vertex is the normalized sum of the unit normals of its triangles, each weighted by its
+//! angle there. So the result does not depend on the diagonal along which a flat quad was split. With area
+//! weights, normals of triangulated quads would tilt toward the side with two triangles, and folds of skin
+//! would show streaks. Slivers, whose normals are mostly rounding error, are down-weighted. Connectivity is
+//! prepared once; a pose then takes one pass over triangles and one over vertices. Each vertex sums its
+//! triangles in a fixed order, so the result does not depend on the number of threads. In: n positions. Out:
+//! n unit vectors; a vertex without area gets +Y, never NaN. Triangles that are not finite are ignored.
 
 use glam::{Vec3A, Vec4};
 use rayon::prelude::*;
 
 /// Vertices per parallel task.
 const CHUNK: usize = 2048;
-/// Twice the area over the square of the longest side below which a triangle counts for less.
+/// Twice the area over the squared longest side below which a triangle is down-weighted.
 const SLIVER: f32 = 1e-3;
 
 /// Connectivity for computing vertex normals, prepared once for a mesh.
 #[derive(Debug, Clone)]
 pub struct VertexNormals {
     triangles: Vec<[u32; 3]>,
-    /// Corners at vertex v: `around[first[v]..first[v + 1]]`, each 4 times its triangle plus its place there.
+    /// Corners at vertex v: `around[first[v]..first[v + 1]]`, each 4 times its triangle plus its index there.
     first: Vec<u32>,
     around: Vec<u32>,
 }
@@ -71,7 +71,7 @@ impl VertexNormals {
                         facet.normal * facet.angles[corner as usize % 4]
                     })
                     .sum();
-                // Scale first: squares of what slivers leave would be below the range of f32.
+                // Scale first: the squares of a sum of sliver normals could underflow.
                 let largest = sum.abs().max_element();
                 let unit = if largest > 0.0 { (sum / largest).normalize_or_zero() } else { Vec3A::ZERO };
                 *normal = if unit != Vec3A::ZERO { unit.into() } else { [0.0, 1.0, 0.0] };
@@ -80,7 +80,7 @@ impl VertexNormals {
     }
 }
 
-/// What a triangle gives to its corners.
+/// Contribution of a triangle to its corners.
 struct Facet {
     /// Of unit length, shorter for slivers, zero where there is no area.
     normal: Vec3A,
@@ -92,8 +92,8 @@ impl Facet {
     fn of([a, b, c]: [Vec3A; 3]) -> Self {
         let sides = [b - a, c - b, a - c];
         let largest = sides[0].abs().max(sides[1].abs()).max(sides[2].abs()).max_element();
-        // Products of very small or very large sides would leave the range of f32; `max` hides NaN, the sum
-        // does not.
+        // Products of very small or very large sides would leave the range of f32. `max` ignores NaN; the
+        // sum does not.
         if !(largest >= f32::MIN_POSITIVE && (sides[0] + sides[1] + largest).is_finite()) {
             return Self { normal: Vec3A::ZERO, angles: [0.0; 4] };
         }
@@ -105,10 +105,10 @@ impl Facet {
     }
 }
 
-/// The angles (0 to pi) whose sines and cosines are in the ratios of `sine` (not negative) and `cosines`,
+/// The angles (0 to pi) whose sines and cosines are proportional to `sine` (not negative) and `cosines`,
 /// within 2e-5.
 ///
-/// A polynomial (Abramowitz and Stegun 4.4.49) rather than the library's function: several times as fast, and
+/// A polynomial (Abramowitz and Stegun 4.4.49) instead of the library function: several times as fast, and
 /// the same on every machine.
 fn angles(sine: f32, cosines: Vec4) -> Vec4 {
     let size = cosines.abs();
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn the_diagonals_of_quads_do_not_matter() {
-        // A bent strip of squares, its quads cut one way or the other.
+        // A bent strip of squares, its quads split along either diagonal.
         let n = 6;
         let p: Vec<[f32; 3]> = (0..n)
             .flat_map(|i| [0.0f32, 1.0, 2.0].map(|x| [x, (0.4 * i as f32).sin(), (0.4 * i as f32).cos()]))
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn slivers_and_broken_triangles_do_not_count() {
-        // A square, a fold without area that stands on its side, and a triangle with a corner that is not
+        // A square, a sliver perpendicular to it at one side, and a triangle with a corner that is not
         // finite.
         let p = [[0.0f32, 0., 0.], [1., 0., 0.], [1., 1., 0.], [0., 1., 0.], [0.5, 0., 1e-6], [f32::NAN; 3]];
         let normals = VertexNormals::prepare(6, &[[0, 1, 2], [0, 2, 3], [0, 4, 1], [0, 1, 5]]);

@@ -33,7 +33,7 @@ impl Polygons {
         self.offsets.len() - 1
     }
 
-    /// No faces at all: a point cloud.
+    /// Whether there are no faces: a point cloud.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -43,7 +43,7 @@ impl Polygons {
         &self.corners[self.corner_range(face_idx)]
     }
 
-    /// Where the corners of face `face_idx` lie in [`Self::corners`] and in any per-corner attribute.
+    /// The range of face `face_idx` in [`Self::corners`] and in any per-corner attribute.
     pub fn corner_range(&self, face_idx: usize) -> std::ops::Range<usize> {
         self.offsets[face_idx] as usize..self.offsets[face_idx + 1] as usize
     }
@@ -58,7 +58,7 @@ impl Polygons {
         &self.corners
     }
 
-    /// The same faces over other vertex numbers.
+    /// The same faces with remapped vertex indices.
     pub fn map_vertices(&self, f: impl Fn(u32) -> u32) -> Self {
         Self { offsets: self.offsets.clone(), corners: self.corners.iter().map(|&v| f(v)).collect() }
     }

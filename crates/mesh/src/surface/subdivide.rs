@@ -1,10 +1,10 @@
-//! Loop's subdivision of triangle meshes, as weights that can be applied to any field on the vertices.
+//! Loop subdivision of triangle meshes, as weights that can be applied to any field on the vertices.
 //!
 //! Every edge gets a vertex, every triangle becomes four. New vertices on edges are 3/8 of each end and 1/8
-//! of each vertex across; old ones move towards their neighbors by Warren's weights (3/16 for three
-//! neighbors, else 3/8 over their number). At borders, and at edges of more than two triangles, vertices see
-//! only what lies along them: 1/2 and 1/2 on edges, 1/8, 3/4, 1/8 at old vertices. Old vertices keep their
-//! numbers.
+//! of each opposite vertex; old ones move toward their neighbors by Warren's weights (3/16 for three
+//! neighbors, else 3/8 over their number). On boundary edges, and on edges of more than two triangles, only
+//! vertices along those edges have weights: 1/2 and 1/2 for new vertices, 1/8, 3/4, 1/8 for old ones. Old
+//! vertices keep their indices.
 
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -15,15 +15,15 @@ use std::ops::{Add, Mul};
 pub struct Subdivision {
     /// Four for each triangle.
     pub triangles: Vec<[u32; 3]>,
-    /// What vertex v is made of: `parts[first[v]..first[v + 1]]`.
+    /// Source vertices and weights of vertex v: `parts[first[v]..first[v + 1]]`.
     first: Vec<u32>,
     parts: Vec<(u32, f32)>,
 }
 
 impl Subdivision {
-    /// Of triangles whose corners are below `n_vertices`.
+    /// For triangles whose corners are below `n_vertices`.
     pub fn prepare(n_vertices: usize, triangles: &[[u32; 3]]) -> Self {
-        // Vertices across each edge.
+        // Vertices opposite each edge.
         let mut across: BTreeMap<[u32; 2], Vec<u32>> = BTreeMap::new();
         for &[a, b, c] in triangles {
             for (p, q, r) in [(a, b, c), (b, c, a), (c, a, b)] {
@@ -48,7 +48,7 @@ impl Subdivision {
                 (0, 3) => (neighbors[v].as_slice(), 3.0 / 16.0),
                 (0, n) => (neighbors[v].as_slice(), 3.0 / (8.0 * n as f32)),
                 (2, _) => (along_border[v].as_slice(), 1.0 / 8.0),
-                // A corner of several borders stays.
+                // A vertex where several boundaries meet stays.
                 _ => (&[][..], 0.0),
             };
             new.parts.push((v as u32, 1.0 - share * around.len() as f32));
@@ -71,12 +71,12 @@ impl Subdivision {
         new
     }
 
-    /// Vertices after the step.
+    /// Number of vertices after the step.
     pub fn n_vertices(&self) -> usize {
         self.first.len() - 1
     }
 
-    /// A field on the vertices before the step, on those after.
+    /// Interpolates a field from the vertices before the step to those after it.
     pub fn apply<V>(&self, field: &[V]) -> Vec<V>
     where
         V: Copy + Default + Send + Sync + Add<Output = V> + Mul<f32, Output = V>,

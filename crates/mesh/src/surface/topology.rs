@@ -1,11 +1,11 @@
-//! Edges and borders of a list of faces.
+//! Edges and boundaries of a list of faces.
 //!
-//! An edge is an unordered pair of different vertices that follow one another around some face. [`Edges`]
-//! lists every edge once, ascending by its vertices, with the faces at it; what is wrong with a surface is
-//! then read off: one face is a border, more than two is non-manifold, two faces that walk the edge the same
-//! way disagree about the outside. [`boundary_loops`] joins border edges into loops. In: m faces of any
-//! number of corners. Out: lists in ascending order. Time m log m, memory linear. Faces with fewer than three
-//! corners have no edges, and steps from a vertex to itself are none.
+//! An edge is an unordered pair of different vertices that are consecutive around some face. [`Edges`]
+//! lists every edge once, ascending by its vertices, with its faces. The defects of a surface follow: an edge
+//! with one face is a boundary edge, one with more than two is non-manifold, and two faces that traverse an
+//! edge in the same direction are inconsistently oriented. [`boundary_loops`] joins boundary edges into
+//! loops. In: m faces of any number of corners. Out: lists in ascending order. Time m log m, memory linear.
+//! Faces with fewer than three corners have no edges; steps from a vertex to itself are not edges.
 
 use crate::Polygons;
 use glam::DVec3;
@@ -23,9 +23,9 @@ pub struct Edges {
 /// One face at an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EdgeUse {
-    /// Number of the face.
+    /// Index of the face.
     pub face: u32,
-    /// The face walks from the lower vertex to the higher.
+    /// The face traverses the edge from the lower vertex to the higher.
     pub forward: bool,
 }
 
@@ -59,7 +59,7 @@ impl Edges {
         self.vertices.len()
     }
 
-    /// No edges at all.
+    /// Whether there are no edges.
     pub fn is_empty(&self) -> bool {
         self.vertices.is_empty()
     }
@@ -84,7 +84,7 @@ impl Edges {
         self.filtered(|uses| uses.len() > 2)
     }
 
-    /// Edges with two faces that walk them in the same direction, ascending.
+    /// Edges with two faces that traverse them in the same direction, ascending.
     pub fn inconsistent(&self) -> Vec<usize> {
         self.filtered(|uses| uses.len() == 2 && uses[0].forward == uses[1].forward)
     }
@@ -94,7 +94,7 @@ impl Edges {
     }
 }
 
-/// A chain of border edges.
+/// A chain of boundary edges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoundaryLoop {
     /// The vertices in order, each once.
@@ -104,7 +104,7 @@ pub struct BoundaryLoop {
 }
 
 impl BoundaryLoop {
-    /// Length of the chain over `positions`; NaN where a position is.
+    /// Length of the chain over `positions`; NaN if a position is NaN.
     pub fn length(&self, positions: &[[f32; 3]]) -> f64 {
         let at = |v: u32| glam::Vec3::from(positions[v as usize]).as_dvec3();
         let chain: f64 = self.vertices.windows(2).map(|w| at(w[0]).distance(at(w[1]))).sum();
@@ -122,15 +122,16 @@ impl BoundaryLoop {
     }
 }
 
-/// The border of a mesh as loops that run the way of their faces where those agree, found from low vertices
-/// to high. Where borders touch in a vertex, loops are kept apart, so that no loop visits a vertex twice.
+/// The boundary of a mesh as loops, from low start vertices to high. Loops follow the direction of their
+/// faces where those agree. Where boundaries touch in a vertex, loops are split, so that no loop visits a
+/// vertex twice.
 pub fn boundary_loops(edges: &Edges) -> Vec<BoundaryLoop> {
-    // Border edges as the face walks them, and both ways around each of their vertices.
+    // Boundary edges in the direction of their face, listed at both of their vertices.
     let mut halves: Vec<(u32, bool, u32, u32)> = Vec::new();
     for (i, e) in edges.boundary().into_iter().enumerate() {
         let [a, b] = edges.vertices(e);
         let (from, to) = if edges.uses(e)[0].forward { (a, b) } else { (b, a) };
-        // `false` sorts first: along the face's walk before against it.
+        // `false` sorts first: along the face's direction before against it.
         halves.push((from, false, i as u32, to));
         halves.push((to, true, i as u32, from));
     }
@@ -138,7 +139,7 @@ pub fn boundary_loops(edges: &Edges) -> Vec<BoundaryLoop> {
     let mut walker =
         Walker { used: vec![false; halves.len() / 2], halves, next: Vec::new(), loops: Vec::new() };
     walker.next = (0..walker.halves.len()).collect();
-    // Ends of open chains first: a walk from the middle of a chain would cut it in two.
+    // Ends of open chains first: starting in the middle would split a chain in two.
     let starts = |w: &Walker, odd: bool| -> Vec<usize> {
         let mut starts = Vec::new();
         let mut i = 0;
@@ -159,12 +160,12 @@ pub fn boundary_loops(edges: &Edges) -> Vec<BoundaryLoop> {
     walker.loops
 }
 
-/// Walks border edges, each once.
+/// Traverses boundary edges, each once.
 struct Walker {
-    /// Vertex, against the face's walk, border edge, vertex at the other end; sorted.
+    /// Vertex, whether against the face's direction, boundary edge, vertex at the other end; sorted.
     halves: Vec<(u32, bool, u32, u32)>,
     used: Vec<bool>,
-    /// Per first half of a vertex: where to look for its next unused half.
+    /// For the first half of each vertex: index of the vertex's next unused half.
     next: Vec<usize>,
     loops: Vec<BoundaryLoop>,
 }
@@ -250,7 +251,7 @@ mod tests {
         let loops = boundary_loops(&bow_tie);
         assert_eq!(loops.len(), 2);
         assert!(loops.iter().all(|l| l.closed && l.vertices.len() == 3));
-        // Three triangles on one edge: the border is three chains between its ends, two of which close a
+        // Three triangles on one edge: the boundary is three chains between its ends, two of which form a
         // loop.
         let fin = Edges::of(&faces(&[&[0, 1, 2], &[0, 1, 3], &[0, 1, 4]]));
         let loops = boundary_loops(&fin);

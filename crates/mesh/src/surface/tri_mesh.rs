@@ -1,4 +1,4 @@
-//! A triangle mesh: bones, teeth and closed skins in meters, or an artist's surface in the numbers of its file.
+//! Triangle meshes: bones, teeth and closed skins in meters, or an artist's surface in the unit of its file.
 
 use glam::{DVec3, Vec3};
 
@@ -73,7 +73,8 @@ impl TriMesh {
     }
 }
 
-/// The sum at each of `n` vertices of a value of every triangle around it: a third of its area for lumped masses.
+/// For each of `n` vertices, the sum of a per-triangle value (such as a third of the area) over its
+/// triangles.
 pub fn sum_at_corners(n: usize, triangles: &[[u32; 3]], values: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut sums = vec![0.0; n];
     for (triangle, value) in triangles.iter().zip(values) {

@@ -1,4 +1,4 @@
-//! Disjoint sets of vertices: which ones hang together.
+//! Disjoint sets (union-find) over indices, with path halving.
 
 /// Sets over `0..n`; each is represented by its lowest member.
 #[derive(Debug, Clone)]
@@ -7,22 +7,22 @@ pub struct UnionFind {
 }
 
 impl UnionFind {
-    /// Every member alone.
+    /// Every member in a set of its own.
     pub fn new(n: usize) -> Self {
         Self { parent: (0..n as u32).collect() }
     }
 
-    /// How many members there are.
+    /// Number of members.
     pub fn len(&self) -> usize {
         self.parent.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no members.
     pub fn is_empty(&self) -> bool {
         self.parent.is_empty()
     }
 
-    /// The lowest member of the set that `v` is in.
+    /// The lowest member of the set that contains `v`.
     pub fn root(&mut self, mut v: u32) -> u32 {
         while self.parent[v as usize] != v {
             let up = self.parent[self.parent[v as usize] as usize];

@@ -1,5 +1,5 @@
-//! Shortest ways along edges: Dijkstra's walk from one place, up to a length; and from many, to whichever is
-//! nearest.
+//! Shortest paths along edges by Dijkstra's algorithm: from one vertex up to a length, or from many sources
+//! for the nearest source of every vertex.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -13,7 +13,7 @@ pub struct EdgeGraph {
 }
 
 impl EdgeGraph {
-    /// The edges of `triangles`, whose corners are below `n_vertices`, as long as `length` says.
+    /// The edges of `triangles`, whose corners are below `n_vertices`, with lengths given by `length`.
     pub fn prepare(n_vertices: usize, triangles: &[[u32; 3]], length: impl Fn(u32, u32) -> f64) -> Self {
         let mut edges: Vec<[u32; 2]> = Vec::with_capacity(6 * triangles.len());
         for &[a, b, c] in triangles {
@@ -27,28 +27,29 @@ impl EdgeGraph {
         Self { first, ways: edges.into_iter().map(|[a, b]| (b, length(a, b))).collect() }
     }
 
-    /// Neighbors of a vertex, ascending, and how far they are.
+    /// Neighbors of a vertex, ascending, with edge lengths.
     pub fn around(&self, v: u32) -> &[(u32, f64)] {
         &self.ways[self.first[v as usize] as usize..self.first[v as usize + 1] as usize]
     }
 }
 
-/// The nearest of some places, along edges, for every vertex.
+/// The nearest source along edges, for every vertex.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Nearest {
-    /// How far; infinite where no way leads.
+    /// Distance to it; infinite where no source is reachable.
     pub distance: Vec<f64>,
-    /// Number of the place; `u32::MAX` where no way leads.
+    /// Its number; `u32::MAX` where no source is reachable.
     pub place: Vec<u32>,
 }
 
 impl Nearest {
-    /// No places yet.
+    /// No sources yet.
     pub fn nothing(n_vertices: usize) -> Self {
         Self { distance: vec![f64::INFINITY; n_vertices], place: vec![u32::MAX; n_vertices] }
     }
 
-    /// Adds places: vertices with numbers. Of equally near ones, that which was added first stays.
+    /// Adds sources (vertex, number) with paths shorter than `reach`. Of equally near ones, the first added
+    /// stays.
     pub fn add(&mut self, graph: &EdgeGraph, places: impl Iterator<Item = (u32, u32)>, reach: f64) {
         let mut heap = BinaryHeap::new();
         for (vertex, number) in places {
@@ -58,7 +59,7 @@ impl Nearest {
             }
         }
         while let Some((Reverse(bits), v)) = heap.pop() {
-            // Bits of non-negative floats sort as the floats do.
+            // The bits of non-negative floats sort like the floats.
             let distance = f64::from_bits(bits);
             if distance > self.distance[v as usize] {
                 continue;
@@ -74,8 +75,8 @@ impl Nearest {
     }
 }
 
-/// All places that ways from `start` reach within `reach`, with the length of the shortest way. `ways` gives
-/// the places one edge away and the lengths of the edges.
+/// All vertices within the path length `reach` of `start`, with the lengths of their shortest paths. `ways`
+/// gives the neighbors of a vertex and the lengths of the edges to them.
 pub fn within<Edges: Iterator<Item = (u32, f64)>>(
     start: u32,
     reach: f64,
@@ -84,7 +85,7 @@ pub fn within<Edges: Iterator<Item = (u32, f64)>>(
     let mut best = BTreeMap::from([(start, 0.0)]);
     let mut heap = BinaryHeap::from([(Reverse(0u64), start)]);
     while let Some((Reverse(bits), v)) = heap.pop() {
-        // Bits of non-negative floats sort as the floats do.
+        // The bits of non-negative floats sort like the floats.
         let length = f64::from_bits(bits);
         if length > best[&v] {
             continue;
@@ -125,7 +126,7 @@ mod tests {
 
     #[test]
     fn the_shorter_way_counts_and_the_walk_ends_in_time() {
-        // 0 - 1 - 2 of one meter each, and 0 - 2 of three; 3 hangs on 2.
+        // Edges 0 - 1 and 1 - 2 of length 1, 0 - 2 of length 3, 2 - 3 of length 1.
         let edges = [(0, 1, 1.0), (1, 2, 1.0), (0, 2, 3.0), (2, 3, 1.0)];
         let ways = |v: u32| {
             let there = edges.iter().filter(move |e| e.0 == v).map(|e| (e.1, e.2));

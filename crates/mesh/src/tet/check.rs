@@ -1,15 +1,16 @@
-//! Every problem of a tet mesh that someone brings, before it is simulated.
+//! Validation of a supplied tet mesh before it is simulated; lists every problem.
 //!
-//! Nothing is repaired here; each finding says where and what to do. Nodes out of range are found first and
-//! their tets left out of the other checks, so that the check itself never fails. Time m log m for m tets.
+//! Nothing is repaired here; each finding says where it is and what to do. Tets with nodes out of range are
+//! found first and left out of the other checks, so that the check itself never fails. Time m log m for m
+//! tets.
 
 use crate::TetMesh;
 use crate::tet::quality::min_max_dihedral;
 use crate::tet::tet_mesh::faces_of;
 use std::fmt;
 
-/// Below this dihedral angle a tet is called flat, degrees: elements like that lock and spoil the
-/// conditioning.
+/// Below this dihedral angle, in degrees, a tet is reported as flat: such elements lock and make the system
+/// ill-conditioned.
 const FLAT_DEG: f64 = 1.0;
 
 /// Something wrong with a tet mesh.
@@ -19,18 +20,18 @@ pub enum TetProblem {
     Empty,
     /// A position is not a finite number.
     NodeNotFinite(u32),
-    /// A tet names a node that does not exist.
+    /// A tet refers to a node that does not exist.
     NodeOutOfRange {
         /// The tet.
         tet: u32,
-        /// The number it names.
+        /// The index it refers to.
         node: u32,
     },
-    /// A tet names a node twice.
+    /// A tet has a repeated node.
     NodeRepeated(u32),
     /// A tet has negative volume.
     Inverted(u32),
-    /// A tet has dihedral angles next to 0 or 180 degrees.
+    /// A tet has dihedral angles close to 0 or 180 degrees.
     Flat(u32),
     /// Two tets have the same nodes.
     Duplicate(u32, u32),
@@ -45,8 +46,8 @@ pub enum TetProblem {
     Overlap(u32, u32),
     /// A node that no tet uses.
     Unused(u32),
-    /// The mesh falls into pieces that share no node.
-    TetComponents(usize),
+    /// The mesh has several components that share no node.
+    Pieces(usize),
 }
 
 impl fmt::Display for TetProblem {
@@ -54,25 +55,29 @@ impl fmt::Display for TetProblem {
         match self {
             Self::Empty => write!(f, "the mesh has no tets"),
             Self::NodeNotFinite(v) => {
-                write!(f, "node {v} is not at a finite position; give it one or drop its tets")
+                write!(f, "the position of node {v} is not finite; correct it or remove its tets")
             }
             Self::NodeOutOfRange { tet, node } => {
                 write!(
                     f,
-                    "tet {tet} names node {node}, which does not exist; are the numbers counted from 1?"
+                    "tet {tet} refers to node {node}, which does not exist; node indices must start at 0"
                 )
             }
-            Self::NodeRepeated(t) => write!(f, "tet {t} names a node twice; drop it"),
+            Self::NodeRepeated(t) => write!(f, "tet {t} has a repeated node; remove it"),
             Self::Inverted(t) => write!(f, "tet {t} has negative volume; swap two of its nodes"),
             Self::Flat(t) => {
                 write!(f, "tet {t} has dihedral angles below {FLAT_DEG} degree; improve the mesh")
             }
-            Self::Duplicate(t, u) => write!(f, "tets {t} and {u} have the same nodes; drop one"),
-            Self::SharedFace { face, tets } => write!(f, "face {face:?} has {} tets: {tets:?}", tets.len()),
-            Self::Overlap(t, u) => write!(f, "tets {t} and {u} lie on the same side of their common face"),
-            Self::Unused(v) => write!(f, "node {v} belongs to no tet; drop it"),
-            Self::TetComponents(n) => {
-                write!(f, "the mesh falls into {n} pieces; each needs something to hold it")
+            Self::Duplicate(t, u) => write!(f, "tets {t} and {u} have the same nodes; remove one"),
+            Self::SharedFace { face, tets } => {
+                write!(f, "face {face:?} has {} tets: {tets:?}; keep at most two of them", tets.len())
+            }
+            Self::Overlap(t, u) => {
+                write!(f, "tets {t} and {u} lie on the same side of their common face; remove one")
+            }
+            Self::Unused(v) => write!(f, "node {v} belongs to no tet; remove it"),
+            Self::Pieces(n) => {
+                write!(f, "the mesh has {n} separate components; each needs its own attachments")
             }
         }
     }
@@ -96,12 +101,12 @@ pub fn check(mesh: &TetMesh) -> Vec<TetProblem> {
         TetMesh { nodes: mesh.nodes.clone(), tets: valid.iter().map(|&t| mesh.tets[t as usize]).collect() };
     let pieces = whole.pieces();
     if pieces.n > 1 {
-        found.push(TetProblem::TetComponents(pieces.n));
+        found.push(TetProblem::Pieces(pieces.n));
     }
     found
 }
 
-/// The tets that name four different nodes that exist.
+/// The tets with four different, existing nodes.
 fn check_numbers(mesh: &TetMesh, found: &mut Vec<TetProblem>) -> Vec<u32> {
     let (mut valid, mut repeated) = (Vec::new(), Vec::new());
     for (t, tet) in mesh.tets.iter().enumerate() {

@@ -1,15 +1,15 @@
-//! Pieces of a tet mesh that should not hang together, and pieces that should not be there.
+//! Separation of parts of a tet mesh that meet only in a node, and removal of small components.
 //!
-//! Two parts of a mesh that meet in a single node would be joined by it like by a rivet. The tets around a
-//! node are grouped by the faces through the node that they share; each group after the first gets a copy of
-//! the node. Parts that still meet along an edge hang together elsewhere; they are left, since no copy of a
-//! node can part them.
+//! Two parts of a mesh that meet in a single node would be hinged at it. The tets around a node are grouped
+//! by the faces through the node that they share; each group after the first gets a copy of the node. Parts
+//! that still meet along an edge are connected elsewhere; they are left, since no copy of a node can separate
+//! them.
 
 use crate::TetMesh;
 use crate::tet::tet_mesh::{faces_of, tets_of_nodes};
 
-/// Gives every part of the mesh that meets others only in a node, or in an edge whose nodes are such, nodes
-/// of its own. Returns for each new node, in order, the node that it copies.
+/// Duplicates nodes so that parts of the mesh that meet only in a node, or in an edge between such nodes, are
+/// separated. Returns for each new node, in order, the node that it copies.
 pub fn part_at_nodes(mesh: &mut TetMesh) -> Vec<u32> {
     let around = tets_of_nodes(mesh.nodes.len(), &mesh.tets);
     let mut copies: Vec<(u32, Vec<u32>)> = Vec::new();
@@ -35,7 +35,7 @@ pub fn part_at_nodes(mesh: &mut TetMesh) -> Vec<u32> {
     copied
 }
 
-/// For each of the tets around `v`, the number of its group.
+/// For each of the tets around `v`, the index of its group.
 fn groups_at_node(mesh: &TetMesh, v: u32, tets: &[u32]) -> Vec<u32> {
     let mut faces: Vec<([u32; 3], usize)> = Vec::with_capacity(3 * tets.len());
     for (i, &t) in tets.iter().enumerate() {
@@ -69,7 +69,7 @@ fn groups_at_node(mesh: &TetMesh, v: u32, tets: &[u32]) -> Vec<u32> {
     numbers
 }
 
-/// Drops pieces with less than `share` of the whole volume, but never the largest. Returns how many were
+/// Drops components with less than `share` of the total volume, but never the largest. Returns how many were
 /// dropped; their nodes stay until [`TetMesh::drop_unused_nodes`].
 pub fn drop_small_pieces(mesh: &mut TetMesh, share: f64) -> usize {
     let pieces = mesh.pieces();

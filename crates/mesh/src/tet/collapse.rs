@@ -1,24 +1,24 @@
-//! Tets that are tiny by comparison with their neighbors, taken out by collapsing their shortest edge.
+//! Removal of tets that are tiny compared with their neighbors, by collapsing short edges.
 //!
-//! Where a node could not be snapped, the cut leaves edges of any length; their tets may be well shaped and
-//! still a millionth of the others' volume, which spoils the conditioning of what is solved on them. One end
-//! of such an edge moves to the other if the mesh keeps its shape: the neighbors that both ends share must be
-//! exactly those around the edge (the link condition, with the outside as one more node), no tet may get
-//! worse than the worst was or than 15 degrees, and a node of the boundary only ever moves along the
-//! boundary's own edges. In: a mesh without inverted tets. Out: the same without the short edges that could
-//! go.
+//! Where a node could not be snapped, the cut leaves edges of any length. Their tets may be well shaped and
+//! still have a millionth of the volume of the others, which makes systems on the mesh ill-conditioned. One
+//! end of such an edge is moved to the other if three conditions hold. The topology must not change: the
+//! neighbors shared by both ends must be exactly those around the edge (the link condition, with the outside
+//! as one more node). No remaining tet may be worse than both the previous worst and 15 degrees. A boundary
+//! node may only move along boundary edges. In: a mesh without inverted tets. Out: the same mesh without the
+//! short edges that could be collapsed.
 
 use crate::TetMesh;
 use crate::tet::improve::min_sine;
 use crate::tet::tet_mesh::{Lists, edges, edges_of, faces_of, tets_of_nodes};
 
-/// Collapsing may leave tets down to this dihedral angle, degrees, or the worst that was there.
+/// Collapsing may leave tets down to this dihedral angle, in degrees, or down to the previous worst.
 const GOOD_DEG: f64 = 15.0;
-/// Rounds of collapses that do not touch one another.
+/// Largest number of rounds; the collapses of a round share no tets.
 const ROUNDS: usize = 8;
 
-/// Collapses edges shorter than `share` of the mean edge length around their ends. Nodes that are left
-/// without tets stay until [`TetMesh::drop_unused_nodes`]. Returns how many edges were collapsed.
+/// Collapses edges shorter than `share` of the mean edge length around their ends. Nodes left without tets
+/// stay until [`TetMesh::drop_unused_nodes`]. Returns how many edges were collapsed.
 pub fn collapse_short(mesh: &mut TetMesh, on_boundary: &[bool], share: f64) -> usize {
     let mut n_collapsed = 0;
     for _ in 0..ROUNDS {
@@ -74,7 +74,7 @@ fn collapse_round(mesh: &mut TetMesh, on_boundary: &[bool], share: f64) -> usize
     n
 }
 
-/// Edges shorter than `share` of the mean around their ends, shortest by that measure first.
+/// Edges shorter than `share` of the mean around their ends, ascending by this ratio.
 fn short_edges(mesh: &TetMesh, share: f64) -> Vec<[u32; 2]> {
     let edges = edges(&mesh.tets);
     let mut sums = vec![(0.0, 0.0); mesh.nodes.len()];
@@ -95,7 +95,7 @@ fn short_edges(mesh: &TetMesh, share: f64) -> Vec<[u32; 2]> {
     short.into_iter().map(|(_, e)| e).collect()
 }
 
-/// Whether the tets that stay are good enough with `gone` at `kept`.
+/// Whether the remaining tets are good enough with `gone` at `kept`.
 fn stays_good(mesh: &TetMesh, around: &Lists, gone: u32, kept: u32) -> bool {
     let quality = |t: u32, to: u32| {
         min_sine(mesh.tets[t as usize].map(|v| mesh.nodes[if v == gone { to } else { v } as usize]))
@@ -106,7 +106,7 @@ fn stays_good(mesh: &TetMesh, around: &Lists, gone: u32, kept: u32) -> bool {
     around.of(gone as usize).iter().filter(stays).all(|&t| quality(t, kept) > least)
 }
 
-/// What hangs together with what.
+/// Connectivity for the link condition.
 struct Links {
     around: Lists,
     /// Edges and faces of the boundary, nodes ascending, sorted.
@@ -153,8 +153,8 @@ impl Links {
         if !both {
             return true;
         }
-        // The outside as one more node: it is beside the edge, and shared with another node only across a
-        // face.
+        // The outside as one more node: it is in the link of the edge, and in the link of another node only
+        // across a face.
         self.has_edge(a, b)
             && nodes
                 .clone()
@@ -163,7 +163,7 @@ impl Links {
     }
 }
 
-/// What is opposite a node in its tets: nodes, edges and faces, sorted.
+/// The link of a node: the opposite nodes, edges and faces in its tets, sorted.
 struct Ring {
     tets: Vec<[u32; 4]>,
     nodes: Vec<u32>,

@@ -1,12 +1,12 @@
-//! Where the edges of a lattice meet the boundary of a domain.
+//! Intersections of lattice edges with the boundary of a domain.
 //!
-//! Only signs count. An edge with one end inside is bisected to its crossing. An edge that crosses more than
-//! once is the danger of all such methods: two pieces with a gap between them become one, or a thin sheet is
-//! lost. Edges near the boundary are therefore also asked at two points between their ends; an edge whose
-//! signs change more than once is [`doubtful`], and the cubes around it are refined. Of any three consecutive
-//! points none is farther than a third of the edge from the next, so gaps and sheets of that width across the
-//! edge are always seen. In: nodes with signs, edges. Out: one fraction for each crossing edge; 12 bisections
-//! place it to 1/4096 of the edge.
+//! Only signs are used. An edge with one end inside is bisected to its crossing. An edge that crosses the
+//! boundary more than once breaks all methods of this kind: a gap between two parts is bridged, or a thin
+//! sheet is lost. Edges near the boundary are therefore also sampled at two points between their ends. An
+//! edge whose sign changes more than once is [`doubtful`], and the cubes around it are refined. The samples
+//! are a third of the edge apart, so gaps and sheets wider than that along the edge are always found. In:
+//! nodes with signs, edges. Out: one fraction for each crossing edge; 12 bisections locate it to 1/4096 of
+//! the edge.
 
 use crate::tet::domain::{Domain, Hits};
 use glam::DVec3;
@@ -14,12 +14,12 @@ use rayon::prelude::*;
 
 /// Bisections for each crossing.
 const STEPS: u32 = 12;
-/// A crossing that is told is believed if the sign changes within this fraction of the edge.
+/// A crossing reported by [`Domain::hits`] is accepted if the sign changes within this fraction of the edge.
 const CLOSE: f64 = 1.0 / 4096.0;
-/// Where edges are asked between their ends.
+/// Where edges are sampled between their ends.
 const ASKED: [f64; 2] = [1.0 / 3.0, 2.0 / 3.0];
 
-/// A domain cut off at a box, as signs.
+/// The sign of a domain clipped to a box.
 pub(crate) struct Signs<'a> {
     pub domain: &'a dyn Domain,
     pub min: DVec3,
@@ -51,7 +51,7 @@ impl Signs<'_> {
     }
 }
 
-/// An edge with one end inside: its nodes and how far from the first the boundary is, as a fraction.
+/// An edge with one end inside: its nodes, and the fraction from the first node at which the boundary lies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Crossing {
     pub edge: [u32; 2],
@@ -77,12 +77,12 @@ pub(crate) fn crossings(
         .collect()
 }
 
-/// The fraction from `a` to `b` where the sign changes; `a` is inside or not as told, `b` is the other.
+/// The fraction from `a` to `b` where the sign changes; `a_inside` is the side of `a`, `b` is on the other.
 pub(crate) fn bisect(signs: &Signs, a: DVec3, b: DVec3, a_inside: bool) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     let like_a = |t: f64| signs.inside(a.lerp(b, t)) == a_inside;
     if let Hits::Once(t) = signs.hits(a, b) {
-        // Told, not promised: where surfaces are open, the sign may change elsewhere.
+        // Not guaranteed: where surfaces are open, the sign may change elsewhere.
         let (before, after) = ((t - CLOSE).max(0.0), (t + CLOSE).min(1.0));
         if (before == 0.0 || like_a(before)) && (after == 1.0 || !like_a(after)) {
             return t;
@@ -99,7 +99,7 @@ pub(crate) fn bisect(signs: &Signs, a: DVec3, b: DVec3, a_inside: bool) -> f64 {
     0.5 * (low + high)
 }
 
-/// For each edge, whether its signs change more than once, unless `known` says so.
+/// For each edge, whether its sign changes more than once; taken from `known` where available.
 pub(crate) fn doubtful(
     signs: &Signs,
     nodes: &[DVec3],

@@ -1,14 +1,14 @@
-//! Cutting a lattice along the boundary of a domain: snapping, then templates.
+//! Cutting a lattice along the boundary of a domain: snapping, then stencils.
 //!
-//! A node with a crossing close by on one of its edges moves there and lies on the boundary from then on, so
-//! that no tiny pieces are cut off [Labelle07, warping]. What is still cut is cut by the signs of its four
-//! nodes (inside, outside, on the boundary) into one tet, a pyramid or a prism. The quadrilateral sides of
-//! those lie in faces of the lattice and are split along the shorter diagonal, equal ones from the lower
-//! node, so that both neighbors choose alike. A prism whose three diagonals run in a circle gets a node in
-//! its middle. Departures: a node is not snapped where a tet would lose nearly all of its volume, which only
-//! happens between sizes, or where the boundary passes on two sides of it, since a sheet would be pinched or
-//! a gap bridged there; a tet with all nodes on the boundary is kept when its middle is inside, since thin
-//! sheets are made of those.
+//! A node with a near crossing on one of its edges is snapped to it and from then on is a boundary node, so
+//! that no tiny pieces are cut off [Labelle07, warping]. Tets that are still cut yield one tet, a pyramid or
+//! a prism, according to the signs of their four nodes (inside, outside, boundary). The quadrilateral sides
+//! of these lie in faces of the lattice. They are split along the shorter diagonal, or from the lower node if
+//! both are equal, so that neighbors agree. A prism whose three diagonals form a cycle gets a node at its
+//! center. Departures: a node is not snapped where a tet would lose nearly all of its volume, which only
+//! happens between levels, or where the boundary passes on two sides of it, since a sheet would be pinched or
+//! a gap bridged there. A tet with all nodes on the boundary is kept if its center is inside, since thin
+//! sheets consist of such tets.
 
 use crate::TetMesh;
 use crate::tet::crossings::Crossing;
@@ -16,14 +16,14 @@ use crate::tet::lattice::Lattice;
 use crate::tet::tet_mesh::{edge_matrix, edges_of, tets_of_nodes};
 use glam::DVec3;
 
-/// Crossings nearer than this share of an edge attract its node: long edges and short ones [Labelle07, alpha
-/// long and short].
+/// A node snaps to crossings nearer than this fraction of a long or a short edge [Labelle07, alpha long and
+/// short].
 const SNAP_LONG: f64 = 0.24999;
 const SNAP_SHORT: f64 = 0.41189;
 /// A node is snapped only if its tets keep this share of their volume.
 const KEEP_VOLUME: f64 = 0.04;
 
-/// On which side a node is.
+/// The side of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     Inside,
@@ -31,7 +31,7 @@ enum Side {
     Boundary,
 }
 
-/// What [`cut`] gives.
+/// Result of [`cut`].
 pub(crate) struct Cut {
     pub mesh: TetMesh,
     /// Nodes that lie on the boundary of the domain.
@@ -65,13 +65,13 @@ pub(crate) fn cut(
 struct Cutter {
     nodes: Vec<DVec3>,
     sides: Vec<Side>,
-    /// Edges that are still cut, ascending, with the node on them.
+    /// Edges that are still cut, ascending, with the node at their crossing.
     crossings: Vec<([u32; 2], u32)>,
     tets: Vec<[u32; 4]>,
 }
 
 impl Cutter {
-    /// Moves nodes to crossings that are close, closest first. Returns how many close ones remain.
+    /// Snaps nodes to close crossings, closest first. Returns how many close ones remain.
     fn snap(&mut self, lattice: &Lattice, inside: &[bool], crossings: &[Crossing]) -> usize {
         let mut wishes: Vec<(f64, u32, u32, DVec3)> = Vec::new();
         for crossing in crossings {
@@ -152,7 +152,7 @@ impl Cutter {
             (&[a, b], &[c], &[z]) => self.push_pyramid([a, b, x(b, c), x(a, c)], z),
             (&[a, b], &[c, d], _) => self.push_prism([a, x(a, c), x(a, d)], [b, x(b, c), x(b, d)], true),
             (&[a, b, c], &[d], _) => self.push_prism([a, b, c], [x(a, d), x(b, d), x(c, d)], false),
-            // Four nodes have no other signs.
+            // Four nodes have no other combination of signs.
             _ => {}
         }
     }
@@ -166,7 +166,7 @@ impl Cutter {
     fn splits_at_first(&self, [a, b, c, d]: [u32; 4]) -> bool {
         let length_sq = |i: u32, j: u32| self.nodes[i as usize].distance_squared(self.nodes[j as usize]);
         let (ac, bd) = (length_sq(a, c), length_sq(b, d));
-        // Equal up to rounding: the lattice is full of those, and neighbors see the corners in another order.
+        // Equal up to rounding is common in the lattice, and neighbors see the corners in another order.
         if (ac - bd).abs() <= 1e-9 * (ac + bd) { a.min(c) < b.min(d) } else { ac < bd }
     }
 
@@ -181,7 +181,7 @@ impl Cutter {
     }
 
     /// The prism between triangles `p` and `q`. With `free`, the side between corners 1 and 2 lies in no face
-    /// of the lattice and its diagonal is chosen for good tets.
+    /// of the lattice, and its diagonal is chosen for the better tets.
     fn push_prism(&mut self, p: [u32; 3], q: [u32; 3], free: bool) {
         let from_p = |i: usize, j: usize| self.splits_at_first([p[i], p[j], q[j], q[i]]);
         let sides = [from_p(0, 1), from_p(1, 2), from_p(2, 0)];
@@ -194,7 +194,7 @@ impl Cutter {
         }
     }
 
-    /// The least volume over cubed longest edge among some tets.
+    /// The least ratio of volume to cubed longest edge of the tets.
     fn worst_of(&self, tets: &[[u32; 4]; 3]) -> f64 {
         let ratio = |&tet: &[u32; 4]| {
             let m = edge_matrix(&self.nodes, tet);
@@ -208,7 +208,7 @@ impl Cutter {
         tets.iter().map(ratio).fold(f64::INFINITY, f64::min)
     }
 
-    /// The prism as eight tets around its middle.
+    /// The prism as eight tets around its center.
     fn push_fan(&mut self, p: [u32; 3], q: [u32; 3], sides: [bool; 3]) {
         let middle = p.iter().chain(&q).map(|&v| self.nodes[v as usize] / 6.0).sum();
         let m = self.nodes.len() as u32;
@@ -236,7 +236,7 @@ impl Cutter {
     }
 }
 
-/// Whether the neighbors of node `v` that are inside hang together, and those outside too.
+/// Whether the inside neighbors of node `v` are connected, and the outside neighbors too.
 fn is_simple(lattice: &Lattice, inside: &[bool], v: u32, tets: &[u32]) -> bool {
     let mut ring: Vec<u32> =
         tets.iter().flat_map(|&t| lattice.tets[t as usize]).filter(|&u| u != v).collect();
@@ -260,14 +260,14 @@ fn is_simple(lattice: &Lattice, inside: &[bool], v: u32, tets: &[u32]) -> bool {
             }
         }
     }
-    // One of those inside and one of those outside.
+    // At most one group inside and one outside.
     n_groups <= 2
 }
 
 /// Three tets of a prism whose side i, between corners i and i + 1, is split from `p[i]` if `sides[i]`, else
-/// from `p[i + 1]`; `None` when the diagonals run in a circle.
+/// from `p[i + 1]`; `None` when the diagonals form a cycle.
 fn split_prism(p: [u32; 3], q: [u32; 3], sides: [bool; 3]) -> Option<[[u32; 4]; 3]> {
-    // How many diagonals start at each corner of p: 2, 1 and 0 unless they run in a circle.
+    // Number of diagonals that start at each corner of p: 2, 1 and 0 unless they form a cycle.
     let mut starts = [0usize; 3];
     for (i, from_first) in sides.into_iter().enumerate() {
         starts[if from_first { i } else { (i + 1) % 3 }] += 1;

@@ -1,14 +1,14 @@
-//! Points carried by a tet mesh: a skin that follows its flesh.
+//! Embedding of points in a tet mesh, such as a skin that follows its flesh.
 //!
-//! A point inside a tet moves by the tet's barycentric weights. A point outside is bound to the tet behind
-//! the closest triangle of the boundary, with that tet's weights extended beyond it: the map is affine there,
-//! so that a skin that stands off the flesh turns and stretches with it, and a linear field is carried
-//! exactly. Weights from the closest point would move the whole offset rigidly and crease the skin where
-//! triangles meet. Extended weights amplify what the tet does, so they are bounded: a point so far out that a
-//! weight leaves `[-limit, 1 + limit]` is bound as if it were nearer to the boundary, on the line to its
-//! closest point, and moves like that place. In: n points, a mesh of m tets; time n log m. A predicate may
-//! forbid tets for a point, so that a lower lip never binds to the upper. Out: 4 nodes and weights a point.
-//! Applying is a gather, on all threads, the same on any number.
+//! A point inside a tet moves with the tet's barycentric weights. A point outside is bound to the tet behind
+//! the closest boundary triangle, with that tet's barycentric weights extrapolated. The map is affine, so a
+//! skin at a distance from the flesh rotates and stretches with it, and linear fields are reproduced exactly.
+//! Weights of the closest point would instead translate the offset and crease the skin where triangles meet.
+//! Extrapolated weights amplify the deformation of the tet, so they are bounded: if a weight leaves
+//! `[-limit, 1 + limit]`, the point uses the weights of a point nearer to the boundary, on the line to its
+//! closest point. In: n points, a mesh of m tets; time n log m. A predicate may exclude tets for a point, so
+//! that a lower lip never binds to the upper. Out: 4 nodes and weights per point. Applying is a gather, on
+//! all threads, with the same result for any number of threads.
 
 use crate::Bvh;
 use crate::TetMesh;
@@ -22,7 +22,7 @@ use std::ops::ControlFlow;
 /// Weights this far below zero still count as inside: the rounding of boxes and determinants.
 const INSIDE: f64 = -1e-9;
 
-/// A tree of tets, to find the one around a point. Prepared for one pose of the nodes.
+/// A tree of tets, to find the tet that contains a point. Prepared for one pose of the nodes.
 #[derive(Debug, Clone, Default)]
 pub struct TetTree {
     boxes: Bvh,
@@ -31,7 +31,7 @@ pub struct TetTree {
 impl TetTree {
     /// The tree over the tets of `mesh`.
     pub fn prepare(mesh: &TetMesh) -> Self {
-        // A triangle between two opposite corners of its box has the same box as the tet.
+        // A degenerate triangle between two opposite corners of the tet's box has the same box.
         let mut corners: Vec<[f32; 3]> = Vec::with_capacity(2 * mesh.tets.len());
         for tet in &mesh.tets {
             let nodes = tet.map(|v| mesh.nodes[v as usize]);
@@ -43,8 +43,9 @@ impl TetTree {
         Self { boxes: Bvh::build(&corners, &triangles) }
     }
 
-    /// The tet of `mesh` (the one prepared) that `p` is in and its weights, among those that `accept` takes.
-    /// Of several, by rounding or overlap, the one that `p` is deepest in, then the lowest.
+    /// The tet that contains `p` and its weights, among those that `accept` takes; `mesh` is the one
+    /// prepared. Of several, by rounding or overlap, the one with the largest minimum weight, then the lowest
+    /// index.
     pub fn locate(&self, mesh: &TetMesh, p: DVec3, accept: impl Fn(u32) -> bool) -> Option<(u32, [f64; 4])> {
         if !p.is_finite() {
             return None;
@@ -56,7 +57,7 @@ impl TetTree {
             let weights = barycentric(&mesh.nodes, mesh.tets[t as usize], p);
             let least = weights.iter().copied().fold(f64::INFINITY, f64::min);
             let deeper = best.is_none_or(|(l, u, _)| least > l || (least == l && t < u));
-            // Not `least < INSIDE`: the weights of a flat tet are not numbers.
+            // Not `least < INSIDE`: the weights of a flat tet are NaN.
             if least >= INSIDE && deeper && accept(t) {
                 best = Some((least, t, weights));
             }
@@ -66,13 +67,13 @@ impl TetTree {
     }
 }
 
-/// A box in f32 around one in f64.
+/// An f32 box that contains an f64 box.
 fn rounded_outward(low: DVec3, high: DVec3) -> [[f32; 3]; 2] {
     [low.as_vec3().to_array().map(f32::next_down), high.as_vec3().to_array().map(f32::next_up)]
 }
 
 impl TetMesh {
-    /// The tet that `p` is in, and its weights. For many points prepare a [`TetTree`] once.
+    /// The tet that contains `p`, and its weights. For many points prepare a [`TetTree`] once.
     pub fn locate(&self, p: DVec3) -> Option<(u32, [f64; 4])> {
         TetTree::prepare(self).locate(self, p, |_| true)
     }
@@ -81,8 +82,8 @@ impl TetMesh {
 /// How points are bound.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EmbedOptions {
-    /// How far weights may leave 0 to 1, without unit. 0 binds to closest points; 1 lets a point stand off by
-    /// about a tet's height.
+    /// How far weights may be outside 0 to 1, no unit. 0 binds to closest points; 1 extrapolates up to about
+    /// a tet's height.
     pub limit: f64,
 }
 
@@ -147,7 +148,7 @@ impl Embedding {
         self.tets.len()
     }
 
-    /// No points at all.
+    /// Whether there are no points.
     pub fn is_empty(&self) -> bool {
         self.tets.is_empty()
     }
@@ -159,7 +160,7 @@ impl Embedding {
         out
     }
 
-    /// As [`Self::apply`], into a slice of as many places as there are points.
+    /// As [`Self::apply`], into a slice with one entry per point.
     pub fn apply_into(&self, displacements: &[DVec3], out: &mut [DVec3]) {
         let bound = self.nodes.par_iter().zip(&self.weights);
         out.par_iter_mut().zip(bound).with_min_len(1024).for_each(|(out, (nodes, weights))| {
@@ -170,15 +171,14 @@ impl Embedding {
     }
 }
 
-/// The weights of tet `t` at `p`, or at the farthest place from `foot` to `p` where they are within the
-/// limit.
+/// The weights of tet `t` at `p`, or at the last point from `foot` to `p` where they are within the limit.
 fn bounded_weights(mesh: &TetMesh, t: u32, p: DVec3, foot: DVec3, limit: f64) -> [f64; 4] {
     let tet = mesh.tets[t as usize];
     let (at_foot, at_p) = (barycentric(&mesh.nodes, tet, foot), barycentric(&mesh.nodes, tet, p));
     if !at_p.iter().chain(&at_foot).all(|w| w.is_finite()) {
         return [0.25; 4];
     }
-    // Weights are linear along the way.
+    // Weights are linear along the segment.
     let mut share: f64 = 1.0;
     for (&from, &to) in at_foot.iter().zip(&at_p) {
         let room = if to > from { 1.0 + limit - from } else { from + limit };

@@ -1,13 +1,13 @@
-//! Better shaped tets by moving nodes: each to where the worst of its tets is best.
+//! Smoothing of tet meshes: each node is moved to improve the worst of its tets.
 //!
-//! The quality of a tet here is the least sine of its dihedral angles, signed by its volume: 0.94 for a
-//! regular tet, 0 for a flat one, whether by a small or by a large angle. Around a node it is the least of
-//! its tets', which has creases, so the search goes along the gradients of the worst few tets and toward the
-//! middle of the neighbors, with shrinking steps, and takes only what is better [Klingner07, smoothing]. No
-//! move makes the worst tet at a node worse; therefore none is ever inverted. Nodes of the boundary move
-//! along it and are put back onto it by the caller's function. In: a mesh without inverted tets. Out: the
-//! same tets over moved nodes. Nodes that share no tet move together, on all threads, in an order that
-//! depends on the mesh alone.
+//! The quality of a tet is the least sine of its dihedral angles, with the sign of its volume: 0.94 for a
+//! regular tet, 0 for a flat one, whether by a small or by a large angle. The quality at a node is the least
+//! of its tets. This function is not smooth, so the search follows the gradients of the few worst tets and
+//! the direction to the center of the neighbors, with decreasing steps, and accepts only improvements
+//! [Klingner07, smoothing]. No move makes the worst tet at a node worse; therefore none is ever inverted.
+//! Boundary nodes move along the boundary and are projected back onto it by the caller's function. In: a mesh
+//! without inverted tets. Out: the same tets with moved nodes. Nodes that share no tet move in parallel, in
+//! an order that depends on the mesh alone.
 
 use crate::TetMesh;
 use crate::tet::crossings::{Signs, bisect};
@@ -18,18 +18,18 @@ use glam::DVec3;
 use rayon::prelude::*;
 use risorius_base::progress::{Cancelled, Progress, tick};
 
-/// Puts a point near boundary node `v` back onto the boundary, given the outward normal there; `None` to
-/// leave the node.
+/// Projects a point near boundary node `v` onto the boundary, given the outward normal there; `None` leaves
+/// the node where it is.
 pub type Project<'a> = dyn Fn(u32, DVec3, DVec3) -> Option<DVec3> + Sync + 'a;
 
 /// How to improve a mesh.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImproveOptions {
-    /// Nodes whose tets all have their dihedral angles between this and 180 minus this are left, degrees.
+    /// Nodes whose tets have all dihedral angles between this and 180 minus this are not moved, degrees.
     pub enough_deg: f64,
     /// The same for nodes of the boundary, which cost more to move.
     pub enough_on_boundary_deg: f64,
-    /// Rounds over the nodes, at most; it ends when few of them still find a better place.
+    /// Largest number of rounds over the nodes; smoothing ends earlier when few nodes still improve.
     pub rounds: usize,
 }
 
@@ -39,8 +39,8 @@ impl Default for ImproveOptions {
     }
 }
 
-/// Moves nodes of `mesh`; those with `on_boundary` only through `project`, and not at all without. Returns
-/// how many moves were made.
+/// Moves nodes of `mesh`. Those `on_boundary` are moved only with `project`. Returns how many moves were
+/// made.
 pub fn smooth(
     mesh: &mut TetMesh,
     on_boundary: &[bool],
@@ -79,7 +79,7 @@ pub fn smooth(
             }
         }
         n_moves += moved.len();
-        // Only around what moved is there something new to find.
+        // Only nodes around moved ones can find a new improvement.
         active.fill(false);
         for &v in &moved {
             around
@@ -103,7 +103,7 @@ pub fn onto_boundary(domain: &dyn Domain, p: DVec3, normal: DVec3, reach: f64) -
 }
 
 pub(crate) fn onto_zero(signs: &Signs, p: DVec3, normal: DVec3, reach: f64) -> Option<DVec3> {
-    // Short of the reach first: across a gap or a thin sheet is another boundary.
+    // Within a quarter of the reach first: across a gap or a thin sheet there is another boundary.
     let (inner, outer) = (p - 0.25 * reach * normal, p + 0.25 * reach * normal);
     if let Hits::Once(t) = signs.hits(inner, outer) {
         return Some(inner.lerp(outer, t));
@@ -116,9 +116,9 @@ pub(crate) fn onto_zero(signs: &Signs, p: DVec3, normal: DVec3, reach: f64) -> O
     })
 }
 
-/// Takes away flat tets that lie on the boundary with two or three faces and have dihedral angles below
-/// `below_deg`: the boundary barely moves, and the corners of the tet can never be moved apart along it.
-/// Returns how many were taken.
+/// Removes flat tets that have two or three faces on the boundary and dihedral angles below `below_deg`. The
+/// boundary barely moves, and smoothing along the boundary could never improve such a tet. Returns how many
+/// were removed.
 pub fn peel(mesh: &mut TetMesh, below_deg: f64) -> usize {
     let mut n_taken = 0;
     loop {
@@ -135,8 +135,7 @@ pub fn peel(mesh: &mut TetMesh, below_deg: f64) -> usize {
         {
             let tet = mesh.tets[faces[0].tet as usize];
             let outer: Vec<[u32; 2]> = faces.iter().flat_map(|f| sides(f.nodes)).collect();
-            // The edges that come to light must not be on the boundary already, or it would touch itself
-            // there.
+            // The exposed edges must not be on the boundary already, or it would touch itself there.
             let fresh = edges_of(tet).into_iter().filter(|e| !outer.contains(e));
             let safe = fresh.into_iter().all(|e| edges.binary_search(&e).is_err());
             if safe && !tet.iter().any(|&v| touched[v as usize]) {
@@ -159,7 +158,7 @@ fn sides([a, b, c]: [u32; 3]) -> [[u32; 2]; 3] {
     [[a, b], [b, c], [c, a]].map(|[i, j]| [i.min(j), i.max(j)])
 }
 
-/// `nodes` in groups in which no two share a tet.
+/// Partitions `nodes` into groups in which no two share a tet.
 fn independent(nodes: &[u32], tets: &[[u32; 4]], around: &Lists) -> Vec<Vec<u32>> {
     let mut color = vec![u32::MAX; around.len()];
     let mut groups: Vec<Vec<u32>> = Vec::new();
@@ -218,7 +217,7 @@ impl Star<'_> {
         min_sine(self.tets[t as usize].map(|u| if u == self.v { p } else { self.nodes[u as usize] }))
     }
 
-    /// The least quality with the node at `p`, or anything not above `floor` when it is not above that.
+    /// The least quality with the node at `p`; if it is not above `floor`, any value not above `floor`.
     fn worst_above(&self, p: DVec3, floor: f64) -> f64 {
         let mut worst = f64::INFINITY;
         for &t in self.around {
@@ -230,7 +229,7 @@ impl Star<'_> {
         worst
     }
 
-    /// A better place for the node, if there is one.
+    /// A better position for the node, if one is found.
     fn best_place(&self, normal: Option<DVec3>, project: Option<&Project>) -> Option<DVec3> {
         let start = self.nodes[self.v as usize];
         let (mut place, mut worst) = (start, self.worst_above(start, f64::NEG_INFINITY));
@@ -247,7 +246,7 @@ impl Star<'_> {
                     (None, _) => Some(place + step * direction),
                     (Some(n), Some(project)) => {
                         let along = direction - n * n.dot(direction);
-                        // Directions across the boundary are no use.
+                        // Directions across the boundary are skipped.
                         if along.length() < 0.3 {
                             None
                         } else {
@@ -270,7 +269,7 @@ impl Star<'_> {
         (place != start).then_some(place)
     }
 
-    /// Unit vectors along which the worst tets at `p` may get better.
+    /// Unit vectors along which the worst tets at `p` may improve.
     fn directions(&self, p: DVec3, worst: f64, middle: DVec3) -> impl Iterator<Item = DVec3> {
         let mut poor: Vec<(f64, u32)> = self.around.iter().map(|&t| (self.quality_of(t, p), t)).collect();
         poor.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));

@@ -1,23 +1,22 @@
-//! A graded lattice of well-shaped tetrahedra: the background that [`crate::tet::stuffing`] cuts a domain
-//! from.
+//! A graded lattice of well-shaped tetrahedra: the background mesh of [`crate::tet::stuffing`].
 //!
-//! Body-centered cubic: every leaf of a balanced [`Octree`] has a node at its center and at its corners. Two
-//! leaves of the same size share around each edge of their common face a tet of both centers and the edge:
-//! all dihedral angles 60 or 90 degrees. An edge that has a midpoint, because a finer cube touches it, halves
-//! its tet. Where sizes meet, the coarse cube fans its center over the eight triangles of the divided face,
-//! and each fine cube fills its pyramid with two halves along the same diagonals, so that faces always match
-//! [Labelle07, graded grids]. Departure from bisecting tets: sizes are powers of two apart, but what is
-//! uniform is made of the best-shaped tets. In: an octree. Out: nodes ascending by place, tets in the order
-//! of cubes; the same on any number of threads.
+//! Body-centered cubic: every leaf of a balanced [`Octree`] has a node at its center and at its corners. For
+//! two leaves of the same size, both centers and each edge of their common face form a tet, with all dihedral
+//! angles 60 or 90 degrees. An edge with a midpoint, because a finer cube touches it, halves its tet. Where
+//! sizes change, the coarse cube connects its center to the eight triangles of the divided face, and each
+//! fine cube splits its pyramid in two along the same diagonals, so that faces always match [Labelle07,
+//! graded grids]. Departure from bisecting tets: sizes are powers of two apart, but uniform regions have the
+//! best-shaped tets. In: an octree. Out: nodes ascending by place, tets in the order of cubes; the same for
+//! any number of threads.
 
 use crate::tet::octree::{Cube, Octree};
 use glam::{DVec3, UVec3};
 use rayon::prelude::*;
 
-/// Nodes and tets of an octree, without those between cubes that are outside.
+/// Nodes and tets of an octree, without the tets between outside cubes.
 #[derive(Debug, Clone, Default)]
 pub struct Lattice {
-    /// Where each node is, as a number that orders them; see [`place_of`].
+    /// The place of each node packed into a sortable number; see [`place_of`].
     pub keys: Vec<u64>,
     /// Node positions.
     pub nodes: Vec<DVec3>,
@@ -27,7 +26,7 @@ pub struct Lattice {
     pub cubes: Vec<[u32; 2]>,
 }
 
-/// The place behind a key, in the octree's units.
+/// Unpacks a key to the place, in the octree's integer units.
 pub fn place_of(key: u64) -> UVec3 {
     let part = |shift: u32| (key >> shift & 0x1f_ffff) as u32;
     UVec3::new(part(0), part(21), part(42))
@@ -60,8 +59,8 @@ impl Lattice {
     }
 }
 
-/// The tets that cube `c` is responsible for: those towards finer and coarser neighbors, and towards equal
-/// ones in the positive directions.
+/// The tets that cube `c` generates: those toward finer and coarser neighbors, and toward equal ones in the
+/// positive directions.
 fn tets_of_cube(tree: &Octree, c: u32, cube: &Cube) -> Vec<([u64; 4], [u32; 2])> {
     let mut tets = Vec::new();
     let center = tree.center(cube);
@@ -125,7 +124,7 @@ fn face_corners(tree: &Octree, cube: &Cube, axis: usize, sign: i32) -> [UVec3; 4
 fn edge_is_halved(tree: &Octree, cube: &Cube, step: [i32; 3], p: UVec3, q: UVec3, middle: UVec3) -> bool {
     let mut aside = [0; 3];
     for k in 0..3 {
-        // The edge lies off the middle of the face in one direction only.
+        // The edge is offset from the center of the face in one direction only.
         aside[k] = (i64::from(p[k]) + i64::from(q[k]) - 2 * i64::from(middle[k])).signum() as i32;
     }
     let both = [0, 1, 2].map(|k| aside[k] + step[k]);

@@ -1,34 +1,34 @@
 //! A grid of cubes, each refined as an octree, balanced two to one across faces and edges.
 //!
-//! What [`crate::tet::lattice`] fills with tetrahedra. Cubes are split by the caller's decision, level by
-//! level; then any cube that shares a face or an edge with one more than a level finer is split too.
-//! Balancing goes from fine to coarse and creates only coarser cubes than the one it looks at, so it ends.
-//! Memory: 24 bytes for each cube. Places are integers: units of half the finest cube that [`MAX_LEVEL`]
-//! allows, so that equal points are equal numbers.
+//! [`crate::tet::lattice`] fills the cubes with tetrahedra. Cubes are split by the caller's decision, level
+//! by level; then any cube that shares a face or an edge with one more than a level finer is split too.
+//! Balancing goes from fine to coarse and creates only cubes coarser than the one it visits, so it
+//! terminates. Memory: 24 bytes for each cube. A place is an integer position in units of half the finest
+//! cube that [`MAX_LEVEL`] allows, so that equal points are exactly equal.
 
 use glam::{DVec3, UVec3};
 use rayon::prelude::*;
 
-/// Levels of refinement below the grid.
+/// Largest number of refinement levels below the grid.
 pub const MAX_LEVEL: u32 = 8;
-/// Cubes of the grid along an axis, so that places fit in 21 bits.
+/// Largest number of grid cubes along an axis, so that places fit in 21 bits.
 pub const MAX_CUBES: u32 = 1 << (21 - MAX_LEVEL - 2);
 
-/// Cubes of all levels together: their lattice takes some 300 bytes for each.
+/// Largest number of cubes of all levels; their lattice takes about 300 bytes for each.
 pub const MAX_TOTAL: usize = 1 << 22;
 
 /// A cube of some level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cube {
-    /// Place in cubes of its own level.
+    /// Position in units of cubes of its own level.
     pub at: UVec3,
     /// 0 for the grid.
     pub level: u32,
     /// The first of eight children, or 0 for a leaf.
     pub children: u32,
-    /// Holds nothing of the domain.
+    /// Contains no part of the domain.
     pub outside: bool,
-    /// How many more times [`Octree::split_marked`] may split it and what comes of it.
+    /// How many more times [`Octree::split_marked`] may split it and its descendants.
     pub budget: u8,
 }
 
@@ -39,7 +39,7 @@ pub enum Decision {
     Split,
     /// Fine enough.
     Keep,
-    /// Holds nothing of the domain, whatever its size.
+    /// Contains no part of the domain.
     Outside,
 }
 
@@ -57,8 +57,8 @@ pub struct Octree {
 }
 
 impl Octree {
-    /// Grows the tree over `n` cubes (at most [`MAX_CUBES`] an axis). `decide` is asked for a cube's center
-    /// and side. `None` if it would grow beyond [`MAX_TOTAL`].
+    /// Grows the tree over `n` cubes (at most [`MAX_CUBES`] an axis). `decide` is called with a cube's
+    /// center and side. `None` if the tree would exceed [`MAX_TOTAL`].
     pub fn grow(
         origin: DVec3,
         side: f64,
@@ -146,7 +146,7 @@ impl Octree {
         }
     }
 
-    /// The cube beside `cube` and of its level, or the larger leaf there; `None` outside the grid.
+    /// The cube of the same level next to `cube`, or the larger leaf there; `None` outside the grid.
     pub fn neighbor(&self, cube: &Cube, step: [i32; 3]) -> Option<usize> {
         let mut at = [0u32; 3];
         for k in 0..3 {
@@ -165,7 +165,7 @@ impl Octree {
         Some(c)
     }
 
-    /// Side of a cube in units of place.
+    /// Side of a cube in place units.
     pub fn units(&self, cube: &Cube) -> u32 {
         2 << (MAX_LEVEL - cube.level)
     }
@@ -180,7 +180,7 @@ impl Octree {
         self.corner(cube) + self.units(cube) / 2
     }
 
-    /// Position of a place.
+    /// Position of a place, in meters.
     pub fn position(&self, place: UVec3) -> DVec3 {
         self.origin + place.as_dvec3() * (self.side / f64::from(2u32 << MAX_LEVEL))
     }

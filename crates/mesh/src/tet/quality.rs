@@ -1,15 +1,15 @@
-//! How well shaped the tets of a mesh are.
+//! Shape quality of the tets of a mesh.
 //!
-//! Two measures: dihedral angles, which decide how wrongly stiff a flat element is and which
-//! [`crate::tet::improve`] betters by their sines; and the ratio of volume to cubed root mean square edge,
-//! scaled to 1 for the regular tet, 0 for a flat one and negative for an inverted one, which also sees
-//! needles that have good angles [Klingner07, quality measures].
+//! Two measures [Klingner07, quality measures]. Dihedral angles determine how much too stiff a flat element
+//! is; [`crate::tet::improve`] optimizes their sines. The ratio of volume to cubed root mean square edge,
+//! scaled to 1 for the regular tet, is 0 for a flat one and negative for an inverted one. It also detects
+//! needles with good angles.
 
 use crate::TetMesh;
 use glam::DVec3;
 use rayon::prelude::*;
 
-/// Shape of a mesh's tets; all zero for a mesh without.
+/// Shape statistics of a mesh's tets; all zero for a mesh without tets.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Quality {
     /// Smallest dihedral angle of all, degrees.

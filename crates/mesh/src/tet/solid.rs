@@ -1,31 +1,31 @@
-//! The inside of a surface that may be open, doubled or cross itself, minus other surfaces: a [`Domain`] for
-//! flesh.
+//! A [`Domain`] for flesh: the inside of a surface that may be open, doubled or self-intersecting, minus
+//! other surfaces.
 //!
-//! Inside is where the winding number of the skin is above one half and that of no hole is. Values are
-//! winding numbers, so only their sign means something. A point outside the box of a surface sees it within
-//! half of all directions, which makes less than one half. A ball is clear of the boundary when no triangle
-//! is near; but the zero set also spans the openings of the skin, far from any triangle. There the winding
-//! number is harmonic, and by Harnack's inequality it grows within a ball of radius r at most by (1 + q) / (1
-//! - q)^2 from what it is at the center, where q is r over the distance to the nearest triangle (as long as
-//! it is between 0 and 1; where skins overlap it exceeds that, which does no harm). The same holds for what
-//! it lacks to 1.
+//! A point is inside where the winding number of the skin is above one half and that of no hole is. Values
+//! derive from winding numbers, so only their sign is meaningful. A point outside the bounding box of a
+//! surface sees it within half of all directions, so its winding number is below one half. A ball is clear of
+//! the boundary if no triangle is near, but the zero set also spans the openings of the skin, far from any
+//! triangle. There the winding number w is harmonic. By Harnack's inequality it grows within a ball of radius
+//! r at most by the factor (1 + q) / (1 - q)^2 over its value at the center, where q is r over the distance
+//! to the nearest triangle. The same holds for 1 - w. This requires w between 0 and 1; where skins overlap it
+//! exceeds 1, which does no harm.
 
 use crate::query::bvh::Aabb;
 use crate::tet::domain::{Domain, Hits};
 use crate::{Bvh, TriMesh, WindingNumbers};
 use glam::DVec3;
 
-/// Triangles farther than this many radii of a ball are not looked for.
+/// Triangles farther than this many radii of a ball are not searched.
 const FAR: f64 = 6.0;
 
-/// A skin and what is not flesh inside it, prepared for one pose.
+/// A skin and the holes inside it that are not flesh, prepared for one pose.
 pub struct SolidDomain<'a> {
     skin: Shell,
     holes: Vec<Shell>,
     size: Box<dyn Fn(DVec3) -> f64 + Sync + 'a>,
 }
 
-/// One surface, ready to be asked for its inside and for distances.
+/// One surface, prepared for inside tests and distances.
 pub struct Shell {
     winding: WindingNumbers,
     /// Its triangles.
@@ -34,7 +34,7 @@ pub struct Shell {
 }
 
 impl<'a> SolidDomain<'a> {
-    /// The inside of `skin` minus the inside of each of `holes`, with edges of `size`.
+    /// The inside of `skin` minus the inside of each of `holes`, with edges of length `size`.
     pub fn prepare(skin: &TriMesh, holes: &[&TriMesh], size: impl Fn(DVec3) -> f64 + Sync + 'a) -> Self {
         let holes = holes.iter().map(|s| Shell::prepare(s)).collect();
         Self { skin: Shell::prepare(skin), holes, size: Box::new(size) }
@@ -73,7 +73,7 @@ impl Shell {
         let nearest =
             self.tree.closest_point(center, FAR * radius).map_or(FAR * radius, |c| c.distance_sq.sqrt());
         let share = radius / nearest;
-        // Also where the ball has no radius and lies on a triangle.
+        // NaN where the ball has radius 0 and lies on a triangle.
         if share.is_nan() || share >= 1.0 {
             return None;
         }
@@ -127,7 +127,7 @@ pub fn hits_of<'a>(shells: impl Iterator<Item = &'a Shell> + Clone, from: DVec3,
     if forward.is_infinite() {
         return Hits::Smooth;
     }
-    // The first hits from both ends are the same: there is no other.
+    // If the first hits from both ends coincide, there is no other.
     let backward = first(to, from);
     if (forward + backward - 1.0).abs() < 1e-6 { Hits::Once(forward) } else { Hits::Unknown }
 }

@@ -1,14 +1,14 @@
-//! Tetrahedra for a domain that is known by its sign: isosurface stuffing [Labelle07, all of it].
+//! Tetrahedral meshing of a domain given by a sign function: isosurface stuffing [Labelle07, all of it].
 //!
-//! A graded lattice ([`crate::tet::lattice`]) is laid over the domain and refined until no cube is larger
-//! than the caller asks for; the crossings of its edges with the boundary are found by bisection
-//! (`crossings.rs`); nodes snap to them and the rest is cut (`cut.rs`). Where an edge crosses the boundary
-//! twice, the cubes around it are refined first, so that gaps of about 0.6 of the size asked for stay open,
-//! and sheets of that thickness stay whole. In: a [`Domain`] and a box around what is wanted of it. Out:
-//! positively oriented tets, boundary nodes on the zero set to 1/4096 of an edge. Time: some ten to thirty
-//! evaluations of the domain for each node; all threads, same bytes. Limits: features thinner than a third of
-//! the local size may be bridged or lost (`MeshingReport::n_doubtful` counts the edges); creases and corners of the
-//! domain are rounded off by about a fifth of the local size.
+//! A graded lattice ([`crate::tet::lattice`]) covers the domain and is refined until no cube is larger than
+//! the requested size. The crossings of its edges with the boundary are found by bisection (`crossings.rs`).
+//! Nodes snap to them, and the remaining tets are cut (`cut.rs`). Where an edge crosses the boundary twice,
+//! the cubes around it are refined first, so that gaps of about 0.6 of the requested size stay open and
+//! sheets of that thickness stay whole. In: a [`Domain`] and a box around the part to mesh. Out: positively
+//! oriented tets, boundary nodes on the zero set to 1/4096 of an edge. Time: ten to thirty evaluations of the
+//! domain for each node, on all threads; the result is bitwise the same for any number of threads. Limits:
+//! features thinner than a third of the local size may be bridged or lost (`MeshingReport::n_doubtful` counts
+//! the edges); creases and corners of the domain are rounded off by about a fifth of the local size.
 
 use crate::TetMesh;
 use crate::tet::clean::{drop_small_pieces, part_at_nodes};
@@ -25,32 +25,32 @@ use glam::{DVec3, UVec3};
 use rayon::prelude::*;
 use risorius_base::progress::{Cancelled, Progress, tick};
 
-/// Edges shorter than this share of those around them are collapsed.
+/// Edges shorter than this fraction of the mean edge around them are collapsed.
 const SHORT: f64 = 0.25;
-/// Tets on the boundary that still have smaller dihedral angles than this after improving are taken away.
+/// Boundary tets that still have smaller dihedral angles than this after improving are removed.
 const PEEL_DEG: f64 = 10.0;
-/// How far, as a logarithm, the number of nodes may be from the one wanted.
+/// Largest logarithm of the ratio of the number of nodes to the target.
 const CLOSE_ENOUGH: f64 = 0.1;
-/// Runs of the whole and estimates for each of them, at most, to meet a number of nodes.
+/// Largest numbers of full runs and of estimates to reach a target number of nodes.
 const FULL_RUNS: usize = 8;
 const ESTIMATES: usize = 4;
-/// Nodes for each that is estimated, on heads.
+/// Ratio of actual to estimated nodes, on heads.
 const TYPICAL: f64 = 1.6;
 
 /// How to fill a domain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TetOptions {
-    /// Number of nodes wanted, met within a tenth by scaling the sizes; `None` takes them as they are.
+    /// Target number of nodes, reached within a tenth by scaling the sizes; `None` does not scale them.
     pub target_nodes: Option<usize>,
-    /// The factor on the sizes that the search for the number of nodes begins with; estimated when not known.
+    /// Initial scale of the sizes in the search for the target number of nodes; estimated if `None`.
     pub first_scale: Option<f64>,
-    /// How many times cubes may be halved below the size asked for where edges cross the boundary twice, 0 to
-    /// 3. 1 keeps gaps of 0.6 of the size open; every step more halves that and costs nodes around all
+    /// How many times (0 to 3) cubes may be halved below the requested size where edges cross the boundary
+    /// twice. 1 keeps gaps of 0.6 of the size open; each further step halves that and adds nodes around all
     /// creases.
     pub gap_levels: u8,
-    /// Whether and how nodes are moved for better tets afterwards; `None` leaves the cut lattice as it is.
+    /// How the tets are improved afterwards; `None` leaves the cut lattice as it is.
     pub improve: Option<ImproveOptions>,
-    /// Separate pieces with less than this share of the whole volume are dropped; 0 keeps all.
+    /// Components with less than this fraction of the total volume are dropped; 0 keeps all.
     pub least_piece: f64,
 }
 
@@ -66,46 +66,46 @@ impl Default for TetOptions {
     }
 }
 
-/// What [`tetrahedralize`] gives.
+/// Result of [`tetrahedralize`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Meshed {
     /// The tets.
     pub mesh: TetMesh,
     /// For each node, whether it was put on the boundary of the domain.
     pub on_boundary: Vec<bool>,
-    /// What was done.
+    /// Statistics of the run.
     pub report: MeshingReport,
 }
 
-/// What was done by [`tetrahedralize`].
+/// Statistics of [`tetrahedralize`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MeshingReport {
-    /// What the sizes were multiplied with to meet the number of nodes.
+    /// Factor on the sizes that reached the target number of nodes.
     pub scale: f64,
     /// Nodes of the lattice.
     pub n_lattice_nodes: usize,
     /// Cubes refined because an edge crossed the boundary more than once.
     pub n_refined: usize,
-    /// Edges that still do: features too thin for `gap_levels`.
+    /// Edges that still cross more than once: features too thin for `gap_levels`.
     pub n_doubtful: usize,
-    /// Crossings close to a node that could not move there.
+    /// Crossings close to a node that could not be snapped there.
     pub n_unsnapped: usize,
-    /// Nodes that were copied to part what met in a single node.
+    /// Nodes copied to separate parts that met in a single node.
     pub n_parted: usize,
     /// Short edges collapsed.
     pub n_collapsed: usize,
     /// Faces and edges swapped.
     pub n_swapped: usize,
-    /// Flat tets taken from the boundary.
+    /// Flat tets removed from the boundary.
     pub n_peeled: usize,
-    /// Small pieces dropped.
+    /// Small components dropped.
     pub n_dropped: usize,
 }
 
 /// Why there are no tets.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum TetError {
-    /// The box is not one.
+    /// The box is empty or not finite.
     #[error("the box from {min} to {max} is empty or not finite; give the bounds of the domain")]
     Bounds {
         /// As given.
@@ -114,16 +114,16 @@ pub enum TetError {
         max: DVec3,
     },
     /// A size is not usable.
-    #[error("the size asked for at {at} is {size}; it must be positive and finite")]
+    #[error("the requested size at {at} is {size}; it must be positive and finite")]
     Size {
         /// Where.
         at: DVec3,
         /// As given.
         size: f64,
     },
-    /// Sizes are tiny by comparison with the box.
+    /// Sizes are tiny compared with the box.
     #[error(
-        "the largest size, {size} m, gives more than {MAX_CUBES} cubes along {extent} m; are both in meters?"
+        "the largest size, {size} m, needs more than {MAX_CUBES} cubes along {extent} m; check the units"
     )]
     TooFine {
         /// Largest size.
@@ -133,12 +133,12 @@ pub enum TetError {
     },
     /// The lattice would not fit in memory.
     #[error(
-        "sizes this small over a box this large need more than {MAX_TOTAL} cubes; ask for larger sizes or fewer nodes"
+        "sizes this small in a box this large need over {MAX_TOTAL} cubes; use larger sizes or fewer nodes"
     )]
     TooMany,
     /// Nothing was inside.
     #[error(
-        "no point of the lattice is inside the domain; its sign may be turned around, or it is thinner than the size"
+        "no point of the lattice is inside the domain; check the sign of the domain, or use smaller sizes"
     )]
     Empty,
     /// The caller asked to stop.
@@ -190,22 +190,22 @@ fn largest_size(domain: &dyn Domain, min: DVec3, max: DVec3) -> Result<f64, TetE
     Ok(largest.min((max - min).max_element()))
 }
 
-/// A search for the logarithm x of a scale at which y, the logarithm of nodes over nodes wanted, is 0.
+/// Search for the logarithm x of the scale at which y, the logarithm of nodes over target nodes, is 0.
 struct Search {
-    /// Too many nodes at the first, too few at the second: x and y.
+    /// Last x and y with too many nodes (`fine`) and with too few (`coarse`).
     fine: Option<(f64, f64)>,
     coarse: Option<(f64, f64)>,
-    /// dy/dx when only one side is known: nodes fall with the cube of the scale, with its square where all is
-    /// surface, and less where gaps are refined.
+    /// dy/dx when only one side is known: the number of nodes falls with the cube of the scale, with its
+    /// square where all is surface, and more slowly where gaps are refined.
     slope: f64,
 }
 
 impl Search {
-    /// Where to look after `y` was found at `x`.
+    /// The next x after `y` was found at `x`.
     fn next(&mut self, x: f64, y: f64) -> f64 {
         *(if y > 0.0 { &mut self.fine } else { &mut self.coarse }) = Some((x, y));
         match (self.fine, self.coarse) {
-            // Nodes jump with the scale, so the straight line is kept from hugging one end.
+            // The number of nodes jumps with the scale, so the interpolation is kept away from both ends.
             (Some((x0, y0)), Some((x1, y1))) => x0 + (x1 - x0) * (y0 / (y0 - y1)).clamp(0.2, 0.8),
             _ => x - (y / self.slope).clamp(-1.0, 1.0) * 1.1,
         }
@@ -219,7 +219,7 @@ struct Signed {
     edges: Vec<[u32; 2]>,
 }
 
-/// What an earlier lattice of the same octree has found out, by keys of nodes.
+/// Results of an earlier lattice of the same octree, by node keys.
 #[derive(Default)]
 struct Known {
     keys: Vec<u64>,
@@ -253,7 +253,7 @@ impl Job<'_> {
         if cubes.max_element() > f64::from(MAX_CUBES) || cubes.element_product() > MAX_TOTAL as f64 {
             return Err(TetError::TooFine { size: side, extent: extent.max_element() });
         }
-        // A cube to spare on all sides: what is inside never reaches the border of the grid.
+        // One spare cube on all sides: the inside never reaches the border of the grid.
         let origin = min.midpoint(max) - 0.5 * cubes * side;
         let decide = |center: DVec3, side: f64| {
             if self.signs.side_of_ball(center, 0.5 * 3f64.sqrt() * side) == Some(false) {
@@ -262,7 +262,7 @@ impl Job<'_> {
             let corner =
                 |i: u32| DVec3::new(f64::from(i & 1), f64::from(i >> 1 & 1), f64::from(i >> 2)) - 0.5;
             let mut asked = (0..8).map(|i| center + side * corner(i)).chain([center]);
-            // A hair of tolerance: sizes that are the same everywhere must not split for rounding.
+            // The tolerance keeps rounding from splitting cubes where sizes are uniform.
             let too_coarse = |p: DVec3| side > scale * domain.size(p.clamp(min, max)) * (1.0 + 1e-9);
             if asked.any(too_coarse) { Decision::Split } else { Decision::Keep }
         };
@@ -295,8 +295,8 @@ impl Job<'_> {
     }
 
     fn improve(&self, meshed: &mut Meshed, options: &ImproveOptions) -> Result<(), TetError> {
-        // Sizes before anything moves: a node that strays must not be put back onto another part of the
-        // boundary.
+        // Reach from the sizes before smoothing: a node that strays must not be projected onto another part
+        // of the boundary.
         let neighbors = meshed.mesh.neighbors();
         let nodes = meshed.mesh.nodes.clone();
         let sum =
@@ -318,8 +318,8 @@ impl Job<'_> {
     }
 
     /// Scales sizes until the number of nodes is near `target`. Lattice nodes are counted first, which is
-    /// cheap but knows nothing of gaps; then full runs. Where the number jumps because all cubes shift with
-    /// the scale, the grid is held and only the sizes are scaled, which splits one cube after the other.
+    /// cheap but ignores gaps; full runs follow. Where the number jumps because all cubes shift with the
+    /// scale, the grid is fixed and only the sizes are scaled, which splits one cube after the other.
     fn stuff_to(&self, target: usize) -> Result<Meshed, TetError> {
         let target = target.max(20) as f64;
         let mut x = match self.options.first_scale.filter(|s| *s > 0.0 && s.is_finite()) {
@@ -332,7 +332,7 @@ impl Job<'_> {
         let mut best: Option<(f64, Meshed)> = None;
         for run in 0..FULL_RUNS {
             let meshed = match self.stuff(grid.unwrap_or(x).exp(), x.exp()) {
-                // So coarse that nothing is left.
+                // So coarse that no tet is left.
                 Err(TetError::Empty) => {
                     x -= 0.7;
                     continue;
@@ -356,7 +356,7 @@ impl Job<'_> {
         best.map(|(_, meshed)| meshed).ok_or(TetError::Empty)
     }
 
-    /// The scale at which a lattice of the sizes asked for, two nodes to a cube, has about `target` nodes
+    /// The scale at which a lattice of the requested sizes, with two nodes per cube, has about `target` nodes
     /// inside.
     fn first_scale(&self, target: f64) -> f64 {
         const N: u32 = 16;
@@ -367,7 +367,8 @@ impl Job<'_> {
             let p = min + extent * share;
             if self.signs.inside(p) { 2.0 / domain.size(p).powi(3) } else { 0.0 }
         };
-        // Sizes are rounded down to powers of two of the largest, which makes two to three times as many.
+        // Sizes are rounded down to powers of two of the largest, which gives two to three times as many
+        // nodes.
         let counts: Vec<f64> = (0..N.pow(3)).into_par_iter().map(nodes_at).collect();
         let n = 2.5 * counts.iter().sum::<f64>() * extent.element_product() / f64::from(N.pow(3));
         if n > 0.0 { (n / target).cbrt() } else { 1.0 }
@@ -387,7 +388,7 @@ impl Job<'_> {
         Ok(x.exp())
     }
 
-    /// Roughly how many nodes there will be: lattice nodes inside, and half of those outside that have one
+    /// Estimated number of nodes: lattice nodes inside, plus half of the outside nodes of tets with a node
     /// inside.
     fn estimate(&self, scale: f64) -> Result<f64, TetError> {
         tick(self.progress, "sizes", 0.0)?;
@@ -401,7 +402,7 @@ impl Job<'_> {
         Ok((count(true) + 0.5 * count(false)).max(1.0))
     }
 
-    /// Splits cubes around edges that cross the boundary more than once, as often as the options allow.
+    /// Splits cubes around edges that cross the boundary more than once, as far as the options allow.
     fn refine(&self, tree: &mut Octree, report: &mut MeshingReport) -> Result<Signed, TetError> {
         let mut known = Known::default();
         loop {
@@ -437,7 +438,7 @@ impl Job<'_> {
         }
     }
 
-    /// The sign at each node of a lattice, taken from `known` where it is.
+    /// The sign at each node of a lattice, taken from `known` where available.
     fn signs_of(&self, lattice: &Lattice, known: &Known) -> Vec<bool> {
         let sign = |(key, &p): (&u64, &DVec3)| match known.keys.binary_search(key) {
             Ok(i) => known.inside[i],

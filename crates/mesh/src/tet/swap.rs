@@ -1,12 +1,12 @@
-//! Better tets over the same nodes: faces and edges swapped around the worst.
+//! Topological improvement of tet meshes: face and edge swaps around the worst tets.
 //!
-//! Two moves fill the same space with other tets [Klingner07, topological improvement]. A face between two
-//! tets gives way to the edge between their tips: two tets become three. An edge inside the mesh gives way to
-//! triangles over the ring of nodes around it: n tets become 2n - 4; the triangles fan out from one node of
-//! the ring, which is every way there is for rings of up to five. A move is made when the worst new tet is
-//! better than the worst old one, so none is ever inverted, and the best move for the worst tet is made
-//! first. The boundary does not change. In: a mesh without inverted tets. Time: that of some hundred tet
-//! shapes for every poor tet.
+//! Two operations fill the same space with other tets [Klingner07, topological improvement]. A face between
+//! two tets is replaced by the edge between their opposite nodes: two tets become three. An interior edge is
+//! replaced by triangles over the ring of nodes around it: n tets become 2n - 4. The triangles fan out from
+//! one node of the ring, which covers all triangulations for rings of up to five. A swap is made if the worst
+//! new tet is better than the worst old one, so none is ever inverted. The worst tet comes first, with its
+//! best swap. The boundary does not change. In: a mesh without inverted tets. Time: about a hundred quality
+//! evaluations per poor tet.
 
 use crate::TetMesh;
 use crate::tet::improve::min_sine;
@@ -16,11 +16,11 @@ use crate::tet::tet_mesh::{edges_of, faces_of, tets_of_nodes};
 const MAX_RING: usize = 7;
 /// Rounds over the poor tets.
 const ROUNDS: usize = 4;
-/// A swap must gain this much in the sine, so that none is undone again.
+/// A swap must improve the sine by this much, so that none is undone later.
 const GAIN: f64 = 1e-3;
 
-/// Swaps faces and edges of tets with dihedral angles below `below_deg` or above 180 minus that. Returns how
-/// many.
+/// Swaps faces and edges of tets with dihedral angles below `below_deg` or above 180 minus that. Returns the
+/// number of swaps.
 pub fn swap_poor(mesh: &mut TetMesh, below_deg: f64) -> usize {
     let lists = tets_of_nodes(mesh.nodes.len(), &mesh.tets);
     let around = (0..mesh.nodes.len()).map(|v| lists.of(v).to_vec()).collect();
@@ -53,7 +53,7 @@ struct Swapper<'a> {
     around: Vec<Vec<u32>>,
 }
 
-/// Tets to take out and tets to put in their place.
+/// Tets to remove and tets that replace them.
 struct Swap {
     old: Vec<u32>,
     new: Vec<[u32; 4]>,
@@ -64,7 +64,7 @@ impl Swapper<'_> {
         min_sine(tet.map(|v| self.mesh.nodes[v as usize]))
     }
 
-    /// Makes the swap at tet `t` that gains most, if any gains.
+    /// Makes the best swap at tet `t`, if any improves it.
     fn swap_best(&mut self, t: u32) -> bool {
         let tet = self.mesh.tets[t as usize];
         let faces = (0..4).filter_map(|i| self.without_face(t, tet, i));
@@ -103,7 +103,7 @@ impl Swapper<'_> {
         let shares = |u: &&u32| **u != t && [y, z].iter().all(|v| self.mesh.tets[**u as usize].contains(v));
         let other = *self.around[x as usize].iter().find(shares)?;
         let tip = self.mesh.tets[other as usize].into_iter().find(|v| ![x, y, z].contains(v))?;
-        // The face winds around the way from this tet's tip to the other's.
+        // The face is wound around the direction from this tet's opposite node to the other's.
         let new = [[x, y], [y, z], [z, x]].map(|[a, b]| [tet[i], tip, a, b]).to_vec();
         Some(Swap { old: vec![t, other], new })
     }
@@ -126,8 +126,8 @@ impl Swapper<'_> {
         (0..if ring.len() == 3 { 1 } else { ring.len() }).map(fan).collect()
     }
 
-    /// The nodes around edge `ab`, in the order in which they turn about the way from `a` to `b`; `None` on
-    /// the boundary.
+    /// The nodes around edge `ab`, ordered by rotation about the direction from `a` to `b`; `None` on the
+    /// boundary.
     fn ring(&self, a: u32, b: u32, tets: &[u32]) -> Option<Vec<u32>> {
         if !(3..=MAX_RING).contains(&tets.len()) {
             return None;

@@ -1,9 +1,9 @@
-//! A volume of tetrahedra: nodes, elements, the surface around them.
+//! Tetrahedral meshes: nodes, elements, boundary surface.
 //!
 //! Elements are positively oriented, `det [x1-x0, x2-x0, x3-x0] > 0`. Everything derived from them (boundary,
-//! neighbors, pieces) is ascending in node or tet numbers and takes time linear in the elements, up to a
-//! sort. What a user brings is checked by [`crate::tet::check::check`] first: the functions here take node
-//! numbers as valid.
+//! neighbors, components) is ascending in node or tet indices and takes time linear in the elements, up to a
+//! sort. The functions here assume valid node indices; a mesh supplied by the user is checked by
+//! [`crate::tet::check::check`] first.
 
 use crate::TriMesh;
 use crate::surface::union_find::UnionFind;
@@ -50,7 +50,7 @@ pub struct BoundaryTriangle {
     pub tet: u32,
 }
 
-/// Lists of numbers, one for each of something, in one array.
+/// Lists of indices, stored in one array.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lists {
     first: Vec<u32>,
@@ -68,12 +68,12 @@ impl Lists {
         self.first.len().saturating_sub(1)
     }
 
-    /// No lists at all.
+    /// Whether there are no lists.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// `n` lists from pairs of list and item; lists keep the order of the pairs.
+    /// `n` lists from pairs (list, item); lists keep the order of the pairs.
     pub fn from_pairs(n: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
         let mut first = vec![0u32; n + 1];
         pairs.clone().for_each(|(list, _)| first[list as usize + 1] += 1);
@@ -112,12 +112,12 @@ pub fn edges(tets: &[[u32; 4]]) -> Vec<[u32; 2]> {
     edges
 }
 
-/// The connected pieces of a tet mesh.
+/// The connected components of a tet mesh.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TetComponents {
-    /// For each tet, the number of its piece; pieces are numbered by their first tet.
+    /// For each tet, the index of its component; components are numbered by their first tet.
     pub of_tet: Vec<u32>,
-    /// How many pieces there are.
+    /// Number of components.
     pub n: usize,
 }
 
@@ -186,7 +186,7 @@ impl TetMesh {
             .collect()
     }
 
-    /// The pieces that hang together through nodes.
+    /// The components connected through nodes.
     pub fn pieces(&self) -> TetComponents {
         let mut sets = UnionFind::new(self.nodes.len());
         for tet in &self.tets {
@@ -205,7 +205,7 @@ impl TetMesh {
         pieces
     }
 
-    /// Drops the nodes that no tet uses; returns for each node that is left its former number.
+    /// Drops the nodes that no tet uses; returns for each remaining node its former index.
     pub fn drop_unused_nodes(&mut self) -> Vec<u32> {
         let mut new = vec![u32::MAX; self.nodes.len()];
         self.tets.iter().flatten().for_each(|&v| new[v as usize] = 0);

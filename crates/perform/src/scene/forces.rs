@@ -5,9 +5,9 @@
 //! shown ([`crate::skin_out`]), the rest of the force is borne by bone. Wind asks for area vectors of the
 //! skin, which are those of the pose and go straight between frames; what physics adds does not turn them.
 
-use crate::drivers::enrich::PerformError;
+use crate::error::PerformError;
 use crate::scene::along_skin::areas;
-use crate::scene::model::{AIR, Scene, ToldIn};
+use crate::scene::model::{AIR, ExpressedIn, Scene};
 use crate::skin_out::SkinOut;
 use glam::{DMat3, DVec3, Vec3};
 use risorius_anatomy::outer::OuterSkin;
@@ -97,7 +97,7 @@ impl<'a> Acting<'a> {
         };
         for (force, shares) in self.scene.forces.iter().zip(&self.shares) {
             let newtons = force.newtons.at(moment.time_secs).unwrap_or_default();
-            let newtons = if force.told_in == ToldIn::World { back * newtons } else { newtons };
+            let newtons = if force.expressed_in == ExpressedIn::World { back * newtons } else { newtons };
             if newtons != DVec3::ZERO {
                 shares.iter().for_each(|&(node, share)| push(node, newtons * share));
             }

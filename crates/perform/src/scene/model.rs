@@ -23,7 +23,7 @@
 //! All is in meters, seconds and newtons, +Y up, +Z the way the face looks, +X the character's left.
 
 use crate::curve::Curve;
-use crate::drivers::enrich::PerformError;
+use crate::error::PerformError;
 use crate::head_path::HeadPath;
 use glam::DVec3;
 use risorius_base::{Fingerprint, Rigid};
@@ -35,7 +35,7 @@ pub const AIR: f64 = 1.2;
 
 /// Which axes positions and directions are along.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ToldIn {
+pub enum ExpressedIn {
     /// Those of the world, in which the head moves.
     #[default]
     World,
@@ -70,7 +70,7 @@ pub struct Collider {
     /// Where it goes.
     pub path: HeadPath,
     /// What its path is told in.
-    pub told_in: ToldIn,
+    pub expressed_in: ExpressedIn,
 }
 
 /// A force on a region.
@@ -81,7 +81,7 @@ pub struct Force {
     /// Newtons over the whole region.
     pub newtons: Curve<DVec3>,
     /// What its direction is told in.
-    pub told_in: ToldIn,
+    pub expressed_in: ExpressedIn,
 }
 
 /// A region that is stiffer or heavier than the rest.
@@ -150,9 +150,9 @@ impl Scene {
     /// Colliders at a time, told in the head, which is at `head` then.
     pub fn obstacles(&self, head: &Rigid, time_secs: f64) -> Vec<Obstacle> {
         let one = |collider: &Collider| {
-            let place = match collider.told_in {
-                ToldIn::Head => collider.path.at(time_secs),
-                ToldIn::World => head.inverse().after(&collider.path.at(time_secs)),
+            let place = match collider.expressed_in {
+                ExpressedIn::Head => collider.path.at(time_secs),
+                ExpressedIn::World => head.inverse().after(&collider.path.at(time_secs)),
             };
             match &collider.form {
                 Form::Sphere { radius } => Obstacle::Sphere { center: place.translation, radius: *radius },
@@ -170,8 +170,8 @@ impl Scene {
         // Whoever adds to the scene has to say here or in `fingerprint_between` how it counts.
         let Self { colliders, wind, forces: _, stiffness, mass, touch } = self;
         let mut print = Fingerprint::default().bytes(&[u8::from(wind.is_empty())]);
-        for Collider { form, path: _, told_in } in colliders {
-            print = print.bytes(&[*told_in as u8]);
+        for Collider { form, path: _, expressed_in } in colliders {
+            print = print.bytes(&[*expressed_in as u8]);
             print = match form {
                 Form::Sphere { radius } => print.bytes(b"s").numbers([*radius]),
                 Form::Capsule { ends: [a, b], radius } => {
@@ -200,10 +200,11 @@ impl Scene {
             print = print.bytes(b"c").numbers(collider.path.knots(span_secs));
         }
         // Forces that are nothing do nothing.
-        for Force { vertices, newtons, told_in } in
+        for Force { vertices, newtons, expressed_in } in
             self.forces.iter().filter(|f| !f.newtons.is_zero(span_secs))
         {
-            print = with_vertices(print.bytes(&[*told_in as u8]), vertices).numbers(newtons.knots(span_secs));
+            print = with_vertices(print.bytes(&[*expressed_in as u8]), vertices)
+                .numbers(newtons.knots(span_secs));
         }
         print
     }

@@ -1,7 +1,7 @@
-//! Triangles that pass through one another, in the neutral and at each slider.
+//! Triangles that intersect, in the neutral and at each slider's full shape.
 //!
-//! A crossing within one connected surface is a fault. One between two surfaces (a tooth in its gum, an
-//! eyeball behind a lid) is how faces are usually built, and is told apart.
+//! A crossing within one connected surface is a fault. A crossing between two surfaces (a tooth in its gum,
+//! an eyeball behind a lid) is usual in face rigs and is reported separately.
 
 use super::{CheckOptions, Kind, List, Places, Severity};
 use crate::model::{Part, Rig};
@@ -15,14 +15,14 @@ const SELF_INTERSECTION: Kind = Kind {
     code: "self-intersection",
     one: "a face crosses another of the same surface",
     many: "pairs of triangles of one surface cross",
-    advice: "pull the surface apart there; contact cannot untangle what starts crossed",
+    advice: "separate the surface there; contact cannot resolve crossings that exist at rest",
 };
 const PIECES_INTERSECT: Kind = Kind {
     severity: Severity::Note,
     code: "pieces-intersect",
     one: "two surfaces cross",
     many: "pairs of triangles of two surfaces cross",
-    advice: "fine for teeth in gums and eyes behind lids",
+    advice: "no action needed for teeth in gums and eyes behind lids; elsewhere, move the surfaces apart",
 };
 const SHAPE_SELF_INTERSECTION: Kind = Kind {
     severity: Severity::Note,
@@ -32,7 +32,7 @@ const SHAPE_SELF_INTERSECTION: Kind = Kind {
     advice: "correct the shape, or let contact resolve it",
 };
 
-/// All triangles of a rig, with where they come from.
+/// All triangles of a rig, with the part and face of each.
 struct Surfaces {
     triangles: Vec<[u32; 3]>,
     /// Part and face of each triangle.
@@ -41,7 +41,7 @@ struct Surfaces {
     surface: Vec<u32>,
 }
 
-/// What was counted in one pose.
+/// Crossings counted in one pose.
 struct Count {
     within: Vec<u32>,
     between: Vec<u32>,
@@ -69,7 +69,8 @@ pub fn check(
             list.push(kind, places, unfinished(neutral.complete).into());
         }
     }
-    // A neutral too tangled to count would take as long again for every slider, and say nothing about it.
+    // If counting stopped early on the neutral, sliders cannot be compared with it, and each would take as
+    // long.
     if options.self_intersections_of_shapes && neutral.complete {
         check_sliders(rig, &surfaces, neutral.within.len(), options, list, progress)?;
     }
@@ -132,7 +133,7 @@ impl Surfaces {
         options: &IntersectOptions,
         progress: &Progress,
     ) -> Result<Count, Cancelled> {
-        // Every pair that is counted has to be listed, to be told apart.
+        // Every counted pair must be listed, to separate pairs within a surface from pairs between surfaces.
         let options = IntersectOptions { max_listed: usize::MAX, ..*options };
         let found = self_intersections(pose, &self.triangles, &options, progress)?;
         let surface = |t: u32| self.surface[t as usize];
@@ -145,9 +146,9 @@ impl Surfaces {
 
 /// The connected surface of each file vertex of `part`, and how many there are.
 ///
-/// The file's own faces hold together by their vertices. Across a texture seam, where the file has two
-/// vertices for one, they do so by the edge that exactly two faces share after welding; a lash that merely
-/// touches a lid does not.
+/// Faces that share a file vertex are connected. Across a texture seam, where the file has two vertices for
+/// one, two faces are connected if they alone share an edge after welding; a lash that merely touches a lid
+/// is not connected to it.
 fn surfaces(part: &Part) -> (Vec<u32>, u32) {
     let welded = Edges::of(&part.faces.map_vertices(|v| part.rig_vertex[v as usize]));
     let mut links = part.faces.clone();

@@ -1,4 +1,5 @@
-//! Shapes, sliders and their names: what moves nothing, too much, twice, or on one side only.
+//! Checks of shapes and sliders: shapes that move nothing, move too far, repeat another, or lack their other
+//! side; in-betweens and combinations that cannot act; sliders with unusable ranges.
 
 use super::surface::{Extent, HUGE};
 use super::twins::twins;
@@ -41,21 +42,21 @@ const EMPTY_SHAPE: Kind = Kind {
     code: "empty-shape",
     one: "a shape moves nothing",
     many: "shapes move nothing",
-    advice: "delete it, or export what it should do",
+    advice: "delete it, or export it again with its displacements",
 };
 const DUPLICATE_SHAPE: Kind = Kind {
     severity: Severity::Warning,
     code: "duplicate-shape",
     one: "a shape repeats another",
     many: "shapes repeat another",
-    advice: "keep one of each; solvers cannot tell them apart",
+    advice: "keep one of each; solvers cannot distinguish them",
 };
 const PROPORTIONAL_SHAPE: Kind = Kind {
     severity: Severity::Warning,
     code: "proportional-shape",
     one: "a shape is a multiple of another",
     many: "shapes are multiples of another",
-    advice: "keep one of each; solvers cannot tell them apart",
+    advice: "keep one of each; solvers cannot distinguish them",
 };
 const INBETWEEN_WITHOUT_MOTION: Kind = Kind {
     severity: Severity::Warning,
@@ -93,9 +94,9 @@ const MISSING_SIDE: Kind = Kind {
     advice: "add the other side, or mirror the shape",
 };
 
-/// A displacement this many heads long is no expression but an error.
+/// A displacement longer than this, in head sizes, is an error and no expression.
 const HUGE_IN_HEADS: f64 = 10.0;
-/// Expressions move less than this part of a head.
+/// Expressions move less than this fraction of the head size.
 const LARGE_IN_HEADS: f64 = 0.5;
 
 /// Adds every problem of shapes and sliders to `list`.
@@ -151,7 +152,7 @@ fn check_twins(rig: &Rig, list: &mut List) {
         let [name, of] = [twin.shape, twin.of].map(|s| &rig.shapes[s].name);
         if (twin.scale - 1.0).abs() < 1e-4 {
             equal.add(|| list.shape(twin.shape));
-            equal_pairs.push(format!("'{name}' is '{of}'"));
+            equal_pairs.push(format!("'{name}' equals '{of}'"));
         } else {
             scaled.add(|| list.shape(twin.shape));
             scaled_pairs.push(format!("'{name}' is {:.4} times '{of}'", twin.scale));

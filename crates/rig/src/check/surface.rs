@@ -1,4 +1,5 @@
-//! Positions and faces, part by part: what is not a number, not a surface, or not sewn together.
+//! Checks of positions and faces, part by part: numbers that are not finite, strays, degenerate or repeated
+//! faces, edges that are not manifold or not consistently wound, and open borders.
 
 use super::{Kind, List, Places, Severity};
 use crate::model::Rig;
@@ -27,7 +28,7 @@ const HUGE_POSITION: Kind = Kind {
     code: "huge-position",
     one: "a vertex is very far from the rest",
     many: "vertices are very far from the rest or from the origin",
-    advice: "delete strays and move the head near the origin: far away, f32 positions are coarse",
+    advice: "delete strays and move the head near the origin: far from it, f32 positions are coarse",
 };
 const PART_WITHOUT_FACES: Kind = Kind {
     severity: Severity::Warning,
@@ -41,14 +42,14 @@ const UNREFERENCED_VERTEX: Kind = Kind {
     code: "unreferenced-vertex",
     one: "a vertex belongs to no face",
     many: "vertices belong to no face",
-    advice: "delete loose vertices; they move with nothing",
+    advice: "delete loose vertices; they belong to no surface",
 };
 const DUPLICATE_VERTEX: Kind = Kind {
     severity: Severity::Note,
     code: "duplicate-vertex",
-    one: "a vertex is at the place of another of its part but moves differently",
-    many: "vertices are at the place of another of their part but move differently",
-    advice: "fine for lips and lids that open; merge them where the surface should hold together",
+    one: "a vertex coincides with another of its part but moves differently",
+    many: "vertices coincide with another of their part but move differently",
+    advice: "fine for lips and lids that open; merge them where the surface should be connected",
 };
 const DEGENERATE_FACE: Kind = Kind {
     severity: Severity::Warning,
@@ -74,8 +75,8 @@ const NON_MANIFOLD_EDGE: Kind = Kind {
 const INCONSISTENT_WINDING: Kind = Kind {
     severity: Severity::Warning,
     code: "inconsistent-winding",
-    one: "the two faces at an edge disagree about the outside",
-    many: "edges have two faces that disagree about the outside",
+    one: "the two faces at an edge are wound in opposite directions",
+    many: "edges have two faces that are wound in opposite directions",
     advice: "recalculate normals so that all faces point outward",
 };
 const OPEN_BOUNDARY: Kind = Kind {
@@ -88,10 +89,10 @@ const OPEN_BOUNDARY: Kind = Kind {
 
 /// A coordinate larger than this leaves f32 a resolution of a sixteenth of a unit.
 pub const HUGE: f64 = 1e6;
-/// A vertex this many times as far from the middle as half of them are is a stray.
+/// A vertex is a stray if it is farther from the middle than this many times the median distance.
 const STRAY: f64 = 100.0;
 
-/// What each part adds to.
+/// Problems found so far; each part adds to them.
 #[derive(Default)]
 struct Found {
     without_faces: Places,
@@ -149,12 +150,12 @@ fn check_positions(rig: &Rig, list: &mut List) {
     list.push(&HUGE_POSITION, huge, String::new());
 }
 
-/// Where the bulk of the vertices is, whatever a few strays do.
+/// Where most of the vertices are; robust against a few strays.
 pub struct Extent {
     middle: glam::DVec3,
     /// Half of the vertices are within this distance from the middle.
     radius: f64,
-    /// Longest side of the box of all that are not far.
+    /// Longest side of the bounding box of all vertices that are not strays.
     pub size: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Shapes that are another shape, or a positive multiple of one.
+//! Finds shapes that equal another shape or are a positive multiple of one.
 //!
 //! Each shape is condensed to a few sums of its displacements with pseudo-random signs, divided by its size:
 //! multiples have equal sums, and different shapes almost surely do not. Only shapes with equal sums are
@@ -9,9 +9,9 @@ use crate::model::{Deltas, Rig};
 use glam::{DVec3, Vec3};
 use rayon::prelude::*;
 
-/// Numbers per shape; 8 of about unit size, equal to 1e-4 by chance: once in 1e32.
+/// Sums per shape. Eight of about unit size agree to 1e-4 by chance once in 1e32.
 const N_SUMS: usize = 8;
-/// Differences below this part of a shape's size or largest displacement are rounding.
+/// Differences below this fraction of a shape's size or largest displacement are rounding.
 const TOLERANCE: f64 = 1e-4;
 
 /// A shape that repeats an earlier one.
@@ -46,7 +46,7 @@ pub fn twins(rig: &Rig) -> Vec<Twin> {
     found
 }
 
-/// The condensed shape; `None` when nothing moves.
+/// The sums of a shape; `None` when nothing moves.
 fn condensed(deltas: &Deltas) -> Option<[f64; N_SUMS]> {
     let (mut sums, mut size_sq) = ([0.0; N_SUMS], 0.0);
     for (v, d) in finite(deltas) {

@@ -1,8 +1,8 @@
-//! What a surface of a face is, guessed from the names that artists give.
+//! Guesses what a surface of a face is from the names that artists give.
 //!
-//! Names are cut into words at punctuation and case changes, so that "eyeLashes_L", "M_EyeLashes" and "eye
-//! lashes" read alike, and "solid" is no lid. Words that mean skin decide nothing: a mesh called "face" often
-//! holds teeth too.
+//! Names are split into words at punctuation and case changes, so that "eyeLashes_L", "M_EyeLashes" and "eye
+//! lashes" mean the same, and "solid" does not match "lid". Words that mean skin decide nothing: a mesh
+//! called "face" often contains teeth too.
 
 /// What a surface is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Kind {
         [Self::Mouth, Self::Tongue, Self::Teeth, Self::Eye, Self::Lash, Self::Hair, Self::Hidden];
 }
 
-/// The kind that `name` speaks of, if it speaks of one other than skin.
+/// The kind that `name` indicates, if it indicates one other than skin.
 pub fn kind_of(name: &str) -> Option<Kind> {
     let words = words(name);
     let starts = |stems: &[&str]| words.iter().any(|w| stems.iter().any(|s| w.starts_with(s)));
@@ -72,7 +72,7 @@ pub fn kind_of(name: &str) -> Option<Kind> {
     (!around_eye && (eye || starts(&["sclera", "iris", "pupil"]))).then_some(Kind::Eye)
 }
 
-/// The words of a name, in lower case: cut at punctuation, digits and case changes.
+/// The words of a name, in lower case, split at punctuation, digits and case changes.
 pub fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut before_lower = false;

@@ -1,10 +1,10 @@
-//! Shape names: one face, many spellings.
+//! Matches shape names across spelling conventions.
 //!
-//! A name is read as a base and a side: `eyeBlinkLeft`, `eyeBlink_L`, `EyeBlinkLeft`, `ARKit_eyeBlinkLeft`
-//! and `blendShape1.eyeBlink_L` are all `(eyeblink, left)`. Prefixes are dropped only in front of a known
-//! ARKit or ICT base; other names (visemes, studio names) are compared whole, ignoring case and separators,
-//! and never changed. A shape without sides meets its two halves (`browInnerUp` drives `browInnerUp_L` and
-//! `browInnerUp_R`; the halves together drive the whole by their mean).
+//! A name is parsed into a base and a side: `eyeBlinkLeft`, `eyeBlink_L`, `EyeBlinkLeft`,
+//! `ARKit_eyeBlinkLeft` and `blendShape1.eyeBlink_L` are all `(eyeblink, left)`. Prefixes are dropped only in
+//! front of a known ARKit or ICT base; other names (visemes, studio names) are compared whole, ignoring case
+//! and separators, and never changed. A shape without sides matches its two halves: `browInnerUp` drives
+//! `browInnerUp_L` and `browInnerUp_R`, and the mean of the two halves drives the whole.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -65,7 +65,7 @@ pub const ARKIT: [&str; 52] = [
     "tongueOut",
 ];
 
-/// Bases that the ICT face has beyond ARKit's.
+/// Bases that the ICT face has in addition to ARKit's.
 const ICT_EXTRA: [&str; 2] = ["cheekRaiser", "PupilDilate"];
 
 /// Which half of the face a shape moves.
@@ -77,7 +77,7 @@ pub enum Side {
     Right,
 }
 
-/// A name freed of spelling.
+/// A name without its spelling convention.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Key {
     /// Lower case, letters and digits only.
@@ -103,7 +103,7 @@ pub fn key(name: &str) -> Key {
         .chain(name.char_indices().filter(|(_, c)| is_separator(*c)).map(|(i, c)| i + c.len_utf8()));
     for start in starts.filter(|&s| !name[s..].starts_with(is_separator)) {
         let candidate = plain_key(&name[start..]);
-        // After two underscores or another known name it is no prefix but a combination: smile_L__jawOpen.
+        // After two underscores or another known name it is a combination, not a prefix: smile_L__jawOpen.
         let before = &name[..start];
         let combines = before.ends_with("__") || known(&plain_key(before.trim_end_matches(is_separator)));
         if known(&candidate) && !combines {
@@ -113,7 +113,7 @@ pub fn key(name: &str) -> Key {
     plain_key(name)
 }
 
-/// Which of `candidates` is `name`: the one spelled just so, or else the first of the same key.
+/// Which of `candidates` is `name`: the one with the same spelling, or else the first with the same key.
 pub fn find<'a>(name: &str, candidates: impl Iterator<Item = &'a str> + Clone) -> Option<usize> {
     let wanted = key(name);
     candidates.clone().position(|c| c == name).or_else(|| candidates.clone().position(|c| key(c) == wanted))
@@ -133,8 +133,8 @@ pub fn arkit_index(name: &str) -> Option<usize> {
 /// The known names that share a base.
 type Sides = Vec<(Option<Side>, usize)>;
 
-/// Known names by base: side, and number in [`ARKIT`] followed by [`ICT_EXTRA`]. Rigs with very many shapes
-/// look here for each of them.
+/// Known names by base: side, and index into [`ARKIT`] followed by [`ICT_EXTRA`]. A map, because rigs with
+/// very many shapes look up each of them.
 static KNOWN: LazyLock<HashMap<String, Sides>> = LazyLock::new(|| {
     let mut by_base: HashMap<String, Sides> = HashMap::new();
     for (i, name) in ARKIT.iter().chain(&ICT_EXTRA).enumerate() {
@@ -173,7 +173,7 @@ fn is_separator(c: char) -> bool {
 }
 
 fn known(k: &Key) -> bool {
-    // With the side when the bare base is not a shape of its own ("jaw", "mouth").
+    // The side is required when the bare base is not a shape of its own ("jaw", "mouth").
     KNOWN.get(&k.base).is_some_and(|sides| k.side.is_some() || sides.iter().any(|(side, _)| side.is_none()))
 }
 
@@ -183,7 +183,7 @@ fn plain_key(name: &str) -> Key {
     Key { base, side }
 }
 
-/// Takes a trailing `Left`, `_L`, `.r`, `L` after a lower-case letter ... off a name.
+/// Removes a trailing side from a name: `Left`, `_L`, `.r`, `L` after a lower-case letter ...
 fn strip_side(name: &str) -> (&str, Option<Side>) {
     for (suffix, side) in [("left", Side::Left), ("right", Side::Right)] {
         let cut = name.len().saturating_sub(suffix.len());
@@ -256,11 +256,11 @@ pub fn match_names(columns: &[String], sliders: &[String]) -> NameMap {
     map
 }
 
-/// Up to three of `candidates` that look most like `name`, best first; for "did you mean".
+/// Up to three of `candidates` that are most similar to `name`, best first; for "did you mean".
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let wanted = name.to_lowercase();
     let likeness = |c: &str| strsim::jaro_winkler(&wanted, &c.to_lowercase());
-    // Prefixes such as ARKit_ are seldom typed.
+    // Users seldom type prefixes such as ARKit_.
     let likeness =
         |c: &str| c.split_once(is_separator).map_or(0.0, |(_, rest)| likeness(rest)).max(likeness(c));
     let mut scored: Vec<(f64, &str)> =

@@ -1,17 +1,18 @@
-//! What a face is made of when nobody named it: separate pieces, eyeballs, shells in front of them, teeth.
+//! Splits a face into connected pieces and recognizes unnamed ones by geometry: eyeballs, shells in front of
+//! them, lashes, teeth.
 //!
-//! Pieces are found over the *file's* vertices: welding joins an eyelash card to the lid that it touches.
-//! Splits at texture seams are closed again where two open edges, and no others, meet on one welded edge. An
-//! eyeball is a piece that a sphere fits; a shell is an open piece whose vertices all lie just above an
-//! eyeball; lashes reach further out; a row of small pieces below the eyes is teeth, and what overlaps them
-//! and is not the skin is gums and tongue. Lengths are in units of half a face (see
-//! [`crate::classify::surfaces`]), so the limits hold for every rig.
+//! Pieces are found over the *file's* vertices, since welding would join an eyelash card to the lid that it
+//! touches. Splits at texture seams are closed again where exactly two open edges meet on one welded edge. An
+//! eyeball is a piece that a sphere fits. A shell is an open piece whose vertices all lie just above an
+//! eyeball; lashes start there and reach further out. A row of small pieces below the eyes is teeth; other
+//! pieces that overlap them, except the skin, are gums and tongue. Lengths are in units of half a face (see
+//! [`crate::classify::surfaces`]), so the thresholds hold for every rig.
 
 use crate::classify::kinds::Kind;
 use glam::{DMat4, DVec3, DVec4, Vec3};
 use risorius_mesh::surface::union_find::UnionFind;
 
-/// One corner set of a triangle: welded vertices, and vertices as the file numbers them (over all parts).
+/// The corners of a triangle: as welded vertices, and as file vertices (counted over all parts).
 #[derive(Debug, Clone, Copy)]
 pub struct Corners {
     /// Rig vertices.
@@ -53,8 +54,8 @@ pub fn pieces(n_file_vertices: usize, triangles: &[Corners]) -> Vec<Piece> {
         }
     }
     edges.sort_unstable();
-    // More than two triangles at an edge: a card or a shell stands on the skin there and is a piece of its
-    // own.
+    // With more than two triangles at an edge, a card or a shell is attached to the skin there; it is a piece
+    // of its own.
     for group in edges.chunk_by(|a, b| a.0 == b.0) {
         if let [a, b] = group {
             sets.join(a.2, b.2);
@@ -101,8 +102,8 @@ fn collect(sets: &mut UnionFind, triangles: &[Corners], chosen: impl Iterator<It
     pieces
 }
 
-/// The eyeball that the points of a piece form, if their distances from a center differ by less than
-/// `tolerance` (root mean square, in radii). The face looks along +Z.
+/// The eyeball that the points of a piece form, if their distances from a center deviate from the radius by
+/// less than `tolerance` (root mean square, in radii). The face looks along +Z.
 pub fn fit_eye(points: &[Vec3], tolerance: f64) -> Option<Eye> {
     let (center, radius) = fit_sphere(points)?;
     let spread = points.iter().map(|p| (p.as_dvec3().distance(center) / radius - 1.0).powi(2)).sum::<f64>();
@@ -147,7 +148,7 @@ fn gaze(points: &[Vec3], center: Vec3) -> Vec3 {
         let sum: Vec3 =
             points.iter().map(|p| (*p - center).normalize_or_zero()).filter(|d| d.dot(gaze) > cone).sum();
         let next = (gaze * 1e-3 + sum).normalize_or_zero();
-        // More than 40 degrees off is not an eye at rest; keep what the axes of the file say.
+        // An eye at rest is never turned by more than 40 degrees; use the front axis instead.
         if next.z < 0.76 {
             return Vec3::Z;
         }
@@ -162,10 +163,10 @@ pub fn bounds(points: &[Vec3]) -> Option<(Vec3, Vec3)> {
     Some(points.iter().fold((first, first), |(lo, hi), p| (lo.min(*p), hi.max(*p))))
 }
 
-/// What pieces are; eyeballs are added to `eyes`. `named` is what names say of each triangle.
+/// Classifies pieces; eyeballs are added to `eyes`. `named` is the kind of each triangle according to names.
 ///
-/// Shells and lashes that touch each other come as one piece; these are taken apart, so pieces are returned
-/// too.
+/// Shells and lashes that touch each other form one piece at first and are split here, so the pieces are
+/// returned too.
 pub fn classify(
     n_file_vertices: usize,
     triangles: &[Corners],
@@ -213,13 +214,13 @@ pub fn classify(
     done
 }
 
-/// What more than half of a piece is named after.
+/// The kind that names give to more than half of a piece.
 fn majority(piece: &Piece, named: &[Option<Kind>]) -> Option<Kind> {
     let count = |k: Kind| piece.triangles.iter().filter(|&&t| named[t as usize] == Some(k)).count();
     Kind::NAMED.into_iter().find(|&k| 2 * count(k) > piece.triangles.len())
 }
 
-/// The eye that lashes stand around, and the distances of their roots and tips.
+/// The eye that lashes surround, and the distances of their roots and tips.
 fn lash_span(points: &[Vec3], eyes: &[Eye]) -> (Option<usize>, [f32; 2]) {
     let Some(&first) = points.first() else { return (None, [0.0, 1.0]) };
     let near = |e: &Eye| e.center.distance_squared(first);
@@ -236,7 +237,7 @@ fn lash_span(points: &[Vec3], eyes: &[Eye]) -> (Option<usize>, [f32; 2]) {
 pub struct PieceLook {
     /// What it is made of.
     pub kind: Kind,
-    /// The eyeball that it is, or that its lashes stand around.
+    /// The eyeball that it is, or that its lashes surround.
     pub eye: Option<usize>,
     /// For lashes: where roots and tips lie, as distances from the eye's center in radii.
     pub span: [f32; 2],
@@ -248,7 +249,8 @@ impl PieceLook {
     }
 }
 
-/// A piece that hugs an eyeball from outside is a shell; one that starts there and reaches out is lashes.
+/// A piece that lies close to an eyeball from outside is a shell; one that starts there and extends outward
+/// is lashes.
 fn near_eye(points: &[Vec3], eyes: &[Eye]) -> Option<Kind> {
     eyes.iter().find_map(|eye| {
         let distances = points.iter().map(|p| p.distance(eye.center) / eye.radius);

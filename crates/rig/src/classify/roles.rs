@@ -1,29 +1,29 @@
-//! What shapes are for: sliders, in-betweens or combinations, from a table or from their names.
+//! Decides which shapes are sliders, in-betweens or combinations, from a table or from their names.
 //!
-//! Names that are understood, when every slider that they refer to exists:
+//! Names that are recognized, if every slider that they refer to exists:
 //! - `jawOpen50`, `jawOpen_50`, `jawOpen@0.5`: what `jawOpen` looks like at 0.5. Percent has two digits; a
 //!   base with a one-digit sibling (`smile1`, `smile10`) is a numbered series, not in-betweens.
 //! - `smile_L__jawOpen`, `smile_L+jawOpen`, of any number of sliders: a correction for both at once, by the
 //!   product. A part may itself be an in-between (`smile_L50__jawOpen`).
 //!
-//! A table (from a sidecar file) comes first and may also give the lowest rule, slider limits, or say that a
-//! shape is a plain slider in spite of its name.
+//! A table (from a sidecar file) takes precedence. It may also select the `lowest` rule, set slider limits,
+//! or declare that a shape is a plain slider in spite of its name.
 
 use crate::model::{CombinationRule, Driver, Role};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Roles that somebody wrote down, by shape name.
+/// Roles given explicitly, by shape name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RoleTable {
     /// In-betweens: shape, slider, slider value.
     pub inbetweens: Vec<(String, String, f32)>,
     /// Combinations: shape, sliders (names, in-between names allowed), rule.
     pub combinations: Vec<(String, Vec<String>, CombinationRule)>,
-    /// Shapes that are sliders whatever their name looks like.
+    /// Shapes that are sliders regardless of their names.
     pub sliders: HashSet<String>,
-    /// Lowest and highest value of sliders; 0 to 1 where silent.
+    /// Lowest and highest value of sliders; 0 to 1 where not given.
     pub limits: BTreeMap<String, [f32; 2]>,
-    /// Do not read roles from names at all.
+    /// Do not derive roles from names.
     pub ignore_names: bool,
 }
 
@@ -95,7 +95,8 @@ fn plan_by_names(names: &[&str], index: &HashMap<&str, usize>, table: &RoleTable
         if table.sliders.contains(*name) {
             continue;
         }
-        // Combinations first: `smile__jawOpen50` combines with an in-between, it is not one of a combination.
+        // Combinations first: `smile__jawOpen50` combines with an in-between; it is not an in-between of a
+        // combination.
         let combination = ["__", "+"].iter().find_map(|separator| {
             let pieces: Vec<&str> = name.split(separator).collect();
             let of: Option<Vec<usize>> = pieces.iter().map(|p| index.get(p).copied()).collect();
@@ -155,8 +156,8 @@ fn plan_by_table(index: &HashMap<&str, usize>, table: &RoleTable, plans: &mut [P
     }
 }
 
-/// Turns plans that refer to themselves, to combinations or to too few sliders back into sliders, and says
-/// so.
+/// Turns plans that refer to themselves, to combinations or to too few sliders back into sliders, and adds a
+/// note.
 fn demote_unusable(names: &[&str], plans: &mut [Plan], notes: &mut RoleNotes) {
     let mut taken: HashSet<(usize, u32)> = HashSet::new();
     for s in 0..plans.len() {

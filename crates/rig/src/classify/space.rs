@@ -1,16 +1,17 @@
-//! Guessing the unit and the axes of a rig from what it looks like and what its shapes do.
+//! Guesses the unit and the axes of a rig from its geometry and its shapes.
 //!
-//! Files promise little: OBJ has neither unit nor axes, and many glTF faces are in centimeters although the
-//! format says meters. The axes are those of the 24 right-handed orientations that most evidence speaks for;
-//! each piece is a vote, a vector that should point up, to the front or to the character's left:
+//! Files are unreliable: OBJ has neither unit nor axes, and many glTF faces are in centimeters although the
+//! format specifies meters. The axes are those of the best scored of the 24 right-handed orientations.
+//! Each piece of evidence is a vote, a vector that should point up, to the front or to the character's left:
 //! - left and right shapes lie on their sides, and a head is mirror symmetric;
 //! - eyes and brows are above mouth and jaw, jawOpen goes down, brows up, the open neck is at the bottom;
 //! - pucker, funnel, jawForward and tongueOut go to the front, and shapes act on the front of the head.
 //!
-//! The unit is the one of m, dm, cm, mm, inch and foot that makes the eyes 63 mm apart, the mouth as wide as
-//! mouths are and the head 0.30 m tall, weighed by how sure each of these is and how usual the unit is.
-//! Limits: a head turned by other than quarter turns fits no answer; a whole body without shapes has the
-//! wrong height. Nothing to go by gives meters, +Y up, +Z front, with a confidence near 0.
+//! The unit is the one of m, dm, cm, mm, inch and foot that best makes the eyes 63 mm apart, the mouth of
+//! usual width and the head 0.30 m tall, weighted by the spread of each measure and by how common the unit
+//! is. Limits: a head rotated by other than quarter turns fits none of the orientations; a whole body without
+//! shapes has the wrong height. Without evidence the result is meters, +Y up, +Z front, with a confidence
+//! near 0.
 
 use crate::model::Rig;
 use glam::DVec3;
@@ -19,7 +20,7 @@ use serde::Serialize;
 
 mod evidence;
 
-/// What the numbers of a rig probably mean, and why.
+/// The probable unit and axes of a rig, and the reasons.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SpaceGuess {
     /// Unit and axes.
@@ -29,15 +30,15 @@ pub struct SpaceGuess {
     pub unit_name: &'static str,
     /// The measures that decided the unit.
     pub unit_reason: String,
-    /// 0 a mere convention, 1 certain.
+    /// 0 if only by convention, 1 if certain.
     pub unit_confidence: f64,
     /// The evidence that decided the axes.
     pub axes_reason: String,
-    /// 0 a mere convention, 1 certain.
+    /// 0 if only by convention, 1 if certain.
     pub axes_confidence: f64,
 }
 
-/// Name, meters, and the logarithm of how usual it is.
+/// Name, meters, and log prior probability (up to a constant).
 const UNITS: [(&str, f64, f64); 6] = [
     ("m", 1.0, 0.0),
     ("cm", 0.01, 0.0),
@@ -47,10 +48,10 @@ const UNITS: [(&str, f64, f64); 6] = [
     ("foot", 0.3048, -2.0),
 ];
 
-/// How well no unit at all may explain the measures: as a length 2.5 deviations off would.
+/// Log likelihood per measure of "none of these units": that of a length about 2.5 deviations off.
 const NO_UNIT: f64 = -3.0;
 
-/// A length that is much the same in every adult head.
+/// A length that varies little between adult heads.
 #[derive(Debug, Clone)]
 struct Measure {
     what: &'static str,
@@ -83,7 +84,7 @@ enum Toward {
 }
 
 impl Vote {
-    /// How much the vote speaks for an orientation; negative against.
+    /// How much the vote supports an orientation; negative if it opposes it.
     fn score(&self, up: DVec3, front: DVec3) -> f64 {
         let left = up.cross(front);
         self.weight
@@ -96,7 +97,7 @@ impl Vote {
     }
 }
 
-/// Guesses unit and axes of `rig` from its vertices and shapes; its own [`Rig::space`] is not looked at.
+/// Guesses unit and axes of `rig` from its vertices and shapes; its own [`Rig::space`] is ignored.
 pub fn guess_space(rig: &Rig) -> SpaceGuess {
     let evidence = evidence::gather(rig);
     let (up, front, axes_confidence) = best_axes(&evidence.votes);
@@ -129,8 +130,8 @@ fn best_axes(votes: &[Vote]) -> (Axis, Axis, f64) {
     (scored[0].1, scored[0].2, margin / (margin + 0.5))
 }
 
-/// A little for the axes that most files use, which decides when nothing else does: glTF's and then
-/// Blender's.
+/// A small bonus for the axes that most files use, glTF's and then Blender's; it decides when nothing else
+/// does.
 fn convention(up: Axis, front: Axis) -> f64 {
     match (up.index, up.negative, front.index, front.negative) {
         (1, false, 2, false) => 0.05,
@@ -154,7 +155,8 @@ fn best_unit(measures: &[Measure]) -> (usize, f64) {
     if measures.is_empty() {
         return (best, 0.0);
     }
-    // "None of these" competes too, so that a head of an odd size is not certain of the nearest unit.
+    // "None of these" competes too, so that a head of unusual size does not get full confidence in the
+    // nearest unit.
     let none = NO_UNIT * measures.len() as f64;
     let top = scores[best].max(none);
     let sum: f64 = scores.iter().chain([&none]).map(|s| (s - top).exp()).sum();
@@ -195,7 +197,7 @@ fn axes_reason(votes: &[Vote], up: Axis, front: Axis) -> String {
         (true, _) => format!("nothing in the mesh decides; {up} up and {front} front are the convention"),
         (false, true) => supporting.join("; "),
         (false, false) => {
-            format!("{}; although this speaks against it: {}", supporting.join("; "), opposing.join("; "))
+            format!("{}; evidence against it: {}", supporting.join("; "), opposing.join("; "))
         }
     }
 }

@@ -1,17 +1,17 @@
-//! Where the face of a rig is, and what its surfaces are made of: names first, geometry where names are
-//! silent.
+//! Where the face of a rig is, and what its surfaces are made of: from names first, from geometry where names
+//! say nothing.
 //!
-//! Coordinates are carried into *face space*: +Y up, +Z the way the face looks, origin in the middle of the
-//! face, and half the face's height (or width, if larger) is 1, so that constants hold for every unit and
-//! every rig. The face is where shapes move the skin; without shapes it is around the tip of the nose, the
-//! front-most point of the head.
+//! Coordinates are transformed to *face space*: +Y up, +Z the way the face looks, origin in the middle of the
+//! face, scaled so that half the face's height (or width, if larger) is 1. Constants therefore hold for every
+//! unit and every rig. The face is where shapes move the skin; without shapes it is the region around the tip
+//! of the nose, the front-most point of the head.
 
 use crate::classify::kinds::{Kind, kind_of};
 use crate::classify::pieces::{self, Corners, Eye, Piece, PieceLook};
 use crate::model::Rig;
 use glam::{DMat3, DVec3, Vec3};
 
-/// Everything that is guessed of a rig's surfaces.
+/// What is known or guessed about a rig's surfaces.
 #[derive(Debug, Clone)]
 pub struct Surfaces {
     /// From file coordinates to face space.
@@ -24,7 +24,7 @@ pub struct Surfaces {
     pub corners: Vec<Corners>,
     /// Where each triangle comes from.
     pub sources: Vec<Source>,
-    /// What names say of each triangle.
+    /// The kind of each triangle according to names.
     pub named: Vec<Option<Kind>>,
     /// Connected pieces and what they are.
     pub pieces: Vec<(Piece, PieceLook)>,
@@ -57,8 +57,8 @@ pub struct FaceSpace {
 }
 
 impl FaceSpace {
-    /// A frame whose origin is between `lo` and `hi` (already turned by `rotation`), which are 1 above and
-    /// below it, or beside it if that is further.
+    /// The frame of the box from `lo` to `hi` (already rotated by `rotation`): its center is the origin, and
+    /// half of its height or width, whichever is larger, is 1.
     pub fn around(rotation: DMat3, lo: DVec3, hi: DVec3) -> Self {
         let half = (0.5 * (hi - lo).truncate()).max_element();
         let per_unit = if half > 0.0 && (1.0 / half).is_finite() { 1.0 / half } else { 1.0 };
@@ -113,7 +113,7 @@ fn gather(rig: &Rig) -> (Vec<Corners>, Vec<Source>, usize) {
     (corners, sources, first_file as usize)
 }
 
-/// For each vertex, what the smallest region that holds it is called after.
+/// For each vertex, the kind that the name of the smallest region containing it indicates.
 fn kinds_by_region(rig: &Rig, n_file_vertices: usize, corners: &[Corners]) -> Vec<Option<Kind>> {
     let mut kinds = vec![None; rig.n_vertices()];
     if rig.regions.is_empty() {
@@ -124,7 +124,7 @@ fn kinds_by_region(rig: &Rig, n_file_vertices: usize, corners: &[Corners]) -> Ve
     regions.sort_by_key(|(_, vertices)| std::cmp::Reverse(vertices.len()));
     for (name, vertices) in regions {
         let Some(kind) = kind_of(name) else { continue };
-        // "eyes" and "brows" are also what artists call the skin there: only whole pieces count.
+        // Artists also use "eyes" and "brows" for the skin there, so only whole pieces count.
         let inside = |v: &u32| vertices.binary_search(v).is_ok();
         if matches!(kind, Kind::Eye | Kind::Hair) {
             for piece in whole.iter().filter(|p| p.vertices.iter().all(inside)) {
@@ -151,7 +151,7 @@ fn named_kind(rig: &Rig, corners: &Corners, source: &Source, by_region: &[Option
         .or_else(|| kind_of(&part.name))
 }
 
-/// The vertices of the face and their bounds (file units, turned to +Y up and +Z front).
+/// The vertices of the face and their bounds (file units, rotated to +Y up and +Z front).
 fn find_face(rig: &Rig, turned: &[DVec3]) -> (Vec<u32>, DVec3, DVec3) {
     let mut counts = vec![0usize; turned.len()];
     for shape in &rig.shapes {
@@ -163,7 +163,7 @@ fn find_face(rig: &Rig, turned: &[DVec3]) -> (Vec<u32>, DVec3, DVec3) {
             }
         }
     }
-    // A few shapes reach far down the neck; what several shapes move is the face.
+    // A few shapes reach far down the neck; the face is what several shapes move.
     let least = (rig.shapes.len() / 25).max(1);
     let mut face: Vec<u32> = (0..turned.len() as u32).filter(|&v| counts[v as usize] >= least).collect();
     if face.len() < 12 {
@@ -173,7 +173,7 @@ fn find_face(rig: &Rig, turned: &[DVec3]) -> (Vec<u32>, DVec3, DVec3) {
     (face, lo, hi)
 }
 
-/// Vertices around the front-most point of the head, as far down as the top of the head is up.
+/// Vertices around the front-most point of the head, as far below it as the top of the head is above it.
 fn front_of_head(turned: &[DVec3]) -> Vec<u32> {
     let all: Vec<u32> = (0..turned.len() as u32).filter(|&v| turned[v as usize].is_finite()).collect();
     let (lo, hi) = middle_bounds(&all, turned, 0.0);

@@ -38,6 +38,16 @@ pub struct CollisionPair {
     pub same_surface: bool,
 }
 
+/// How deep points may be before they are pushed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Overlap {
+    /// As deep as the pose has them: a pose that is left alone is never pushed.
+    #[default]
+    OfPose,
+    /// Not at all: overlaps that the pose has are pushed out too.
+    None,
+}
+
 /// How to look, and how hard to push.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TouchOptions {
@@ -56,6 +66,8 @@ pub struct TouchOptions {
     pub own_flesh: f64,
     /// And that a pose holds farther apart than this, meters.
     pub parted: f64,
+    /// The overlap that is allowed.
+    pub overlap: Overlap,
 }
 
 impl Default for TouchOptions {
@@ -68,6 +80,7 @@ impl Default for TouchOptions {
             rest_reach: 4e-3,
             own_flesh: 9e-3,
             parted: 5e-3,
+            overlap: Overlap::OfPose,
         }
     }
 }
@@ -191,6 +204,11 @@ impl Touch {
         &self.carriers
     }
 
+    /// The same surface with other options about pushing; how surfaces were searched stays.
+    pub fn with_options(&self, options: TouchOptions) -> Self {
+        Self { options, ..self.clone() }
+    }
+
     /// The options.
     pub fn options(&self) -> &TouchOptions {
         &self.options
@@ -231,7 +249,8 @@ impl Touch {
                 let (clear, closer) =
                     (pose.clearances[p], (own - low).abs().max((own - high).abs()).length());
                 let overlap = pose.depths[p] + closer - clear;
-                let can_touch = closer > 0.0 && clear - closer < WATCHED;
+                let may_rest = self.options.overlap == Overlap::OfPose;
+                let can_touch = (closer > 0.0 || !may_rest) && clear - closer < WATCHED;
                 can_touch.then(|| overlap.clamp(WATCHED, self.options.reach.max(WATCHED)))
             }
         };
@@ -243,7 +262,8 @@ impl Touch {
             // edge.
             let closer = (moved(place.point) - (moved(a) * u + moved(b) * v + moved(c) * w)).length();
             let p = place.point as usize;
-            let possible = closer - pose.clearances[p] + SLIP;
+            let own = if self.options.overlap == Overlap::None { pose.depths[p] } else { 0.0 };
+            let possible = closer - pose.clearances[p] + own + SLIP;
             (room < WATCHED && room > -possible.max(0.0))
                 .then(|| self.contact([place.point, a, b, c], [1.0, -u, -v, -w], place.normal, room))
         };
@@ -252,6 +272,9 @@ impl Touch {
 
     /// Overlap of a point and a place that the pose itself has, or each of them with something else.
     fn allowed(&self, pose: &Posed, point: u32, corners: [u32; 3], barycentric: [f64; 3]) -> f64 {
+        if self.options.overlap == Overlap::None {
+            return 0.0;
+        }
         let there: f64 = corners.iter().zip(barycentric).map(|(&v, b)| pose.depths[v as usize] * b).sum();
         let normal = self.fans.normal_on(&pose.points, corners, barycentric);
         let between = -normal.dot(pose.points[point as usize] - blended(&pose.points, corners, barycentric));

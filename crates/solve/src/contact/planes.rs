@@ -17,7 +17,7 @@
 //! derivative the blocks within tets are kept, scaled so that they bound the whole from above.
 
 use crate::energy::Energy;
-use crate::minimize::contact_aware::Brace;
+use crate::minimize::contact_aware::ContactRow;
 use glam::{DMat3, DVec3};
 use risorius_linalg::sparse::block_index;
 use risorius_linalg::{ElementBlocks, Stencil};
@@ -226,14 +226,15 @@ impl<'a> Contacts<'a> {
     }
 
     /// What pressing contacts add to the second derivative at `x`, without held nodes.
-    pub(crate) fn braces(&self, x: &[DVec3], held: &[bool]) -> Vec<Brace> {
-        let brace = |contact: &Prepared| {
+    pub(crate) fn pressing_rows(&self, x: &[DVec3], held: &[bool]) -> Vec<ContactRow> {
+        let row = |contact: &Prepared| {
             let stiffness = contact.push(x)[2];
             let free = contact.nodes.iter().filter(|(node, _)| !held[*node as usize]);
             let row: Vec<(u32, DVec3)> = free.map(|&(node, w)| (node, contact.normal * w)).collect();
-            (stiffness > 0.0 && stiffness.is_finite() && !row.is_empty()).then_some(Brace { row, stiffness })
+            (stiffness > 0.0 && stiffness.is_finite() && !row.is_empty())
+                .then_some(ContactRow { row, stiffness })
         };
-        self.prepared.iter().filter_map(brace).collect()
+        self.prepared.iter().filter_map(row).collect()
     }
 
     /// Nodes that contacts can act on, ascending.

@@ -5,7 +5,7 @@ use crate::fixtures::Body;
 use crate::*;
 use glam::DVec3;
 use risorius_base::Rigid;
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 
 const DT: f64 = 1.0 / 300.0;
 
@@ -61,7 +61,7 @@ fn sink(body: &Body, options: StepOptions, obstacles: &[Obstacle]) -> (f64, f64,
     let around = Around { forces: &forces, obstacles };
     let (mut lowest, mut deepest) = (0.0f64, 0.0f64);
     for _ in 0..300 {
-        let report = moving.step(&body.first, Rigid::IDENTITY, DT, &around, &silent).unwrap();
+        let report = moving.step(&body.first, Rigid::IDENTITY, DT, &around, &no_progress).unwrap();
         assert!(report.converged && report.smallest_det > 0.1, "{report:?}");
         lowest = moving.positions().iter().map(|p| p.y).fold(lowest, f64::min);
         deepest = deepest.max(report.depth);
@@ -84,7 +84,7 @@ fn what_the_pose_overlaps_is_left_alone_and_gets_no_deeper() {
     let body = bar_over(0.001, WALL, 1e7);
     let mut still = body.start(StepOptions::default());
     for _ in 0..20 {
-        let report = still.step(&body.first, Rigid::IDENTITY, DT, &Around::default(), &silent).unwrap();
+        let report = still.step(&body.first, Rigid::IDENTITY, DT, &Around::default(), &no_progress).unwrap();
         assert_eq!(report.contacts, 0);
     }
     assert_eq!(still.positions(), body.mesh.nodes, "not one bit");
@@ -120,4 +120,20 @@ fn newton_and_any_number_of_threads_agree_in_contact() {
     assert_eq!(one, three);
     let apart = crate::fixtures::farthest(&one, &on(2, tight(true)));
     assert!(apart < 1e-6, "quasi-Newton ends {apart} m from Newton");
+}
+
+#[test]
+fn without_allowed_overlap_the_pose_is_pushed_out() {
+    let mut body = bar_over(0.001, WALL, 1e7);
+    let options = TouchOptions { overlap: Overlap::None, ..*body.touch.options() };
+    body.touch = body.touch.with_options(options);
+    let mut moving = body.start(StepOptions::default());
+    let depth = |x: &[DVec3]| x.iter().filter(|p| p.x > 0.03).map(|p| 0.001 - p.y).fold(0.0, f64::max);
+    let before = depth(moving.positions());
+    assert!(before > 0.9e-3, "the free end begins {before} m in the floor");
+    for _ in 0..150 {
+        moving.step(&body.first, Rigid::IDENTITY, DT, &Around::default(), &no_progress).unwrap();
+    }
+    let after = depth(moving.positions());
+    assert!(after < 1.5 * WALL, "{after} m deep in the end");
 }

@@ -14,10 +14,10 @@
 //! The barrier is ours: `-k (1 - r/r0)^2 log(r/r0)` for the volume ratio r below r0, zero above with two
 //! continuous derivatives, infinite at r = 0.
 
-use crate::energy::Energy;
 use crate::energy::inversion::largest_upright_step;
 use crate::energy::isotropic::{Spectrum, cofactor, symmetric, tet_blocks, tet_gradient, tet_laplacian};
 use crate::energy::lanes::{Group, LANES, Material, Outcome};
+use crate::energy::{BodyEnergy, Energy};
 use crate::{SolveError, check_length, check_values};
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
@@ -199,18 +199,47 @@ impl Tissue {
     }
 }
 
-impl Tissue {
-    /// The smallest `det F` of all tets.
-    pub fn least_det(&self, x: &[DVec3]) -> f64 {
-        let parts = (0..self.tets.len()).into_par_iter().step_by(DETS);
-        parts
-            .map(|first| self.smallest_det(x, first..(first + DETS).min(self.tets.len())))
-            .reduce(|| f64::INFINITY, f64::min)
+/// Tissue of a body in motion: mu and lambda of each tet are its parameters.
+pub struct ElasticTets {
+    /// The tets.
+    pub tets: Vec<Stencil>,
+    /// Keeps tets from inverting; acts below the threshold only.
+    pub barrier: Barrier,
+}
+
+impl ElasticTets {
+    /// With the barrier that steps in time use.
+    pub fn new(tets: &[Stencil]) -> Self {
+        Self { tets: tets.to_vec(), barrier: Barrier { strength: 3000.0, threshold: 0.2 } }
     }
 }
 
-/// Tets that a thread looks at.
-const DETS: usize = 1024;
+impl BodyEnergy for ElasticTets {
+    fn stencils(&self) -> &[Stencil] {
+        &self.tets
+    }
+
+    fn n_parameters(&self) -> usize {
+        2
+    }
+
+    fn at(&self, rest: &[DVec3], parameters: &[Vec<f64>]) -> Result<Box<dyn Energy + Send>, SolveError> {
+        let [mu, lambda] = parameters else {
+            return Err(SolveError::Length {
+                what: "parameters of tissue",
+                got: parameters.len(),
+                wanted: 2,
+            });
+        };
+        Ok(Box::new(Tissue::prepare(&self.tets, rest, None, mu, lambda, self.barrier)?))
+    }
+
+    /// The shear stiffness differs by a fifth somewhere.
+    fn is_unlike(&self, a: &[Vec<f64>], b: &[Vec<f64>]) -> bool {
+        let stiffer = |(a, b): (&f64, &f64)| *a > 1.25 * b || *b > 1.25 * a;
+        a.first().into_iter().flatten().zip(b.first().into_iter().flatten()).any(stiffer)
+    }
+}
 
 impl Energy for Tissue {
     fn stencils(&self) -> &[Stencil] {

@@ -1,18 +1,18 @@
-//! A factor that knows contacts.
+//! A contact-aware preconditioner: the factored Laplacian plus the curvature of the contacts that press.
 //!
-//! The Laplacian L knows nothing of the planes that points press against, and these are stiffer than flesh.
-//! With a row c of C for each pressing contact and its curvature k on the diagonal of K, the Woodbury
+//! The Laplacian L contains nothing of the planes that points press against, and these are stiffer than
+//! flesh. With a row c of C for each pressing contact and its curvature k on the diagonal of K, the Woodbury
 //! identity solves with both:
 //!
 //! ```text
 //! (L + C^T K C)^-1 g = L^-1 (g - C^T S^-1 C L^-1 g),   S = K^-1 + C L^-1 C^T
 //! ```
 //!
-//! S needs columns of `L^-1` for the nodes that carry contacts. Half of such a column tells what a load there
-//! changes between the two ways of a solve ([`risorius_linalg::sweep`]), so that one solve serves for both
-//! `L^-1`. Both are kept as long as the factor, since contacts stay where they are from step to step. Where
-//! very many press, those that hang on the same node are taken as their weighted mean: less than the whole in
-//! every direction, which a preconditioner may be.
+//! S needs columns of `L^-1` for the nodes that carry contacts. The forward half of such a column is enough
+//! to add a load there between the two sweeps of a solve ([`risorius_linalg::sweep`]), so that one solve
+//! serves for both `L^-1`. Columns are kept as long as the factor, because contacts stay where they are from
+//! step to step. Where very many contacts press, those on the same node are replaced by their weighted mean.
+//! That is less than their sum in every direction, which is safe for a preconditioner.
 
 use crate::contact::planes::Contacts;
 use glam::DVec3;
@@ -42,13 +42,13 @@ struct Kept {
 
 /// What a pressing contact adds to the second derivative: `stiffness` times the square of `row . x`.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Brace {
+pub(crate) struct ContactRow {
     pub(crate) row: Vec<(u32, DVec3)>,
     pub(crate) stiffness: f64,
 }
 
 /// A Laplacian with pressing contacts.
-pub(crate) struct Braced {
+pub(crate) struct ContactAware {
     base: Arc<Laplacian>,
     /// Of the nodes that carry pressing contacts.
     columns: Vec<Arc<Column>>,
@@ -81,7 +81,7 @@ impl Laplacian {
     }
 }
 
-impl Braced {
+impl ContactAware {
     /// With the contacts that press at `x`; `None` if none do.
     pub(crate) fn prepare(
         base: &Arc<Laplacian>,
@@ -89,15 +89,15 @@ impl Braced {
         held: &[bool],
         x: &[DVec3],
     ) -> Option<Self> {
-        let mut braces = contacts.braces(x, held);
-        if braces.len() > MOST {
-            braces = merged(braces);
+        let mut pressing = contacts.pressing_rows(x, held);
+        if pressing.len() > MOST {
+            pressing = merged(pressing);
         }
-        if braces.is_empty() {
+        if pressing.is_empty() {
             return None;
         }
         let mut nodes: Vec<u32> =
-            braces.iter().flat_map(|brace| brace.row.iter().map(|(node, _)| *node)).collect();
+            pressing.iter().flat_map(|row| row.row.iter().map(|(node, _)| *node)).collect();
         nodes.sort_unstable();
         nodes.dedup();
         let n = nodes.len();
@@ -106,10 +106,10 @@ impl Braced {
         let places: Vec<usize> = nodes.iter().map(|node| at.binary_search(node).unwrap_or(0)).collect();
         let between = |column: &Arc<Column>| places.iter().map(|&k| f64::from(column.at[k])).collect();
         let inverse: Vec<Vec<f64>> = columns.iter().map(between).collect();
-        let local = |brace: &Brace| -> Vec<(usize, DVec3)> {
-            brace.row.iter().map(|(node, v)| (nodes.binary_search(node).unwrap_or(0), *v)).collect()
+        let local = |contact: &ContactRow| -> Vec<(usize, DVec3)> {
+            contact.row.iter().map(|(node, v)| (nodes.binary_search(node).unwrap_or(0), *v)).collect()
         };
-        let rows: Vec<Vec<(usize, DVec3)>> = braces.iter().map(local).collect();
+        let rows: Vec<Vec<(usize, DVec3)>> = pressing.iter().map(local).collect();
         let mut s = Matrix::zeros(rows.len(), rows.len());
         let mut of_s: Vec<&mut [f64]> = s.columns_mut().collect();
         of_s.par_iter_mut().enumerate().for_each(|(j, column)| {
@@ -120,7 +120,7 @@ impl Braced {
             for (value, row) in column[j..].iter_mut().zip(&rows[j..]) {
                 *value = row.iter().map(|&(node, v)| v.dot(solved[node])).sum();
             }
-            column[j] += 1.0 / braces[j].stiffness;
+            column[j] += 1.0 / pressing[j].stiffness;
         });
         drop(of_s);
         s.mirror_lower();
@@ -146,16 +146,16 @@ impl Braced {
 }
 
 /// One for each node that weighs most.
-fn merged(braces: Vec<Brace>) -> Vec<Brace> {
+fn merged(pressing: Vec<ContactRow>) -> Vec<ContactRow> {
     let mut by_node: BTreeMap<u32, (f64, BTreeMap<u32, DVec3>)> = BTreeMap::new();
-    for Brace { row, stiffness } in braces {
+    for ContactRow { row, stiffness } in pressing {
         let heaviest = row.iter().max_by(|a, b| a.1.length_squared().total_cmp(&b.1.length_squared()));
         let Some(&(heaviest, _)) = heaviest else { continue };
         let (total, sum) = by_node.entry(heaviest).or_default();
         *total += stiffness;
         row.into_iter().for_each(|(node, v)| *sum.entry(node).or_default() += v * stiffness);
     }
-    let mean = |(stiffness, sum): (f64, BTreeMap<u32, DVec3>)| Brace {
+    let mean = |(stiffness, sum): (f64, BTreeMap<u32, DVec3>)| ContactRow {
         row: sum.into_iter().map(|(node, v)| (node, v / stiffness)).collect(),
         stiffness,
     };
@@ -172,7 +172,7 @@ mod tests {
 
     /// `(L + C^T K C) p = g` is `p + L^-1 C^T K C p = L^-1 g`; for each contact a row of its own, and merged.
     #[test]
-    fn the_braced_factor_solves_with_contacts() {
+    fn the_preconditioner_solves_with_contacts() {
         let mut random = Random(3);
         let tets: Vec<Stencil> = (0..40u32).map(|i| [i, i + 1, i + 2, i + 3]).collect();
         let mut springs: Vec<Spring> =
@@ -205,12 +205,12 @@ mod tests {
         let energies: [&dyn Energy; 2] = [&springs, &contacts];
         let problem = Problem { system: &system, energies: &energies, loads: &[] };
         let plain = Preconditioner::laplacian(&problem).unwrap();
-        let braced = plain.braced(&contacts, &held, &x).unwrap();
-        let braces = contacts.braces(&x, &held);
-        assert_eq!(braces.len(), 40);
-        let p = braced.solve(&g);
+        let aware = plain.with_contacts(&contacts, &held, &x).unwrap();
+        let pressing = contacts.pressing_rows(&x, &held);
+        assert_eq!(pressing.len(), 40);
+        let p = aware.solve(&g);
         let mut pushed = vec![DVec3::ZERO; 43];
-        for Brace { row, stiffness } in &braces {
+        for ContactRow { row, stiffness } in &pressing {
             let along: f64 = row.iter().map(|(node, v)| v.dot(p[*node as usize])).sum();
             row.iter().for_each(|(node, v)| pushed[*node as usize] += *v * (along * stiffness));
         }
@@ -220,14 +220,14 @@ mod tests {
             assert!((p[node] + left[node] - right[node]).length() < 1e-4 * scale, "node {node}");
         }
         // Less than the whole along any direction, and all of it where rows are the same.
-        let curvature = |braces: &[Brace], d: &[DVec3]| -> f64 {
-            let along = |b: &Brace| b.row.iter().map(|(node, v)| v.dot(d[*node as usize])).sum::<f64>();
-            braces.iter().map(|b| b.stiffness * along(b).powi(2)).sum()
+        let curvature = |pressing: &[ContactRow], d: &[DVec3]| -> f64 {
+            let along = |b: &ContactRow| b.row.iter().map(|(node, v)| v.dot(d[*node as usize])).sum::<f64>();
+            pressing.iter().map(|b| b.stiffness * along(b).powi(2)).sum()
         };
-        let means = merged(braces.clone());
-        assert!(means.len() < braces.len());
-        assert!(curvature(&means, &p) <= curvature(&braces, &p) && curvature(&means, &p) > 0.0);
-        let twice = [&braces[..1], &braces[..1]].concat();
+        let means = merged(pressing.clone());
+        assert!(means.len() < pressing.len());
+        assert!(curvature(&means, &p) <= curvature(&pressing, &p) && curvature(&means, &p) > 0.0);
+        let twice = [&pressing[..1], &pressing[..1]].concat();
         let once = merged(twice.clone());
         assert!(once.len() == 1 && (curvature(&once, &p) / curvature(&twice, &p) - 1.0).abs() < 1e-9);
     }

@@ -91,6 +91,18 @@ pub struct SolveReport {
 }
 
 impl SolveReport {
+    /// This solve as the end of another: counts and times add up.
+    pub(crate) fn after(mut self, earlier: &Self) -> Self {
+        self.iterations += earlier.iterations;
+        self.evaluations += earlier.evaluations;
+        self.refactorizations += earlier.refactorizations;
+        self.times.assembly += earlier.times.assembly;
+        self.times.factor += earlier.times.factor;
+        self.times.solve += earlier.times.solve;
+        self.times.line_search += earlier.times.line_search;
+        self
+    }
+
     /// Whether the state meets a tolerance.
     pub fn converged(&self) -> bool {
         matches!(self.outcome, Outcome::Balanced | Outcome::SmallStep)

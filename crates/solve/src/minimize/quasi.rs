@@ -10,7 +10,7 @@
 
 use crate::SolveError;
 use crate::contact::planes::Contacts;
-use crate::minimize::contact_aware::{Braced, Laplacian};
+use crate::minimize::contact_aware::{ContactAware, Laplacian};
 use crate::minimize::descent::{Descent, Step, timed};
 use crate::minimize::memory::{Last, Memory};
 use crate::minimize::newton::{Outcome, SolveOptions, SolveReport, solve};
@@ -19,7 +19,6 @@ use glam::DVec3;
 use risorius_base::progress::{Progress, tick};
 use risorius_linalg::{SparseCholesky, Sweep, SweepSpace};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A factor that stands for the second derivatives. Immutable: may be shared by problems that differ little.
 pub struct Preconditioner(Kind);
@@ -28,7 +27,7 @@ enum Kind {
     /// One unknown per node, from [`Problem::laplacian_factor`].
     Laplacian(Arc<Laplacian>),
     /// The same, with contacts that press.
-    Braced(Braced),
+    ContactAware(ContactAware),
     /// Three unknowns per node, from [`Problem::stiffness_factor`].
     Stiffness(SparseCholesky<3>),
 }
@@ -46,9 +45,9 @@ impl Preconditioner {
     }
 
     /// A Laplacian with the contacts that press at `x`; `None` if none do.
-    pub(crate) fn braced(&self, contacts: &Contacts, held: &[bool], x: &[DVec3]) -> Option<Self> {
+    pub(crate) fn with_contacts(&self, contacts: &Contacts, held: &[bool], x: &[DVec3]) -> Option<Self> {
         let Kind::Laplacian(base) = &self.0 else { return None };
-        Braced::prepare(base, contacts, held, x).map(|braced| Self(Kind::Braced(braced)))
+        ContactAware::prepare(base, contacts, held, x).map(|aware| Self(Kind::ContactAware(aware)))
     }
 
     #[cfg(test)]
@@ -62,7 +61,7 @@ impl Preconditioner {
     fn apply(&self, gradient: &[DVec3], solved: &mut [DVec3], space: &mut SweepSpace) {
         match &self.0 {
             Kind::Laplacian(factor) => factor.sweep.solve(gradient, solved, space),
-            Kind::Braced(factor) => factor.apply(gradient, solved, space),
+            Kind::ContactAware(factor) => factor.apply(gradient, solved, space),
             Kind::Stiffness(factor) => {
                 solved.iter_mut().zip(solve(factor, gradient)).for_each(|(to, d)| *to = -d);
             }
@@ -133,38 +132,4 @@ pub fn minimize_quasi(
         }
     }
     Ok(descent.finish(outcome, x))
-}
-
-/// The default way to a minimum: quasi-Newton, and Newton from there if 150 steps were not enough.
-///
-/// On 9460 nodes and 40824 tets under a fifth of stretch the Laplacian needs 14 to 42 steps of 5 to 8 ms
-/// where Newton's method needs 4 or 5 of 100 to 250 ms. Springs along normals only make it slow (140 steps);
-/// then the stiffness at the start is factored instead (11 steps of 20 ms). Newton is left for what is unlike
-/// both: barriers, very uneven compression. The iterations of both count in the report.
-pub fn settle(
-    problem: &Problem,
-    x: &mut [DVec3],
-    options: &SolveOptions,
-    progress: &Progress,
-) -> Result<SolveReport, SolveError> {
-    let mut factor_time = Duration::ZERO;
-    let preconditioner = timed(&mut factor_time, || {
-        if problem.energies.iter().any(|energy| energy.is_directional()) {
-            Preconditioner::stiffness(problem, x)
-        } else {
-            Preconditioner::laplacian(problem)
-        }
-    })?;
-    let cheap = SolveOptions { max_iterations: 150, ..*options };
-    let first = minimize_quasi(problem, &preconditioner, x, &cheap, progress)?;
-    let mut report = first;
-    if matches!(first.outcome, Outcome::IterationLimit | Outcome::Stalled) {
-        report = crate::minimize::newton::minimize(problem, x, options, progress)?;
-        report.iterations += first.iterations;
-        report.evaluations += first.evaluations;
-        report.times.solve += first.times.solve;
-        report.times.line_search += first.times.line_search;
-    }
-    report.times.factor += factor_time;
-    Ok(report)
 }

@@ -5,7 +5,7 @@ use crate::energy::tissue::{Barrier, Tissue};
 use crate::fixtures::{Random, bar};
 use crate::*;
 use glam::DVec3;
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_mesh::tet::tet_mesh::TetMesh;
 
 const MU: f64 = 3000.0;
@@ -71,7 +71,7 @@ fn a_stretched_bar_follows_the_uniaxial_formula() {
         let mut x = mesh.nodes.clone();
         let problem = Problem { system: &system, energies: &[&tissue, &springs], loads: &loads };
         let options = SolveOptions { force_tolerance: 1e-11, ..SolveOptions::default() };
-        let report = minimize(&problem, &mut x, &options, &silent).unwrap();
+        let report = minimize(&problem, &mut x, &options, &no_progress).unwrap();
         assert!(report.converged(), "{report:?}");
         // The stretches a along and b across minimize the energy density minus the work.
         let (mut a, mut b) = (1.0f64, 1.0f64);
@@ -104,7 +104,7 @@ fn a_cantilever_converges_to_the_beam_formula() {
         let problem = Problem { system: &system, energies: &[&tissue], loads: &loads };
         let options =
             SolveOptions { force_tolerance: 1e-14, step_tolerance: 1e-12, ..SolveOptions::default() };
-        let report = minimize(&problem, &mut x, &options, &silent).unwrap();
+        let report = minimize(&problem, &mut x, &options, &no_progress).unwrap();
         assert!(report.converged(), "{report:?}");
         let end = mesh.nodes.iter().zip(&x).filter(|(p, _)| p.x > size.x - 1e-12);
         let (sum, n) = end.fold((0.0, 0.0), |(s, n), (p, q)| (s + q.y - p.y, n + 1.0));
@@ -134,7 +134,7 @@ fn newton_converges_quadratically() {
             step_tolerance: 1e-14,
             ..SolveOptions::default()
         };
-        minimize(&problem, &mut x, &options, &silent).unwrap()
+        minimize(&problem, &mut x, &options, &no_progress).unwrap()
     };
     let last = residual_after(50);
     assert!(last.converged() && last.iterations < 12, "{last:?}");
@@ -154,9 +154,9 @@ fn any_number_of_threads_gives_the_same_bits() {
             let system = System::prepare(&held, &[&mesh.tets, springs.stencils()]).unwrap();
             let problem = Problem { system: &system, energies: &[&tissue, &springs], loads: &[] };
             let mut x = mesh.nodes.clone();
-            minimize(&problem, &mut x, &SolveOptions::default(), &silent).unwrap();
+            minimize(&problem, &mut x, &SolveOptions::default(), &no_progress).unwrap();
             let mut y = mesh.nodes.clone();
-            settle(&problem, &mut y, &SolveOptions::default(), &silent).unwrap();
+            settle(&problem, &mut y, &SolveOptions::default(), &no_progress).unwrap();
             (x, y)
         })
     };
@@ -177,18 +177,18 @@ fn quasi_newton_finds_the_minimum_of_newton() {
             ..SolveOptions::default()
         };
         let mut newton = mesh.nodes.clone();
-        assert!(minimize(&problem, &mut newton, &tight, &silent).unwrap().converged());
+        assert!(minimize(&problem, &mut newton, &tight, &no_progress).unwrap().converged());
         let laplacian = Preconditioner::laplacian(&problem).unwrap();
         let stiffness = Preconditioner::stiffness(&problem, &mesh.nodes).unwrap();
         let mut ways: Vec<Vec<DVec3>> = Vec::new();
         for preconditioner in [laplacian, stiffness] {
             let mut x = mesh.nodes.clone();
-            let report = minimize_quasi(&problem, &preconditioner, &mut x, &tight, &silent).unwrap();
+            let report = minimize_quasi(&problem, &preconditioner, &mut x, &tight, &no_progress).unwrap();
             assert!(report.converged(), "{report:?}");
             ways.push(x);
         }
         let mut x = mesh.nodes.clone();
-        assert!(settle(&problem, &mut x, &tight, &silent).unwrap().converged());
+        assert!(settle(&problem, &mut x, &tight, &no_progress).unwrap().converged());
         ways.push(x);
         for x in ways {
             let apart = x.iter().zip(&newton).map(|(a, b)| a.distance(*b)).fold(0.0, f64::max);
@@ -206,10 +206,10 @@ fn collapse_is_told_and_nothing_is_inverted() {
     let problem = Problem { system: &system, energies: &[&tissue, &springs], loads: &[] };
     for way in [minimize, settle] {
         let mut x = mesh.nodes.clone();
-        let report = way(&problem, &mut x, &SolveOptions::default(), &silent).unwrap();
+        let report = way(&problem, &mut x, &SolveOptions::default(), &no_progress).unwrap();
         assert!(report.outcome == Outcome::Collapsing && report.smallest_det > 0.0, "{report:?}");
         let free = SolveOptions { allow_inversion: true, ..SolveOptions::default() };
-        let report = way(&problem, &mut x, &free, &silent).unwrap();
+        let report = way(&problem, &mut x, &free, &no_progress).unwrap();
         assert!(report.converged() && report.smallest_det < 0.0, "{report:?}");
     }
 }
@@ -230,14 +230,22 @@ fn the_barrier_keeps_a_squashed_bar_upright() {
         }
     }
     assert!(problem.smallest_det(&x) > 0.0);
-    let report =
-        minimize(&problem, &mut x, &SolveOptions { max_iterations: 200, ..SolveOptions::default() }, &silent)
-            .unwrap();
+    let report = minimize(
+        &problem,
+        &mut x,
+        &SolveOptions { max_iterations: 200, ..SolveOptions::default() },
+        &no_progress,
+    )
+    .unwrap();
     assert!(report.converged() && report.smallest_det > 0.01, "{report:?}");
     let mut y: Vec<DVec3> = mesh.nodes.iter().map(|&p| p * DVec3::new(1.0, 1.0, 0.1)).collect();
-    let report =
-        settle(&problem, &mut y, &SolveOptions { max_iterations: 200, ..SolveOptions::default() }, &silent)
-            .unwrap();
+    let report = settle(
+        &problem,
+        &mut y,
+        &SolveOptions { max_iterations: 200, ..SolveOptions::default() },
+        &no_progress,
+    )
+    .unwrap();
     assert!(report.converged() && report.smallest_det > 0.01, "{report:?}");
 }
 
@@ -250,21 +258,24 @@ fn bad_starts_are_refused_and_leave_the_state_alone() {
     let mut inverted: Vec<DVec3> = mesh.nodes.iter().map(|p| -*p).collect();
     let before = inverted.clone();
     assert_eq!(
-        minimize(&problem, &mut inverted, &SolveOptions::default(), &silent),
+        minimize(&problem, &mut inverted, &SolveOptions::default(), &no_progress),
         Err(SolveError::BadStart)
     );
     assert_eq!(inverted, before);
     let mut broken = mesh.nodes.clone();
     broken[0].x = f64::NAN;
-    assert_eq!(minimize(&problem, &mut broken, &SolveOptions::default(), &silent), Err(SolveError::BadStart));
+    assert_eq!(
+        minimize(&problem, &mut broken, &SolveOptions::default(), &no_progress),
+        Err(SolveError::BadStart)
+    );
     let mut short = mesh.nodes[1..].to_vec();
     assert!(matches!(
-        minimize(&problem, &mut short, &SolveOptions::default(), &silent),
+        minimize(&problem, &mut short, &SolveOptions::default(), &no_progress),
         Err(SolveError::Length { .. })
     ));
     // Nothing held: singular, but regularized; the squeezed bar finds its rest volume.
     let mut x: Vec<DVec3> = mesh.nodes.iter().map(|p| *p * 0.8).collect();
-    let report = minimize(&problem, &mut x, &SolveOptions::default(), &silent).unwrap();
+    let report = minimize(&problem, &mut x, &SolveOptions::default(), &no_progress).unwrap();
     assert!(report.converged() && (report.smallest_det - 1.0).abs() < 1e-4, "{report:?}");
     let cancel = |_: &str, _: f32| std::ops::ControlFlow::Break(());
     let mut x: Vec<DVec3> = mesh.nodes.iter().map(|p| *p * 0.8).collect();

@@ -1,43 +1,68 @@
 //! The words of a body in motion: what it is made of, where it rests, what acts on it, what a step gave.
 
-use crate::Stencil;
 use crate::contact::detect::{Posed, Touch};
 use crate::contact::obstacle::Obstacle;
 use crate::contact::planes::Contact;
-use crate::energy::tissue::Barrier;
+use crate::energy::BodyEnergy;
 use crate::minimize::newton::{SolveOptions, SolveReport};
+use crate::{Energy, SolveError, Stencil, check_length};
 use glam::DVec3;
 use risorius_base::Rigid;
+use std::sync::Arc;
 use std::time::Duration;
 
-/// Where a body rests and how stiff it is.
+/// Where a body rests and the parameters of its energies.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Configuration {
-    /// Rest position of every node, meters; upright. Held nodes are there.
+    /// Rest position of every node, meters; no tet is inverted. Held nodes are there.
     pub rest: Vec<DVec3>,
-    /// Shear stiffness of each tet, Pa.
-    pub mu: Vec<f64>,
-    /// Resistance to volume change of each tet, Pa.
-    pub lambda: Vec<f64>,
+    /// Lists of the body's energies, in their order; for tissue the shear stiffness mu and the resistance to
+    /// volume change lambda of each tet, Pa.
+    pub parameters: Vec<Vec<f64>>,
     /// Where the pose puts the surface of the body's [`Touch`].
     pub surface: Posed,
 }
 
 impl Configuration {
-    /// Whether factors for `other` can be to blame for slow solves: the stiffness is another by a fifth
-    /// somewhere, or the shape by two millimeters.
-    pub(crate) fn is_unlike(&self, other: &Self) -> bool {
-        let stiffer = |(a, b): (&f64, &f64)| *a > 1.25 * b || *b > 1.25 * a;
-        self.mu.iter().zip(&other.mu).any(stiffer)
+    /// The lists of each of `energies`.
+    fn split<'a>(
+        &'a self,
+        energies: &'a [Arc<dyn BodyEnergy>],
+    ) -> impl Iterator<Item = (&'a dyn BodyEnergy, &'a [Vec<f64>])> {
+        let mut first = 0;
+        energies.iter().map(move |energy| {
+            let own = first..first + energy.n_parameters();
+            first = own.end;
+            (energy.as_ref(), self.parameters.get(own).unwrap_or_default())
+        })
+    }
+
+    /// What `energies` are here.
+    pub(crate) fn energies(
+        &self,
+        energies: &[Arc<dyn BodyEnergy>],
+    ) -> Result<Vec<Box<dyn Energy + Send>>, SolveError> {
+        let wanted: usize = energies.iter().map(|energy| energy.n_parameters()).sum();
+        check_length("lists of parameters", self.parameters.len(), wanted)?;
+        self.split(energies).map(|(energy, own)| energy.at(&self.rest, own)).collect()
+    }
+
+    /// Whether a preconditioner for `other` can be to blame for slow solves here: the parameters of an energy
+    /// differ much, or the shape by two millimeters.
+    pub(crate) fn is_unlike(&self, other: &Self, energies: &[Arc<dyn BodyEnergy>]) -> bool {
+        let pairs = self.split(energies).zip(other.split(energies));
+        pairs.into_iter().any(|((energy, here), (_, there))| energy.is_unlike(here, there))
             || self.rest.iter().zip(&other.rest).any(|(a, b)| a.distance_squared(*b) > 4e-6)
     }
 }
 
 /// What a body is made of.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Body<'a> {
-    /// Its elements.
+    /// Its tets, which carry the surface.
     pub tets: &'a [Stencil],
+    /// Its energies, besides inertia and contact.
+    pub energies: Vec<Arc<dyn BodyEnergy>>,
     /// Of each node, kilograms.
     pub masses: &'a [f64],
     /// Nodes that stay where they rest.
@@ -71,8 +96,6 @@ pub struct StepOptions {
     pub rebalance: f64,
     /// Velocities relative to the moving frame decay at this rate, 1/s, besides what backward Euler damps.
     pub damping: f64,
-    /// Keeps tets upright; acts below the threshold only.
-    pub barrier: Barrier,
     /// When a solve is done.
     pub solve: SolveOptions,
     /// Newton's method alone: slow, for comparison.
@@ -85,7 +108,6 @@ impl Default for StepOptions {
             dt_secs: 1.0 / 300.0,
             rebalance: 1.0,
             damping: 0.0,
-            barrier: Barrier { strength: 3000.0, threshold: 0.2 },
             solve: SolveOptions { force_tolerance: 5e-6, step_tolerance: 3e-7, ..SolveOptions::default() },
             reference: false,
         }

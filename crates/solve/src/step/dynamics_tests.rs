@@ -9,7 +9,8 @@ use crate::fixtures::{Body, Random, TIGHT, farthest};
 use crate::*;
 use glam::{DQuat, DVec3};
 use risorius_base::Rigid;
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
+use std::sync::Arc;
 use std::sync::LazyLock;
 
 const SIZE: DVec3 = DVec3::new(0.06, 0.02, 0.02);
@@ -47,8 +48,12 @@ fn restless(body: &Body, n_steps: usize) -> Vec<Configuration> {
             let mut material = |value: &f64| value * (1.2 * random.number()).exp();
             Configuration {
                 rest,
-                mu: body.first.mu.iter().map(&mut material).collect(),
-                lambda: body.first.lambda.iter().map(&mut material).collect(),
+                parameters: body
+                    .first
+                    .parameters
+                    .iter()
+                    .map(|list| list.iter().map(&mut material).collect())
+                    .collect(),
                 surface: Default::default(),
             }
         })
@@ -65,7 +70,7 @@ fn without_forces_positions_are_the_rest_positions_to_the_bit() {
         let mut way = 0.0;
         for (step, next) in restless(&body, 60).iter().enumerate() {
             way += farthest(moving.positions(), &next.rest);
-            let report = moving.step(next, frame, DT, &Around::default(), &silent).unwrap();
+            let report = moving.step(next, frame, DT, &Around::default(), &no_progress).unwrap();
             let apart = farthest(moving.positions(), &next.rest);
             assert!(moving.positions() == next.rest, "step {step}: {apart:e} m from rest");
             assert!(moving.velocities().iter().all(|v| *v == DVec3::ZERO), "step {step}: something moves");
@@ -81,7 +86,7 @@ fn without_rebalancing_the_same_rest_shapes_throw_the_bar_about() {
     let mut moving = body.start(with_rebalance(0.0));
     let mut apart = Vec::new();
     for next in restless(&body, 60) {
-        let report = moving.step(&next, Rigid::IDENTITY, DT, &Around::default(), &silent).unwrap();
+        let report = moving.step(&next, Rigid::IDENTITY, DT, &Around::default(), &no_progress).unwrap();
         assert!(report.converged && report.smallest_det > 0.0, "{report:?}");
         apart.push(farthest(moving.positions(), &next.rest));
     }
@@ -108,7 +113,7 @@ impl Hanging {
         let loads = body.weight(GRAVITY);
         let mut settling = body.start(StepOptions { dt_secs: 0.1, solve: TIGHT, ..StepOptions::default() });
         for _ in 0..60 {
-            settling.step(&body.first, Rigid::IDENTITY, 0.1, &Around::forces(&loads), &silent).unwrap();
+            settling.step(&body.first, Rigid::IDENTITY, 0.1, &Around::forces(&loads), &no_progress).unwrap();
         }
         let settled = settling.positions().to_vec();
         let apart = farthest(&settled, &body.equilibrium(&body.first, &loads, &settled));
@@ -131,7 +136,8 @@ impl Hanging {
         let mut moving = self.body.start_at(&self.settled, &self.body.zeros(), Rigid::IDENTITY, options);
         let mut most = 0.0f64;
         for (at, balanced) in self.configurations.iter().zip(&self.equilibria) {
-            let report = moving.step(at, Rigid::IDENTITY, DT, &Around::forces(&self.loads), &silent).unwrap();
+            let report =
+                moving.step(at, Rigid::IDENTITY, DT, &Around::forces(&self.loads), &no_progress).unwrap();
             assert!(report.converged && report.smallest_det > 0.0, "{report:?}");
             most = most.max(farthest(moving.positions(), balanced));
         }
@@ -147,8 +153,8 @@ impl Hanging {
 /// One whose mu triples and one that grows by three tenths.
 static HANGING: LazyLock<[Hanging; 2]> = LazyLock::new(|| {
     let stiffens = Hanging::prepare(|body, share| {
-        let mu = body.first.mu.iter().map(|mu| mu * (1.0 + 2.0 * share)).collect();
-        Configuration { mu, ..body.first.clone() }
+        let mu = body.first.parameters[0].iter().map(|mu| mu * (1.0 + 2.0 * share)).collect();
+        Configuration { parameters: vec![mu, body.first.parameters[1].clone()], ..body.first.clone() }
     });
     let grows = Hanging::prepare(|body, share| {
         let rest = body.mesh.nodes.iter().map(|p| *p * DVec3::new(1.0 + 0.3 * share, 1.0, 1.0)).collect();
@@ -202,14 +208,14 @@ fn a_swinging_bar_keeps_velocity_and_inertial_force_while_it_changes() {
     let [mut same, mut grows] = [0, 1].map(|_| body.start(options));
     for _ in 0..15 {
         for moving in [&mut same, &mut grows] {
-            moving.step(&body.first, Rigid::IDENTITY, DT, &Around::forces(loads), &silent).unwrap();
+            moving.step(&body.first, Rigid::IDENTITY, DT, &Around::forces(loads), &no_progress).unwrap();
         }
     }
     let fly = |(x, v): (&DVec3, &DVec3)| *x + DT * *v;
     let flight: Vec<DVec3> = same.positions().iter().zip(same.velocities()).map(fly).collect();
     let next = &hanging.configurations[10];
-    same.step(&body.first, Rigid::IDENTITY, DT, &Around::forces(loads), &silent).unwrap();
-    grows.step(next, Rigid::IDENTITY, DT, &Around::forces(loads), &silent).unwrap();
+    same.step(&body.first, Rigid::IDENTITY, DT, &Around::forces(loads), &no_progress).unwrap();
+    grows.step(next, Rigid::IDENTITY, DT, &Around::forces(loads), &no_progress).unwrap();
     assert!(same.velocities() == grows.velocities(), "velocities differ");
     let inertial = |i: usize| (same.positions()[i] - flight[i]) * (body.masses[i] / (DT * DT));
     let left: Vec<DVec3> = (0..flight.len()).map(|i| loads[i] - inertial(i)).collect();
@@ -237,12 +243,12 @@ fn tolerances_decide_how_far_from_equilibrium_a_rebalanced_bar_is() {
 fn settling_goes_where_many_steps_go() {
     let hanging = &HANGING[0];
     let mut body = hanging.body.start(StepOptions { solve: TIGHT, ..StepOptions::default() });
-    let report = body.settle(&Around::forces(&hanging.loads), &silent).unwrap();
+    let report = body.settle(&Around::forces(&hanging.loads), &no_progress).unwrap();
     let apart = farthest(body.positions(), &hanging.settled);
     assert!(report.converged && apart < 1e-9, "settled {apart:e} m from where many steps led: {report:?}");
     let before = body.positions().to_vec();
     for _ in 0..20 {
-        body.step(&hanging.body.first, Rigid::IDENTITY, DT, &Around::forces(&hanging.loads), &silent)
+        body.step(&hanging.body.first, Rigid::IDENTITY, DT, &Around::forces(&hanging.loads), &no_progress)
             .unwrap();
     }
     let moved = farthest(body.positions(), &before);
@@ -252,7 +258,7 @@ fn settling_goes_where_many_steps_go() {
 /// Steps until the body has calmed down; every state must be finite and upright.
 fn calm_down(moving: &mut Dynamics, at: &Configuration, n_steps: usize) -> Vec<StepReport> {
     let step = |k: usize| {
-        let report = moving.step(at, Rigid::IDENTITY, DT, &Around::default(), &silent).unwrap();
+        let report = moving.step(at, Rigid::IDENTITY, DT, &Around::default(), &no_progress).unwrap();
         let finite = moving.positions().iter().chain(moving.velocities()).all(|p| p.is_finite());
         assert!(finite && report.smallest_det > 0.0, "step {k}: {report:?}");
         report
@@ -272,7 +278,7 @@ fn a_bar_squeezed_to_a_twentieth_comes_back() {
             moving.restore(State { positions: squeezed, ..moving.state() }).unwrap();
             let mut at = body.first.clone();
             if changes {
-                at.mu.iter_mut().for_each(|mu| *mu *= 1.01);
+                at.parameters[0].iter_mut().for_each(|mu| *mu *= 1.01);
             }
             let reports = calm_down(&mut moving, &at, 240);
             let apart = farthest(moving.positions(), &body.mesh.nodes);
@@ -293,7 +299,7 @@ fn a_body_recovers_from_scattered_or_flattened_nodes() {
     let scattered: Vec<DVec3> = body.mesh.nodes.iter().map(|_| 0.05 * random.vector()).collect();
     let flattened: Vec<DVec3> = body.mesh.nodes.iter().map(|p| *p * DVec3::new(1.0, 0.0, 1.0)).collect();
     let mut stiffer = body.first.clone();
-    stiffer.mu.iter_mut().for_each(|mu| *mu *= 1.5);
+    stiffer.parameters[0].iter_mut().for_each(|mu| *mu *= 1.5);
     let loads = body.weight(GRAVITY);
     for (what, x) in [("scattered", scattered), ("flattened", flattened)] {
         for (next, dial) in [(&body.first, 1.0), (&stiffer, 1.0), (&stiffer, 0.5), (&stiffer, 0.0)] {
@@ -301,10 +307,10 @@ fn a_body_recovers_from_scattered_or_flattened_nodes() {
             let mut fresh = body.start(with_rebalance(dial));
             for step in 0..3 {
                 let report =
-                    moving.step(next, Rigid::IDENTITY, DT, &Around::forces(&loads), &silent).unwrap();
+                    moving.step(next, Rigid::IDENTITY, DT, &Around::forces(&loads), &no_progress).unwrap();
                 assert!(report.converged && report.smallest_det > 0.0, "{what}: {report:?}");
                 assert_eq!(report.recovered, step == 0, "{what}");
-                fresh.step(next, Rigid::IDENTITY, DT, &Around::forces(&loads), &silent).unwrap();
+                fresh.step(next, Rigid::IDENTITY, DT, &Around::forces(&loads), &no_progress).unwrap();
             }
             assert_eq!(moving.positions(), fresh.positions(), "{what}: as a body that began at rest");
         }
@@ -316,11 +322,12 @@ fn bad_input_is_an_error_and_the_body_stays() {
     let body = held_bar();
     let mut moving = body.start(StepOptions::default());
     let short = Configuration { rest: body.mesh.nodes[1..].to_vec(), ..body.first.clone() };
-    let thin = Configuration { mu: body.first.mu[1..].to_vec(), ..body.first.clone() };
+    let mut thin = body.first.clone();
+    thin.parameters[0].pop();
     let inside_out =
         Configuration { rest: body.mesh.nodes.iter().map(|p| -*p).collect(), ..body.first.clone() };
     for (what, next) in [("too few nodes", &short), ("too few tets", &thin), ("inside out", &inside_out)] {
-        let error = moving.step(next, Rigid::IDENTITY, DT, &Around::default(), &silent).unwrap_err();
+        let error = moving.step(next, Rigid::IDENTITY, DT, &Around::default(), &no_progress).unwrap_err();
         assert!(matches!(error, SolveError::Length { .. } | SolveError::BadRest { .. }), "{what}: {error}");
         let before = moving.state();
         let restored = moving.restore(State { configuration: next.clone(), ..moving.state() });
@@ -330,17 +337,17 @@ fn bad_input_is_an_error_and_the_body_stays() {
     }
     for dt_secs in [0.0, -1.0, f64::NAN] {
         let error =
-            moving.step(&body.first, Rigid::IDENTITY, dt_secs, &Around::default(), &silent).unwrap_err();
+            moving.step(&body.first, Rigid::IDENTITY, dt_secs, &Around::default(), &no_progress).unwrap_err();
         assert!(matches!(error, SolveError::Parameter { .. }), "step of {dt_secs} s: {error}");
     }
     let error =
-        moving.step(&body.first, Rigid::IDENTITY, DT, &Around::forces(&[GRAVITY]), &silent).unwrap_err();
+        moving.step(&body.first, Rigid::IDENTITY, DT, &Around::forces(&[GRAVITY]), &no_progress).unwrap_err();
     assert!(matches!(error, SolveError::Length { .. }), "one force only: {error}");
     let mut missing = body.mesh.nodes.clone();
     missing[20].y = f64::NAN;
     assert!(moving.positions() == body.mesh.nodes && *moving.configuration() == body.first);
     moving.restore(State { positions: missing, ..moving.state() }).unwrap();
-    let error = moving.step(&body.first, Rigid::IDENTITY, DT, &Around::default(), &silent).unwrap_err();
+    let error = moving.step(&body.first, Rigid::IDENTITY, DT, &Around::default(), &no_progress).unwrap_err();
     assert!(matches!(error, SolveError::Parameter { element: 20, .. }), "not a number: {error}");
 }
 
@@ -349,9 +356,9 @@ fn any_stiffness_and_any_step_length_stay_finite_and_upright() {
     let body = held_bar();
     let loads = body.weight(GRAVITY);
     for factor in [0.01, 1.0, 100.0] {
-        let [mu, lambda] =
-            [&body.first.mu, &body.first.lambda].map(|list| list.iter().map(|v| v * factor).collect());
-        let other = Configuration { mu, lambda, ..body.first.clone() };
+        let [mu, lambda] = [&body.first.parameters[0], &body.first.parameters[1]]
+            .map(|list| list.iter().map(|v| v * factor).collect());
+        let other = Configuration { parameters: vec![mu, lambda], ..body.first.clone() };
         for dt_secs in [1.0, DT, 1e-4] {
             for rebalance in [1.0, 0.5, 0.0] {
                 // The usual step of the factors stays what it is: they fit these steps badly.
@@ -359,7 +366,7 @@ fn any_stiffness_and_any_step_length_stay_finite_and_upright() {
                 for step in 0..30 {
                     let next = if (10..20).contains(&step) { &other } else { &body.first };
                     let report = moving
-                        .step(next, Rigid::IDENTITY, dt_secs, &Around::forces(&loads), &silent)
+                        .step(next, Rigid::IDENTITY, dt_secs, &Around::forces(&loads), &no_progress)
                         .unwrap();
                     let finite = moving.positions().iter().chain(moving.velocities()).all(|p| p.is_finite());
                     assert!(
@@ -370,4 +377,66 @@ fn any_stiffness_and_any_step_length_stay_finite_and_upright() {
             }
         }
     }
+}
+
+/// Springs from nodes to points: an energy besides tissue, with the points as its parameters.
+struct Leash {
+    stencils: Vec<Stencil>,
+    nodes: Vec<u32>,
+    stiffness: f64,
+}
+
+impl BodyEnergy for Leash {
+    fn stencils(&self) -> &[Stencil] {
+        &self.stencils
+    }
+
+    fn n_parameters(&self) -> usize {
+        1
+    }
+
+    fn at(&self, _rest: &[DVec3], parameters: &[Vec<f64>]) -> Result<Box<dyn Energy + Send>, SolveError> {
+        let targets = parameters[0].chunks_exact(3).map(DVec3::from_slice);
+        let spring = |(&node, target): (&u32, DVec3)| Spring::at_node(node, target, self.stiffness);
+        Ok(Box::new(Springs::prepare(&self.nodes.iter().zip(targets).map(spring).collect::<Vec<_>>())?))
+    }
+
+    fn is_unlike(&self, _a: &[Vec<f64>], _b: &[Vec<f64>]) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_body_takes_further_energies_with_parameters_that_move() {
+    let body = held_bar();
+    let tip: Vec<u32> =
+        (0..body.mesh.nodes.len() as u32).filter(|&n| body.mesh.nodes[n as usize].x > 0.099).collect();
+    assert!(!tip.is_empty());
+    let stencils = tip.iter().map(|&n| Spring::at_node(n, DVec3::ZERO, 0.0).nodes).collect();
+    let leash = Leash { stencils, nodes: tip.clone(), stiffness: 200.0 };
+    let lifted = |by: f64| {
+        let target = |&n: &u32| (body.mesh.nodes[n as usize] + DVec3::Y * by).to_array();
+        let mut at = body.first.clone();
+        at.parameters.push(tip.iter().flat_map(target).collect());
+        at
+    };
+    let made_of = crate::Body {
+        tets: &body.mesh.tets,
+        energies: vec![Arc::new(ElasticTets::new(&body.mesh.tets)), Arc::new(leash)],
+        masses: &body.masses,
+        held: &body.held,
+        touch: Touch::default(),
+    };
+    let options = StepOptions { damping: 20.0, rebalance: 0.0, ..StepOptions::default() };
+    let mut moving = Dynamics::prepare(made_of, lifted(0.0), Rigid::IDENTITY, body.zeros(), options).unwrap();
+    for step in 1..=200 {
+        let next = lifted(0.01 * f64::from(step.min(50)) / 50.0);
+        moving.step(&next, Rigid::IDENTITY, 1.0 / 300.0, &Around::default(), &no_progress).unwrap();
+    }
+    let rise = |&n: &u32| moving.positions()[n as usize].y - body.mesh.nodes[n as usize].y;
+    let mean = tip.iter().map(rise).sum::<f64>() / tip.len() as f64;
+    assert!((0.008..0.0101).contains(&mean), "the tip is pulled up by {mean} m of 0.01");
+    let wrong = body.first.clone();
+    let failed = moving.step(&wrong, Rigid::IDENTITY, 1.0 / 300.0, &Around::default(), &no_progress);
+    assert!(failed.is_err(), "a configuration without the leash's parameters is refused");
 }

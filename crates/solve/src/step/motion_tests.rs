@@ -13,7 +13,7 @@ use crate::step::body::StepOptions;
 use crate::*;
 use glam::{DQuat, DVec3};
 use risorius_base::Rigid;
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 use risorius_linalg::sparse::block_index;
 use std::f64::consts::TAU;
 
@@ -47,7 +47,7 @@ fn let_go(body: &Body, mode: &[DVec3], h: f64, n_steps: usize) -> Vec<f64> {
     let product =
         |a: &[DVec3]| -> f64 { a.iter().zip(mode).zip(&body.masses).map(|((a, b), m)| m * a.dot(*b)).sum() };
     let mut step = || {
-        moving.step(&body.first, Rigid::IDENTITY, h, &Around::default(), &silent).unwrap();
+        moving.step(&body.first, Rigid::IDENTITY, h, &Around::default(), &no_progress).unwrap();
         let moved: Vec<DVec3> =
             moving.positions().iter().zip(&body.mesh.nodes).map(|(x, p)| *x - *p).collect();
         product(&moved) / product(mode)
@@ -112,8 +112,15 @@ fn masses_on_springs_swing_as_the_formula_says() {
 /// The lowest mode by inverse iteration on the exact second derivatives at rest, and its angular frequency.
 fn lowest_mode(body: &Body) -> (Vec<DVec3>, f64) {
     let at = &body.first;
-    let tissue =
-        Tissue::prepare(&body.mesh.tets, &at.rest, None, &at.mu, &at.lambda, Barrier::default()).unwrap();
+    let tissue = Tissue::prepare(
+        &body.mesh.tets,
+        &at.rest,
+        None,
+        &at.parameters[0],
+        &at.parameters[1],
+        Barrier::default(),
+    )
+    .unwrap();
     let system = System::prepare(&body.held, &[&body.mesh.tets]).unwrap();
     let problem = Problem { system: &system, energies: &[&tissue], loads: &[] };
     let factor = problem.stiffness_factor(&at.rest).unwrap();
@@ -181,8 +188,9 @@ fn a_beam_under_its_weight_converges_to_the_formula() {
         let mut moving = body.start(options);
         // So long a step that inertia is nothing.
         for _ in 0..2 {
-            let report =
-                moving.step(&body.first, Rigid::IDENTITY, 100.0, &Around::forces(&loads), &silent).unwrap();
+            let report = moving
+                .step(&body.first, Rigid::IDENTITY, 100.0, &Around::forces(&loads), &no_progress)
+                .unwrap();
             assert!(report.converged, "{report:?}");
         }
         let end = (0..body.masses.len()).filter(|&i| body.mesh.nodes[i].x > size.x - 1e-12);
@@ -232,7 +240,8 @@ fn a_free_body_keeps_its_momentum() {
     {
         let mut moving = body.start_at(&x, &v, Rigid::IDENTITY, StepOptions { solve, ..tight(DT) });
         for _ in 0..200 {
-            let report = moving.step(&body.first, Rigid::IDENTITY, DT, &Around::default(), &silent).unwrap();
+            let report =
+                moving.step(&body.first, Rigid::IDENTITY, DT, &Around::default(), &no_progress).unwrap();
             assert!(report.converged && report.smallest_det > 0.3, "{report:?}");
         }
         let lost = (momentum(moving.velocities()) - momentum(&v)).length() / size;
@@ -249,7 +258,9 @@ fn a_free_body_falls_as_it_should_in_steps_of_any_length() {
         let n = 30;
         for k in 0..n {
             let dt_secs = if k % 2 == 0 { h } else { 0.5 * h };
-            moving.step(&body.first, Rigid::IDENTITY, dt_secs, &Around::forces(&loads), &silent).unwrap();
+            moving
+                .step(&body.first, Rigid::IDENTITY, dt_secs, &Around::forces(&loads), &no_progress)
+                .unwrap();
         }
         let time = 0.75 * h * n as f64;
         let off =
@@ -276,9 +287,9 @@ fn a_free_body_does_not_know_the_frame_it_is_told_in() {
     let mut most = 0.0f64;
     for step in 1..=120 {
         let frame = wandering(step as f64 * DT);
-        in_world.step(&body.first, Rigid::IDENTITY, DT, &Around::forces(&weight), &silent).unwrap();
+        in_world.step(&body.first, Rigid::IDENTITY, DT, &Around::forces(&weight), &no_progress).unwrap();
         let turned: Vec<DVec3> = weight.iter().map(|f| frame.rotation.inverse() * *f).collect();
-        in_frame.step(&body.first, frame, DT, &Around::forces(&turned), &silent).unwrap();
+        in_frame.step(&body.first, frame, DT, &Around::forces(&turned), &no_progress).unwrap();
         let back: Vec<DVec3> = in_frame.positions().iter().map(|p| frame.apply(*p)).collect();
         most = most.max(farthest(&back, in_world.positions()));
     }
@@ -297,9 +308,9 @@ fn a_frame_turned_once_and_for_all_changes_nothing() {
         let share = step as f64 / 60.0;
         let mut next = body.first.clone();
         next.rest.iter_mut().for_each(|p| *p *= DVec3::new(1.0 + 0.2 * share, 1.0, 1.0 - 0.1 * share));
-        next.mu.iter_mut().for_each(|mu| *mu *= 1.0 + share);
+        next.parameters[0].iter_mut().for_each(|mu| *mu *= 1.0 + share);
         for (moving, frame) in bodies.iter_mut().zip(&frames) {
-            moving.step(&next, *frame, DT, &Around::forces(&weight), &silent).unwrap();
+            moving.step(&next, *frame, DT, &Around::forces(&weight), &no_progress).unwrap();
         }
         most = most.max(farthest(bodies[0].positions(), bodies[1].positions()));
         way = way.max(farthest(bodies[0].positions(), &next.rest));
@@ -318,7 +329,7 @@ fn a_bar_in_a_frame_of_constant_velocity_stays_at_rest() {
         let options = StepOptions { rebalance, solve, ..tight(DT) };
         let mut moving = body.start_at(&body.mesh.nodes, &velocities, at(0), options);
         for step in 1..=300 {
-            let report = moving.step(&body.first, at(step), DT, &Around::default(), &silent).unwrap();
+            let report = moving.step(&body.first, at(step), DT, &Around::default(), &no_progress).unwrap();
             assert!(report.converged && report.kinetic < 1e-20, "step {step}: {report:?}");
         }
         let apart = farthest(moving.positions(), &body.mesh.nodes);
@@ -341,7 +352,7 @@ fn a_bar_in_a_spinning_frame_hangs_outward_as_statics_says() {
     let mut moving =
         body.start_at(&body.mesh.nodes, &velocities, at(0), StepOptions { damping: 20.0, ..tight(DT) });
     for step in 1..=400 {
-        moving.step(&body.first, at(step), DT, &Around::default(), &silent).unwrap();
+        moving.step(&body.first, at(step), DT, &Around::default(), &no_progress).unwrap();
     }
     // In backward Euler what turns steadily by an angle per step is pulled outward by (2 sin(angle/2)/h)^2 of
     // its radius, an angle behind.
@@ -368,7 +379,7 @@ fn damping_slows_what_moves_relative_to_the_frame() {
         body.start_at(&body.mesh.nodes, &velocities, at(0), StepOptions { damping, ..tight(DT) });
     let mut report = StepReport::default();
     for step in 1..=100 {
-        report = moving.step(&body.first, at(step), DT, &Around::default(), &silent).unwrap();
+        report = moving.step(&body.first, at(step), DT, &Around::default(), &no_progress).unwrap();
     }
     let left = own * (-damping * 100.0 * DT).exp();
     let off = moving.velocities().iter().map(|v| (*v - carried - left).length()).fold(0.0, f64::max);
@@ -389,16 +400,16 @@ fn a_free_body_in_motion_cannot_be_rebalanced_and_that_is_reported() {
     let mut longer = body.first.clone();
     longer.rest.iter_mut().for_each(|p| p.x *= 1.003);
     let mut moving = body.start_at(&x, &v, Rigid::IDENTITY, StepOptions::default());
-    let report = moving.step(&longer, Rigid::IDENTITY, DT, &Around::default(), &silent).unwrap();
+    let report = moving.step(&longer, Rigid::IDENTITY, DT, &Around::default(), &no_progress).unwrap();
     let moved = farthest(moving.positions(), &x);
     assert!(!report.converged, "solved after all, {moved} m away: {report:?}");
     // At rest it can: there is nothing to balance. And conventional steps need no balance.
     let mut resting = body.start(StepOptions::default());
-    let report = resting.step(&longer, Rigid::IDENTITY, DT, &Around::default(), &silent).unwrap();
+    let report = resting.step(&longer, Rigid::IDENTITY, DT, &Around::default(), &no_progress).unwrap();
     assert!(report.converged && resting.positions() == longer.rest, "{report:?}");
     let mut conventional =
         body.start_at(&x, &v, Rigid::IDENTITY, StepOptions { rebalance: 0.0, ..StepOptions::default() });
-    let report = conventional.step(&longer, Rigid::IDENTITY, DT, &Around::default(), &silent).unwrap();
+    let report = conventional.step(&longer, Rigid::IDENTITY, DT, &Around::default(), &no_progress).unwrap();
     let moved = farthest(conventional.positions(), &x);
     assert!(report.converged && moved < 0.01, "moved {moved} m: {report:?}");
 }

@@ -4,7 +4,7 @@ use crate::fixtures::Body;
 use crate::*;
 use glam::{DQuat, DVec3};
 use risorius_base::Rigid;
-use risorius_base::progress::silent;
+use risorius_base::progress::no_progress;
 
 const DT: f64 = 1.0 / 300.0;
 const N_STEPS: usize = 40;
@@ -22,8 +22,7 @@ fn configuration(body: &Body, step: usize) -> Configuration {
     };
     Configuration {
         rest: body.mesh.nodes.iter().map(|p| *p * DVec3::new(1.0 + 0.2 * share, 1.0, 1.0)).collect(),
-        mu: scaled(&body.first.mu),
-        lambda: scaled(&body.first.lambda),
+        parameters: body.first.parameters.iter().map(|list| scaled(list)).collect(),
         surface: Default::default(),
     }
 }
@@ -32,15 +31,19 @@ fn step(body: &Body, moving: &mut Dynamics, step: usize) {
     let t = step as f64 * DT;
     let frame = Rigid::about(DVec3::ZERO, DQuat::from_rotation_z(0.6 * (25.0 * t).sin()));
     let forces = body.weight(DVec3::new(0.0, -9.81, 3.0));
-    moving.step(&configuration(body, step), frame, DT, &Around::forces(&forces), &silent).unwrap();
+    moving.step(&configuration(body, step), frame, DT, &Around::forces(&forces), &no_progress).unwrap();
 }
 
 /// Every number of a state, as bits.
 fn bits(state: &State) -> Vec<u64> {
     let points =
         [&state.positions, &state.velocities, &state.drift, &state.configuration.rest, &state.factored.rest];
-    let lists =
-        [&state.configuration.mu, &state.configuration.lambda, &state.factored.mu, &state.factored.lambda];
+    let lists = [
+        &state.configuration.parameters[0],
+        &state.configuration.parameters[1],
+        &state.factored.parameters[0],
+        &state.factored.parameters[1],
+    ];
     let frame = state.frame.rotation.to_array().into_iter().chain(state.frame.translation.to_array());
     let points = points.into_iter().flatten().flat_map(|p| p.to_array());
     points.chain(lists.into_iter().flatten().copied()).chain(frame).map(f64::to_bits).collect()

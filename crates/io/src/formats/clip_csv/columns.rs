@@ -1,4 +1,4 @@
-//! What the columns of a clip table are for, from its header.
+//! The meaning of the columns of a clip table, from its header.
 
 use super::{ClipOptions, FORMAT, finite};
 use crate::IoError;
@@ -31,7 +31,7 @@ pub(super) enum Use {
     Nothing,
 }
 
-/// The header, understood.
+/// The parsed header.
 #[derive(Debug)]
 pub(super) struct Columns {
     header: Vec<String>,
@@ -95,7 +95,7 @@ pub(super) fn classify(line: usize, cells: &[Cow<[u8]>], options: &ClipOptions) 
         header,
     };
     columns.uses[time] = Use::Nothing;
-    // A table may give time in several ways; those that are not used are no sliders either.
+    // A table may give time in several ways; unused time columns are not sliders either.
     for name in ["timecode", "time_s", "time", "frame", "BlendShapeCount"] {
         if let Some(i) = columns.header.iter().position(|h| h.eq_ignore_ascii_case(name)) {
             columns.uses[i] = Use::Nothing;
@@ -134,7 +134,7 @@ fn unique_names(cells: &[Cow<[u8]>]) -> Result<Vec<String>, String> {
 fn check_options(line: usize, is_frame: bool, options: &ClipOptions) -> Result<(), IoError> {
     let place = format!("line {line}");
     if is_frame && options.fps.is_none() {
-        let problem = "time is given as frame numbers; say how many frames make a second";
+        let problem = "time is given as frame numbers; give the frame rate";
         return Err(IoError::malformed(FORMAT, place, problem));
     }
     if let Some(fps) = options.fps.filter(|fps| !(*fps > 0.0 && *fps <= 100_000.0)) {
@@ -147,7 +147,7 @@ fn check_options(line: usize, is_frame: bool, options: &ClipOptions) -> Result<(
     Ok(())
 }
 
-/// Finds the head in one of its three forms; of two, the rotation with position wins.
+/// Finds the head in one of its three forms; the form with positions and a quaternion takes precedence.
 fn mark_head(columns: &mut Columns, options: &ClipOptions) -> Result<(), String> {
     let scale = options.head_meters_per_unit;
     let in_units = columns.mark(&HEAD_MOVE, |i| Use::HeadMove(i, if i < 3 { scale } else { 1.0 }))?;
@@ -155,7 +155,7 @@ fn mark_head(columns: &mut Columns, options: &ClipOptions) -> Result<(), String>
     columns.has_head_move = in_units || in_meters;
     if columns.mark(&HEAD_ANGLES, Use::HeadAngle)? {
         if columns.has_head_move {
-            columns.notes.push("the head is given as angles too; they are not used".into());
+            columns.notes.push("the head is also given as angles, which are not used".into());
         } else {
             columns.has_head_angles = true;
         }
@@ -164,12 +164,11 @@ fn mark_head(columns: &mut Columns, options: &ClipOptions) -> Result<(), String>
 }
 
 impl Columns {
-    /// Gives the columns `names` their use; false when there is none of them, an error when there are only
-    /// some.
+    /// Assigns the columns `names` their use; false when none is present, an error when only some are.
     fn mark(&mut self, names: &[&str], column_use: impl Fn(usize) -> Use) -> Result<bool, String> {
         let found: Vec<Option<usize>> =
             names.iter().map(|n| self.header.iter().position(|h| h.eq_ignore_ascii_case(n))).collect();
-        // Positions may be left out where the head only turns, but never a part of a position or rotation.
+        // The position may be left out as a whole if the head only rotates, but not a single component.
         let position_free = names.len() == 7 && found[..3].iter().all(Option::is_none);
         let needed = if position_free { &found[3..] } else { &found[..] };
         if found.iter().all(Option::is_none) {

@@ -1,9 +1,9 @@
-//! Timecodes `HH:MM:SS:FF.fff` as seconds.
+//! Converts timecodes `HH:MM:SS:FF.fff` to seconds.
 //!
-//! How many frames make a second is read off the file, never guessed: where the seconds advance, the frame
-//! number jumps back by it; failing that, a frame number of 30 or more can only be one of 60. Where neither
-//! is to be seen, 30 is assumed and said. A `;` before the frames is drop-frame counting (29.97 or 59.94 per
-//! second), where the first numbers of nine minutes in ten do not exist. After midnight the count goes on.
+//! The number of frames per second is derived from the file: where the seconds advance, the frame number
+//! jumps back by it; failing that, a frame number of 30 or more implies 60. If neither occurs, 30 is assumed
+//! and noted. A `;` before the frames means drop-frame counting (29.97 or 59.94 per second), which skips the
+//! first numbers of nine minutes in ten. Times keep increasing past midnight.
 
 use crate::formats::text::{excerpt, number};
 
@@ -33,7 +33,7 @@ pub fn parse(text: &[u8]) -> Result<Timecode, String> {
 /// Seconds since the first timecode, each with its line. `base` is the rate of frame numbers when it is
 /// known.
 ///
-/// The result may stand still or run backwards where the timecodes do; only midnight is bridged.
+/// The result does not advance or runs backwards where the timecodes do; only midnight is handled.
 pub fn seconds(
     timecodes: &[(Timecode, usize)],
     base: Option<f64>,
@@ -41,7 +41,7 @@ pub fn seconds(
 ) -> Vec<(f64, usize)> {
     let base = base.or_else(|| shown_base(timecodes)).unwrap_or_else(|| {
         notes.push(
-            "the timecodes do not show how many frames make a second (the recording is too short); 30 is assumed, \
+            "the timecodes do not determine the frame rate (the recording is too short); 30 is assumed, \
              give the frame rate if it is another"
                 .into(),
         );
@@ -55,7 +55,7 @@ pub fn seconds(
         .iter()
         .map(|(t, line)| {
             let frame = frame_number(t.minutes, t.seconds, t.frames, base, t.drop_frame);
-            // Half a day backwards is midnight; less is a mistake in the file.
+            // A jump back by more than half a day is midnight; a smaller one is an error in the file.
             if frame + days * day < previous - day / 2.0 {
                 days += 1.0;
             }
@@ -82,7 +82,7 @@ fn frame_number(minutes: u32, seconds: u32, frames: f64, base: f64, drop_frame: 
     numbered - dropped
 }
 
-/// The rate of frame numbers, where the timecodes show it.
+/// The rate of frame numbers, if the timecodes determine it.
 fn shown_base(timecodes: &[(Timecode, usize)]) -> Option<f64> {
     let highest = timecodes.iter().map(|t| t.0.frames.floor()).fold(0.0, f64::max);
     let second = |t: &Timecode| u64::from(t.minutes) * 60 + u64::from(t.seconds);

@@ -1,9 +1,8 @@
 //! Accessors: typed arrays over buffer views, dense or sparse, of every component type.
 //!
-//! Values come out as `f64`, which holds each component type exactly, so that a transform rounds once. Every
-//! byte range is checked when an accessor is opened; an accessor without bytes behind it (all zeros but for
-//! its sparse entries) is never filled in at the size that it states unless the file is at least as large as
-//! that.
+//! Values are returned as `f64`, which represents each component type exactly, so that a transform rounds
+//! only once. Every byte range is checked when an accessor is opened. An accessor without a buffer view (all
+//! zeros except for its sparse entries) is expanded to its stated size only if the file is at least as large.
 
 use super::document::Document;
 use super::json::{self, SparseArray};
@@ -11,7 +10,7 @@ use super::malformed;
 use crate::IoError;
 use crate::error::{MAX_VERTICES, check_count};
 
-/// Most elements of one accessor: a weight track has a value per frame and shape.
+/// Largest number of elements of an accessor: a weight track has a value per frame and shape.
 const MAX_ELEMENTS: u64 = 40 * MAX_VERTICES;
 
 /// The component types of glTF.
@@ -46,7 +45,7 @@ impl Component {
         }
     }
 
-    /// The first component in `bytes`; 0 where there are too few bytes, which opening has ruled out.
+    /// The first component in `bytes`; 0 if there are too few bytes, which `open` has ruled out.
     fn read(self, bytes: &[u8]) -> f64 {
         let pair = || bytes.first_chunk().copied().unwrap_or_default();
         let four = || bytes.first_chunk().copied().unwrap_or_default();
@@ -61,7 +60,7 @@ impl Component {
         }
     }
 
-    /// What a normalized component stands for.
+    /// The value that a normalized component represents.
     fn normalized(self, value: f64) -> f64 {
         match self {
             Self::I8 => (value / 127.0).max(-1.0),
@@ -111,7 +110,7 @@ impl<'d> Accessor<'d> {
             "VEC2" => 2,
             "VEC3" => 3,
             "VEC4" => 4,
-            other => return Err(malformed(place, format!("a type '{other}' is of no use here"))),
+            other => return Err(malformed(place, format!("the type '{other}' is not supported here"))),
         };
         let size = component.size() * n_components;
         let count = json.count as usize;
@@ -132,7 +131,7 @@ impl<'d> Accessor<'d> {
         })
     }
 
-    /// Refuses a number of elements other than `expected`.
+    /// Rejects a number of elements other than `expected`.
     pub fn expect_count(&self, expected: usize, of: &str) -> Result<(), IoError> {
         if self.count != expected {
             let problem = format!("it has {} elements where {of} has {expected}", self.count);
@@ -141,7 +140,7 @@ impl<'d> Accessor<'d> {
         Ok(())
     }
 
-    /// Whether there is a buffer view behind the elements.
+    /// Whether the elements are in a buffer view.
     pub fn is_backed(&self) -> bool {
         self.base.is_some()
     }
@@ -156,7 +155,7 @@ impl<'d> Accessor<'d> {
             None => {
                 return Err(malformed(
                     self.place.as_str(),
-                    format!("it states {} elements with no bytes behind them", self.count),
+                    format!("it states {} elements but has no buffer view for them", self.count),
                 ));
             }
         };
@@ -233,8 +232,8 @@ impl<'d> Accessor<'d> {
     }
 }
 
-/// `count` elements of `size` bytes in a view, with the whole range checked. Only vertex data may be spread
-/// by a stride.
+/// `count` elements of `size` bytes in a view, with the whole range checked. Only vertex data may have a
+/// stride.
 fn strided<'d>(
     doc: &'d Document<'d>,
     view: usize,

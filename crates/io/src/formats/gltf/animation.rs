@@ -1,11 +1,11 @@
-//! Animations: weight tracks to clips, node tracks to rigid motions.
+//! Converts animations: weight tracks to clips, node tracks to rigid motions.
 //!
 //! A clip is linear between its frames. Channels of one animation may have different key times, so a clip has
-//! a frame at each of them; steps and cubic splines, which are not linear, get further frames so that none
-//! are more than 1/60 s apart. At every key the value is the file's.
+//! a frame at each of them; steps and cubic splines, which are not linear, get additional frames at most
+//! 1/60 s apart. At every key the value is exactly the file's.
 //!
-//! A node's motion is `P L(t) L(rest)^-1 P^-1` without its scale, P being the parent's world transform at
-//! rest and L the node's own: motions of a node and of its animated ancestors multiply up to the whole
+//! A node's motion is `P L(t) L(rest)^-1 P^-1` without its scale, where P is the parent's world transform at
+//! rest and L the node's own: the product of the motions of a node and its animated ancestors is the whole
 //! motion.
 
 use super::accessor::Accessor;
@@ -22,7 +22,7 @@ use risorius_rig::clip::MAX_FRAMES;
 use risorius_rig::{Clip, RawPart};
 use std::collections::{BTreeMap, HashMap};
 
-/// Steps and splines are sampled at least this often.
+/// Lowest sampling rate of steps and splines.
 const CURVE_FPS: f64 = 60.0;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -130,7 +130,7 @@ fn node_tracks(
             "translation" => (0, 3),
             "rotation" => (1, 4),
             "scale" => {
-                doc.note(format!("{place} scales a node over time, which is not carried"));
+                doc.note(format!("{place} scales a node over time, which is not imported"));
                 continue;
             }
             _ => continue,
@@ -187,7 +187,7 @@ fn rigid_motion(
         let turned = rotation.as_ref().map_or(rest_rotation, |c| c.sample_rotation(t));
         let own = DMat3::from_quat(turned * rest_rotation.inverse());
         let mut q = if invertible { rotation_part(linear * own * inverse) } else { DQuat::IDENTITY };
-        // Neighboring frames on the same half of the quaternion sphere, so that they can be blended.
+        // Keep neighboring frames in the same hemisphere of quaternions, so that they can be interpolated.
         if rotations.last().is_some_and(|&last| q.dot(DQuat::from_array(last)) < 0.0) {
             q = -q;
         }
@@ -215,7 +215,7 @@ fn rotation_part(m: DMat3) -> DQuat {
     if x == DVec3::ZERO || y == DVec3::ZERO || !q.is_finite() { DQuat::IDENTITY } else { q.normalize() }
 }
 
-/// The key times of all curves, and times between where a curve is not straight.
+/// The key times of all curves, and times between them where a curve is not linear.
 fn frame_times<'c>(curves: impl Iterator<Item = &'c Curve>, place: &str) -> Result<Vec<f64>, IoError> {
     let what = format!("frames of {place}");
     let mut times: Vec<f64> = Vec::new();
@@ -279,7 +279,7 @@ fn curve(
 }
 
 impl Curve {
-    /// Values that the file has at place `part` (of three for splines) of a key.
+    /// The values of a key in the file; splines have three `part`s per key.
     fn key(&self, key: usize, part: usize) -> &[f64] {
         let per_key = if self.interpolation == Interpolation::Cubic { 3 } else { 1 };
         let first = (key * per_key + part) * self.width;

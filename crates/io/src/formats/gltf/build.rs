@@ -1,4 +1,4 @@
-//! The arrays of a glTF file being written: bytes, buffer views, accessors.
+//! Collects the arrays of a glTF file being written: bytes, buffer views, accessors.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ const U32: u32 = 5125;
 const VERTICES: u32 = 34962;
 const INDICES: u32 = 34963;
 
-/// What two more buffer views cost in JSON; sparse has to save more than this.
+/// Bytes of JSON for two more buffer views; sparse storage has to save more than this.
 const SPARSE_OVERHEAD: usize = 160;
 
 /// Grows the binary buffer and the lists that describe it.
@@ -71,8 +71,8 @@ impl Builder {
         )
     }
 
-    /// `count` vectors that are zero but for `values` at `indices`: sparse, dense or without data, whichever
-    /// is smallest.
+    /// `count` vectors that are zero except for `values` at `indices`: stored sparse, dense or without data,
+    /// whichever is smallest.
     pub fn differences(&mut self, count: usize, indices: &[u32], values: &[[f32; 3]]) -> usize {
         if indices.is_empty() {
             if let Some(&zero) = self.zeros.get(&count) {
@@ -126,7 +126,7 @@ fn le_bytes(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|x| x.to_le_bytes()).collect()
 }
 
-/// Two bytes an index where the largest value, which means "restart", is not needed.
+/// Two bytes per index where the largest 16-bit value, which means "restart", is not needed.
 fn index_bytes(indices: &[u32], n_vertices: usize) -> (Vec<u8>, u32) {
     if n_vertices <= usize::from(u16::MAX) {
         (indices.iter().flat_map(|&i| (i as u16).to_le_bytes()).collect(), U16)

@@ -1,4 +1,4 @@
-//! The outsides of a glTF file: the GLB container and data URIs.
+//! The containers of a glTF file: GLB and data URIs.
 
 use super::json::Root;
 use super::malformed;
@@ -6,7 +6,7 @@ use crate::IoError;
 use crate::error::check_count;
 
 const MAGIC: &[u8; 4] = b"glTF";
-/// Most objects in the JSON; a take of 2000 frames on ten parts needs 300,000.
+/// Largest number of objects in the JSON; a take of 2000 frames on ten parts needs 300,000.
 const MAX_OBJECTS: u64 = 4_000_000;
 const CHUNK_JSON: u32 = 0x4E4F_534A;
 const CHUNK_BIN: u32 = 0x004E_4942;
@@ -18,7 +18,7 @@ pub(super) fn split(bytes: &[u8]) -> Result<(Root, Option<&[u8]>), IoError> {
     if json.iter().find(|b| !b.is_ascii_whitespace()) != Some(&b'{') {
         return Err(malformed("byte 0", "neither a GLB container nor JSON text; is this a glTF file?"));
     }
-    // An empty object is two bytes of text and hundreds in memory.
+    // An empty object is two bytes of text but hundreds of bytes in memory.
     let n_objects = json.iter().filter(|&&b| b == b'{').count() as u64;
     check_count(super::FORMAT, "the number of JSON objects", n_objects, MAX_OBJECTS)?;
     let root: Root = serde_json::from_slice(json)
@@ -54,7 +54,7 @@ fn split_glb(bytes: &[u8]) -> Result<(&[u8], Option<&[u8]>), IoError> {
         let Some(chunk) = bytes.get(at + 8..).and_then(|rest| rest.get(..length)) else {
             return Err(malformed(
                 format!("GLB chunk at byte {at}"),
-                format!("its {length} bytes pass the file's end"),
+                format!("its {length} bytes extend past the end of the file; it was cut off"),
             ));
         };
         match kind {
@@ -62,7 +62,7 @@ fn split_glb(bytes: &[u8]) -> Result<(&[u8], Option<&[u8]>), IoError> {
             CHUNK_BIN if bin.is_none() => bin = Some(chunk),
             _ => {}
         }
-        // In u64 terms this cannot wrap: both are below 2^32 and the chunk was found inside the file.
+        // This cannot overflow: the chunk lies inside the file.
         at += 8 + length;
     }
     Ok((json.ok_or_else(|| malformed("GLB", "there is no JSON chunk"))?, bin))
@@ -72,7 +72,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..)?.first_chunk::<4>().map(|b| u32::from_le_bytes(*b))
 }
 
-/// Puts JSON text and binary data into a GLB.
+/// Combines JSON text and binary data into a GLB.
 pub(super) fn join_glb(json: &str, bin: &[u8]) -> Result<Vec<u8>, IoError> {
     let (json_len, bin_len) = (json.len().next_multiple_of(4), bin.len().next_multiple_of(4));
     let total = 12 + 8 + json_len + if bin.is_empty() { 0 } else { 8 + bin_len };
@@ -99,15 +99,15 @@ pub(super) fn join_glb(json: &str, bin: &[u8]) -> Result<Vec<u8>, IoError> {
     Ok(out)
 }
 
-/// Where a URI leads.
+/// The target of a URI.
 pub(super) enum Uri {
-    /// The data were in the URI itself.
+    /// Data contained in the URI itself.
     Data(Vec<u8>),
-    /// A relative path, percent signs resolved.
+    /// A relative path, percent-decoded.
     Path(String),
 }
 
-/// Takes a URI apart.
+/// Parses a URI.
 pub(super) fn resolve_uri(uri: &str, place: &str) -> Result<Uri, IoError> {
     if uri.get(..5).is_some_and(|s| s.eq_ignore_ascii_case("data:")) {
         let (head, data) =

@@ -1,20 +1,20 @@
-//! An open glTF file: its JSON, its buffers fetched when first needed, and budgets against hostile counts.
+//! An open glTF file: its JSON, its buffers, fetched on first use, and budgets against malicious counts.
 //!
-//! A few bytes of JSON can ask for the same data a million times (instances, shared targets, zeros without a
-//! buffer). Two budgets that grow with the size of the file stop that: one for what is kept in memory, one
-//! for values looked at.
+//! A few bytes of JSON can refer to the same data a million times (instances, shared targets, zeros without a
+//! buffer). Two budgets that grow with the size of the file limit this: one for bytes kept in memory, one for
+//! values read.
 
 use super::json::{BufferView, Meshopt, Root};
 use super::{External, container, malformed, unpack};
 use crate::IoError;
 use std::cell::{Cell, OnceCell, RefCell};
 
-/// Budgets start here, whatever the size of the file ...
+/// Budgets have this base, regardless of the size of the file ...
 const BUDGET_BASE: u64 = 96 << 20;
 /// ... and grow by this much for each of its bytes. Real files stay below 20, all-zero compressed data
 /// included.
 const BUDGET_PER_BYTE: u64 = 128;
-/// Most bytes that buffers and images outside the file may hold together.
+/// Largest total size in bytes of buffers and images outside the file.
 const MAX_EXTERNAL: u64 = 8 << 30;
 
 /// A glTF file being read.
@@ -52,7 +52,7 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// Adds a sentence for the user; the same sentence once.
+    /// Adds a note for the user; repeated notes are dropped.
     pub fn note(&self, sentence: String) {
         let mut notes = self.notes.borrow_mut();
         if notes.len() < 1000 && !notes.contains(&sentence) {
@@ -64,7 +64,7 @@ impl<'a> Document<'a> {
         self.notes.into_inner()
     }
 
-    /// Bytes of the file and what it loaded.
+    /// Bytes of the file and of everything that it refers to and that was loaded.
     pub fn backing(&self) -> u64 {
         self.backing.get()
     }
@@ -74,7 +74,7 @@ impl<'a> Document<'a> {
         self.spend(&self.kept, n, format!("the memory needed up to {what}, in bytes,"))
     }
 
-    /// Accounts for `n` values about to be looked at.
+    /// Accounts for `n` values about to be read.
     pub fn look_at(&self, n: u64, what: &str) -> Result<(), IoError> {
         self.spend(&self.looked_at, n, format!("the number of values up to {what}"))
     }
@@ -89,7 +89,7 @@ impl<'a> Document<'a> {
         Ok(())
     }
 
-    /// The bytes behind a URI: in it, or through the callback.
+    /// The data of a URI: contained in it, or fetched by the callback.
     pub fn fetch(&self, uri: &str, place: &str) -> Result<Vec<u8>, IoError> {
         match container::resolve_uri(uri, place)? {
             container::Uri::Data(bytes) => Ok(bytes),
@@ -111,7 +111,7 @@ impl<'a> Document<'a> {
         let data: &[u8] = match (&buffer.uri, self.bin) {
             (None, Some(bin)) if idx == 0 => bin,
             (None, _) => {
-                return Err(malformed(place, "it has no data: no URI, and no binary chunk is meant for it"));
+                return Err(malformed(place, "it has no data: neither a URI nor a binary chunk"));
             }
             (Some(_), _) if cell.get().is_some() => cell.get().map_or(&[], Vec::as_slice),
             (Some(uri), _) => {
@@ -132,7 +132,7 @@ impl<'a> Document<'a> {
             Some(end) => Ok(&data[offset as usize..end as usize]),
             None => Err(malformed(
                 place,
-                format!("bytes {offset} + {length} pass the end of buffer {buffer} ({} bytes)", data.len()),
+                format!("bytes {offset} + {length} exceed the {} bytes of buffer {buffer}", data.len()),
             )),
         }
     }
@@ -159,7 +159,7 @@ impl<'a> Document<'a> {
         if byte_stride.is_some_and(|s| s == 0 || s > 252) {
             return Err(malformed(
                 place,
-                format!("byteStride is {}; 4 to 252 are possible", byte_stride.unwrap_or(0)),
+                format!("byteStride is {}; it must be 4 to 252", byte_stride.unwrap_or(0)),
             ));
         }
         let bytes = self.slice(*buffer, *byte_offset, *byte_length, &place)?;

@@ -1,8 +1,8 @@
 //! The JSON of a glTF 2.0 file, as far as it is read.
 //!
-//! Own structures rather than a crate's: transforms are kept in `f64`, unknown members are ignored,
-//! enumerations stay numbers and strings until somebody needs them, so that a file is refused only for what
-//! is really wrong in it. Nothing here is validated; indices are looked up with `get` where they are used.
+//! These structures replace those of a glTF crate: transforms are kept in `f64`, unknown members are ignored,
+//! and enumerations stay numbers and strings until they are used, so that a file is not rejected for parts
+//! that are not needed. Nothing is validated here; indices are looked up with `get` where they are used.
 
 use serde::Deserialize;
 use serde_json::Value;

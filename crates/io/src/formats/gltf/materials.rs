@@ -1,12 +1,12 @@
-//! Looks: base color, roughness, and the base color picture where it is PNG or JPEG.
+//! Materials: base color, roughness, and the base color picture if it is PNG or JPEG.
 
 use super::document::Document;
 use super::json::{self, TextureTransform};
 use crate::IoError;
 use risorius_rig::{Image, Material};
 
-/// All materials of the file. What cannot be carried is noted, never an error: a face without its picture is
-/// a face.
+/// All materials of the file. What cannot be imported is noted and never an error, since a face is usable
+/// without its pictures.
 pub(super) fn materials(doc: &Document) -> Vec<Material> {
     let mut images: Vec<Option<Option<Image>>> = vec![None; doc.root.images.len()];
     let read = |(i, m): (usize, &json::Material)| {
@@ -65,7 +65,7 @@ fn copy_view(doc: &Document, view: usize, place: &str) -> Result<Vec<u8>, IoErro
     Ok(bytes.to_vec())
 }
 
-/// What the first bytes say, whatever the file claims.
+/// The type according to the first bytes, regardless of the stated type.
 fn mime_of(bytes: &[u8]) -> Option<&'static str> {
     if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
         Some("image/png")
@@ -76,7 +76,7 @@ fn mime_of(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// The texture transform of a material's base color picture, if it has one that does something.
+/// The texture transform of a material's base color picture, if it has one other than the identity.
 pub(super) fn uv_transform(doc: &Document, material: Option<usize>) -> Option<TextureTransform> {
     let info = doc.root.materials.get(material?)?.pbr_metallic_roughness.base_color_texture.as_ref()?;
     info.extensions.transform.filter(|t| *t != TextureTransform::default())

@@ -1,7 +1,8 @@
-//! Meshes to parts: the primitives of a mesh joined, node transforms applied, morph targets as shapes.
+//! Converts meshes to parts: joins the primitives of a mesh, applies node transforms, reads morph targets as
+//! shapes.
 //!
-//! A primitive brings a block of vertices, which primitives with the same accessors share, and faces over it.
-//! Texture coordinates and normals go to the corners of faces, colors and morph targets to the vertices.
+//! A primitive has a block of vertices, which primitives with the same accessors share, and faces over it.
+//! Texture coordinates and normals are stored per face corner, colors and morph targets per vertex.
 
 use super::accessor::Accessor;
 use super::document::Document;
@@ -35,7 +36,7 @@ pub(super) fn placements(doc: &Document) -> Result<Vec<Placed>, IoError> {
             return Err(malformed(format!("node {i}"), format!("its mesh {mesh} does not exist")));
         }
         if node.skin.is_some() {
-            doc.note("skinning is not carried; the bind pose is used".into());
+            doc.note("skinning is not imported; the bind pose is used".into());
         }
         if node.weights.iter().flatten().any(|&w| w != 0.0) {
             doc.note("default weights are not applied; the neutral is read".into());
@@ -48,7 +49,7 @@ pub(super) fn placements(doc: &Document) -> Result<Vec<Placed>, IoError> {
     Ok(placed)
 }
 
-/// All parts. Those left without faces or vertices keep their place, so that numbers stay.
+/// All parts. Those without faces or vertices are kept, so that indices do not change.
 pub(super) fn parts(
     doc: &Document,
     tree: &Tree,
@@ -83,7 +84,7 @@ pub(super) fn parts(
 /// Vertices that primitives share: position and color accessors, target accessors.
 type BlockKey = (usize, Option<usize>, Vec<Option<usize>>);
 
-/// The blocks of a part so far, with the number of the first vertex and how many there are.
+/// The blocks of a part so far, with the first index and the number of their vertices.
 #[derive(Default)]
 struct Blocks {
     of_key: BTreeMap<BlockKey, usize>,
@@ -116,7 +117,7 @@ fn part(
     Ok(part)
 }
 
-/// Appends the primitive's vertices unless an earlier one brought them; returns their first number and count.
+/// Appends the primitive's vertices unless an earlier one added them; returns their first index and count.
 fn vertices(
     doc: &Document,
     primitive: &Primitive,
@@ -165,7 +166,7 @@ fn read_colors(doc: &Document, idx: usize, count: usize, place: &str) -> Result<
     Ok(accessor.dense::<4>()?.into_iter().map(|c| c.map(|x| x as f32)).collect())
 }
 
-/// Appends the primitive's faces, with what their corners carry.
+/// Appends the primitive's faces, with the attributes of their corners.
 fn faces(
     doc: &Document,
     primitive: &Primitive,
@@ -264,7 +265,7 @@ fn corner_normals(
     Ok(Some(corners.iter().map(|&v| normals[v as usize]).collect()))
 }
 
-/// Appends what corners carry; primitives that carry nothing are filled in when another one does.
+/// Appends corner attributes; primitives without them are filled with a default if another one has them.
 fn append_corners<T: Copy>(
     into: &mut Option<Vec<T>>,
     before: usize,

@@ -1,5 +1,5 @@
-//! The node tree: parents, world transforms, names. Iterative throughout, so that a chain of a million nodes
-//! is no different from a flat list; a node with two parents or above itself is refused.
+//! The node tree: parents, world transforms, names. All traversals are iterative, so that a chain of a
+//! million nodes does not overflow the stack. Nodes with two parents and cycles are rejected.
 
 use super::json::{Node, Root};
 use super::malformed;
@@ -16,7 +16,7 @@ pub(super) struct Tree {
     named_above: Vec<Option<usize>>,
 }
 
-/// Builds the tree and refuses what is none.
+/// Builds the tree; rejects graphs that are not trees.
 pub(super) fn tree(root: &Root) -> Result<Tree, IoError> {
     let nodes = &root.nodes;
     let mut parent = vec![None; nodes.len()];
@@ -57,7 +57,7 @@ pub(super) fn tree(root: &Root) -> Result<Tree, IoError> {
     Ok(Tree { parent, world, top_down, named_above })
 }
 
-/// The transform of a node in its parent. Rotations are normalized; a zero quaternion turns nothing.
+/// The transform from a node to its parent. Rotations are normalized; a zero quaternion is the identity.
 pub(super) fn local_transform(node: &Node) -> DAffine3 {
     if let Some(m) = &node.matrix {
         return DAffine3::from_mat4(DMat4::from_cols_array(m));
@@ -71,7 +71,7 @@ pub(super) fn local_transform(node: &Node) -> DAffine3 {
 pub(super) fn unit_quat(xyzw: Option<[f64; 4]>) -> DQuat {
     let q = DQuat::from_array(xyzw.unwrap_or([0.0, 0.0, 0.0, 1.0]));
     let length = q.length();
-    // Not divided by one, so that identities stay identities.
+    // Unit quaternions are kept unchanged, so that identities stay exact.
     if length == 1.0 {
         q
     } else if length > 1e-12 && length.is_finite() {
@@ -82,7 +82,7 @@ pub(super) fn unit_quat(xyzw: Option<[f64; 4]>) -> DQuat {
 }
 
 impl Tree {
-    /// The nearest name above `node`.
+    /// The name of the nearest named ancestor of `node`.
     pub fn named_ancestor<'r>(&self, root: &'r Root, node: usize) -> Option<&'r str> {
         self.named_above[node].and_then(|i| root.nodes[i].name.as_deref())
     }
@@ -97,14 +97,14 @@ impl Tree {
     }
 }
 
-/// How a part's numbers become world numbers.
+/// How a part's coordinates are transformed to world space.
 pub(crate) struct Placement {
     affine: DAffine3,
     /// Inverse transpose up to a positive factor.
     normal: DMat3,
-    /// Numbers pass through untouched.
+    /// Coordinates are not changed.
     pub identity: bool,
-    /// Faces turn inside out, so their winding is reversed.
+    /// The transform is a reflection, so the winding of faces is reversed.
     pub mirrored: bool,
 }
 

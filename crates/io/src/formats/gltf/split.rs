@@ -1,12 +1,13 @@
-//! Corners to vertices: glTF has texture coordinates and normals on vertices, a part has them on corners.
+//! Splits vertices by corner attributes: glTF has texture coordinates and normals per vertex, a part has them
+//! per corner.
 //!
-//! File vertices keep their numbers. Where the corners of a vertex disagree, the first variant keeps the
-//! number and the others are appended at the end, in the order in which faces come to them.
+//! File vertices keep their indices. Where the corners of a vertex differ, the first variant keeps the index
+//! and the others are appended at the end, in the order of the faces.
 
 use risorius_rig::Part;
 use std::collections::HashMap;
 
-/// A part as glTF wants it.
+/// A part in the form that glTF requires.
 pub(super) struct SplitPart {
     /// For each vertex written, its rig vertex.
     pub rig_vertex: Vec<u32>,
@@ -63,7 +64,7 @@ pub(super) fn split(part: &Part, smooth: &[[f32; 3]]) -> SplitPart {
     out
 }
 
-/// A normal of length one; as it is where it nearly has that, `None` where it has no direction.
+/// The normalized normal; unchanged if its length is nearly one, `None` if it has no direction.
 fn unit(normal: [f32; 3]) -> Option<[f32; 3]> {
     let v = glam::Vec3::from(normal);
     let length = v.length();

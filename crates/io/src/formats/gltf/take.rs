@@ -1,7 +1,7 @@
-//! Takes to glTF: each frame is a morph target, and hat functions of time play one after the other.
+//! Writes takes as glTF: each frame is a morph target, and hat functions of time blend from one to the next.
 //!
-//! Between frames vertices move in straight lines. The file grows with frames times moving vertices, and the
-//! weights with frames squared, so long takes belong into a vertex cache.
+//! Between frames vertices move linearly. The size of the file grows with frames times moving vertices, and
+//! that of the weights with frames squared, so long takes belong in a vertex cache.
 
 use super::malformed;
 use super::write::{GlbOptions, Targets, WeightTrack, write};
@@ -46,7 +46,7 @@ pub fn write_take_glb(rig: &Rig, take: &Take, options: &TakeOptions) -> Result<V
     let mut coefficients = vec![0.0; n * n];
     coefficients.iter_mut().step_by(n + 1).for_each(|hat| *hat = 1.0);
     let track = WeightTrack { times_secs: take.times_secs.clone(), coefficients };
-    // What does not play animations shows the first frame.
+    // Viewers without animation show the first frame.
     let first: Vec<f32> = (0..n).map(|frame| if frame == 0 { 1.0 } else { 0.0 }).collect();
     let glb = GlbOptions {
         target_normals: options.target_normals,

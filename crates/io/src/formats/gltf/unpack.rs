@@ -1,14 +1,14 @@
 //! Buffer views compressed by EXT_meshopt_compression (or KHR_meshopt_compression, the same layout).
 //!
-//! The decoder is a C library that trusts the sizes it is told, so every size is checked here first, and the
-//! size of the result against the least number of bytes that can encode it.
+//! The decoder is a C library that trusts the sizes it is given. So every size is checked here first,
+//! including the size of the result against the least number of bytes that can encode it.
 
 use super::json::Meshopt;
 use super::malformed;
 use crate::IoError;
 
-/// Bytes that one byte of compressed attributes can stand for at most: two bits for a column of 256 equal
-/// bytes.
+/// Largest number of bytes that one byte of compressed attributes can encode: two bits encode a column of 256
+/// equal bytes.
 const MAX_ATTRIBUTE_RATIO: u64 = 1024;
 
 /// Bytes of the decoded view.
@@ -19,7 +19,7 @@ pub(super) fn decoded_size(packed: &Meshopt, place: &str) -> Result<u64, IoError
         .ok_or_else(|| malformed(place, "count * byteStride overflows"))
 }
 
-/// Refuses sizes that the format forbids or that `source_len` bytes cannot encode.
+/// Rejects sizes that the format forbids or that `source_len` bytes cannot encode.
 pub(super) fn check(packed: &Meshopt, source_len: usize, place: &str) -> Result<(), IoError> {
     let (count, stride, source) = (packed.count, packed.byte_stride, source_len as u64);
     let filter = packed.filter.as_deref().unwrap_or("NONE");
@@ -56,7 +56,18 @@ pub(super) fn check(packed: &Meshopt, source_len: usize, place: &str) -> Result<
     Ok(())
 }
 
+/// Refuses compressed views: this build has no decoder.
+#[cfg(not(feature = "meshopt"))]
+pub(super) fn decode(_packed: &Meshopt, _source: &[u8], _place: &str) -> Result<Vec<u32>, IoError> {
+    Err(IoError::Unsupported {
+        format: "glTF",
+        feature: "EXT_meshopt_compression in this build".into(),
+        advice: "export the file without compression, or build with the feature `meshopt`".into(),
+    })
+}
+
 /// Decodes a view that passed [`check`]; the result is padded to whole words, aligned for the filters.
+#[cfg(feature = "meshopt")]
 pub(super) fn decode(packed: &Meshopt, source: &[u8], place: &str) -> Result<Vec<u32>, IoError> {
     let (count, stride) = (packed.count as usize, packed.byte_stride as usize);
     let mut words = vec![0u32; (count * stride).div_ceil(4)];

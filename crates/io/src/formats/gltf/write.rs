@@ -1,16 +1,18 @@
-//! Rigs to glTF: one node and mesh per part, all shapes as morph targets of every part.
+//! Writes rigs as glTF: one node and mesh per part, all shapes as morph targets of every part.
 //!
-//! The numbers are the rig's, in its unit and axes (which the asset's extras name, for reading back); nothing
-//! is scaled or turned, so every float is exactly that of the rig. Vertices come in the order of the artist's
-//! file, faces as fans of triangles. Targets that touch few vertices are sparse. Parts without vertices are
-//! left out; texture coordinates that are not finite become 0, normals without direction become smooth ones.
+//! Coordinates stay in the rig's unit and axes, which are stored in the asset's extras for reading back.
+//! Nothing is scaled or rotated, so every float is exactly that of the rig. Vertices are in the order of the
+//! artist's file, faces are fans of triangles. Targets that move few vertices are sparse. Parts without
+//! vertices are left out; texture coordinates that are not finite become 0, normals without direction become
+//! smooth ones.
 
 use super::build::Builder;
 use super::container;
 use super::malformed;
 use super::split::{SplitPart, split};
 use crate::IoError;
-use glam::{DMat3, DQuat, DVec3};
+use glam::DQuat;
+use risorius_base::Rigid;
 use risorius_mesh::VertexNormals;
 use risorius_rig::{Deltas, HeadMotion, Material, Part, Rig};
 use serde_json::{Value, json};
@@ -25,11 +27,11 @@ pub struct WeightTrack {
     pub coefficients: Vec<f32>,
 }
 
-/// What goes into the file beside the rig.
+/// What is written in addition to the rig.
 #[derive(Debug, Clone)]
 pub struct GlbOptions<'a> {
-    /// Normals for every target (default): right shading without computing normals while playing, at the cost
-    /// of about as many bytes again.
+    /// Write normals for every target (default): correct shading without computing normals during playback,
+    /// at about twice the size.
     pub target_normals: bool,
     /// Write JSON text with the data inside (.gltf) rather than a GLB (default).
     pub as_text: bool,
@@ -47,7 +49,7 @@ impl Default for GlbOptions<'_> {
     }
 }
 
-/// The morph targets of the file, made one after another.
+/// The morph targets of the file, computed one at a time.
 pub(super) struct Targets<'a> {
     pub names: Vec<String>,
     pub deltas: &'a dyn Fn(usize) -> Cow<'a, Deltas>,
@@ -213,8 +215,8 @@ fn write_difference(builder: &mut Builder, split: &SplitPart, offsets: &[[f32; 3
     builder.differences(split.rig_vertex.len(), &indices, &values)
 }
 
-/// Materials and pictures. A material with a picture also gets a plain twin when a part has no texture
-/// coordinates.
+/// Materials and pictures. A material with a picture also gets a copy without it if a part that uses it has
+/// no texture coordinates.
 struct Looks {
     materials: Vec<Value>,
     plain_twin: Vec<Option<usize>>,
@@ -264,12 +266,12 @@ fn material(m: &Material, image: Option<usize>) -> Value {
     json!({"name": m.name, "doubleSided": m.double_sided, "pbrMetallicRoughness": pbr})
 }
 
-/// Into 0 to 1, where glTF wants colors; what is no number becomes 1.
+/// Clamps to 0 to 1, as glTF requires of colors; NaN becomes 1.
 fn clamped(x: f32) -> f32 {
     if x.is_nan() { 1.0 } else { x.clamp(0.0, 1.0) }
 }
 
-/// The whole JSON, and the binary data unless they are inside it.
+/// The whole JSON, and the binary data unless they are embedded in it.
 fn document(
     rig: &Rig,
     parts: &[&Part],
@@ -330,7 +332,7 @@ fn document(
     Ok((root, builder.bin))
 }
 
-/// Who wrote the file, and the unit and axes of its numbers.
+/// The generator, and the unit and axes of the coordinates.
 fn asset(rig: &Rig) -> Value {
     let risorius_base::Space { meters_per_unit, up, front } = &rig.space;
     json!({
@@ -342,7 +344,7 @@ fn asset(rig: &Rig) -> Value {
 
 fn checked_weights(what: &str, weights: &[f32], n: usize) -> Result<Vec<f64>, IoError> {
     if weights.len() != n {
-        return Err(malformed(what, format!("{} values for {n} shapes", weights.len())));
+        return Err(malformed(what, format!("there are {} values for {n} shapes", weights.len())));
     }
     match weights.iter().position(|w| !w.is_finite()) {
         Some(i) => {
@@ -401,7 +403,7 @@ fn f32_times(what: &str, times_secs: &[f64]) -> Result<Vec<[f32; 1]>, IoError> {
         Some(i) => Err(malformed(
             what,
             format!(
-                "frame {i} at {} s: glTF needs times from 0 upwards that ascend in single precision; start the recording at 0",
+                "frame {i} is at {} s; glTF needs times from 0 that ascend in single precision; start the recording at 0",
                 times_secs[i]
             ),
         )),
@@ -411,11 +413,9 @@ fn f32_times(what: &str, times_secs: &[f64]) -> Result<Vec<[f32; 1]>, IoError> {
 
 /// Head motion from meters, +Y up, +Z front into the rig's unit and axes.
 fn in_file_space(rig: &Rig, head: &HeadMotion) -> (Vec<[f32; 3]>, Vec<[f32; 4]>) {
-    let si_from_file: DMat3 = rig.space.si_axes_from_file();
-    let (turn, back) = (DQuat::from_mat3(&si_from_file), si_from_file.transpose());
-    let position = |p: &[f64; 3]| (back * DVec3::from(*p) / rig.space.meters_per_unit).as_vec3().into();
-    let rotation = |q: &[f64; 4]| {
-        (turn.inverse() * DQuat::from_array(*q).normalize() * turn).normalize().as_quat().into()
-    };
-    (head.positions_m.iter().map(position).collect(), head.rotations_xyzw.iter().map(rotation).collect())
+    let motions = head.positions_m.iter().zip(&head.rotations_xyzw).map(|(&p, &q)| {
+        let motion = Rigid { rotation: DQuat::from_array(q).normalize(), translation: p.into() };
+        rig.space.motion_to_file(&motion)
+    });
+    motions.map(|m| (m.translation.as_vec3().to_array(), m.rotation.normalize().as_quat().to_array())).unzip()
 }

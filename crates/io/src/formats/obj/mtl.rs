@@ -1,4 +1,4 @@
-//! Colors of materials from an MTL file: `Kd` and the opacity, no more.
+//! Colors of materials from an MTL file: only `Kd` and the opacity.
 
 use super::ObjContent;
 use crate::IoError;
@@ -44,7 +44,7 @@ pub fn apply_mtl(bytes: &[u8], content: &mut ObjContent) -> Result<(), IoError> 
         match keyword {
             b"Kd" => {
                 let red = component()?;
-                // One number stands for all three, by the rules of the format.
+                // By the format's rules, a single number applies to all three components.
                 let (green, blue) = (component().unwrap_or(red), component().unwrap_or(red));
                 material.base_color[..3].copy_from_slice(&[red, green, blue]);
             }

@@ -1,4 +1,4 @@
-//! The lines of an OBJ file as flat lists, before they become parts.
+//! Parses the lines of an OBJ file into flat lists, before they become parts.
 
 use super::FORMAT;
 use crate::IoError;
@@ -12,10 +12,10 @@ use std::collections::HashMap;
 /// "No number given", for texture coordinates, normals, materials and groups.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// The color of a vertex whose line has none, told apart by an opacity that does not exist.
+/// The color of a vertex whose line has none, marked by an invalid opacity.
 pub(super) const NO_COLOR: [f32; 4] = [1.0, 1.0, 1.0, -1.0];
 
-/// More names than this on one `g` line are a damaged file.
+/// More names than this on one `g` line mean a damaged file.
 const MAX_NAMES: usize = 64;
 
 /// Numbers of position, texture coordinate and normal of a face corner, 0-based.
@@ -36,7 +36,7 @@ pub(super) struct Face {
     pub material: u32,
 }
 
-/// One `o` line; its vertices reach to those of the next.
+/// One `o` line; its vertices end where those of the next begin.
 #[derive(Debug, Clone)]
 pub(super) struct Object {
     pub name: String,
@@ -70,7 +70,7 @@ fn malformed(line: usize, problem: impl Into<String>) -> IoError {
     IoError::malformed(FORMAT, format!("line {line}"), problem)
 }
 
-/// Reads all lines. Corner numbers are only checked by [`check`], as faces may stand before their vertices.
+/// Reads all lines. Corner numbers are checked only by [`check`], since faces may come before their vertices.
 pub(super) fn parse(bytes: &[u8], name: &str, progress: &Progress) -> Result<ObjFile, IoError> {
     let mut file =
         ObjFile { objects: vec![Object { name: name.into(), first_vertex: 0 }], ..ObjFile::default() };
@@ -111,7 +111,7 @@ pub(super) fn positions(bytes: &[u8]) -> Result<Vec<[f32; 3]>, IoError> {
     Ok(file.positions)
 }
 
-/// Refuses files without vertices and corners that refer to nothing.
+/// Rejects files without vertices, and corners that refer to something that does not exist.
 pub(super) fn check(file: &ObjFile) -> Result<(), IoError> {
     if file.positions.is_empty() {
         return Err(IoError::malformed(
@@ -133,7 +133,7 @@ pub(super) fn check(file: &ObjFile) -> Result<(), IoError> {
                 if index as usize >= count && !(optional && index == NONE) {
                     let number = u64::from(index) + 1;
                     let problem =
-                        format!("{what} {number} does not exist, the file has {count}; correct the face");
+                        format!("{what} {number} does not exist; the file has {count}; correct the face");
                     return Err(malformed(face.line as usize, problem));
                 }
             }
@@ -165,7 +165,7 @@ fn numbers<'a, const N: usize>(
 }
 
 impl ObjFile {
-    /// Where the corners of a face lie.
+    /// The range of a face's corners.
     pub fn corner_range(&self, face: usize) -> std::ops::Range<usize> {
         let end = self.faces.get(face + 1).map_or(self.corners.len(), |f| f.first_corner as usize);
         self.faces[face].first_corner as usize..end
@@ -206,7 +206,7 @@ impl ObjFile {
                 malformed(line, format!("'{}' of a `vt` line is not a number", excerpt(word)))
             })?;
         }
-        // In f64: the flip of an f32 is then exact, and the writer can undo it.
+        // In f64, so that the flip of an f32 is exact and the writer can undo it.
         let uv = [values[0] as f32, (1.0 - values[1]) as f32];
         let finite = uv.iter().all(|x| x.is_finite());
         self.n_bad_uvs += usize::from(!finite);

@@ -1,4 +1,4 @@
-//! From the flat lists of an OBJ file to parts: one per `o`, or one for all where objects share vertices.
+//! Builds parts from the flat lists of an OBJ file: one per `o`, or one for all if objects share vertices.
 
 use super::ObjContent;
 use super::mtl::gray;
@@ -8,7 +8,7 @@ use risorius_rig::{FaceGroup, RawPart};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// A part to be: its vertices and faces in the file.
+/// The range of a part's vertices and faces in the file.
 struct Cut {
     name: String,
     vertices: Range<usize>,
@@ -24,7 +24,7 @@ pub(super) fn build(mut file: ObjFile) -> ObjContent {
         let name = if let [only] = with_faces[..] { only.name.clone() } else { file.objects[0].name.clone() };
         if with_faces.len() > 1 {
             file.notes.push(format!(
-                "{} objects share vertices, so they are one part; each object is a region of its vertices",
+                "{} objects share vertices, so they become one part; each object becomes a region",
                 with_faces.len()
             ));
             regions_of_objects = object_regions(&file, &with_faces);

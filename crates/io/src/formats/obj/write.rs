@@ -1,12 +1,12 @@
-//! A posed rig as OBJ text.
+//! Writes a posed rig as OBJ text.
 
 use crate::formats::color::{linear_from_srgb, srgb_from_linear};
 use crate::formats::text::{push_f32, push_f64};
 use risorius_rig::{Part, Rig};
 use std::collections::HashMap;
 
-/// What earlier parts leave behind: OBJ counts numbers over the whole file, and material and group stay in
-/// force.
+/// State carried over from earlier parts: OBJ counts numbers over the whole file, and material and group stay
+/// in effect.
 #[derive(Default)]
 struct State {
     n_vertices: usize,
@@ -25,8 +25,8 @@ struct CornerNumbers {
 /// The rig at `positions` (one per rig vertex, as in [`Rig::neutral`]), with the file's vertices and
 /// polygons.
 ///
-/// A region becomes a `g` group of the faces that lie wholly in it, so regions that came from groups come
-/// back the same and loose vertices are lost.
+/// A region becomes a `g` group of the faces that lie wholly in it. Regions that came from groups are
+/// therefore restored exactly, and loose vertices are lost.
 pub fn write(rig: &Rig, positions: &[[f32; 3]]) -> Vec<u8> {
     let mut out = Vec::with_capacity(64 * positions.len());
     let mut state = State::default();
@@ -92,9 +92,9 @@ fn push_vertices(out: &mut Vec<u8>, part: &Part, positions: &[[f32; 3]]) {
     }
 }
 
-/// Writes `stored` with the fewest digits from which `read` makes `wanted` again.
+/// Writes `stored` with the fewest digits from which `read` restores `wanted`.
 fn push_inverse(out: &mut Vec<u8>, wanted: f32, stored: f64, read: impl Fn(f64) -> f64) {
-    // Six decimals are what most files have; beyond nine a short form would save nothing.
+    // Most files have six decimals; beyond nine a short form saves nothing.
     for decimals in [6, 7, 8, 9] {
         let text = format!("{stored:.decimals$}");
         let short = text.trim_end_matches('0').trim_end_matches('.');
@@ -163,7 +163,8 @@ fn push_faces(
     }
 }
 
-/// A `g` line when the regions of `face` are not those of the face before; a bare `g` is "no group".
+/// Writes a `g` line when the regions of `face` differ from those of the face before; a bare `g` is "no
+/// group".
 fn push_group_change(
     out: &mut Vec<u8>,
     rig: &Rig,

@@ -118,7 +118,7 @@ impl Type {
     }
 }
 
-/// Reads the header; also the bytes after it.
+/// Reads the header; also returns the bytes after it.
 pub(super) fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), IoError> {
     let mut lines = lines(bytes);
     if lines.next().map(|l| l.1) != Some(b"ply") {
@@ -141,7 +141,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), IoError> {
             }
             [b"property", ref words @ ..] => {
                 let property = property(words)
-                    .ok_or_else(|| malformed(format!("'{}' is not understood", excerpt(content))))?;
+                    .ok_or_else(|| malformed(format!("'{}' is not a valid property", excerpt(content))))?;
                 let element =
                     elements.last_mut().ok_or_else(|| malformed("a property before any element".into()))?;
                 element.properties.push(property);
@@ -150,10 +150,10 @@ pub(super) fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), IoError> {
                 let encoding = encoding.ok_or_else(|| malformed("the header has no 'format' line".into()))?;
                 return Ok((Header { encoding, elements }, lines.rest()));
             }
-            _ => return Err(malformed(format!("'{}' is not understood", excerpt(content)))),
+            _ => return Err(malformed(format!("'{}' is not a valid header line", excerpt(content)))),
         }
     }
-    Err(IoError::malformed(FORMAT, "header", "there is no 'end_header' line; the file is cut off or no PLY"))
+    Err(IoError::malformed(FORMAT, "header", "there is no 'end_header'; the file is cut off or not a PLY"))
 }
 
 fn property(words: &[&[u8]]) -> Option<Property> {

@@ -1,4 +1,4 @@
-//! The numbers of a PLY file one after another, whatever their encoding.
+//! Reads the numbers of a PLY file one after another, in any encoding.
 
 use super::FORMAT;
 use super::header::{Encoding, Kind, Property, Type};
@@ -13,7 +13,7 @@ pub(super) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Starts at the first byte of `body`, which stands at byte `start` of the file.
+    /// Starts at the first byte of `body`, which is at byte `start` of the file.
     pub fn new(body: &'a [u8], start: usize, encoding: Encoding) -> Self {
         Self { rest: body, end: start + body.len(), encoding }
     }
@@ -79,13 +79,14 @@ impl<'a> Rows<'a> {
         let each = if self.encoding == Encoding::Text { 2 } else { of_type.n_bytes() };
         let most = (self.rest.len() + 1) / each;
         if !(length >= 0.0 && length <= most as f64 && length.fract() == 0.0) {
-            return Err(self
-                .malformed(format!("a list of {length} numbers does not fit in what is left of the file")));
+            return Err(
+                self.malformed(format!("a list of {length} numbers does not fit in the rest of the file"))
+            );
         }
         Ok(length as usize)
     }
 
-    /// Passes over one property.
+    /// Skips one property.
     pub fn skip(&mut self, property: &Property) -> Result<(), IoError> {
         match property.kind {
             Kind::Scalar(of_type) => {

@@ -1,8 +1,8 @@
 //! The anatomy in a `.face` file: bones, muscles, landmarks, pieces, eyes, motions and the warp, in meters.
 //!
-//! The warp is kept although a performance does not need it: it is small, and with it whatever else the
-//! built-in head has can be carried into a rig later. Numbers that say which kind a vertex is are explained
-//! in the metadata.
+//! The warp is kept although a performance does not need it: it is small, and other parts of the built-in
+//! head can later be transferred to a rig with it. The metadata names the kinds of vertices in the order of
+//! their numbers.
 
 use crate::IoError;
 use crate::native::container::{Archive, Writer, damaged};
@@ -35,13 +35,13 @@ pub const PIECE_KINDS: [(PieceKind, &str); 12] = [
     (PieceKind::Mandible, "mandible"),
 ];
 
-/// In place of a skin vertex, for vertices that do not hang on the skin.
+/// Marks vertices that are not attached to a skin vertex.
 const NO_CARRIER: u32 = u32::MAX;
 
 const SURFACES: [&str; 4] = ["cranium", "mandible", "teeth_upper", "teeth_lower"];
 const MOTIONS: [&str; 3] = ["jaw_motion", "eye_left_motion", "eye_right_motion"];
 
-/// What of the anatomy is no array.
+/// The part of the anatomy that is stored as JSON.
 #[derive(Serialize, Deserialize)]
 struct AnatomyText {
     joint: JointText,
@@ -91,7 +91,8 @@ enum AttachmentText {
     Soft,
 }
 
-/// The similarity `scale`, `rotation` (x, y, z, w), `translation`, and the constant of the field after it.
+/// The similarity `scale`, `rotation` (x, y, z, w), `translation`, and the constant of the field applied
+/// after it.
 #[derive(Serialize, Deserialize)]
 struct WarpText {
     scale: f64,
@@ -182,7 +183,7 @@ fn text(anatomy: &Anatomy, field: &Field) -> AnatomyText {
     }
 }
 
-/// Reads the anatomy of a file. What refers to what is not checked here.
+/// Reads the anatomy of a file. Indices are not checked here.
 pub fn load(file: &Archive, n_vertices: usize, n_shapes: usize) -> Result<Anatomy, IoError> {
     let text: AnatomyText = file.json("anatomy")?;
     let [cranium, mandible, upper, lower] = each(SURFACES, |name| {

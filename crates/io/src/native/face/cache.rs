@@ -1,8 +1,9 @@
-//! Finished shapes of a build that may be interrupted: one small file each, in a folder beside the output.
+//! Keeps finished shapes of a build that may be interrupted: one small file each, in a folder beside the
+//! output.
 //!
-//! `head.face` has `head.face.partial/`, with a safetensors file per key. Each is written beside its place
-//! and renamed into it, and carries a checksum; what is damaged, cut or of another version is not there. The
-//! folder goes when the build is done.
+//! `head.face` has `head.face.partial/`, with a safetensors file per key. Each file is written under a
+//! temporary name and renamed, and has a checksum; files that are damaged, truncated or of another version
+//! are ignored. The folder is removed when the build is done.
 
 use crate::IoError;
 use crate::native::container::{Archive, Writer};
@@ -23,7 +24,7 @@ pub struct ShapeCache {
 }
 
 impl ShapeCache {
-    /// The cache of a build that will end in `output`. Nothing is made until a shape is put.
+    /// The cache of a build with the given output file. The folder is created when the first shape is put.
     pub fn beside(output: &Path) -> Self {
         let mut name = output.file_name().unwrap_or_default().to_os_string();
         name.push(".partial");
@@ -35,7 +36,7 @@ impl ShapeCache {
         &self.folder
     }
 
-    /// What was put under `key`; `None` if there is nothing, or nothing whole.
+    /// The shape that was put under `key`; `None` if there is none or its file is damaged.
     pub fn get(&self, key: u128) -> Option<(VolumeShape, ShapeReport)> {
         let bytes: SharedBytes = Arc::new(std::fs::read(self.path(key)).ok()?);
         let file = Archive::read(bytes).ok()?;
@@ -43,7 +44,7 @@ impl ShapeCache {
             return None;
         }
         let report: ShapeReport = file.json("report").ok()?;
-        // Copies: a shape that waits for the end of a build must not hold on to a file that may be removed.
+        // Copied, since a shape must not refer to a file that may be removed before the build ends.
         let nodes = file.array::<u32>("nodes").ok()?.to_vec();
         let offsets = file.array::<[f32; 3]>("offsets").ok()?.to_vec();
         let whole = nodes.len() == offsets.len() && nodes.windows(2).all(|w| w[0] < w[1]);
@@ -69,7 +70,7 @@ impl ShapeCache {
         out.finish()
     }
 
-    /// Removes the shapes, and the folder unless somebody else keeps something in it.
+    /// Removes the shapes, and the folder unless it contains other files.
     pub fn remove_all(&self) -> Result<(), IoError> {
         let os = |source| IoError::Os { path: self.folder.clone(), source };
         let entries = match std::fs::read_dir(&self.folder) {
@@ -100,12 +101,12 @@ impl ShapeStore for ShapeCache {
     }
 
     fn save(&self, key: u128, shape: &VolumeShape, report: &ShapeReport) {
-        // A full disk must not end a build that does not need the cache.
+        // Errors are ignored: a full disk must not stop a build that does not need the cache.
         let _ = self.put(key, shape, report);
     }
 }
 
-/// Of everything, for damage and not for malice.
+/// Checksum of the whole content; it detects damage, not manipulation.
 fn checksum(nodes: &[u32], offsets: &[[f32; 3]], report: &str) -> String {
     let arrays =
         Fingerprint::default().bytes(bytemuck::cast_slice(nodes)).bytes(bytemuck::cast_slice(offsets));

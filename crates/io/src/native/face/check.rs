@@ -1,10 +1,8 @@
-//! Whether a face makes sense: counts agree, numbers refer to what is there, volumes are positive, weights
-//! sum to 1.
+//! Validates a face: counts agree, indices are in range, volumes are positive, weights sum to 1.
 //!
-//! Asked before a face is written and before one that was read is used, so that what is written can be opened
-//! and what is opened cannot lead out of an array. Problems are gathered, each by the name of its array. A
-//! rig's own coordinates may be anything, as in the artist's file; everything that was computed must be
-//! finite.
+//! Run before a face is written and after one is read, so that every written file can be opened and no index
+//! of an opened file is out of range. Problems are collected, each with the name of its array. A rig's own
+//! coordinates may be anything, as in the artist's file; everything that was computed must be finite.
 
 use super::FORMAT;
 use crate::IoError;
@@ -18,13 +16,13 @@ use risorius_mesh::TriMesh;
 use risorius_mesh::tet::tet_mesh::edge_matrix;
 use risorius_rig::{Part, Rig, Role};
 
-/// Problems that are told; the others are counted.
+/// Number of problems that are listed; the others are counted.
 const MOST_TOLD: usize = 4;
 
 /// How far weights may be from summing to 1, relative to the largest.
 const SUM_TOLERANCE: f32 = 1e-4;
 
-/// What is wrong so far.
+/// Problems found so far.
 #[derive(Default)]
 struct Problems {
     told: Vec<String>,
@@ -54,7 +52,7 @@ impl Problems {
         let bad = rows.iter().position(|row| row.iter().any(|&v| v as usize >= n));
         self.expect(bad.is_none(), array, || {
             let row = bad.unwrap_or(0);
-            format!("row {row} is {:?}, and there are {n} {of}", rows[row])
+            format!("row {row} is {:?}, but there are {n} {of}", rows[row])
         });
         bad.is_none()
     }
@@ -64,7 +62,7 @@ impl Problems {
         if let Some(row) = list.windows(2).position(|w| w[0] >= w[1]) {
             self.add(array, || format!("rows {row} and {} do not ascend", row + 1));
         } else if let Some(&last) = list.last().filter(|&&last| last as usize >= n) {
-            self.add(array, || format!("{last} is named, and there are {n} {of}"));
+            self.add(array, || format!("it refers to {last}, but there are {n} {of}"));
         }
     }
 
@@ -125,7 +123,7 @@ fn check_rig_parts(rig: &Rig, problems: &mut Problems) {
     let n = rig.n_vertices();
     let space = &rig.space;
     let unit = space.meters_per_unit;
-    problems.expect(unit.is_finite() && unit > 0.0, "rig.space", || format!("a unit of {unit} m"));
+    problems.expect(unit.is_finite() && unit > 0.0, "rig.space", || format!("its unit is {unit} m"));
     problems.expect(space.up.index != space.front.index, "rig.space", || "up and front are one axis".into());
     for (i, part) in rig.parts.iter().enumerate() {
         check_part(part, &format!("rig.parts.{i}"), n, rig.materials.len(), problems);
@@ -211,7 +209,7 @@ fn check_anatomy(anatomy: &Anatomy, rig: &Rig, problems: &mut Problems) {
         let fine = eye.is_none_or(|e| {
             e.center.is_finite() && e.radius.is_finite() && e.radius > 0.0 && e.residual.is_finite()
         });
-        problems.expect(fine, "anatomy.eyes", || format!("the {side} one is no sphere"));
+        problems.expect(fine, "anatomy.eyes", || format!("the {side} one is not a sphere"));
     }
     check_landmarks(anatomy, n, problems);
     for (i, muscle) in anatomy.muscles.iter().enumerate() {
@@ -239,7 +237,7 @@ fn check_anatomy(anatomy: &Anatomy, rig: &Rig, problems: &mut Problems) {
         problems.count(&format!("anatomy.{name}"), motions.len(), n_shapes, "shapes");
         let bad = motions.iter().position(|m| !is_rigid(m));
         problems.expect(bad.is_none(), &format!("anatomy.{name}"), || {
-            format!("row {} is no rigid motion", bad.unwrap_or(0))
+            format!("row {} is not a rigid motion", bad.unwrap_or(0))
         });
     }
     let (similarity, field) = (&anatomy.warp.similarity, anatomy.warp.field());
@@ -269,7 +267,7 @@ fn check_landmarks(anatomy: &Anatomy, n_vertices: usize, problems: &mut Problems
     };
     let bad = all.iter().position(|l| !is_good(l));
     problems.expect(bad.is_none(), "anatomy.landmarks", || {
-        format!("row {} is nowhere on the rig", bad.unwrap_or(0))
+        format!("row {} has no valid position or confidence", bad.unwrap_or(0))
     });
 }
 
@@ -310,7 +308,7 @@ fn check_embedding(flesh: &Flesh, n_vertices: usize, problems: &mut Problems) {
     problems.count("flesh.embedding.weights", embedding.weights.len(), n, "embedded vertices");
     let tets: &[[u32; 1]] = bytemuck::cast_slice(&embedding.tets);
     problems.below("flesh.embedding.tets", tets, flesh.tets.len(), "tets");
-    // A comparison that fails for NaN too.
+    // This comparison also fails for NaN.
     let sums_to_1 = |w: &[f32; 4]| {
         let largest = w.iter().fold(1.0f32, |most, x| most.max(x.abs()));
         (w.iter().sum::<f32>() - 1.0).abs() <= SUM_TOLERANCE * largest

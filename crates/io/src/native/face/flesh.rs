@@ -1,16 +1,16 @@
-//! The flesh in a `.face` file: arrays as they lie in memory, so that opening a file maps them and copies
-//! nothing.
+//! The flesh in a `.face` file: arrays in their memory layout, so that opening a file maps them without
+//! copies.
 //!
-//! What differs between shapes is one array for all, with where each shape begins: a rig of 900 shapes makes
-//! a dozen arrays instead of thousands, and the three of a group are a sparse matrix by rows as other
-//! software has it.
+//! Data that differ between shapes are concatenated into one array, with the index at which each shape
+//! begins: a rig of 900 shapes needs a dozen arrays instead of thousands. The three arrays of a group are a
+//! sparse matrix in compressed row format (CSR).
 
 use crate::IoError;
 use crate::native::container::{Archive, Writer};
 use risorius_flesh::{Flesh, MaterialShape, Materials, SkinEmbedding, VolumeShape};
 use serde::Serialize;
 
-/// What the numbers of `flesh.bounds` mean, in their order.
+/// Names of the values in `flesh.bounds`, in the order of their numbers.
 pub const BOUND_NAMES: [&str; 7] = ["skin", "cranium", "mandible", "eye", "border", "joint", "inside"];
 
 #[derive(Serialize)]
@@ -40,7 +40,7 @@ pub fn save<'a>(flesh: &'a Flesh, file: &mut Writer<'a>) -> Result<(), IoError> 
     Ok(())
 }
 
-/// Reads the flesh of a file as windows into it. What refers to what is not checked here.
+/// Reads the flesh of a file as views into it. Indices are not checked here.
 pub fn load(file: &Archive, n_shapes: usize) -> Result<Flesh, IoError> {
     let first = file.first("flesh.volumes.first", n_shapes, "shapes of the rig")?;
     let nodes = file.lists("flesh.volumes.nodes", &first)?;
@@ -48,6 +48,7 @@ pub fn load(file: &Archive, n_shapes: usize) -> Result<Flesh, IoError> {
     let volumes =
         nodes.into_iter().zip(offsets).map(|(nodes, offsets)| VolumeShape { nodes, offsets }).collect();
     Ok(Flesh {
+        parting_weights: Vec::new(),
         nodes: file.array("flesh.nodes")?,
         tets: file.array("flesh.tets")?,
         bounds: file.array("flesh.bounds")?,

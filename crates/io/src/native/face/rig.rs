@@ -1,8 +1,8 @@
-//! The rig in a `.face` file: every number to the bit, values that are not finite included.
+//! The rig in a `.face` file: every number to the bit, including values that are not finite.
 //!
-//! Numbers are arrays; names, roles and what refers to what are JSON. Shapes and regions are lists in one
-//! array each, with where they begin; parts are few and have arrays of their own, so that a part without
-//! texture coordinates has none. Pictures that several materials share are there once.
+//! Numbers are arrays; names, roles and references are JSON. Shapes and regions are concatenated into one
+//! array each, with the indices at which they begin. Parts are few and have arrays of their own, so that a
+//! part without texture coordinates has none. Pictures that several materials share are stored once.
 
 use crate::IoError;
 use crate::native::container::{Archive, Writer, damaged};
@@ -14,7 +14,7 @@ use risorius_rig::{
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// What of the rig is no array.
+/// The part of the rig that is stored as JSON.
 #[derive(Serialize, Deserialize)]
 struct RigText {
     name: String,
@@ -54,7 +54,7 @@ struct GroupText {
 struct MaterialText {
     name: String,
     double_sided: bool,
-    /// Number of the picture.
+    /// Index of the picture.
     image: Option<usize>,
 }
 
@@ -64,8 +64,7 @@ struct SliderText {
     shape: usize,
 }
 
-/// A shape and its role: `sliders` are one or, for a combination, several; `at` belongs to in-betweens among
-/// them.
+/// A shape and its role: `sliders` has one entry or, for a combination, several; `at` is for in-betweens.
 #[derive(Serialize, Deserialize)]
 struct ShapeText {
     name: String,
@@ -171,7 +170,7 @@ fn save_part<'a>(number: usize, part: &'a Part, file: &mut Writer<'a>) {
     }
 }
 
-/// Reads the rig of a file. What refers to what is not checked here.
+/// Reads the rig of a file. Indices are not checked here.
 pub fn load(file: &Archive) -> Result<Rig, IoError> {
     let text: RigText = file.json("rig")?;
     let regions = lists(file, "rig.regions", "vertices", text.regions.len(), "regions")?;
@@ -201,7 +200,7 @@ pub fn load(file: &Archive) -> Result<Rig, IoError> {
     })
 }
 
-/// Lists of rows that begin where the array `group.first` says.
+/// Lists of rows that begin at the indices in the array `group.first`.
 fn lists<T: crate::native::container::Row>(
     file: &Archive,
     group: &str,
@@ -215,7 +214,8 @@ fn lists<T: crate::native::container::Row>(
 
 fn space(text: &SpaceText) -> Result<Space, IoError> {
     let axis = |name: &str| {
-        name.parse::<Axis>().map_err(|e| damaged("metadata 'rig'", e.chars().take(80).collect::<String>()))
+        name.parse::<Axis>()
+            .map_err(|e| damaged("metadata 'rig'", e.to_string().chars().take(80).collect::<String>()))
     };
     Ok(Space { meters_per_unit: text.meters_per_unit, up: axis(&text.up)?, front: axis(&text.front)? })
 }

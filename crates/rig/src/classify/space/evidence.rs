@@ -1,4 +1,4 @@
-//! What a rig's vertices and shapes say about where up, front and left are, and how large the head is.
+//! Evidence from a rig's vertices and shapes for the up, front and left directions and the size of the head.
 
 use super::{Measure, Toward, Vote};
 use crate::classify::names::{self, ARKIT, Side};
@@ -9,15 +9,14 @@ use risorius_mesh::query::bvh::{Aabb, Bvh, bounds};
 use risorius_mesh::surface::topology::{Edges, boundary_loops};
 use std::collections::BTreeMap;
 
-/// Vertices whose mirror images are looked for.
+/// Number of vertices whose mirror images are searched for.
 const MIRROR_SAMPLES: usize = 1500;
-/// Mirror images farther than this part of the head's diagonal from any vertex count as this far.
+/// Distances from a mirror image to the nearest vertex are clamped to this fraction of the head's diagonal.
 const MIRROR_REACH: f64 = 0.05;
-/// Spread of a head's height when nothing else measures it, and when it only supports what the shapes
-/// measure.
+/// Spread of a head's height when it is the only measure, and when it supports measures from shapes.
 const HEIGHT_SPREAD: [f64; 2] = [0.35, 0.8];
 
-/// Thickness of the outermost slice of a head that is looked at for a cut, as a part of the whole.
+/// Thickness of the outermost slice of a head that is examined for a cut, as a fraction of its extent.
 const SLICE: f64 = 0.04;
 
 /// Everything that was found.
@@ -30,9 +29,9 @@ pub struct Evidence {
 /// Where and how much a shape moves the face.
 #[derive(Debug, Clone, Copy)]
 struct Motion {
-    /// Mean of the positions, by the square of their displacement.
+    /// Mean of the positions, weighted by the square of their displacement.
     center: DVec3,
-    /// Mean of the displacements, by their length.
+    /// Mean of the displacements, weighted by their length.
     mean: DVec3,
 }
 
@@ -45,7 +44,7 @@ struct Motions {
     all: Option<DVec3>,
 }
 
-/// Looks at everything.
+/// Gathers all evidence.
 pub fn gather(rig: &Rig) -> Evidence {
     let motions = Motions::of(rig);
     let bounds = bounds(&rig.neutral);
@@ -61,7 +60,7 @@ pub fn gather(rig: &Rig) -> Evidence {
             votes.extend(density_vote(rig, bounds));
         }
     }
-    // Coordinates near the end of the range of f32 make infinite sizes.
+    // Coordinates near the limit of f32 give infinite sizes.
     votes.retain(|v| v.vector.is_finite());
     Evidence { votes, bounds, motions }
 }
@@ -88,7 +87,7 @@ impl Evidence {
             let size = (b.max - b.min).as_dvec3();
             let (height, width) = (size.dot(up.direction().abs()), size.dot(lateral));
             let spread = HEIGHT_SPREAD[usize::from(!found.is_empty())];
-            // A head is taller than wide; with shoulders it is both larger and about as wide as tall.
+            // A head is taller than wide; a bust with shoulders is larger and about as wide as tall.
             let has_shoulders = width > 0.95 * height;
             let usual = if has_shoulders { 0.42 } else { 0.30 };
             found.push(Measure { what: "the height", length: height, usual, spread });
@@ -96,7 +95,7 @@ impl Evidence {
                 found.push(Measure { what: "the width", length: width, usual, spread });
             }
         }
-        // Flat or pointlike meshes measure nothing.
+        // Flat or pointlike meshes give no usable lengths.
         found.retain(|m| m.length > 0.0 && m.length.is_finite());
         found
     }
@@ -151,7 +150,7 @@ impl Motions {
     }
 }
 
-/// Left shapes lie left of right ones, and jaw and mouth move to the side that their shape names.
+/// Left shapes lie left of right ones; jaw and mouth move to the side in their shape's name.
 fn side_votes(motions: &Motions) -> Vec<Vote> {
     let (mut places, mut moves) = (DVec3::ZERO, DVec3::ZERO);
     let mut n_places = 0.0;
@@ -268,7 +267,7 @@ fn neck_vote(rig: &Rig, bounds: &Aabb) -> Option<Vote> {
     let (_, center) = longest.filter(|&(length, _)| length > size.length() * 0.5)?;
     let away = ((middle - center) / (size * 0.5)).clamp(DVec3::NEG_ONE, DVec3::ONE);
     let vector = if away.is_finite() { away } else { DVec3::ZERO };
-    // A border near the middle goes around the face, it is no neck.
+    // A border near the middle goes around the face and is not the neck.
     (vector.length() > 0.6).then(|| Vote {
         what: "the open neck is at the bottom".into(),
         toward: Toward::Up,
@@ -277,7 +276,7 @@ fn neck_vote(rig: &Rig, bounds: &Aabb) -> Option<Vote> {
     })
 }
 
-/// A head is round on top and cut off at the bottom: there, the last slice of the mesh is broad.
+/// A head is round on top and cut off at the bottom, where the outermost slice of the mesh is broad.
 fn cut_vote(rig: &Rig, bounds: &Aabb) -> Option<Vote> {
     let size = (bounds.max - bounds.min).as_dvec3();
     let breadth = |k: usize, at_top: bool| {

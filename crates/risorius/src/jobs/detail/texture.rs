@@ -1,36 +1,38 @@
 //! The texture coordinates of the skin, for pictures that are painted or written.
 
-use crate::session::Failure;
+use crate::error::{Error, Result};
 use risorius_rig::lookup::unknown;
 use risorius_rig::{Part, Rig};
 
 /// Triangles of one part and the texture coordinates of their corners.
-pub struct Texture {
+pub(super) struct Texture {
     /// Name of the part.
-    pub part: String,
+    pub(super) part: String,
     /// Over the vertices of the rig.
-    pub triangles: Vec<[u32; 3]>,
+    pub(super) triangles: Vec<[u32; 3]>,
     /// For each corner.
-    pub uvs: Vec<[[f32; 2]; 3]>,
+    pub(super) uvs: Vec<[[f32; 2]; 3]>,
 }
 
 impl Texture {
     /// Of a part by name, or of that which has most of the handles.
-    pub fn of(rig: &Rig, part: Option<&str>, handles: &[u32]) -> Result<Self, Failure> {
+    pub(super) fn of(rig: &Rig, part: Option<&str>, handles: &[u32]) -> Result<Self> {
         let count = |part: &Part| handles.iter().filter(|&&v| part.vertices.contains(&(v as usize))).count();
         let part = match part {
-            Some(name) => rig.parts.iter().find(|p| p.name == name).ok_or_else(|| {
-                Failure::could_not(unknown("part", name, rig.parts.iter().map(|p| p.name.as_str())))
-            })?,
+            Some(name) => rig
+                .parts
+                .iter()
+                .find(|p| p.name == name)
+                .ok_or_else(|| unknown("part", name, rig.parts.iter().map(|p| p.name.as_str())))?,
             None => rig
                 .parts
                 .iter()
                 .reduce(|best, p| if count(p) > count(best) { p } else { best })
-                .ok_or_else(|| Failure::could_not("the rig has no parts"))?,
+                .ok_or_else(|| Error::failed("the rig has no parts"))?,
         };
         let uvs = part.triangle_uvs().ok_or_else(|| {
             let problem = format!("part '{}' of the detail's rest has no texture coordinates", part.name);
-            Failure::could_not(format!("{problem}; learn from, or transfer to, a mesh that has them"))
+            Error::failed(format!("{problem}; learn from, or transfer to, a mesh that has them"))
         })?;
         Ok(Self { part: part.name.clone(), triangles: part.rig_triangles(), uvs })
     }

@@ -1,66 +1,58 @@
 //! Stiffness that the user painted: vertex colors of a copy of the rig, or a mask over its texture
 //! coordinates.
 
-use crate::files::{extension, in_file};
-use crate::session::{Failure, Session};
+use crate::error::{Error, Result, in_file};
+use crate::files::extension;
+use risorius_base::Progress;
 use risorius_flesh::SkinPainting;
 use risorius_io::formats::mask::{self, Mask, brightness};
 use risorius_io::open::{OpenOptions, open_rig, read_file};
 use risorius_rig::lookup::find_shape;
 use risorius_rig::{Part, Rig};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// mu of black and of white in Pa: from fat to a muscle at full contraction.
 const RANGE: [f32; 2] = [3000.0, 20_000.0];
 
-/// The paintings given as `[SHAPE=]FILE`.
-pub fn paintings(given: &[String], rig: &Rig, session: &Session) -> Result<Vec<SkinPainting>, Failure> {
-    let calls: Vec<(Option<usize>, &Path)> =
-        given.iter().map(|text| parse(text, rig)).collect::<Result<_, _>>()?;
-    for (i, (shape, _)) in calls.iter().enumerate() {
-        if calls[..i].iter().any(|c| c.0 == *shape) {
-            let what = shape.map_or("the neutral", |s| rig.shapes[s].name.as_str());
-            return Err(Failure::wrong_call(format!(
-                "--paint {}: {what} is painted twice; keep one",
-                given[i]
-            )));
+/// Painted stiffness of the neutral, or of a shape. Black is 3000 Pa, white 20000 Pa, transparent is not
+/// painted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Painting {
+    /// Name of the shape; the neutral without one.
+    pub shape: Option<String>,
+    /// Vertex colors (`.glb`, `.gltf`, `.ply`), or a mask over the UVs (`.png`).
+    pub file: PathBuf,
+}
+
+/// The paintings on the skin of `rig`.
+pub(super) fn paintings(given: &[Painting], rig: &Rig, progress: &Progress) -> Result<Vec<SkinPainting>> {
+    let mut shapes: Vec<Option<usize>> = Vec::new();
+    for painting in given {
+        let path = &painting.file;
+        if !["png", "glb", "gltf", "ply"].contains(&extension(path).as_str()) {
+            let message = "a painting is a .glb or .ply with vertex colors, or a .png";
+            return Err(Error::request(message).at(&format!("'{}'", path.display())));
         }
+        let shape = painting.shape.as_deref().map(|name| find_shape(rig, name)).transpose()?;
+        if shapes.contains(&shape) {
+            let what = shape.map_or("the neutral", |s| rig.shapes[s].name.as_str());
+            let message = format!("{what} is painted twice; keep one");
+            return Err(Error::request(message).in_file(path).with_options(&["paint"]));
+        }
+        shapes.push(shape);
     }
-    calls.into_iter().map(|(shape, path)| painting(shape, path, rig, session)).collect()
+    let one = |(painting, shape): (&Painting, Option<usize>)| on_skin(shape, &painting.file, rig, progress);
+    given.iter().zip(shapes).map(one).collect()
 }
 
-/// The shape and the file of `[SHAPE=]FILE`.
-fn parse<'a>(text: &'a str, rig: &Rig) -> Result<(Option<usize>, &'a Path), Failure> {
-    // A file may have = in its name.
-    let (name, path) = match text.split_once('=') {
-        Some((name, path)) if !Path::new(text).exists() => (Some(name), Path::new(path)),
-        _ => (None, Path::new(text)),
-    };
-    if !["png", "glb", "gltf", "ply"].contains(&extension(path).as_str()) {
-        let message =
-            format!("'{}': a painting is a .glb or .ply with vertex colors, or a .png", path.display());
-        return Err(Failure::wrong_call(message));
-    }
-    let shape = name.map(|n| find_shape(rig, n).map_err(Failure::could_not)).transpose()?;
-    Ok((shape, path))
-}
-
-fn painting(
-    shape: Option<usize>,
-    path: &Path,
-    rig: &Rig,
-    session: &Session,
-) -> Result<SkinPainting, Failure> {
+fn on_skin(shape: Option<usize>, path: &Path, rig: &Rig, progress: &Progress) -> Result<SkinPainting> {
     let values = match extension(path).as_str() {
         "png" => through_uvs(&mask::read(&read_file(path)?).map_err(in_file(path))?, rig, path)?,
-        _ => from_colors(path, rig, session)?,
+        _ => from_colors(path, rig, progress)?,
     };
     let mu: Vec<f32> = values.into_iter().map(|v| RANGE[0] + (RANGE[1] - RANGE[0]) * v).collect();
     if mu.iter().all(|m| m.is_nan()) {
-        return Err(Failure::could_not(format!(
-            "{}: nothing is painted, all is transparent",
-            path.display()
-        )));
+        return Err(Error::failed("nothing is painted, all is transparent").in_file(path));
     }
     Ok(SkinPainting { shape, mu })
 }
@@ -86,12 +78,11 @@ impl Means {
 }
 
 /// A value per rig vertex, read off a mask.
-fn through_uvs(mask: &Mask, rig: &Rig, path: &Path) -> Result<Vec<f32>, Failure> {
+fn through_uvs(mask: &Mask, rig: &Rig, path: &Path) -> Result<Vec<f32>> {
     if rig.parts.iter().all(|p| p.corner_uvs.is_none()) {
         let advice = "export it with its UVs, or paint vertex colors (.glb, .ply)";
-        let message =
-            format!("{}: the rig has no texture coordinates to lay a picture on; {advice}", path.display());
-        return Err(Failure::could_not(message));
+        let message = format!("the rig has no texture coordinates to lay a picture on; {advice}");
+        return Err(Error::failed(message).in_file(path));
     }
     let mut means = Means::new(rig.n_vertices());
     for part in &rig.parts {
@@ -107,11 +98,11 @@ fn through_uvs(mask: &Mask, rig: &Rig, path: &Path) -> Result<Vec<f32>, Failure>
 
 /// A value per rig vertex from the vertex colors of a file with the same vertices as the rig, or as one part
 /// of it.
-fn from_colors(path: &Path, rig: &Rig, session: &Session) -> Result<Vec<f32>, Failure> {
-    let painted = open_rig(path, &OpenOptions::default(), &session.progress()).map_err(in_file(path))?.rig;
+fn from_colors(path: &Path, rig: &Rig, progress: &Progress) -> Result<Vec<f32>> {
+    let painted = open_rig(path, &OpenOptions::default(), progress).map_err(in_file(path))?.rig;
     if painted.parts.iter().all(|p| p.colors.is_none()) {
         let advice = "paint a color attribute and export it with the mesh";
-        return Err(Failure::could_not(format!("{}: it has no vertex colors; {advice}", path.display())));
+        return Err(Error::failed(format!("it has no vertex colors; {advice}")).in_file(path));
     }
     let count = |parts: &[Part]| parts.iter().map(Part::n_file_vertices).sum::<usize>();
     let (n, n_rig) = (count(&painted.parts), count(&rig.parts));
@@ -120,14 +111,11 @@ fn from_colors(path: &Path, rig: &Rig, session: &Session) -> Result<Vec<f32>, Fa
     } else if let Some(part) = rig.parts.iter().find(|p| p.n_file_vertices() == n) {
         part.rig_vertex.clone()
     } else {
-        let parts: Vec<String> =
-            rig.parts.iter().take(8).map(|p| format!("'{}' {}", p.name, p.n_file_vertices())).collect();
-        let message = format!(
-            "{}: {n} vertices, the rig has {n_rig} ({}); paint a copy of the rig's own file, or of one part",
-            path.display(),
-            parts.join(", ")
-        );
-        return Err(Failure::could_not(message));
+        let part = |p: &Part| format!("'{}' {}", p.name, p.n_file_vertices());
+        let parts: Vec<String> = rig.parts.iter().take(8).map(part).collect();
+        let advice = "paint a copy of the rig's own file, or of one part";
+        let message = format!("{n} vertices, the rig has {n_rig} ({}); {advice}", parts.join(", "));
+        return Err(Error::failed(message).in_file(path));
     };
     let unpainted = |part: &Part| vec![[0.0; 4]; part.n_file_vertices()];
     let colors = painted.parts.iter().flat_map(|p| p.colors.clone().unwrap_or_else(|| unpainted(p)));

@@ -3,16 +3,11 @@
 mod apply;
 mod edit;
 mod learn;
-mod maps;
-mod points;
-mod poses;
-mod texture;
 mod transfer;
-pub mod worn;
 
-use crate::session::{Failure, Report, Session};
+use crate::outcome::{Failure, Printed};
+use crate::session::Session;
 use clap::{Args, Subcommand};
-use risorius_rig::Rig;
 
 /// See [`crate`].
 #[derive(Args)]
@@ -34,24 +29,11 @@ enum DetailVerb {
 }
 
 /// Runs the verb.
-pub fn run(arguments: &Arguments, session: &Session) -> Result<Report, Failure> {
+pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure> {
     match &arguments.verb {
         DetailVerb::Learn(arguments) => learn::run(arguments, session),
         DetailVerb::Apply(arguments) => apply::run(arguments, session),
         DetailVerb::Transfer(arguments) => transfer::run(arguments, session),
         DetailVerb::Edit(arguments) => edit::run(arguments, session),
     }
-}
-
-/// Vertices of a subdivided face, at most.
-const MAX_VERTICES: usize = 8_000_000;
-
-/// Finds faces that would become too fine, before anything is subdivided.
-fn expect_reasonable(rig: &Rig, n_steps: usize) -> Result<(), Failure> {
-    let most = rig.triangles().len().saturating_mul(4usize.saturating_pow(n_steps as u32)) / 2;
-    if n_steps > 0 && most > MAX_VERTICES {
-        let problem = format!("subdivided {n_steps} times the face would have about {most} vertices");
-        return Err(Failure::could_not(format!("{problem}; subdivide it less often")));
-    }
-    Ok(())
 }

@@ -1,10 +1,10 @@
-//! Pieces of pictures that several verbs draw.
+//! Pictures that several jobs draw.
 
-use crate::session::Failure;
+use crate::error::Result;
+use risorius_attenuate::PinSet;
 use risorius_attenuate::interference::Interference;
-use risorius_attenuate::pins::PinSet;
 use risorius_rig::Rig;
-use risorius_view::{Canvas, Marker, MatrixOptions, matrix};
+use risorius_view::{Canvas, Colormap, Marker, MatrixOptions, ScalarField, matrix};
 
 /// A red dot on every pinned vertex.
 pub fn pin_markers(set: &PinSet) -> Vec<Marker> {
@@ -19,8 +19,13 @@ pub fn distances_mm(rig: &Rig, a: &[[f32; 3]], b: &[[f32; 3]]) -> Vec<f32> {
     a.iter().zip(b).map(|(p, q)| to_mm * (0..3).map(|k| (p[k] - q[k]).powi(2)).sum::<f32>().sqrt()).collect()
 }
 
+/// Values from 0 to `most` as colors.
+pub(crate) fn field_up_to(values: Vec<f32>, most: f32, unit: &str) -> ScalarField {
+    ScalarField { values, range: [0.0, most], unit: unit.into(), colormap: Colormap::Sequential }
+}
+
 /// The matrix of who disturbs whom, of the `most` sliders of largest effect.
-pub fn interference_matrix(rig: &Rig, report: &Interference, most: usize) -> Result<Canvas, Failure> {
+pub fn interference_matrix(rig: &Rig, report: &Interference, most: usize) -> Result<Canvas> {
     let shown: Vec<usize> = report.order.iter().copied().take(most.max(1)).collect();
     let names: Vec<String> = shown.iter().map(|&s| rig.sliders[s].name.clone()).collect();
     // A slider on itself is 1 by definition and would only fix the scale.

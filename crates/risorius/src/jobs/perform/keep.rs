@@ -1,11 +1,11 @@
-//! Frames of `perform` on their way to the output: kept in `TAKE.partial/` as they are done, with states to
-//! go on from.
+//! Frames of a performance on their way to the output: kept in `TAKE.partial/` as they are done, with resume
+//! states.
 //!
-//! States are kept at every so many frames, so that an edit anywhere in a clip loses little, and one more at
-//! the frame that was last about a second ago, so that a run that is killed loses little. How many depends on
-//! their size: they may take the room that the frames take, or a little more in short takes.
+//! States are kept at regular intervals of frames, so that an edit anywhere in a clip loses little, and one
+//! more at the frame that was last about a second ago, so that a run that is killed loses little. How many
+//! depends on their size: they may take the room that the frames take, or a little more in short takes.
 
-use crate::session::Failure;
+use crate::error::{Error, Result};
 use risorius_io::IoError;
 use risorius_io::native::take_folder::{Kept, TakeFolder};
 use risorius_perform::{Checkpoint, Frame, FrameKey, FrameReport, PerformError};
@@ -20,7 +20,7 @@ const BETWEEN_STATES: Duration = Duration::from_secs(1);
 /// States may take this many bytes, or as many as the frames.
 const ROOM: usize = 256 << 20;
 
-/// A state is kept at every so many frames at least, while all states take less than [`MOST_ROOM`].
+/// Most frames between two states while all states take less than [`MOST_ROOM`].
 const MOST_FRAMES_BETWEEN: usize = 32;
 
 /// Bytes that states may take at most.
@@ -36,7 +36,7 @@ pub struct Resumed {
 }
 
 /// Keeps frames while they are computed.
-pub struct Keeper {
+pub(super) struct Keeper {
     output: PathBuf,
     folder: TakeFolder,
     keys: Vec<FrameKey>,
@@ -56,8 +56,8 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Takes hold of the folder of `output`; nothing in it is used until [`Keeper::go_on`].
-    pub fn open(output: &Path, keys: Vec<FrameKey>, n_vertices: usize) -> Result<Self, Failure> {
+    /// Takes hold of the folder of `output`; nothing in it is used until [`Keeper::resume`].
+    pub(super) fn open(output: &Path, keys: Vec<FrameKey>, n_vertices: usize) -> Result<Self> {
         let folder = TakeFolder::open(output)?;
         Ok(Self {
             output: output.to_path_buf(),
@@ -75,12 +75,12 @@ impl Keeper {
     }
 
     /// Frames done, in the order of the clip from the first on.
-    pub fn reports(&self) -> &[FrameReport] {
+    pub(super) fn reports(&self) -> &[FrameReport] {
         &self.reports
     }
 
     /// Finds the last state whose inputs, and those of all frames up to it, are still the same.
-    pub fn go_on(&mut self) -> (Option<Checkpoint>, Option<Resumed>) {
+    pub(super) fn resume(&mut self) -> (Option<Checkpoint>, Option<Resumed>) {
         let folder = self.folder.path().display().to_string();
         let cause = self.read_frames();
         let done = self.reports.len();
@@ -123,7 +123,7 @@ impl Keeper {
                     return Some(format!("{what} changed at frame {frame}"));
                 }
                 Kept::Nothing if frame == 0 => {
-                    return Some(format!("there was nothing to go on from in {folder}"));
+                    return Some(format!("there was nothing to resume from in {folder}"));
                 }
                 Kept::Nothing => return Some(format!("frame {frame} was not there yet")),
                 Kept::Unusable => {
@@ -136,7 +136,7 @@ impl Keeper {
     }
 
     /// Keeps a frame that is done. `Break` when it cannot.
-    pub fn frame(&mut self, frame: &Frame) -> ControlFlow<()> {
+    pub(super) fn frame(&mut self, frame: &Frame) -> ControlFlow<()> {
         let (index, key) = (frame.index, &self.keys[frame.index]);
         if let Err(error) = self.folder.put_frame(index, key, frame.report, frame.vertices) {
             self.failure = Some(error);
@@ -181,52 +181,56 @@ impl Keeper {
     }
 
     /// Vertices of a frame that is done.
-    pub fn vertices(&self, index: usize) -> Result<risorius_base::Array<[f32; 3]>, Failure> {
+    pub(super) fn vertices(&self, index: usize) -> Result<risorius_base::Array<[f32; 3]>> {
         match self.folder.frame(index) {
             Kept::Whole(kept) if kept.key == self.keys[index] && kept.vertices.len() == self.n_vertices => {
                 Ok(kept.vertices)
             }
             _ => {
                 let folder = self.folder.path().display();
-                Err(Failure::could_not(format!("frame {index} in {folder} was damaged or removed meanwhile")))
+                Err(Error::failed(format!("frame {index} in {folder} was damaged or removed meanwhile")))
             }
         }
     }
 
     /// Ends a run: `write` gets the frames that are done, whatever `ended` it. What was kept goes when all is
     /// done, unless it `stays` for the next run. Gives the reports of all frames.
-    pub fn finish(
+    pub(super) fn finish(
         mut self,
-        ended: Result<(), PerformError>,
+        ended: std::result::Result<(), PerformError>,
         stays: bool,
         notes: &mut Vec<String>,
-        write: impl FnOnce(&Self) -> Result<(), Failure>,
-    ) -> Result<Vec<FrameReport>, Failure> {
-        let stopped = self.failure.take().map(|e| e.to_string()).or(ended.err().map(|e| e.to_string()));
+        write: impl FnOnce(&Self) -> Result<()>,
+    ) -> Result<Vec<FrameReport>> {
+        let stopped: Option<Error> = match (self.failure.take(), ended) {
+            (Some(error), _) => Some(error.into()),
+            (None, Err(error)) => Some(error.into()),
+            (None, Ok(())) => None,
+        };
         if stays || stopped.is_some() {
             self.keep_state(true);
         }
         let n_done = self.reports.len();
-        if let (Some(cause), 0) = (&stopped, n_done) {
+        if n_done == 0
+            && let Some(cause) = stopped
+        {
             self.folder.remove_if_empty();
-            return Err(Failure::could_not(cause));
+            return Err(cause);
         }
         let folder = self.folder.path().display();
-        let advice = format!("the same call with --resume goes on from what is kept in {folder}");
+        let advice = format!("resuming the same call continues from what is kept in {folder}");
         let (output, written) = (self.output.display(), write(&self));
         if let Some(cause) = stopped {
             let done = match written {
                 Ok(()) => format!("the {n_done} frames before are in {output}"),
-                Err(failure) => {
-                    format!("the {n_done} frames before are not in {output}: {}", failure.message)
-                }
+                Err(error) => format!("the {n_done} frames before are not in {output}: {error}"),
             };
-            return Err(Failure::could_not(format!("{cause}; {done}; {advice}")));
+            return Err(cause.followed_by(&format!("{done}; {advice}")).with_options(&["resume"]));
         }
-        written.map_err(|f| Failure::could_not(format!("{}; {advice}", f.message)))?;
+        written.map_err(|error| error.followed_by(&advice).with_options(&["resume"]))?;
         notes.append(&mut self.notes);
         if !stays && let Err(error) = self.folder.remove_all() {
-            notes.push(format!("frames that are of no use any more could not be removed: {error}"));
+            notes.push(format!("frames that are no longer needed could not be removed: {error}"));
         }
         Ok(self.reports)
     }
@@ -238,7 +242,8 @@ fn unusable(what: &str, folder: &str) -> String {
 
 fn n_bytes(checkpoint: &Checkpoint) -> usize {
     let state = &checkpoint.state;
-    8 * (15 * state.positions.len() + 4 * state.configuration.mu.len())
+    let n_parameters: usize = state.configuration.parameters.iter().map(Vec::len).sum();
+    8 * (15 * state.positions.len() + 2 * n_parameters)
 }
 
 /// A state is kept at every so many frames.

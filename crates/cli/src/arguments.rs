@@ -1,0 +1,143 @@
+//! Arguments that several verbs take.
+
+use crate::outcome::{Failure, some_of};
+use clap::{ArgGroup, Args};
+use risorius::base::Axis;
+use risorius::base::space::parse_unit;
+use risorius::io::open::OpenOptions;
+use risorius::jobs::pose::Posed;
+use risorius::source::{ClipReading, Mapping, RigSource};
+use std::path::{Path, PathBuf};
+
+/// A rig file and what the user knows better than it.
+#[derive(Args, Debug, Clone)]
+pub struct RigArgs {
+    /// The rig: .face, .glb, .gltf, .fbx, .obj, .ply, .stl, or a folder of OBJs with a neutral.
+    pub rig: PathBuf,
+    #[command(flatten)]
+    pub about: AboutRig,
+}
+
+impl RigArgs {
+    /// For a job.
+    pub fn source(&self) -> RigSource {
+        self.about.source(&self.rig)
+    }
+}
+
+/// What the user knows of a rig.
+#[derive(Args, Debug, Clone, Default)]
+pub struct AboutRig {
+    /// Roles, regions and units of the rig as JSON; by default FILE.rig.json beside it.
+    #[arg(long, value_name = "JSON")]
+    sidecar: Option<PathBuf>,
+    /// Named vertex ranges as JSON, e.g. {"lips": [10, 20]}, end not included.
+    #[arg(long, value_name = "JSON")]
+    regions: Option<PathBuf>,
+    /// Unit of the file: m, dm, cm, mm, in, ft or a number of meters; guessed when left out.
+    #[arg(long, value_parser = parse_unit)]
+    unit: Option<f64>,
+    /// Axis to the top of the head, e.g. +Y; guessed when left out.
+    #[arg(long, allow_hyphen_values = true)]
+    up: Option<Axis>,
+    /// Axis that the face looks along, e.g. +Z; guessed when left out.
+    #[arg(long, allow_hyphen_values = true)]
+    front: Option<Axis>,
+}
+
+impl AboutRig {
+    /// A rig with what is known of it, for a job.
+    pub fn source(&self, path: &Path) -> RigSource {
+        let options = OpenOptions {
+            sidecar: self.sidecar.clone(),
+            regions: self.regions.clone(),
+            meters_per_unit: self.unit,
+            up: self.up,
+            front: self.front,
+        };
+        RigSource { path: path.to_path_buf(), options }
+    }
+}
+
+/// One pose or a whole clip.
+#[derive(Args, Debug, Clone)]
+#[command(group(ArgGroup::new("what").required(true).args(["weights", "clip"])))]
+pub struct WeightsOrClip {
+    /// Slider values: a JSON file, inline JSON, or jawOpen=0.6,smile=1.
+    #[arg(long, short, value_name = "W")]
+    weights: Option<String>,
+    /// Slider values over time: Live Link Face CSV, CSV, JSON, or a glTF animation.
+    #[arg(long, value_name = "FILE")]
+    clip: Option<PathBuf>,
+    #[command(flatten)]
+    pub clip_args: ClipArgs,
+}
+
+impl WeightsOrClip {
+    /// For a job.
+    pub fn posed(&self) -> Posed {
+        match &self.clip {
+            Some(path) => Posed::Clip(path.clone()),
+            None => Posed::Text(self.weights.clone().unwrap_or_default()),
+        }
+    }
+}
+
+/// How to read a clip.
+#[derive(Args, Debug, Clone)]
+pub struct ClipArgs {
+    /// Frames per second of the output; the clip's own frames when left out.
+    #[arg(long, allow_negative_numbers = true)]
+    fps: Option<f64>,
+    /// Head motion: CSV, BVH, or a clip that has it.
+    #[arg(long, value_name = "FILE")]
+    head: Option<PathBuf>,
+    /// Joint that is the head, in a BVH.
+    #[arg(long)]
+    joint: Option<String>,
+    /// Unit of head positions in a BVH or in head_tx.. columns: m, cm, ... or a number of meters.
+    #[arg(long, value_parser = parse_unit, allow_negative_numbers = true)]
+    head_unit: Option<f64>,
+}
+
+impl ClipArgs {
+    /// For a job.
+    pub fn reading(&self) -> ClipReading {
+        let (head, joint) = (self.head.clone(), self.joint.clone());
+        ClipReading { fps: self.fps, head, joint, head_unit: self.head_unit }
+    }
+}
+
+/// The pieces of a list separated by commas.
+pub fn list(text: &str) -> Vec<String> {
+    text.split(',').map(|piece| piece.trim().to_string()).collect()
+}
+
+/// Names of a list separated by commas; empty ones do not count.
+pub fn names(text: Option<&str>) -> Vec<String> {
+    list(text.unwrap_or_default()).into_iter().filter(|name| !name.is_empty()).collect()
+}
+
+/// What drives what, in a sentence or two.
+pub fn mapping_text(mapping: &Mapping) -> String {
+    let driven = mapping.n_sliders - mapping.undriven_sliders.len();
+    let warning = if driven == 0 { "warning: " } else { "" };
+    let mut text = format!("{warning}{driven} of {} sliders are driven by the clip", mapping.n_sliders);
+    if !mapping.unmatched_columns.is_empty() {
+        text += &format!("; columns without a slider: {}", some_of(&mapping.unmatched_columns));
+    }
+    if !mapping.undriven_sliders.is_empty() {
+        text += &format!("; sliders at rest: {}", some_of(&mapping.undriven_sliders));
+    }
+    text + "\n"
+}
+
+/// A number of pixels, or two.
+pub fn size(text: &str) -> Result<[usize; 2], Failure> {
+    let side = |s: &str| s.trim().parse::<usize>().ok().filter(|&n| n > 0);
+    let size = match text.split_once(['x', 'X']) {
+        Some((w, h)) => side(w).zip(side(h)).map(|(w, h)| [w, h]),
+        None => side(text).map(|n| [n, n]),
+    };
+    size.ok_or_else(|| Failure::wrong_call(format!("'{text}' is not a size; give 900 or 1280x720")))
+}

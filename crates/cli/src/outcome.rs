@@ -1,0 +1,62 @@
+//! What verbs print: reports, and failures with their exit code and the flags that can help.
+
+use risorius::{Error, ErrorKind};
+use serde::Serialize;
+use serde_json::Value;
+
+/// What a verb did.
+pub struct Printed {
+    /// For programs.
+    pub json: Value,
+    /// For people; ends with a new line.
+    pub text: String,
+}
+
+impl Printed {
+    /// A report for programs, and text for people.
+    pub fn new(report: &impl Serialize, text: String) -> Result<Self, Failure> {
+        let json = serde_json::to_value(report).map_err(|e| Failure { message: e.to_string(), code: 1 })?;
+        Ok(Self { json, text })
+    }
+}
+
+/// Why a verb did not.
+#[derive(Debug)]
+pub struct Failure {
+    /// What is wrong and what to do.
+    pub message: String,
+    /// Exit code: 1 could not, 2 wrong call.
+    pub code: u8,
+}
+
+impl Failure {
+    /// The call itself makes no sense.
+    pub fn wrong_call(message: impl Into<String>) -> Self {
+        Self { message: message.into(), code: 2 }
+    }
+}
+
+impl From<Error> for Failure {
+    /// The library names options; here they become flags.
+    fn from(error: Error) -> Self {
+        let flags: Vec<String> =
+            error.options().iter().map(|o| format!("--{}", o.replace('_', "-"))).collect();
+        let message = match flags.is_empty() {
+            true => error.to_string(),
+            false => format!("{error} (see {})", flags.join(", ")),
+        };
+        Self { message, code: if error.kind() == ErrorKind::Request { 2 } else { 1 } }
+    }
+}
+
+/// A line for each note.
+pub fn notes_text(notes: &[String]) -> String {
+    notes.iter().map(|note| format!("  note: {note}\n")).collect()
+}
+
+/// The first names of a list, and how many more there are.
+pub fn some_of(names: &[String]) -> String {
+    const SHOWN: usize = 8;
+    let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN { format!("{shown} and {} more", names.len() - SHOWN) } else { shown }
+}

@@ -1,0 +1,314 @@
+//! Runs of a clip: from frame to frame in steps of time, halved where they fail, resumed from checkpoints.
+//!
+//! What a method has to say is a [`Driver`]: the state of the face at each frame before anything acts, how it
+//! changes between two frames, the forces, and what of the solution goes onto the skin. Everything else is
+//! here, for every method: the first frame comes to rest under its loads; each later one is reached in steps
+//! of at most `dt_secs`; a step that fails is split in two, up to [`HALVINGS`] times; every frame is handed
+//! to the caller with its report and the resume state.
+
+use crate::checkpoint::Checkpoint;
+use crate::error::{PerformError, step_error};
+use crate::head_path::HeadPath;
+use crate::scene::forces::Moment;
+use crate::scene::model::Scene;
+use crate::skin_out::Moved;
+use glam::DVec3;
+use risorius_base::Rigid;
+use risorius_base::progress::{Progress, tick};
+use risorius_rig::BoundClip;
+use risorius_solve::{Around, Configuration, Dynamics, SolveError, StepReport};
+use std::ops::{ControlFlow, Range};
+use std::time::Instant;
+
+/// What is played.
+#[derive(Debug, Clone)]
+pub struct Performance<'a> {
+    /// Slider values over time, bound to the rig of the face.
+    pub clip: &'a BoundClip,
+    /// The head's way; it stands still if it has no samples.
+    pub head: HeadPath,
+    /// What acts besides.
+    pub scene: Scene,
+}
+
+/// What one frame took and gave.
+#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize, serde::Deserialize)]
+pub struct FrameReport {
+    /// Steps that led to it.
+    pub steps: usize,
+    /// Steps that had to be halved.
+    pub halved: usize,
+    /// Iterations of all dynamic, and of all static solves.
+    pub iterations: [usize; 2],
+    /// Steps whose solves did not meet the tolerance.
+    pub unconverged: usize,
+    /// Largest force left at a free node, newtons.
+    pub residual: f64,
+    /// Smallest `det F` over all steps.
+    pub smallest_det: f64,
+    /// Elastic energy, joules.
+    pub elastic: f64,
+    /// Kinetic energy relative to the head, joules.
+    pub kinetic: f64,
+    /// Mean displacement of the skin by physics, mm.
+    pub mean_mm: f64,
+    /// Largest, mm.
+    pub max_mm: f64,
+    /// Its rig vertex.
+    pub vertex: u32,
+    /// Contacts that press.
+    pub contacts: usize,
+    /// How much deeper than the artist made it a vertex is in another surface or an obstacle, mm.
+    pub depth_mm: f64,
+    /// The deepest rig vertex, if any.
+    pub deepest: Option<u32>,
+    /// Time taken, with this frame's share of the rest volumes, which are made for several at once; seconds.
+    pub seconds: f64,
+    /// Of that: rest shapes, dynamic solves, static solves, factorizations, search for contacts.
+    pub stage_secs: [f64; 5],
+    /// The slowest step, seconds.
+    pub slowest_step_secs: f64,
+}
+
+/// A frame that is done.
+pub struct Frame<'a> {
+    /// Its place in the clip.
+    pub index: usize,
+    /// The rig's vertices in file units, expressed in the head frame.
+    pub vertices: &'a [[f32; 3]],
+    /// What it took and gave.
+    pub report: &'a FrameReport,
+    /// The flesh now: its state is what a later run resumes from.
+    pub body: &'a Dynamics,
+}
+
+/// Takes frames as they are done. `Break` ends the run.
+pub type FrameSink<'a> = dyn FnMut(&Frame) -> ControlFlow<()> + 'a;
+
+/// A method that moves a face.
+pub trait Driver: Sync {
+    /// The face at a frame, before anything acts.
+    type Pose: Default + Send;
+
+    /// The poses of some frames.
+    fn poses(&self, frames: Range<usize>) -> Result<Vec<Self::Pose>, PerformError>;
+
+    /// Rest shape and parameters of a pose.
+    fn configuration<'p>(&self, pose: &'p Self::Pose) -> &'p Configuration;
+
+    /// Rest shape and parameters at `share` of the segment between two poses.
+    fn between(&self, ends: [&Self::Pose; 2], share: f64) -> Result<Configuration, SolveError>;
+
+    /// A body at rest in `first`.
+    fn body(
+        &self,
+        first: Configuration,
+        frame: Rigid,
+        velocities: Vec<DVec3>,
+    ) -> Result<Dynamics, SolveError>;
+
+    /// Forces at the nodes that a head at rest in this place has, in newtons; empty for none.
+    fn resting_forces(&self, head: &Rigid) -> Vec<DVec3>;
+
+    /// Those forces and what the scene adds, at `share` of the segment between two poses.
+    fn forces(&self, moment: &Moment, ends: [&Self::Pose; 2], share: f64) -> Vec<DVec3>;
+
+    /// The rig's vertices at a frame, and how far physics moved them.
+    fn skin(&self, frame: usize, body: &Dynamics, pose: &Self::Pose) -> (Vec<[f32; 3]>, Moved);
+
+    /// The rig vertex of a point of the body's contact surface.
+    fn vertex_of_point(&self, point: u32) -> Option<u32>;
+}
+
+/// Frames whose poses are made at once.
+const AHEAD: usize = 16;
+
+/// In the first frame, forces of a scene are added in this many stages.
+const STAGES: usize = 8;
+
+/// A step is halved at most this many times.
+const HALVINGS: usize = 5;
+
+/// Plays `performance` by `driver` in steps of at most `dt_secs`, after `checkpoint` or from the first frame
+/// on, and hands every frame to `sink`. Frames are the same either way.
+pub fn run<D: Driver>(
+    driver: &D,
+    performance: &Performance,
+    dt_secs: f64,
+    checkpoint: Option<Checkpoint>,
+    sink: &mut FrameSink,
+    progress: &Progress,
+) -> Result<(), PerformError> {
+    let run = Run { driver, performance, dt_secs, progress };
+    let n_frames = performance.clip.n_frames();
+    let mut body: Option<Dynamics> = None;
+    let mut last = D::Pose::default();
+    let mut next = 0;
+    if let Some(checkpoint) = checkpoint {
+        next = checkpoint.frame + 1;
+        last = driver.poses(checkpoint.frame..next.min(n_frames))?.pop().unwrap_or_default();
+        body = Some(run.restored(checkpoint)?);
+    }
+    for first in (next..n_frames).step_by(AHEAD) {
+        let start = Instant::now();
+        let poses = driver.poses(first..(first + AHEAD).min(n_frames))?;
+        let posing_secs = start.elapsed().as_secs_f64() / poses.len().max(1) as f64;
+        for (frame, pose) in (first..).zip(poses) {
+            tick(progress, "frames", frame as f32 / n_frames as f32)?;
+            let start = Instant::now();
+            let mut report = FrameReport { smallest_det: f64::INFINITY, ..FrameReport::default() };
+            match &mut body {
+                None => body = Some(run.begin(&pose, &mut report)?),
+                Some(body) => run.advance(body, frame, [&last, &pose], &mut report)?,
+            }
+            let Some(body) = &body else { continue };
+            let (vertices, moved) = driver.skin(frame, body, &pose);
+            (report.mean_mm, report.max_mm, report.vertex) = (moved.mean_mm, moved.max_mm, moved.vertex);
+            report.seconds = posing_secs + start.elapsed().as_secs_f64();
+            if sink(&Frame { index: frame, vertices: &vertices, report: &report, body }).is_break() {
+                return Ok(());
+            }
+            last = pose;
+        }
+    }
+    Ok(())
+}
+
+/// What stays the same over a run.
+struct Run<'a, D> {
+    driver: &'a D,
+    performance: &'a Performance<'a>,
+    dt_secs: f64,
+    progress: &'a Progress<'a>,
+}
+
+/// The time between two frames and the face at both.
+struct Segment<'a, P> {
+    from_secs: f64,
+    span_secs: f64,
+    ends: [&'a P; 2],
+}
+
+impl<D: Driver> Run<'_, D> {
+    /// The body as it was after the frame of a checkpoint.
+    fn restored(&self, Checkpoint { frame, state }: Checkpoint) -> Result<Dynamics, PerformError> {
+        // Factors are of another time, and know no surface.
+        let first = Configuration { surface: state.configuration.surface.clone(), ..state.factored.clone() };
+        let velocities = state.velocities.clone();
+        let body = self.driver.body(first, state.frame, velocities);
+        let restored = body.and_then(|mut body| body.restore(state).map(|()| body));
+        restored.map_err(|source| PerformError::Checkpoint { frame, source })
+    }
+
+    /// The body at rest under gravity and what else acts in the first frame, moving along with the head.
+    fn begin(&self, first: &D::Pose, report: &mut FrameReport) -> Result<Dynamics, PerformError> {
+        let (driver, dt_secs) = (self.driver, self.dt_secs);
+        let time_secs = self.performance.clip.times_secs[0];
+        let [here, soon] = [time_secs, time_secs + dt_secs].map(|t| self.performance.head.at(t));
+        let carried =
+            |&p: &DVec3| if here == soon { DVec3::ZERO } else { (soon.apply(p) - here.apply(p)) / dt_secs };
+        let configuration = driver.configuration(first);
+        let velocities = configuration.rest.iter().map(carried).collect();
+        let failed = |source| step_error(0, time_secs, source);
+        let mut body = driver.body(configuration.clone(), here, velocities).map_err(failed)?;
+        let moment = Moment { time_secs, heads: [here, soon], span_secs: dt_secs, head: here };
+        let (resting, whole) = (driver.resting_forces(&here), driver.forces(&moment, [first; 2], 1.0));
+        let obstacles = self.performance.scene.obstacles(&here, time_secs);
+        // What the scene adds comes little by little, or flesh would leap over what it touches.
+        let stages = if whole == resting { 1 } else { STAGES };
+        let at_rest = |i: usize| resting.get(i).copied().unwrap_or(DVec3::ZERO);
+        for stage in 1..=stages {
+            let share = stage as f64 / stages as f64;
+            let part = |(i, force): (usize, &DVec3)| at_rest(i).lerp(*force, share);
+            let forces =
+                if stage == stages { whole.clone() } else { whole.iter().enumerate().map(part).collect() };
+            let around = Around { forces: &forces, obstacles: &obstacles };
+            let settled = body.settle(&around, self.progress).map_err(failed)?;
+            if stage == stages {
+                self.note(&settled, report);
+            }
+        }
+        Ok(body)
+    }
+
+    /// Advances the body from the frame before to `frame`.
+    fn advance(
+        &self,
+        body: &mut Dynamics,
+        frame: usize,
+        ends: [&D::Pose; 2],
+        report: &mut FrameReport,
+    ) -> Result<(), PerformError> {
+        let times = &self.performance.clip.times_secs;
+        let span_secs = times[frame] - times[frame - 1];
+        let n = (span_secs / self.dt_secs - 1e-9).ceil().max(1.0) as usize;
+        let segment = Segment { from_secs: times[frame - 1], span_secs, ends };
+        for step in 0..n {
+            let shares = [step, step + 1].map(|s| s as f64 / n as f64);
+            self.step(body, &segment, shares, 0, report)
+                .map_err(|source| step_error(frame, times[frame], source))?;
+        }
+        Ok(())
+    }
+
+    /// One step along a segment, or two halves of it where it fails.
+    fn step(
+        &self,
+        body: &mut Dynamics,
+        segment: &Segment<D::Pose>,
+        shares: [f64; 2],
+        depth: usize,
+        report: &mut FrameReport,
+    ) -> Result<(), SolveError> {
+        let [from, to] = shares;
+        let next = self.driver.between(segment.ends, to)?;
+        let heads =
+            shares.map(|share| self.performance.head.at(segment.from_secs + segment.span_secs * share));
+        let (time_secs, span_secs) =
+            (segment.from_secs + segment.span_secs * to, segment.span_secs * (to - from));
+        let moment = Moment { time_secs, heads, span_secs, head: heads[1] };
+        let forces = self.driver.forces(&moment, segment.ends, to);
+        let obstacles = self.performance.scene.obstacles(&heads[1], time_secs);
+        let around = Around { forces: &forces, obstacles: &obstacles };
+        let begin = Instant::now();
+        match body.step(&next, heads[1], span_secs, &around, self.progress) {
+            Ok(step) => {
+                self.note(&step, report);
+                report.slowest_step_secs = report.slowest_step_secs.max(begin.elapsed().as_secs_f64());
+            }
+            Err(cancelled @ SolveError::Cancelled(_)) => return Err(cancelled),
+            Err(cause) if depth == HALVINGS => return Err(cause),
+            Err(_) => {
+                report.halved += 1;
+                let middle = 0.5 * (from + to);
+                self.step(body, segment, [from, middle], depth + 1, report)?;
+                self.step(body, segment, [middle, to], depth + 1, report)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what a step took and gave.
+    fn note(&self, step: &StepReport, report: &mut FrameReport) {
+        report.add(step);
+        if 1000.0 * step.depth > report.depth_mm {
+            report.depth_mm = 1000.0 * step.depth;
+            report.deepest = self.driver.vertex_of_point(step.deepest);
+        }
+    }
+}
+
+impl FrameReport {
+    fn add(&mut self, step: &StepReport) {
+        self.steps += 1;
+        self.iterations[0] += step.iterations[0];
+        self.iterations[1] += step.iterations[1];
+        self.unconverged += usize::from(!step.converged);
+        self.residual = self.residual.max(step.residual);
+        self.smallest_det = self.smallest_det.min(step.smallest_det);
+        (self.elastic, self.kinetic, self.contacts) = (step.elastic, step.kinetic, step.contacts);
+        for (sum, time) in self.stage_secs.iter_mut().zip(step.times) {
+            *sum += time.as_secs_f64();
+        }
+    }
+}

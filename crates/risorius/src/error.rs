@@ -1,0 +1,106 @@
+//! The one error of jobs: what is wrong and where, and which options can help.
+
+use risorius_base::Advise;
+use risorius_io::IoError;
+use std::error::Error as StdError;
+use std::fmt;
+use std::path::Path;
+
+/// What kind of error it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The request itself makes no sense, whatever is in the files.
+    Request,
+    /// The request makes sense but cannot be carried out.
+    Failed,
+    /// The progress callback asked to stop.
+    Cancelled,
+}
+
+/// Why a job was not done. The message names the file, shape, vertex or line at fault and what to do.
+#[derive(Debug)]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    options: Vec<&'static str>,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+/// What jobs return.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// The request makes no sense.
+    pub fn request(message: impl Into<String>) -> Self {
+        Self { kind: ErrorKind::Request, message: message.into(), options: Vec::new(), source: None }
+    }
+
+    /// The request cannot be carried out.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self { kind: ErrorKind::Failed, ..Self::request(message) }
+    }
+
+    /// With the options whose change can help.
+    pub fn with_options(mut self, options: &[&'static str]) -> Self {
+        self.options.extend(options);
+        self
+    }
+
+    /// With the name of the file in front of the message.
+    pub fn in_file(self, path: &Path) -> Self {
+        self.at(&path.display().to_string())
+    }
+
+    /// With a place in front of the message.
+    pub fn at(mut self, place: &str) -> Self {
+        self.message = format!("{place}: {}", self.message);
+        self
+    }
+
+    /// With more at the end of the message.
+    pub(crate) fn followed_by(mut self, more: &str) -> Self {
+        self.message = format!("{}; {more}", self.message);
+        self
+    }
+
+    /// What kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// Names of options of the job whose change can help.
+    pub fn options(&self) -> &[&'static str] {
+        &self.options
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+    }
+}
+
+impl<E: Advise + Send + Sync + 'static> From<E> for Error {
+    fn from(error: E) -> Self {
+        Self {
+            kind: if error.is_cancelled() { ErrorKind::Cancelled } else { ErrorKind::Failed },
+            message: error.to_string(),
+            options: error.options().to_vec(),
+            source: Some(Box::new(error)),
+        }
+    }
+}
+
+/// Turns a reader's error into one that names the file; readers see bytes and know no names.
+pub(crate) fn in_file(path: &Path) -> impl Fn(IoError) -> Error {
+    move |error| match error {
+        IoError::Os { .. } | IoError::Cancelled(_) => error.into(),
+        other => Error::from(other).in_file(path),
+    }
+}

@@ -1,0 +1,31 @@
+//! Jobs: one module for each, with its options, what it does, and its report.
+//!
+//! A job checks its request before it computes anything, writes files whole or not at all, and reports
+//! problems with the file, shape or vertex at fault. Reports serialize to what `risorius VERB --json` prints.
+
+pub mod attenuate;
+pub mod build;
+pub mod convert;
+pub mod demo;
+pub mod detail;
+pub mod inspect;
+pub mod interference;
+pub mod perform;
+pub mod plot;
+pub mod pose;
+pub mod render;
+
+use std::path::Path;
+
+/// A path as reports have it.
+pub(crate) fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// Largest memory of this process so far in MB; 0 where the system does not say.
+pub(crate) fn peak_mb() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|l| l.trim().trim_end_matches("kB").trim().parse::<f64>().ok());
+    kib.map_or(0.0, |k| k * 1024.0 / 1e6)
+}

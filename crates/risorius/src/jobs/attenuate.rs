@@ -1,0 +1,445 @@
+//! Pinned points stay while sliders move, for a pose or for a whole clip [Lewis05].
+
+use crate::error::{Error, Result};
+use crate::files::{expect_ending, extension};
+use crate::jobs::pose::Posed;
+use crate::pictures::{distances_mm, field_up_to, pin_markers};
+use crate::source::{
+    BoundContent, ClipReading, Mapping, RigSource, nonzero_weights, slider_names, sliders_by_name,
+};
+use crate::takes::write_clip_frames;
+use risorius_attenuate::clip::{ClipAttenuated, ClipOptions, FrameReport, attenuate_clip};
+use risorius_attenuate::pose::{AttenuateOptions, Attenuated, Motion, PoseAttenuation};
+use risorius_attenuate::{PinSet, PinSpec, RigGram, Selection};
+use risorius_base::Progress;
+use risorius_io::formats::{clip_csv, clip_json};
+use risorius_io::output::write_whole;
+use risorius_io::specs::weights;
+use risorius_rig::{BoundClip, Clip, Evaluator, Rig};
+use risorius_view::{DrawOptions, FaceLook, Series, draw, lines, sheet};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Pins of a job.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Pins {
+    /// As values.
+    Specs(Vec<PinSpec>),
+    /// The name of a JSON file, or JSON itself.
+    Text(String),
+}
+
+impl Default for Pins {
+    fn default() -> Self {
+        Self::Specs(Vec::new())
+    }
+}
+
+impl Pins {
+    /// Found in `rig`.
+    pub fn resolve(&self, rig: &Rig) -> Result<PinSet> {
+        match self {
+            Self::Specs(specs) => Ok(PinSet::resolve(rig, specs)?),
+            Self::Text(text) => crate::source::pins_from_text(rig, text),
+        }
+    }
+}
+
+/// Attenuates a pose or a clip.
+#[derive(Debug, Clone)]
+pub struct AttenuateJob {
+    /// The rig.
+    pub rig: RigSource,
+    /// What is held.
+    pub pins: Pins,
+    /// The pose or clip that is asked for.
+    pub what: Posed,
+    /// How a clip is read.
+    pub clip: ClipReading,
+    /// Slider values when the pins were set; the neutral by default.
+    pub from: Posed,
+    /// Weight of pins against the rest, 0 or more, or infinite; by default untagged over tagged coordinates.
+    pub alpha: Option<f64>,
+    /// Keep sliders within their ranges.
+    pub bounds: bool,
+    /// Sliders that may not change.
+    pub lock: Vec<String>,
+    /// Seconds over which pins with times fade in and out.
+    pub fade: f64,
+    /// Seconds of smoothing of the change of weights over a clip; 0 for none.
+    pub smooth: f64,
+    /// New weights (`.json`), or the new clip (`.csv`, `.json`, `.glb`, `.gltf`, `.mdd`, `.pc2`, `.npz`).
+    pub output: Option<PathBuf>,
+    /// A picture (`.png`): before and after, and how far each vertex is from where it was asked to go.
+    pub picture: Option<PathBuf>,
+}
+
+impl Default for AttenuateJob {
+    fn default() -> Self {
+        Self {
+            rig: RigSource::default(),
+            pins: Pins::default(),
+            what: Posed::default(),
+            clip: ClipReading::default(),
+            from: Posed::default(),
+            alpha: None,
+            bounds: false,
+            lock: Vec::new(),
+            fade: 0.2,
+            smooth: 0.0,
+            output: None,
+            picture: None,
+        }
+    }
+}
+
+/// What attenuation did.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum Attenuation {
+    /// To a pose.
+    Pose(PoseAttenuationReport),
+    /// To a clip.
+    Clip(ClipAttenuationReport),
+}
+
+/// How far some coordinates moved.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct MotionReport {
+    /// Largest, in the rig's unit.
+    pub max: f64,
+    /// Root mean square, in the rig's unit.
+    pub rms: f64,
+    /// Largest, mm.
+    pub max_mm: f64,
+    /// Root mean square, mm.
+    pub rms_mm: f64,
+}
+
+impl MotionReport {
+    fn new(rig: &Rig, motion: Motion) -> Self {
+        let mm = |x: f64| rig.space.millimeters(x);
+        Self { max: motion.max, rms: motion.rms, max_mm: mm(motion.max), rms_mm: mm(motion.rms) }
+    }
+}
+
+/// A pose that was attenuated.
+#[derive(Debug, Clone, Serialize)]
+pub struct PoseAttenuationReport {
+    /// All sliders.
+    pub weights: Map<String, Value>,
+    /// As it was used.
+    pub alpha: f64,
+    /// Held.
+    pub pinned_coordinates: usize,
+    /// Kept within limits.
+    pub limited_coordinates: usize,
+    /// Of pins, without attenuation.
+    pub pinned_before: MotionReport,
+    /// Of pins, with it.
+    pub pinned_after: MotionReport,
+    /// Of all other coordinates, from where they were asked to go.
+    pub others_deviation: MotionReport,
+    /// Sliders at an end of their range.
+    pub at_bound: Vec<String>,
+    /// Gauss-Newton steps.
+    pub steps: usize,
+    /// Of the quadratic program.
+    pub kkt_residual: Option<f64>,
+    /// Condition of the system.
+    pub condition: f64,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+    /// Time taken.
+    pub seconds: AttenuationSeconds,
+    /// Sliders that changed, by how much, largest change first: asked for, and attenuated.
+    #[serde(skip)]
+    pub changed: Vec<(String, [f32; 2])>,
+}
+
+/// Time that parts of an attenuation took.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct AttenuationSeconds {
+    /// Inner products of shapes, once per rig.
+    pub inner_products: f64,
+    /// The selection, once per set of pins.
+    pub selection: f64,
+    /// Its factor.
+    pub factor: f64,
+    /// One pose.
+    pub solve: f64,
+}
+
+/// A clip that was attenuated.
+#[derive(Debug, Clone, Serialize)]
+pub struct ClipAttenuationReport {
+    /// Of the clip.
+    pub frames: usize,
+    /// As it was used.
+    pub alpha: f64,
+    /// Held.
+    pub pinned_coordinates: usize,
+    /// Of pins, without attenuation.
+    pub pinned_before: MotionReport,
+    /// Of pins, with it.
+    pub pinned_after: MotionReport,
+    /// Of all other coordinates, over all frames.
+    pub others_deviation: RmsReport,
+    /// Frames in which a pin is on.
+    pub frames_with_pins: usize,
+    /// In any frame.
+    pub most_sliders_at_bound: usize,
+    /// What was assumed or left out.
+    pub notes: Vec<String>,
+    /// What drives what.
+    pub mapping: Mapping,
+    /// Of the first frame, those that are not 0.
+    pub first_weights: Map<String, Value>,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+    /// Time taken.
+    pub seconds: f64,
+}
+
+/// A root mean square.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct RmsReport {
+    /// In the rig's unit.
+    pub rms: f64,
+    /// mm.
+    pub rms_mm: f64,
+}
+
+impl AttenuateJob {
+    /// Does it.
+    pub fn run(&self, progress: &Progress) -> Result<Attenuation> {
+        self.check()?;
+        let rig = &self.rig.open_with_sliders(progress)?.rig;
+        let set = self.pins.resolve(rig)?;
+        let locked = sliders_by_name(rig, &self.lock)?;
+        let start = Instant::now();
+        let gram = RigGram::prepare(rig, progress)?;
+        let inner_products = start.elapsed().as_secs_f64();
+        let prepared = Selection::prepare(&gram, set, &locked);
+        let selection = start.elapsed().as_secs_f64() - inner_products;
+        if let Posed::Clip(path) = &self.what {
+            return self.attenuate_clip(path, rig, &prepared, progress).map(Attenuation::Clip);
+        }
+        let mut report = self.attenuate_pose(rig, &prepared)?;
+        (report.seconds.inner_products, report.seconds.selection) = (inner_products, selection);
+        Ok(Attenuation::Pose(report))
+    }
+
+    /// Everything that can be wrong with the request itself, before any work is done.
+    fn check(&self) -> Result<()> {
+        if !(self.fade >= 0.0 && self.smooth >= 0.0) {
+            let message = "times of fading and smoothing are 0 or more seconds";
+            return Err(Error::request(message).with_options(&["fade", "smooth"]));
+        }
+        if self.alpha.is_some_and(|a| a.is_nan() || a < 0.0) {
+            return Err(Error::request("alpha is 0 or more, or infinite").with_options(&["alpha"]));
+        }
+        match (&self.output, &self.what) {
+            (Some(output), Posed::Clip(_)) => expect_ending(
+                output,
+                &["csv", "json", "glb", "gltf", "mdd", "pc2", "npz"],
+                "an attenuated clip",
+            )?,
+            (Some(output), _) => expect_ending(output, &["json"], "a set of weights")?,
+            (None, _) => String::new(),
+        };
+        self.picture.as_ref().map_or(Ok(()), |p| expect_ending(p, &["png"], "a picture").map(drop))
+    }
+
+    fn options(&self) -> AttenuateOptions {
+        AttenuateOptions { alpha: self.alpha, bounds: self.bounds }
+    }
+
+    fn attenuate_pose(&self, rig: &Rig, selection: &Selection) -> Result<PoseAttenuationReport> {
+        let set = selection.set();
+        let (w1, w0) = (self.what.weights(rig)?, self.from.weights(rig)?);
+        let start = Instant::now();
+        let pose = PoseAttenuation::prepare(rig, selection, &self.options())?;
+        let factor = start.elapsed().as_secs_f64();
+        let mut result = pose.solve(&w1, &w0)?;
+        result.warnings.extend(no_pins_warning(set));
+        let solve = start.elapsed().as_secs_f64() - factor;
+        // The picture is drawn before anything is written: a run that fails writes nothing.
+        let picture = match &self.picture {
+            Some(path) => Some((path, pose_picture(rig, set, [&w0, &w1], &result)?)),
+            None => None,
+        };
+        if let Some(path) = &self.output {
+            let named: Vec<(String, f32)> =
+                slider_names(rig).into_iter().zip(result.weights.iter().copied()).collect();
+            write_whole(path, &weights::write(&named))?;
+        }
+        if let Some((path, png)) = picture {
+            write_whole(path, &png)?;
+        }
+        let seconds = AttenuationSeconds { factor, solve, ..AttenuationSeconds::default() };
+        Ok(pose_report(rig, set, &w1, result, seconds))
+    }
+
+    fn attenuate_clip(
+        &self,
+        path: &Path,
+        rig: &Rig,
+        selection: &Selection,
+        progress: &Progress,
+    ) -> Result<ClipAttenuationReport> {
+        let set = selection.set();
+        let BoundContent { clip, recorded, mapping, notes } = self.clip.open_for(path, rig, progress)?;
+        let from = match &self.from {
+            Posed::Weights(pairs) if pairs.is_empty() => None,
+            from => Some(from.weights(rig)?),
+        };
+        let options =
+            ClipOptions { pose: self.options(), from, fade_secs: self.fade, smooth_secs: self.smooth };
+        let start = Instant::now();
+        let result = attenuate_clip(rig, selection, &clip, &options, progress)?;
+        let seconds = start.elapsed().as_secs_f64();
+        let picture = match &self.picture {
+            Some(path) => Some((path, clip_picture(rig, &clip.times_secs, &result.frames)?)),
+            None => None,
+        };
+        if let Some(output) = &self.output {
+            write_clip(rig, &recorded, &clip, &result.weights, output, progress)?;
+        }
+        if let Some((path, png)) = picture {
+            write_whole(path, &png)?;
+        }
+        Ok(clip_report(rig, set, &clip, result, (mapping, notes), seconds))
+    }
+}
+
+/// A word to people who gave a list of pins without entries.
+fn no_pins_warning(set: &PinSet) -> Option<String> {
+    let is_empty = set.pins.is_empty() && set.limits.is_empty();
+    is_empty.then(|| "there are no pins, so nothing is held".to_string())
+}
+
+fn pose_report(
+    rig: &Rig,
+    set: &PinSet,
+    asked: &[f32],
+    result: Attenuated,
+    seconds: AttenuationSeconds,
+) -> PoseAttenuationReport {
+    let by = |s: usize| (result.weights[s] - asked[s]).abs();
+    let mut changed: Vec<usize> = (0..asked.len()).filter(|&s| by(s) > 5e-4).collect();
+    changed.sort_by(|&a, &b| by(b).total_cmp(&by(a)));
+    let named = rig.sliders.iter().zip(&result.weights);
+    PoseAttenuationReport {
+        weights: named.map(|(s, &w)| (s.name.clone(), f64::from(w).into())).collect(),
+        alpha: result.alpha,
+        pinned_coordinates: set.pins.len(),
+        limited_coordinates: set.limits.len(),
+        pinned_before: MotionReport::new(rig, result.pinned_before),
+        pinned_after: MotionReport::new(rig, result.pinned_after),
+        others_deviation: MotionReport::new(rig, result.others_deviation),
+        at_bound: result.at_bound.iter().map(|&s| rig.sliders[s].name.clone()).collect(),
+        steps: result.steps,
+        kkt_residual: result.kkt_residual,
+        condition: result.condition,
+        changed: changed
+            .into_iter()
+            .map(|s| (rig.sliders[s].name.clone(), [asked[s], result.weights[s]]))
+            .collect(),
+        warnings: result.warnings,
+        seconds,
+    }
+}
+
+fn clip_report(
+    rig: &Rig,
+    set: &PinSet,
+    clip: &BoundClip,
+    result: ClipAttenuated,
+    (mapping, notes): (Mapping, Vec<String>),
+    seconds: f64,
+) -> ClipAttenuationReport {
+    let sum = result.frames.iter().map(|f| f.others_rms.powi(2)).sum::<f64>();
+    let rms = (sum / clip.n_frames() as f64).sqrt();
+    ClipAttenuationReport {
+        frames: clip.n_frames(),
+        alpha: result.alpha,
+        pinned_coordinates: set.pins.len(),
+        pinned_before: MotionReport::new(rig, result.pinned_before),
+        pinned_after: MotionReport::new(rig, result.pinned_after),
+        others_deviation: RmsReport { rms, rms_mm: rig.space.millimeters(rms) },
+        frames_with_pins: result.frames.iter().filter(|f| f.n_held > 0).count(),
+        most_sliders_at_bound: result.frames.iter().map(|f| f.n_at_bound).max().unwrap_or(0),
+        notes,
+        mapping,
+        first_weights: nonzero_weights(rig, result.weights.get(..clip.n_sliders).unwrap_or_default()),
+        warnings: no_pins_warning(set).into_iter().chain(result.warnings).collect(),
+        seconds,
+    }
+}
+
+/// Four digits after the point, or powers of ten for the stand-in of infinity.
+pub fn alpha_text(alpha: f64) -> String {
+    match alpha {
+        1e9.. => format!("{alpha:e}"),
+        10.0..1e9 => format!("{alpha:.1}"),
+        _ => format!("{alpha:.4}"),
+    }
+}
+
+/// The pose asked for and the attenuated one, and how far each has moved since the pins were set, pins
+/// marked.
+fn pose_picture(rig: &Rig, set: &PinSet, [w0, w1]: [&[f32]; 2], result: &Attenuated) -> Result<Vec<u8>> {
+    let look = FaceLook::prepare(rig);
+    let evaluator = Evaluator::prepare(rig);
+    let base = evaluator.positions(w0);
+    let (asked, held) = (evaluator.positions(w1), evaluator.positions(&result.weights));
+    let markers = pin_markers(set);
+    let (far, near) = (distances_mm(rig, &asked, &base), distances_mm(rig, &held, &base));
+    let most = far.iter().chain(&near).copied().fold(1e-3, f32::max);
+    let mut cells = Vec::new();
+    for (positions, values, name) in [(&asked, far, "without pins"), (&held, near, "with pins")] {
+        let plain =
+            DrawOptions { width: 560, height: 560, markers: markers.clone(), ..DrawOptions::default() };
+        let color = DrawOptions { field: Some(field_up_to(values, most, "mm moved")), ..plain.clone() };
+        cells.push((draw(&look, positions, &plain)?, name.to_string()));
+        cells.push((draw(&look, positions, &color)?, format!("{name}: motion")));
+    }
+    let title = format!("{} pinned points, alpha {}", markers.len(), alpha_text(result.alpha));
+    Ok(sheet(&cells, 2, &title)?.encode_png())
+}
+
+/// Distance of pins over time, without and with attenuation.
+fn clip_picture(rig: &Rig, times_secs: &[f64], frames: &[FrameReport]) -> Result<Vec<u8>> {
+    // Lines are broken where no pin is on.
+    let shown =
+        |f: &FrameReport, m: Motion| if f.n_held > 0 { rig.space.millimeters(m.rms) } else { f64::NAN };
+    let line = |name: &str, of: &dyn Fn(&FrameReport) -> Motion| Series {
+        name: name.into(),
+        points: times_secs.iter().zip(frames).map(|(&t, f)| [t, shown(f, of(f))]).collect(),
+    };
+    let series = [line("without attenuation", &|f| f.before), line("with attenuation", &|f| f.after)];
+    Ok(lines(&series, "time (s)", "rms distance of pins (mm)", "Pinned points over the clip")?.encode_png())
+}
+
+/// Writes weights per frame as a clip, or evaluated as a take.
+fn write_clip(
+    rig: &Rig,
+    clip: &Clip,
+    bound: &BoundClip,
+    weights: &[f32],
+    output: &Path,
+    progress: &Progress,
+) -> Result<()> {
+    let new = Clip { names: slider_names(rig), values: weights.to_vec(), ..clip.clone() };
+    match extension(output).as_str() {
+        "csv" => Ok(write_whole(output, &clip_csv::write_csv(&new))?),
+        "json" => Ok(write_whole(output, &clip_json::write(&new))?),
+        _ => {
+            let attenuated = BoundClip { weights: weights.to_vec(), ..bound.clone() };
+            write_clip_frames(rig, &attenuated, output, false, progress)
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Between formats: rigs to rigs, clips to clips, head motion to CSV, takes to takes.
+
+use super::shown;
+use crate::error::{Error, Result, in_file};
+use crate::files::{CACHES, SURFACES, expect_ending, extension};
+use crate::source::{ClipReading, RigSource};
+use crate::takes::{head_from_zero, take_writer, weight_track, write_surface};
+use risorius_base::Progress;
+use risorius_io::formats::gltf::{GlbOptions, write_glb};
+use risorius_io::formats::{clip_csv, clip_json, head_csv, obj_folder};
+use risorius_io::open::{open_clip, open_take};
+use risorius_io::output::write_whole;
+use risorius_io::specs::sidecar;
+use risorius_io::take_out::TakeHeader;
+use risorius_rig::classify::names::{Spelling, spell};
+use risorius_rig::{Evaluator, Rig};
+use serde::Serialize;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+/// Frames per second of a PC2 take that nobody gave a rate for.
+const USUAL_FPS: f64 = 30.0;
+
+/// Converts a file.
+#[derive(Debug, Clone, Default)]
+pub struct ConvertJob {
+    /// A rig, clip, head motion or take.
+    pub input: RigSource,
+    /// `.glb`, `.gltf`, `.obj`, `.ply` or a folder (with a `/` at its end) for rigs; `.csv` or `.json` for
+    /// clips; `.csv` for head motion; `.mdd`, `.pc2` or `.npz` for takes.
+    pub output: PathBuf,
+    /// Spell ARKit and ICT names this way; others are kept.
+    pub names: Option<Spelling>,
+    /// Animate the rig with this clip.
+    pub clip: Option<PathBuf>,
+    /// How clips and head motion are read.
+    pub reading: ClipReading,
+    /// Leave the normals of shapes out of a GLB: half the size, shading computed by the player.
+    pub no_target_normals: bool,
+}
+
+/// What was converted.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ConvertReport {
+    /// The file.
+    pub output: String,
+    /// Of a clip, head motion or take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frames: Option<usize>,
+    /// Of a rig.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vertices: Option<usize>,
+    /// Of a rig.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shapes: Option<usize>,
+    /// Of a rig.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<usize>,
+    /// Names that changed, old and new.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub renamed: Option<Vec<(String, String)>>,
+    /// What was assumed or left out.
+    pub notes: Vec<String>,
+}
+
+impl ConvertJob {
+    /// Does it.
+    pub fn run(&self, progress: &Progress) -> Result<ConvertReport> {
+        let is_to_clip = matches!(extension(&self.output).as_str(), "csv" | "json") && !self.output.is_dir();
+        let mut report = match extension(&self.input.path).as_str() {
+            "bvh" => self.head_motion(progress)?,
+            "csv" | "tsv" | "txt" | "json" => self.to_clip(progress)?,
+            "mdd" | "pc2" | "npz" => self.take()?,
+            // The animation inside a rig's file.
+            "glb" | "gltf" | "fbx" if is_to_clip => self.to_clip(progress)?,
+            _ => self.to_rig(progress)?,
+        };
+        report.output = shown(&self.output);
+        Ok(report)
+    }
+
+    fn head_motion(&self, progress: &Progress) -> Result<ConvertReport> {
+        expect_ending(&self.output, &["csv"], "head motion")?;
+        let mut head = self.reading.open_head(&self.input.path, progress)?;
+        if let Some(fps) = self.reading.fps {
+            head = head.resample(fps)?;
+        }
+        write_whole(&self.output, &head_csv::write(&head))?;
+        Ok(ConvertReport { frames: Some(head.n_frames()), ..ConvertReport::default() })
+    }
+
+    fn to_clip(&self, progress: &Progress) -> Result<ConvertReport> {
+        let to = expect_ending(&self.output, &["csv", "json"], "a clip")?;
+        let input = &self.input.path;
+        let mut content = open_clip(input, &self.reading.options(), progress).map_err(in_file(input))?;
+        if let Some(fps) = self.reading.fps {
+            content.clip = content.clip.resample(fps)?;
+        }
+        let renamed = rename(content.clip.names.iter_mut().collect(), self.names, &mut content.notes);
+        let bytes = match to.as_str() {
+            "csv" => clip_csv::write_csv(&content.clip),
+            _ => clip_json::write(&content.clip),
+        };
+        write_whole(&self.output, &bytes)?;
+        let (frames, renamed) = (Some(content.clip.n_frames()), Some(renamed));
+        Ok(ConvertReport { frames, renamed, notes: content.notes, ..ConvertReport::default() })
+    }
+
+    fn take(&self) -> Result<ConvertReport> {
+        expect_ending(&self.output, &CACHES, "a take")?;
+        let (input, fps) = (&self.input.path, self.reading.fps);
+        let mut notes = Vec::new();
+        match (extension(input) == "pc2", fps) {
+            (true, None) => notes
+                .push("PC2 counts frames and knows no seconds: 30 frames a second are assumed".to_string()),
+            (false, Some(_)) => {
+                let message = "a frame rate is for .pc2 takes; others have their own times";
+                return Err(Error::request(message).with_options(&["fps"]));
+            }
+            _ => {}
+        }
+        let take = open_take(input, fps.unwrap_or(USUAL_FPS)).map_err(in_file(input))?;
+        let header = TakeHeader {
+            path: self.output.clone(),
+            times_secs: take.times_secs.clone(),
+            n_vertices: take.n_vertices,
+            triangles: Vec::new(),
+        };
+        let mut writer = take_writer(&self.output, header)?;
+        (0..take.n_frames()).try_for_each(|f| writer.frame(take.frame(f)))?;
+        writer.finish()?.finish()?;
+        Ok(ConvertReport { frames: Some(take.n_frames()), notes, ..ConvertReport::default() })
+    }
+
+    fn to_rig(&self, progress: &Progress) -> Result<ConvertReport> {
+        let output = &self.output;
+        check_rig_output(output)?;
+        let mut file = self.input.open(progress)?;
+        let mut notes = std::mem::take(&mut file.notes);
+        let clip = match &self.clip {
+            Some(path) => Some(self.reading.open(path, progress)?.clip),
+            None => {
+                if file.clips.len() > 1 {
+                    notes.push(format!("of {} animations the first is kept", file.clips.len()));
+                }
+                (!file.clips.is_empty()).then(|| file.clips.swap_remove(0).clip)
+            }
+        };
+        let bound = clip.as_ref().map(|c| c.bind(&file.rig)).transpose()?.map(|(bound, _)| bound);
+        let renamed = rename_rig(&mut file.rig, self.names, &mut notes);
+        let rig = &file.rig;
+        let sidecar = self.new_sidecar(rig, !renamed.is_empty())?;
+        if is_folder(output) {
+            obj_folder::write(rig, output, progress)?;
+        } else if is_gltf(output) {
+            let track = bound.as_ref().map(|clip| weight_track(&Evaluator::prepare(rig), clip));
+            let head = bound.as_ref().and_then(|clip| head_from_zero(&clip.times_secs, clip.head.as_ref()));
+            let options = GlbOptions {
+                target_normals: !self.no_target_normals,
+                as_text: extension(output) == "gltf",
+                animation: track.as_ref(),
+                head: head.as_ref(),
+                ..GlbOptions::default()
+            };
+            write_whole(output, &write_glb(rig, &options)?)?;
+        } else {
+            if !rig.shapes.is_empty() {
+                let n = rig.shapes.len();
+                notes.push(format!("the {n} shapes stay behind: write a .glb or a folder to keep them"));
+            }
+            write_surface(rig, &rig.neutral, output)?;
+        }
+        if let Some((path, bytes)) = sidecar {
+            write_whole(&path, &bytes)?;
+            notes.push(format!("what the format cannot hold is in {}", path.display()));
+        } else if let Some(old) = Some(sidecar_path(output)).filter(|p| p.is_file()) {
+            let old = old.display();
+            notes
+                .push(format!("{old} was there before and is read with the new rig; remove it if not meant"));
+        }
+        Ok(ConvertReport {
+            vertices: Some(rig.n_vertices()),
+            shapes: Some(rig.shapes.len()),
+            parts: Some(rig.parts.len()),
+            renamed: Some(renamed),
+            notes,
+            ..ConvertReport::default()
+        })
+    }
+
+    /// The sidecar to write with the output, if there is something to say; never over the one that the input
+    /// reads.
+    fn new_sidecar(&self, rig: &Rig, renamed: bool) -> Result<Option<(PathBuf, Vec<u8>)>> {
+        let output = &self.output;
+        let is_surface = !is_folder(output) && !is_gltf(output);
+        // A surface has no shapes that roles could be about.
+        let bare;
+        let rig = if is_surface {
+            bare = Rig { shapes: Vec::new(), sliders: Vec::new(), ..rig.clone() };
+            &bare
+        } else {
+            rig
+        };
+        let Some(bytes) = sidecar::write(rig, is_folder(output)) else { return Ok(None) };
+        let path = sidecar_path(output);
+        let is_inputs = path == sidecar_path(&self.input.path) && path.exists();
+        let replaces = self.input.options.sidecar.is_some() || self.input.options.regions.is_some();
+        if is_inputs && (renamed || replaces) {
+            let message = "this is the input's sidecar and would change; give the output another name";
+            return Err(Error::failed(message).in_file(&path));
+        }
+        Ok((!is_inputs).then_some((path, bytes)))
+    }
+}
+
+fn is_folder(path: &Path) -> bool {
+    path.is_dir() || path.to_string_lossy().ends_with(['/', '\\'])
+}
+
+fn is_gltf(path: &Path) -> bool {
+    matches!(extension(path).as_str(), "glb" | "gltf")
+}
+
+fn sidecar_path(rig: &Path) -> PathBuf {
+    if is_folder(rig) { rig.join("rig.json") } else { rig.with_extension("rig.json") }
+}
+
+/// Refuses outputs that cannot hold a rig, before any work is done.
+fn check_rig_output(output: &Path) -> Result<()> {
+    let shown = output.display();
+    if is_folder(output) {
+        return Ok(());
+    }
+    let ending = extension(output);
+    if ending.is_empty() {
+        return Err(Error::request(format!("'{shown}' has no ending; a new folder of OBJs is '{shown}/'")));
+    }
+    if CACHES.contains(&ending.as_str()) {
+        return Err(Error::request(format!("'{shown}' holds frames; pose the rig over a clip to make them")));
+    }
+    expect_ending(output, &SURFACES, "a rig").map(drop)
+}
+
+/// Spells names as asked and says which changed, old to new. A name that would meet another is kept and
+/// noted.
+fn rename(names: Vec<&mut String>, to: Option<Spelling>, notes: &mut Vec<String>) -> Vec<(String, String)> {
+    let Some(to) = to else { return Vec::new() };
+    let mut taken: HashSet<String> = names.iter().map(|n| n.to_string()).collect();
+    let mut changed = Vec::new();
+    for name in names {
+        let Some(new) = spell_whole(name, to).filter(|n| n != name) else { continue };
+        if taken.insert(new.clone()) {
+            changed.push((std::mem::replace(name, new.clone()), new));
+        } else {
+            notes.push(format!("'{name}' keeps its name: there is another '{new}'"));
+        }
+    }
+    changed
+}
+
+/// A name in another spelling, also inside the names of combinations (`a__b`, `a+b`) and in-betweens (`a50`,
+/// `a@0.5`).
+fn spell_whole(name: &str, spelling: Spelling) -> Option<String> {
+    if let Some(new) = spell(name, spelling) {
+        return Some(new);
+    }
+    if let Some(separator) = ["__", "+"].into_iter().find(|s| name.contains(s)) {
+        let piece = |p: &str| spell_whole(p, spelling).unwrap_or_else(|| p.to_string());
+        return Some(name.split(separator).map(piece).collect::<Vec<_>>().join(separator));
+    }
+    let base = name.split('@').next()?.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
+    Some(spell(base, spelling)? + &name[base.len()..])
+}
+
+fn rename_rig(rig: &mut Rig, to: Option<Spelling>, notes: &mut Vec<String>) -> Vec<(String, String)> {
+    let renamed = rename(rig.shapes.iter_mut().map(|s| &mut s.name).collect(), to, notes);
+    for slider in &mut rig.sliders {
+        slider.name.clone_from(&rig.shapes[slider.shape].name);
+    }
+    renamed
+}

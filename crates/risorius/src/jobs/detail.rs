@@ -1,0 +1,12 @@
+//! Wrinkles: learned from examples, applied to animations, carried to other faces, edited [Bickel08].
+
+pub mod apply;
+pub mod edit;
+pub mod learn;
+mod maps;
+mod points;
+mod poses;
+mod texture;
+pub mod transfer;
+
+pub use maps::{MapKind, MapOptions};

@@ -1,0 +1,125 @@
+//! Changes what was learned: a pose replaced or painted, everything else kept.
+
+use super::poses::open_pose;
+use super::texture::Texture;
+use crate::error::{Error, Result, in_file};
+use crate::files::{expect_ending, extension};
+use crate::jobs::shown;
+use risorius_base::Progress;
+use risorius_detail::FaceDetail;
+use risorius_detail::edit::Join;
+use risorius_io::formats::picture;
+use risorius_io::native::detail;
+use risorius_io::open::read_file;
+use risorius_rig::lookup::unknown;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Edits a detail.
+#[derive(Debug, Clone)]
+pub struct EditJob {
+    /// The detail (`.detail`).
+    pub detail: PathBuf,
+    /// The pose to change, by name; `rest` is relief that every pose has, such as pores.
+    pub pose: String,
+    /// What it becomes.
+    pub change: PoseChange,
+    /// `.detail`.
+    pub output: PathBuf,
+}
+
+/// What a pose becomes.
+#[derive(Debug, Clone)]
+pub enum PoseChange {
+    /// A mesh with the vertices of the rest, or of the rest as it is subdivided.
+    Mesh {
+        /// With detail.
+        mesh: PathBuf,
+        /// The same pose without detail, where detail was learned with plain poses.
+        plain: Option<PathBuf>,
+    },
+    /// Heights painted along the normals, through the texture coordinates.
+    Paint(PaintedHeights),
+}
+
+/// A picture of heights.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PaintedHeights {
+    /// `.png`, `.jpg`, `.tif` or `.exr`.
+    pub image: PathBuf,
+    /// How much higher white is than black, or 1 than 0 in an OpenEXR: millimeters.
+    pub height: f64,
+    /// The value that changes nothing; by default 0.5, or 0 in an OpenEXR.
+    pub middle: Option<f32>,
+    /// Instead of what the pose shows, rather than on top of it.
+    pub replace: bool,
+    /// The part whose texture coordinates it is for; that with most handles by default.
+    pub part: Option<String>,
+}
+
+/// What was changed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EditReport {
+    /// The file.
+    pub output: String,
+    /// The pose.
+    pub pose: String,
+    /// Of the mesh.
+    pub vertices: usize,
+    /// Vertices that changed.
+    pub changed: usize,
+    /// Time taken.
+    pub seconds: f64,
+}
+
+impl EditJob {
+    /// Does it.
+    pub fn run(&self, progress: &Progress) -> Result<EditReport> {
+        let start = Instant::now();
+        expect_ending(&self.output, &["detail"], "a detail")?;
+        let mut content = detail::open(&self.detail).map_err(in_file(&self.detail))?;
+        let Some(pose) = content.detail.pose(&self.pose) else {
+            let known = content.detail.poses.iter().map(String::as_str);
+            return Err(unknown("pose", &self.pose, known).into());
+        };
+        let changed = match &self.change {
+            PoseChange::Mesh { mesh, plain } => {
+                let mesh = open_pose(mesh, &content.rest, progress)?;
+                let plain =
+                    plain.as_ref().map(|path| open_pose(path, &content.rest, progress)).transpose()?;
+                match pose {
+                    0 => content.detail.sculpt_rest(&mesh)?,
+                    _ => content.detail.replace_pose(pose, &mesh, plain.as_deref())?,
+                }
+            }
+            PoseChange::Paint(heights) => heights.paint(&mut content, pose)?,
+        };
+        detail::write(&content, &self.output)?;
+        Ok(EditReport {
+            output: shown(&self.output),
+            pose: self.pose.clone(),
+            vertices: content.detail.mesh.n_vertices(),
+            changed,
+            seconds: start.elapsed().as_secs_f64(),
+        })
+    }
+}
+
+impl PaintedHeights {
+    fn paint(&self, content: &mut FaceDetail, pose: usize) -> Result<usize> {
+        if !self.height.is_finite() {
+            return Err(Error::request("heights are in millimeters").with_options(&["height"]));
+        }
+        let picture = picture::read(&read_file(&self.image)?).map_err(in_file(&self.image))?;
+        let rig = &content.rest.fine;
+        let texture = Texture::of(rig, self.part.as_deref(), &content.detail.shell.handles)?;
+        let middle = self.middle.unwrap_or(if extension(&self.image) == "exr" { 0.0 } else { 0.5 });
+        let scale = (self.height / content.rest.mm_per_unit()) as f32;
+        let values = picture.at_vertices(rig.n_vertices(), &texture.triangles, &texture.uvs);
+        let heights: Vec<Option<f32>> =
+            values.into_iter().map(|value| value.map(|value| (value - middle) * scale)).collect();
+        let join = if self.replace { Join::Replace } else { Join::Add };
+        Ok(content.detail.paint(pose, &heights, join)?)
+    }
+}

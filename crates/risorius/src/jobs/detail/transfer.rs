@@ -1,0 +1,141 @@
+//! Carries learned wrinkles over to another face.
+
+use crate::error::{Error, Result, in_file};
+use crate::files::expect_ending;
+use crate::jobs::shown;
+use crate::source::{RigSource, vertex_of};
+use risorius_attenuate::PinSpec;
+use risorius_base::progress::{Progress, tick};
+use risorius_detail::correspond::{LandmarkFace, VertexPair, landmark_pairs};
+use risorius_detail::{FaceDetail, Rest};
+use risorius_io::native::detail;
+use risorius_io::open::{OpenOptions, open_rig, read_file};
+use risorius_rig::Rig;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Transfers a detail.
+#[derive(Debug, Clone, Default)]
+pub struct TransferJob {
+    /// The detail (`.detail`).
+    pub detail: PathBuf,
+    /// The other face at rest: a rig or a mesh.
+    pub to: RigSource,
+    /// Points that correspond, about 40 all over the face: a JSON file, `[{"from": {"vertex": 12}, "to":
+    /// {"near": [0, 1, 2]}}]`. By default landmarks are looked for on both faces.
+    pub points: Option<PathBuf>,
+    /// A rig of the detail's own face, at the same place as its rest, whose shapes make landmarks surer.
+    pub from: Option<PathBuf>,
+    /// Steps of subdivision of the other face.
+    pub subdivide: usize,
+    /// `.detail`.
+    pub output: PathBuf,
+}
+
+/// What was transferred.
+#[derive(Debug, Clone, Serialize)]
+pub struct TransferReport {
+    /// The file.
+    pub output: String,
+    /// Of the other face.
+    pub vertices: usize,
+    /// Of those, with detail.
+    pub covered: usize,
+    /// Points that correspond.
+    pub pairs: Vec<PairReport>,
+    /// Of the other face over the detail's.
+    pub scale: f64,
+    /// Between the faces, after bending.
+    pub mean_distance_mm: f64,
+    /// Time taken.
+    pub seconds: f64,
+}
+
+/// Two points that correspond.
+#[derive(Debug, Clone, Serialize)]
+pub struct PairReport {
+    /// What they are.
+    pub name: String,
+    /// On the detail's face.
+    pub from: NearReport,
+    /// On the other face.
+    pub to: NearReport,
+    /// How far they were apart before bending.
+    pub off_mm: f64,
+}
+
+/// A point, as pins have it.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct NearReport {
+    /// In the unit of the file.
+    pub near: [f32; 3],
+}
+
+/// A point on both faces.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PairSpec {
+    #[serde(default)]
+    name: String,
+    from: PinSpec,
+    to: PinSpec,
+}
+
+impl TransferJob {
+    /// Does it.
+    pub fn run(&self, progress: &Progress) -> Result<TransferReport> {
+        let start = Instant::now();
+        expect_ending(&self.output, &["detail"], "a detail")?;
+        let source = detail::open(&self.detail).map_err(in_file(&self.detail))?;
+        let target = Rest::checked(self.to.open(progress)?.rig, self.subdivide)?;
+        let pairs = self.pairs(&source.rest, &target, progress)?;
+        let vertices: Vec<[u32; 2]> = pairs.iter().map(|p| p.vertices).collect();
+        let options = &source.detail.shell.options;
+        let moved = source.detail.transferred(target.mesh(), &vertices, options, progress)?;
+        let mm_per_unit = target.mm_per_unit();
+        let place = |rig: &Rig, v: u32| NearReport { near: rig.neutral[v as usize] };
+        let reported = pairs.into_iter().zip(&moved.off).map(|(pair, off)| PairReport {
+            from: place(&source.rest.fine, pair.vertices[0]),
+            to: place(&target.fine, pair.vertices[1]),
+            name: pair.name,
+            off_mm: off * mm_per_unit,
+        });
+        let report = TransferReport {
+            output: shown(&self.output),
+            vertices: target.fine.n_vertices(),
+            covered: moved.n_covered,
+            pairs: reported.collect(),
+            scale: moved.similarity.scale,
+            mean_distance_mm: moved.mean_distance * mm_per_unit,
+            seconds: 0.0,
+        };
+        detail::write(&FaceDetail { rest: target, detail: moved.detail }, &self.output)?;
+        Ok(TransferReport { seconds: start.elapsed().as_secs_f64(), ..report })
+    }
+
+    fn pairs(&self, source: &Rest, target: &Rest, progress: &Progress) -> Result<Vec<VertexPair>> {
+        if let Some(path) = &self.points {
+            return given_pairs(path, &source.fine, &target.fine);
+        }
+        tick(progress, "landmarks", 0.0)?;
+        let open = |path: &PathBuf| open_rig(path, &OpenOptions::default(), progress).map_err(in_file(path));
+        let shaped = self.from.as_ref().map(open).transpose()?.map(|file| file.rig);
+        let from = LandmarkFace { shaped: shaped.as_ref().unwrap_or(&source.fine), fine: &source.fine };
+        Ok(landmark_pairs(from, LandmarkFace { shaped: &target.rig, fine: &target.fine })?)
+    }
+}
+
+fn given_pairs(path: &Path, source: &Rig, target: &Rig) -> Result<Vec<VertexPair>> {
+    let specs: Vec<PairSpec> =
+        serde_json::from_slice(&read_file(path)?).map_err(|e| Error::failed(e.to_string()).in_file(path))?;
+    let mut pairs = Vec::new();
+    for (k, spec) in specs.into_iter().enumerate() {
+        let name = if spec.name.is_empty() { format!("pair {k}") } else { spec.name };
+        let place = |side: &str| format!("{}: '{name}', {side}", path.display());
+        let vertices =
+            [vertex_of(spec.from, source, &place("from"))?, vertex_of(spec.to, target, &place("to"))?];
+        pairs.push(VertexPair { name, vertices });
+    }
+    Ok(pairs)
+}

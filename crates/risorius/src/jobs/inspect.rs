@@ -1,0 +1,455 @@
+//! What a file holds, and every problem found, each with its place and advice.
+
+mod face;
+
+pub use face::{
+    ArrayReport, BoneReport, BonesReport, ContentsReport, EyeReport, FaceInspection, FitReport, JawReport,
+    JointReport, MaterialsReport, MuscleReport, PairsReport, VolumeReport,
+};
+
+use super::shown;
+use crate::error::{Result, in_file};
+use crate::files::extension;
+use crate::source::{ClipReading, Mapping, RigSource};
+use risorius_base::Progress;
+use risorius_io::formats::clip_csv::{ClipContent, ClipOptions};
+use risorius_io::open::{self, RigFile};
+use risorius_io::specs::{sidecar, weights};
+use risorius_rig::check::{CheckOptions, RigProblem, Severity, check_rig};
+use risorius_rig::classify::names::{ARKIT, arkit_index};
+use risorius_rig::classify::space::SpaceGuess;
+use risorius_rig::model::CombinationRule;
+use risorius_rig::{Clip, HeadMotion, Rig, Role, Take};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Looks at a file.
+#[derive(Debug, Clone, Default)]
+pub struct InspectJob {
+    /// A rig, face, clip, head motion, take, or a small JSON file.
+    pub file: RigSource,
+    /// Also report how this clip's columns map to the rig's sliders.
+    pub clip: Option<PathBuf>,
+    /// Also count self-intersections of every shape (slow).
+    pub all_shapes: bool,
+    /// Joint that is the head, in a BVH.
+    pub joint: Option<String>,
+}
+
+/// What a file holds.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum Inspection {
+    /// A rig, or a face with its rig.
+    Rig(Box<RigInspection>),
+    /// Slider values over time.
+    Clip(ClipInspection),
+    /// Motion of a head.
+    Head(HeadInspection),
+    /// Frames.
+    Take(TakeInspection),
+    /// Weights, pins, or a rig's sidecar.
+    Settings(SettingsInspection),
+}
+
+/// A rig.
+#[derive(Debug, Clone, Serialize)]
+pub struct RigInspection {
+    /// The file.
+    pub file: String,
+    /// `rig` or `face`.
+    pub kind: &'static str,
+    /// Name of the format.
+    pub format: &'static str,
+    /// Name of the asset.
+    pub name: String,
+    /// Over all parts, welded.
+    pub vertices: usize,
+    /// File vertices that became one with another.
+    pub welded: usize,
+    /// Skin, eyes, teeth ...
+    pub parts: Vec<PartInspection>,
+    /// How many.
+    pub sliders: usize,
+    /// All of them.
+    pub shapes: Vec<ShapeInspection>,
+    /// Of the 52 ARKit names.
+    pub arkit_matched: usize,
+    /// Vertices of each.
+    pub regions: BTreeMap<String, usize>,
+    /// Unit and axes that are used.
+    pub space: SpaceReport,
+    /// What unit and axes look like.
+    pub guess: SpaceGuess,
+    /// Animations in the file.
+    pub clips: Vec<ClipSummary>,
+    /// Every problem, with advice.
+    pub problems: Vec<RigProblem>,
+    /// Problems of in-betweens and combinations.
+    pub role_problems: Vec<String>,
+    /// What was left out or assumed.
+    pub notes: Vec<String>,
+    /// Time taken.
+    pub seconds: InspectSeconds,
+    /// How a clip maps to the sliders.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mapping: Option<Mapping>,
+    /// What was built beneath the rig.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub face: Option<FaceInspection>,
+    /// Names of the animations.
+    #[serde(skip)]
+    pub clip_names: Vec<String>,
+}
+
+/// Time that an inspection took.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct InspectSeconds {
+    /// Reading the file.
+    pub read: f64,
+    /// Checking the rig.
+    pub check: f64,
+}
+
+/// One object of a file.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PartInspection {
+    /// Its name.
+    pub name: String,
+    /// As the file has them.
+    pub file_vertices: usize,
+    /// Welded.
+    pub vertices: usize,
+    /// Polygons.
+    pub faces: usize,
+    /// Of those, with four corners.
+    pub quads: usize,
+    /// Whether it has texture coordinates.
+    pub uvs: bool,
+}
+
+/// A shape.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ShapeInspection {
+    /// Its name.
+    pub name: String,
+    /// What makes it appear.
+    pub role: RoleInspection,
+    /// How many it moves.
+    pub moved_vertices: usize,
+    /// How far at most.
+    pub max_motion_mm: f64,
+    /// The ARKit name that it is a spelling of.
+    pub arkit: Option<&'static str>,
+}
+
+/// What makes a shape appear.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum RoleInspection {
+    /// Its own slider.
+    Slider,
+    /// A slider at a value between.
+    Inbetween {
+        /// The slider.
+        slider: String,
+        /// Its value.
+        at: f32,
+    },
+    /// Several sliders together.
+    Combination {
+        /// How their values make the strength.
+        rule: CombinationRule,
+        /// The sliders.
+        sliders: Vec<String>,
+    },
+}
+
+/// Unit and axes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SpaceReport {
+    /// Of the file's unit.
+    pub meters_per_unit: f64,
+    /// Axis to the top of the head.
+    pub up: String,
+    /// Axis that the face looks along.
+    pub front: String,
+}
+
+/// A clip in short.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClipSummary {
+    /// How many.
+    pub frames: usize,
+    /// Mean rate.
+    pub fps: f64,
+    /// Time of the first frame.
+    pub first_secs: Option<f64>,
+    /// Time of the last frame.
+    pub last_secs: Option<f64>,
+    /// Names of its values.
+    pub columns: Vec<String>,
+    /// Samples of its head motion.
+    pub head: Option<usize>,
+    /// Whether it has eye rotations.
+    pub eyes: bool,
+}
+
+/// A clip.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClipInspection {
+    /// The file.
+    pub file: String,
+    /// `clip`.
+    pub kind: &'static str,
+    /// In short.
+    #[serde(flatten)]
+    pub summary: ClipSummary,
+    /// The rate, if it is the same all along.
+    pub steady_fps: Option<f64>,
+    /// Of a recording with time codes.
+    pub timecode_start: Option<String>,
+    /// What was assumed or left out.
+    pub notes: Vec<String>,
+    /// Of the 52 ARKit names.
+    pub arkit_matched: usize,
+}
+
+/// Head motion.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HeadInspection {
+    /// The file.
+    pub file: String,
+    /// `head motion`.
+    pub kind: &'static str,
+    /// How many.
+    pub frames: usize,
+    /// From the first to the last.
+    pub seconds: f64,
+    /// Mean rate.
+    pub fps: f64,
+    /// Whether positions are in the unit of a BVH.
+    #[serde(skip)]
+    pub is_bvh: bool,
+}
+
+/// A take.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TakeInspection {
+    /// The file.
+    pub file: String,
+    /// `take`.
+    pub kind: &'static str,
+    /// How many.
+    pub frames: usize,
+    /// Of each frame.
+    pub vertices: usize,
+    /// Mean rate.
+    pub fps: f64,
+}
+
+/// A small JSON file.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SettingsInspection {
+    /// The file.
+    pub file: String,
+    /// `weights`, `pins` or `sidecar`.
+    pub kind: &'static str,
+    /// Of weights.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sliders: Option<usize>,
+    /// Of pins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entries: Option<usize>,
+    /// Of a sidecar.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub regions: Option<usize>,
+}
+
+impl InspectJob {
+    /// Does it.
+    pub fn run(&self, progress: &Progress) -> Result<Inspection> {
+        let path = &self.file.path;
+        match extension(path).as_str() {
+            "csv" | "tsv" | "txt" | "json" => recording(path, progress),
+            "bvh" => {
+                let reading = ClipReading { joint: self.joint.clone(), ..ClipReading::default() };
+                Ok(Inspection::Head(head(path, &reading.open_head(path, progress)?, true)))
+            }
+            "mdd" | "pc2" | "npz" => {
+                Ok(Inspection::Take(take(path, &open::open_take(path, 30.0).map_err(in_file(path))?)))
+            }
+            _ => self.rig(progress).map(|rig| Inspection::Rig(Box::new(rig))),
+        }
+    }
+
+    fn rig(&self, progress: &Progress) -> Result<RigInspection> {
+        let start = Instant::now();
+        let path = &self.file.path;
+        let file = self.file.open(progress)?;
+        let read = start.elapsed().as_secs_f64();
+        let options =
+            CheckOptions { self_intersections_of_shapes: self.all_shapes, ..CheckOptions::default() };
+        let checked = check_rig(&file.rig, &options, progress)?;
+        let mut found = rig(path, &file, checked.space, checked.problems);
+        found.seconds = InspectSeconds { read, check: start.elapsed().as_secs_f64() - read };
+        if let Some(clip) = &self.clip {
+            found.mapping = Some(ClipReading::default().open_for(clip, &file.rig, progress)?.mapping);
+        }
+        if file.format == "face" {
+            found.kind = "face";
+            found.face = Some(face::inspect(path)?);
+        }
+        Ok(found)
+    }
+}
+
+impl RigInspection {
+    /// Problems of a severity.
+    pub fn count(&self, severity: Severity) -> usize {
+        self.problems.iter().filter(|p| p.severity == severity).count()
+    }
+}
+
+fn rig(path: &Path, file: &RigFile, guess: SpaceGuess, problems: Vec<RigProblem>) -> RigInspection {
+    let rig = &file.rig;
+    let slider = |s: usize| rig.sliders[s].name.clone();
+    let role = |role: &Role| match role {
+        Role::Slider(_) => RoleInspection::Slider,
+        Role::Inbetween { slider: s, at } => RoleInspection::Inbetween { slider: slider(*s), at: *at },
+        Role::Combination { drivers, rule } => RoleInspection::Combination {
+            rule: *rule,
+            sliders: drivers.iter().map(|d| slider(d.slider)).collect(),
+        },
+    };
+    let part = |p: &risorius_rig::Part| PartInspection {
+        name: p.name.clone(),
+        file_vertices: p.n_file_vertices(),
+        vertices: p.vertices.len(),
+        faces: p.faces.len(),
+        quads: p.faces.iter().filter(|f| f.len() == 4).count(),
+        uvs: p.corner_uvs.is_some(),
+    };
+    let shape = |s: &risorius_rig::Shape| ShapeInspection {
+        name: s.name.clone(),
+        role: role(&s.role),
+        moved_vertices: s.deltas.vertices.len(),
+        max_motion_mm: rig.space.millimeters(s.deltas.max_length().into()),
+        arkit: arkit_index(&s.name).map(|i| ARKIT[i]),
+    };
+    RigInspection {
+        file: shown(path),
+        kind: "rig",
+        format: file.format,
+        name: rig.name.clone(),
+        vertices: rig.n_vertices(),
+        welded: file.assembled.n_welded,
+        parts: rig.parts.iter().map(part).collect(),
+        sliders: rig.sliders.len(),
+        shapes: rig.shapes.iter().map(shape).collect(),
+        arkit_matched: n_arkit(rig),
+        regions: rig.regions.iter().map(|(name, vertices)| (name.clone(), vertices.len())).collect(),
+        space: SpaceReport {
+            meters_per_unit: rig.space.meters_per_unit,
+            up: rig.space.up.to_string(),
+            front: rig.space.front.to_string(),
+        },
+        guess,
+        clips: file.clips.iter().map(|c| summary(&c.clip)).collect(),
+        problems,
+        role_problems: file.assembled.roles.problems.clone(),
+        notes: file.notes.clone(),
+        seconds: InspectSeconds { read: 0.0, check: 0.0 },
+        mapping: None,
+        face: None,
+        clip_names: file.clips.iter().map(|c| c.name.clone()).collect(),
+    }
+}
+
+fn n_arkit(rig: &Rig) -> usize {
+    let mut found: Vec<usize> = rig.sliders.iter().filter_map(|s| arkit_index(&s.name)).collect();
+    found.sort_unstable();
+    found.dedup();
+    found.len()
+}
+
+fn recording(path: &Path, progress: &Progress) -> Result<Inspection> {
+    let options = ClipOptions::default();
+    match open::open_clip(path, &options, progress) {
+        Ok(content) if content.clip.names.is_empty() && content.clip.head.is_some() => {
+            Ok(Inspection::Head(head(path, &content.clip.head.unwrap_or_default(), false)))
+        }
+        Ok(content) => Ok(Inspection::Clip(clip(path, content))),
+        Err(clip_error) => match open::open_head(path, None, 1.0, &options, progress) {
+            Ok(motion) => Ok(Inspection::Head(head(path, &motion, false))),
+            Err(_) => settings(path).ok_or_else(|| in_file(path)(clip_error)),
+        },
+    }
+}
+
+/// Small JSON files that are no recording: weights, pins, a rig's sidecar.
+fn settings(path: &Path) -> Option<Inspection> {
+    let bytes = open::read_file(path).ok().filter(|_| extension(path) == "json")?;
+    let mut found = SettingsInspection {
+        file: shown(path),
+        kind: "weights",
+        sliders: None,
+        entries: None,
+        regions: None,
+    };
+    if let Ok(weights) = weights::read(&bytes) {
+        found.sliders = Some(weights.len());
+    } else if let Ok(pins) = open::read_pins(&bytes) {
+        (found.kind, found.entries) = ("pins", Some(pins.len()));
+    } else {
+        (found.kind, found.regions) = ("sidecar", Some(sidecar::read(&bytes).ok()?.regions.len()));
+    }
+    Some(Inspection::Settings(found))
+}
+
+fn summary(clip: &Clip) -> ClipSummary {
+    ClipSummary {
+        frames: clip.n_frames(),
+        fps: clip.fps(),
+        first_secs: clip.times_secs.first().copied(),
+        last_secs: clip.times_secs.last().copied(),
+        columns: clip.names.clone(),
+        head: clip.head.as_ref().map(HeadMotion::n_frames),
+        eyes: clip.eye_angles.is_some(),
+    }
+}
+
+fn clip(path: &Path, content: ClipContent) -> ClipInspection {
+    ClipInspection {
+        file: shown(path),
+        kind: "clip",
+        arkit_matched: content.clip.names.iter().filter_map(|n| arkit_index(n)).count(),
+        summary: summary(&content.clip),
+        steady_fps: content.fps,
+        timecode_start: content.timecode_start,
+        notes: content.notes,
+    }
+}
+
+fn head(path: &Path, head: &HeadMotion, is_bvh: bool) -> HeadInspection {
+    HeadInspection {
+        file: shown(path),
+        kind: "head motion",
+        frames: head.n_frames(),
+        seconds: head.times_secs.last().unwrap_or(&0.0) - head.times_secs.first().unwrap_or(&0.0),
+        fps: risorius_rig::clip::mean_fps(&head.times_secs),
+        is_bvh,
+    }
+}
+
+fn take(path: &Path, take: &Take) -> TakeInspection {
+    TakeInspection {
+        file: shown(path),
+        kind: "take",
+        frames: take.n_frames(),
+        vertices: take.n_vertices,
+        fps: take.fps(),
+    }
+}

@@ -1,0 +1,306 @@
+//! A clip played through the flesh of a face, as frames.
+
+mod keep;
+mod scene;
+
+pub use keep::Resumed;
+pub use scene::{RegionFactor, SceneSource};
+
+use super::shown;
+use crate::error::{Error, Result, in_file};
+use crate::files::{FRAMES, expect_ending, is_cache};
+use crate::source::{BoundContent, ClipReading, Mapping};
+use crate::takes::{expect_room, write_vertices};
+use glam::{DMat3, Vec3};
+use keep::Keeper;
+use risorius_base::Progress;
+use risorius_detail::{AppliedDetail, Drive};
+use risorius_io::native::{detail, face};
+use risorius_io::output::write_whole;
+use risorius_perform::{
+    ContactMode, EnrichOptions, Frame, FrameReport, HeadPath, Performance, enrich, frame_keys,
+};
+use risorius_rig::{HeadMotion, Rig};
+use risorius_solve::Overlap;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// What a head endures during a tenth of the time, as a multiple of gravity: running gives 1.5, centimeters
+/// read as meters 13.
+const MAX_USUAL_G: f64 = 6.0;
+
+/// Plays a clip.
+#[derive(Debug, Clone)]
+pub struct PerformJob {
+    /// The face (`.face`).
+    pub face: PathBuf,
+    /// Slider values over time: Live Link Face CSV, CSV, JSON, or a glTF animation.
+    pub clip: PathBuf,
+    /// How the clip and head motion are read.
+    pub reading: ClipReading,
+    /// 1: shapes set nothing in motion by themselves; 0: they do, as in a conventional simulation.
+    pub rebalance: f64,
+    /// Longest time step, seconds.
+    pub dt: f64,
+    /// Time steps per frame at least, instead of `dt`.
+    pub substeps: Option<u32>,
+    /// Decay of motion relative to the head, 1/s.
+    pub damping: f64,
+    /// Factor on how much shapes tighten the flesh; 0 for a stiffness that stays the same.
+    pub tightening: f64,
+    /// What acts besides the head.
+    pub scene: SceneSource,
+    /// What keeps lips, lids, teeth and colliders apart.
+    pub contact: ContactMode,
+    /// Overlaps that the artist's poses have: left alone, or pushed out too.
+    pub overlap: Overlap,
+    /// Gravity, m/s^2; what counts is its change relative to the head.
+    pub gravity: f64,
+    /// Smooth the head's motion over this many seconds.
+    pub smooth_head: f64,
+    /// Resume from the frames that an earlier run kept beside the output, as far as nothing that leads to
+    /// them changed; and keep them. The take is the same as without.
+    pub resume: bool,
+    /// The frame that written vertices are expressed in.
+    pub space: OutputSpace,
+    /// Apply this learned detail (`.detail`) to the result; it has to be of this rig.
+    pub detail: Option<PathBuf>,
+    /// `.glb`, `.gltf`, `.mdd`, `.pc2` or `.npz`.
+    pub output: PathBuf,
+    /// Write the report to this `.json` file too.
+    pub report: Option<PathBuf>,
+}
+
+impl Default for PerformJob {
+    fn default() -> Self {
+        let usual = EnrichOptions::default();
+        Self {
+            face: PathBuf::new(),
+            clip: PathBuf::new(),
+            reading: ClipReading::default(),
+            rebalance: usual.rebalance,
+            dt: usual.dt_secs,
+            substeps: None,
+            damping: usual.damping,
+            tightening: usual.tightening,
+            scene: SceneSource::default(),
+            contact: usual.contact,
+            overlap: usual.overlap,
+            gravity: usual.gravity,
+            smooth_head: 0.01,
+            resume: false,
+            space: OutputSpace::Head,
+            detail: None,
+            output: PathBuf::new(),
+            report: None,
+        }
+    }
+}
+
+/// The frame that written vertices are expressed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OutputSpace {
+    /// The head frame; a GLB also moves the head.
+    #[default]
+    Head,
+    /// The world, in which vertices move with the head.
+    World,
+}
+
+/// What a performance gave.
+#[derive(Debug, Clone, Serialize)]
+pub struct PerformReport {
+    /// The file.
+    pub output: String,
+    /// Of each frame.
+    pub times_secs: Vec<f64>,
+    /// Of each frame.
+    pub frames: Vec<FrameReport>,
+    /// That were written.
+    pub vertices: usize,
+    /// What drives what.
+    pub mapping: Mapping,
+    /// What the user should know.
+    pub notes: Vec<String>,
+    /// Time taken.
+    pub seconds: f64,
+    /// Where a resumed run began.
+    pub resumed: Option<Resumed>,
+    /// What touched.
+    pub contact: ContactReport,
+}
+
+/// What touched over all frames.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct ContactReport {
+    /// Most contacts that pressed at the end of a step.
+    pub most: usize,
+    /// How much deeper than the artist made it a vertex was in something, mm.
+    pub deepest_mm: f64,
+    /// In which frame.
+    pub frame: Option<usize>,
+    /// Which rig vertex.
+    pub vertex: Option<u32>,
+}
+
+impl ContactReport {
+    fn of(frames: &[FrameReport]) -> Self {
+        let mut all = Self::default();
+        for (i, frame) in frames.iter().enumerate() {
+            all.most = all.most.max(frame.contacts);
+            if frame.depth_mm > all.deepest_mm {
+                (all.deepest_mm, all.frame, all.vertex) = (frame.depth_mm, Some(i), frame.deepest);
+            }
+        }
+        all
+    }
+}
+
+impl PerformJob {
+    /// Does it.
+    pub fn run(&self, progress: &Progress) -> Result<PerformReport> {
+        let start = Instant::now();
+        let output = &self.output;
+        expect_ending(output, &FRAMES, "a take")?;
+        self.report.as_deref().map(|r| expect_ending(r, &["json"], "a report")).transpose()?;
+        let (face, fingerprint) = face::open_with_fingerprint(&self.face).map_err(in_file(&self.face))?;
+        let BoundContent { clip, mapping, mut notes, .. } =
+            self.reading.open_for(&self.clip, &face.rig, progress)?;
+        let mut applied = self.open_detail(&face.rig, progress)?;
+        let written = applied.as_ref().map_or(&face.rig, |applied| &applied.content.rest.fine);
+        expect_room(written, &clip.times_secs, output)?;
+        let n_vertices = written.n_vertices();
+        if let (Some(head), None) = (&clip.head, self.reading.head_unit) {
+            check_head_acceleration(head)?;
+        }
+        let (scene, factors) = self.scene.resolve(&face, &mut notes, progress)?;
+        let head = clip.head.as_ref().map(|h| HeadPath::prepare(h, self.smooth_head)).unwrap_or_default();
+        let performance = Performance { clip: &clip, head, scene };
+        let options = self.options(&clip.times_secs, factors);
+        let keys = frame_keys(fingerprint, &performance, &options);
+        let mut keeper = Keeper::open(output, keys, face.rig.n_vertices())?;
+        let (checkpoint, resumed) = if self.resume { keeper.resume() } else { (None, None) };
+        let mut ended = Ok(());
+        if keeper.reports().len() < clip.n_frames() {
+            let mut sink = |frame: &Frame| keeper.frame(frame);
+            ended = enrich(&face, &performance, &options, checkpoint, &mut sink, progress);
+        }
+        let frames = keeper.finish(ended, self.resume, &mut notes, |done| {
+            let times_secs = &clip.times_secs[..done.reports().len()];
+            self.write((&face.rig, applied.as_mut()), times_secs, done, clip.head.as_ref())
+        })?;
+        notes.extend(self.space_note(clip.head.is_some()).map(String::from));
+        let report = PerformReport {
+            output: shown(output),
+            times_secs: clip.times_secs,
+            contact: ContactReport::of(&frames),
+            frames,
+            vertices: n_vertices,
+            mapping,
+            notes,
+            seconds: start.elapsed().as_secs_f64(),
+            resumed,
+        };
+        if let Some(path) = &self.report {
+            let json = serde_json::to_value(&report).unwrap_or_default();
+            write_whole(path, format!("{json}\n").as_bytes())?;
+        }
+        Ok(report)
+    }
+
+    fn open_detail(&self, rig: &Rig, progress: &Progress) -> Result<Option<AppliedDetail>> {
+        let Some(path) = &self.detail else { return Ok(None) };
+        let content = detail::open(path).map_err(in_file(path))?;
+        let applied = AppliedDetail::prepare(content, None, Drive::Mesh, progress)?;
+        applied.content.rest.check_fits(rig).map_err(|e| Error::from(e).in_file(&self.face))?;
+        Ok(Some(applied))
+    }
+
+    /// With factors on the stiffness and mass of all flesh.
+    fn options(&self, times_secs: &[f64], [stiffness, mass]: [f64; 2]) -> EnrichOptions {
+        let shortest = times_secs.windows(2).map(|w| w[1] - w[0]).fold(f64::INFINITY, f64::min);
+        let dt_secs = match self.substeps {
+            Some(n) if shortest.is_finite() => shortest / f64::from(n),
+            _ => self.dt,
+        };
+        let usual = EnrichOptions::default();
+        EnrichOptions {
+            dt_secs,
+            rebalance: self.rebalance,
+            damping: self.damping,
+            tightening: self.tightening,
+            stiffness,
+            density: usual.density * mass,
+            gravity: self.gravity,
+            contact: self.contact,
+            overlap: self.overlap,
+            ..usual
+        }
+    }
+
+    /// Writes the frames that are done, which are those at `times_secs`, with their detail.
+    fn write(
+        &self,
+        (rig, mut applied): (&Rig, Option<&mut AppliedDetail>),
+        times_secs: &[f64],
+        keeper: &Keeper,
+        head: Option<&HeadMotion>,
+    ) -> Result<()> {
+        let (shown, carries) = match self.space {
+            OutputSpace::Head => (head, None),
+            OutputSpace::World => (None, head),
+        };
+        let written =
+            applied.as_ref().map_or_else(|| rig.clone(), |applied| applied.content.rest.fine.clone());
+        let vertices = |frame: usize| -> Result<Vec<[f32; 3]>> {
+            let coarse = keeper.vertices(frame)?;
+            let vertices = match &mut applied {
+                Some(applied) => applied.on_coarse(&coarse)?,
+                None => coarse.to_vec(),
+            };
+            Ok(carries.map(|head| moved(rig, &vertices, head, times_secs[frame])).unwrap_or(vertices))
+        };
+        write_vertices(&written, times_secs, shown, &self.output, vertices)
+    }
+
+    fn space_note(&self, has_head: bool) -> Option<&'static str> {
+        match (has_head, self.space) {
+            (true, OutputSpace::Head) if is_cache(&self.output) => Some(
+                "the frames are expressed in the head frame; .glb also moves the head, the world as space moves \
+                 vertices",
+            ),
+            (false, OutputSpace::World) => {
+                Some("there is no head motion, so vertices in the world are those in the head frame")
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Refuses implausible head acceleration: positions in centimeters, read as meters, make every step take
+/// minutes.
+fn check_head_acceleration(head: &HeadMotion) -> Result<()> {
+    let g = head.usual_acceleration() / 9.81;
+    if g <= MAX_USUAL_G {
+        return Ok(());
+    }
+    let problem = format!("implausible head acceleration: {g:.0} g or more during a tenth of the time");
+    let advice = "are its positions in centimeters? then say cm as their unit; if this is meant, say m";
+    Err(Error::failed(format!("{problem}; {advice}")).with_options(&["head_unit"]))
+}
+
+/// Where the head puts vertices of the rig, in file units, as a GLB that moves the head would show them.
+fn moved(rig: &Rig, vertices: &[[f32; 3]], head: &HeadMotion, time_secs: f64) -> Vec<[f32; 3]> {
+    let (si_from_file, file_from_si) = (rig.space.si_from_file(), rig.space.file_from_si());
+    let head = head.at(time_secs);
+    let turn = file_from_si * DMat3::from_quat(head.rotation) * si_from_file;
+    let position = file_from_si * head.translation;
+    let one = |&p: &[f32; 3]| (turn * Vec3::from(p).as_dvec3() + position).as_vec3().to_array();
+    vertices.iter().map(one).collect()
+}
+
+/// The name of the folder in which a run keeps its frames.
+pub fn partial_folder(output: &Path) -> PathBuf {
+    risorius_io::native::take_folder::TakeFolder::beside(output)
+}

@@ -1,0 +1,476 @@
+//! Pictures of a face: one, many on a sheet, or a movie; performances side by side.
+
+mod colors;
+mod strips;
+
+use super::shown;
+use crate::error::{Error, Result};
+use crate::files::expect_ending;
+use crate::jobs::attenuate::Pins;
+use crate::pictures::pin_markers;
+use crate::source::{ClipReading, RigSource, weights_from_text};
+use colors::Colors;
+use rayon::prelude::*;
+use risorius_base::progress::{Progress, tick};
+use risorius_io::output::{WholeFile, write_whole};
+use risorius_rig::frames::positions_at;
+use risorius_rig::lookup::region_vertices;
+use risorius_rig::{Evaluator, Rig};
+use risorius_view::{Canvas, DrawOptions, FaceLook, Framing, Movie, ScalarField, draw, sheet};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use strips::{Strip, Timeline, longest};
+
+/// Draws a face.
+#[derive(Debug, Clone)]
+pub struct RenderJob {
+    /// The rig.
+    pub rig: RigSource,
+    /// Slider values as text, one entry for each pose: a JSON file, JSON, or `jawOpen=0.6,smile=1`.
+    pub weights: Vec<String>,
+    /// One picture of every slider at 1, on a sheet.
+    pub shapes: bool,
+    /// Frames of a clip, on a sheet or as a movie.
+    pub clip: Option<PathBuf>,
+    /// How clips and head motion are read.
+    pub reading: ClipReading,
+    /// Frames of takes of this rig, to look at or to compare.
+    pub takes: Vec<PathBuf>,
+    /// Names of what is compared: the clip, then the takes; those of the files by default.
+    pub labels: Option<Vec<String>>,
+    /// Color by the distance from the first that is compared.
+    pub difference: bool,
+    /// Move the head as the take, the clip or the head motion says, from where it is at first; the camera
+    /// stays.
+    pub with_head: bool,
+    /// Which frames go on a sheet; by default 12 spread over the whole, 6 to compare.
+    pub frames: Option<Vec<usize>>,
+    /// From where; the front by default.
+    pub views: Vec<View>,
+    /// What colors mean.
+    pub color: Coloring,
+    /// Draw the edges of the artist's polygons.
+    pub wireframe: bool,
+    /// Mark these pinned points.
+    pub pins: Option<Pins>,
+    /// Pixels of one picture, width and height; by default 900, 560 side by side in a movie, 400 where there
+    /// are many.
+    pub size: Option<[usize; 2]>,
+    /// Above 1 comes closer.
+    pub zoom: f32,
+    /// Frame everything in the rig rather than the face.
+    pub whole: bool,
+    /// Frame this region, part, or `shape:NAME`.
+    pub frame: Option<String>,
+    /// Columns of the sheet, or of pictures side by side in a movie.
+    pub columns: Option<usize>,
+    /// The picture, `.png`, or the movie, `.mp4`.
+    pub output: PathBuf,
+}
+
+impl Default for RenderJob {
+    fn default() -> Self {
+        Self {
+            rig: RigSource::default(),
+            weights: Vec::new(),
+            shapes: false,
+            clip: None,
+            reading: ClipReading::default(),
+            takes: Vec::new(),
+            labels: None,
+            difference: false,
+            with_head: false,
+            frames: None,
+            views: Vec::new(),
+            color: Coloring::Skin,
+            wireframe: false,
+            pins: None,
+            size: None,
+            zoom: 1.0,
+            whole: false,
+            frame: None,
+            columns: None,
+            output: PathBuf::new(),
+        }
+    }
+}
+
+/// Where the camera looks from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct View {
+    /// Degrees to the character's left.
+    pub yaw_degrees: f32,
+    /// Degrees upwards.
+    pub pitch_degrees: f32,
+    /// For labels.
+    pub name: String,
+}
+
+impl View {
+    /// Names of views.
+    pub const NAMED: [(&'static str, f32, f32); 5] = [
+        ("front", 0.0, 0.0),
+        ("left", 90.0, 0.0),
+        ("right", -90.0, 0.0),
+        ("three-quarter", 35.0, 5.0),
+        ("below", 0.0, -35.0),
+    ];
+
+    /// A view by its name.
+    pub fn named(name: &str) -> Option<Self> {
+        let &(name, yaw_degrees, pitch_degrees) = Self::NAMED.iter().find(|(n, ..)| *n == name)?;
+        Some(Self { yaw_degrees, pitch_degrees, name: name.into() })
+    }
+}
+
+/// What colors mean.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Coloring {
+    /// The face as it is.
+    #[default]
+    Skin,
+    /// Distance from the neutral.
+    Motion,
+    /// How far a shape moves each vertex.
+    Shape(String),
+    /// The vertices of a region.
+    Region(String),
+    /// A JSON list of numbers, one per file vertex.
+    File(PathBuf),
+}
+
+/// What was drawn.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RenderReport {
+    /// The file.
+    pub output: String,
+    /// Pixels.
+    pub width: usize,
+    /// Pixels.
+    pub height: usize,
+    /// Pictures on the sheet, or side by side.
+    pub pictures: usize,
+    /// Of a movie.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frames: Option<usize>,
+    /// Of a movie.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fps: Option<f64>,
+    /// What the user should know.
+    pub notes: Vec<String>,
+    /// Of a movie: time taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+}
+
+/// Most pictures on one sheet: beyond it nobody sees anything.
+const MAX_PICTURES: usize = 400;
+
+/// Frames of a movie that are drawn at once.
+const BATCH: usize = 16;
+
+impl RenderJob {
+    /// Does it.
+    pub fn run(&self, progress: &Progress) -> Result<RenderReport> {
+        let is_movie = expect_ending(&self.output, &["png", "mp4"], "a picture or a movie")? == "mp4";
+        let over_time = self.clip.is_some() || !self.takes.is_empty();
+        if is_movie && (!over_time || self.frames.is_some()) {
+            let (problem, options): (_, &[_]) = match over_time {
+                true => ("shows all frames: leave out a list of frames", &["frames"]),
+                false => ("needs a clip or a take", &["clip", "take"]),
+            };
+            let message = format!("'{}': a movie {problem}", self.output.display());
+            return Err(Error::request(message).with_options(options));
+        }
+        let views =
+            if self.views.is_empty() { Vec::from_iter(View::named("front")) } else { self.views.clone() };
+        let file = if self.shapes { self.rig.open_with_sliders(progress) } else { self.rig.open(progress) }?;
+        let rig = &file.rig;
+        let strips = strips::open(self, rig, progress)?;
+        if self.difference && strips.len() < 2 {
+            let problem = "a difference is to the first: give a clip and a take, or two takes";
+            return Err(Error::request(problem).with_options(&["difference"]));
+        }
+        if self.with_head && strips.iter().all(|s| s.head().is_none()) {
+            let problem = "there is no head motion to show: give it, or a .glb that `perform` wrote with it";
+            return Err(Error::failed(problem).with_options(&["head"]));
+        }
+        let colors = Colors::new(rig, &self.color, self.difference)?;
+        let show = Show { job: self, rig, strips, views, colors, progress };
+        match (over_time, is_movie) {
+            (false, _) => show.poses(),
+            (true, false) => show.sheet(),
+            (true, true) => show.movie(),
+        }
+    }
+
+    /// A pose to draw and its label, for each.
+    fn poses(&self, rig: &Rig) -> Result<Vec<(Vec<[f32; 3]>, String)>> {
+        let evaluator = Evaluator::prepare(rig);
+        if self.shapes {
+            check_pictures(rig.sliders.len())?;
+            let one = |s: usize| {
+                let mut w = vec![0.0; rig.sliders.len()];
+                w[s] = 1.0;
+                (evaluator.positions(&w), rig.sliders[s].name.clone())
+            };
+            return Ok((0..rig.sliders.len()).map(one).collect());
+        }
+        if self.weights.is_empty() {
+            return Ok(vec![(rig.neutral.clone(), String::new())]);
+        }
+        let one = |w: &String| Ok((evaluator.positions(&weights_from_text(rig, w)?), pose_label(w)));
+        self.weights.iter().map(one).collect()
+    }
+
+    fn draw_options(&self, rig: &Rig, usual_size: usize) -> Result<DrawOptions> {
+        let [width, height] = self.size.unwrap_or([usual_size; 2]);
+        let framing = match (&self.frame, self.whole) {
+            (Some(region), _) => Framing::Vertices(region_vertices(rig, region)?),
+            (None, true) => Framing::Whole,
+            (None, false) => Framing::Face,
+        };
+        let markers = match &self.pins {
+            Some(pins) => pin_markers(&pins.resolve(rig)?),
+            None => Vec::new(),
+        };
+        let (zoom, wireframe) = (self.zoom, self.wireframe);
+        Ok(DrawOptions { width, height, zoom, framing, wireframe, markers, ..DrawOptions::default() })
+    }
+
+    /// The frames asked for, or `usual` of them from the first to the last.
+    fn frame_list(&self, n_frames: usize, usual: usize) -> Result<Vec<usize>> {
+        let Some(list) = &self.frames else {
+            let n = n_frames.min(usual);
+            return Ok((0..n).map(|i| i * (n_frames - 1) / (n - 1).max(1)).collect());
+        };
+        check_pictures(list.len())?;
+        if let Some(frame) = list.iter().find(|f| **f >= n_frames) {
+            let message = format!("frame {frame} is out of range: there are {n_frames}, from 0");
+            return Err(Error::failed(message));
+        }
+        Ok(list.clone())
+    }
+}
+
+/// Values as they were typed, or the name of the file that they came from.
+fn pose_label(weights: &str) -> String {
+    let stem = Path::new(weights).file_stem().map(|s| s.to_string_lossy().into_owned());
+    match () {
+        _ if weights.contains('=') && !Path::new(weights).is_file() => weights.to_string(),
+        _ if weights.trim_start().starts_with('{') => String::new(),
+        _ => stem.unwrap_or_default(),
+    }
+}
+
+fn check_pictures(n: usize) -> Result<()> {
+    if n > MAX_PICTURES {
+        let message =
+            format!("{n} pictures are too many for a sheet, which holds {MAX_PICTURES}; draw some poses");
+        return Err(Error::failed(message).with_options(&["weights"]));
+    }
+    Ok(())
+}
+
+/// All that is drawn.
+struct Show<'a> {
+    job: &'a RenderJob,
+    rig: &'a Rig,
+    strips: Vec<Strip>,
+    views: Vec<View>,
+    colors: Colors,
+    progress: &'a Progress<'a>,
+}
+
+/// What all pictures have in common.
+struct Prepared {
+    look: FaceLook,
+    options: DrawOptions,
+}
+
+impl Show<'_> {
+    /// Poses by slider values, or all sliders.
+    fn poses(mut self) -> Result<RenderReport> {
+        let poses = self.job.poses(self.rig)?;
+        poses.iter().for_each(|p| self.colors.seen(self.rig, &p.0, &[]));
+        let n_cells = self.views.len() * poses.len();
+        let prepared = self.prepare(n_cells, if n_cells > 4 { 400 } else { 900 })?;
+        let mut cells = Vec::new();
+        for (p, (positions, label)) in poses.iter().enumerate() {
+            tick(self.progress, "drawing", p as f32 / poses.len() as f32)?;
+            let field = self.colors.field(self.rig, positions, None);
+            cells.extend(self.draw_views(&prepared, positions, field, label)?);
+        }
+        self.write_sheet(cells, n_cells, Vec::new())
+    }
+
+    /// Frames on a sheet; of several performances, one row for each and its views.
+    fn sheet(mut self) -> Result<RenderReport> {
+        let compares = self.strips.len() > 1;
+        let n_frames = longest(&self.strips).times_secs().len();
+        let frames = self.job.frame_list(n_frames, if compares { 6 } else { 12 })?;
+        let timeline = Timeline::frames(&self.strips, &frames);
+        self.find_scale(&timeline)?;
+        let n_cells = self.views.len() * self.strips.len() * frames.len();
+        let prepared = self.prepare(n_cells, if n_cells > 4 { 400 } else { 900 })?;
+        let mut rows = vec![Vec::new(); self.strips.len() * self.views.len()];
+        let mut cells = Vec::new();
+        for (i, (&t, frame)) in timeline.times_secs.iter().zip(&frames).enumerate() {
+            tick(self.progress, "drawing", i as f32 / frames.len() as f32)?;
+            for (s, drawn) in self.draw_strips(&prepared, t)?.into_iter().enumerate() {
+                let (strip, view) = (s / self.views.len(), s % self.views.len());
+                let label = match compares {
+                    true => format!("{}, {t:.2} s", self.strips[strip].label),
+                    false => format!("frame {frame}, {t:.2} s"),
+                };
+                let several = self.views.len() > 1;
+                let label = if several { format!("{label} {}", self.views[view].name) } else { label };
+                if compares { rows[s].push((drawn.0, label)) } else { cells.push((drawn.0, label)) }
+            }
+        }
+        let columns = if compares && frames.len() > 1 { frames.len() } else { n_cells };
+        cells.extend(rows.into_iter().flatten());
+        self.write_sheet(cells, columns, timeline.notes)
+    }
+
+    /// All frames at an even rate.
+    fn movie(mut self) -> Result<RenderReport> {
+        let start = Instant::now();
+        let (timeline, fps) = Timeline::even(&self.strips, self.job.reading.fps)?;
+        self.find_scale(&timeline)?;
+        let n_cells = self.views.len() * self.strips.len();
+        let size = match n_cells {
+            1 => 900,
+            2..=4 => 560,
+            _ => 400,
+        };
+        let prepared = self.prepare(n_cells, size)?;
+        // Drawn once for its size, before anything is written.
+        let Canvas { width, height, .. } = self.movie_frame(&prepared, timeline.times_secs[0])?;
+        let mut file = WholeFile::create(&self.job.output)?;
+        let mut movie = Movie::new(&mut file, width, height, fps)?;
+        let n_frames = timeline.times_secs.len();
+        for (batch, times) in timeline.times_secs.chunks(BATCH).enumerate() {
+            let draw = |(i, &t): (usize, &f64)| {
+                tick(self.progress, "drawing", (BATCH * batch + i) as f32 / n_frames as f32)?;
+                self.movie_frame(&prepared, t)
+            };
+            let pictures: Vec<Canvas> = times.par_iter().enumerate().map(draw).collect::<Result<_>>()?;
+            pictures.iter().try_for_each(|p| movie.add(p))?;
+        }
+        movie.finish()?;
+        file.finish()?;
+        Ok(RenderReport {
+            output: shown(&self.job.output),
+            width,
+            height,
+            pictures: n_cells,
+            frames: Some(n_frames),
+            fps: Some(fps),
+            notes: timeline.notes,
+            seconds: Some(start.elapsed().as_secs_f64()),
+        })
+    }
+
+    /// One picture of a movie: the only one plain, several with their labels and the time.
+    fn movie_frame(&self, prepared: &Prepared, t_secs: f64) -> Result<Canvas> {
+        let mut cells = self.draw_strips(prepared, t_secs)?;
+        if cells.len() == 1 && self.job.labels.is_none() {
+            return Ok(cells.swap_remove(0).0);
+        }
+        // A title of one width, or the picture would grow with the time.
+        let time = format!("{:<10}", format!("{t_secs:.2} s"));
+        Ok(sheet(&cells, self.job.columns.unwrap_or(cells.len()), &time)?)
+    }
+
+    /// Widens the scale of colors to all that will be shown.
+    fn find_scale(&mut self, timeline: &Timeline) -> Result<()> {
+        if !self.colors.needs_scale() {
+            return Ok(());
+        }
+        for (i, &t) in timeline.times_secs.iter().enumerate() {
+            tick(self.progress, "measuring", i as f32 / timeline.times_secs.len() as f32)?;
+            let first = positions_at(&*self.strips[0].frames, t);
+            for strip in &self.strips {
+                self.colors.seen(self.rig, &positions_at(&*strip.frames, t), &first);
+            }
+        }
+        Ok(())
+    }
+
+    /// Every performance in every view at a time, with its label.
+    fn draw_strips(&self, prepared: &Prepared, t_secs: f64) -> Result<Vec<(Canvas, String)>> {
+        let mut cells = Vec::new();
+        let mut first: Option<Vec<[f32; 3]>> = None;
+        for strip in &self.strips {
+            let mut positions = positions_at(&*strip.frames, t_secs);
+            let field = self.colors.field(self.rig, &positions, first.as_deref());
+            first.get_or_insert_with(|| positions.clone());
+            if self.job.with_head {
+                strip.move_head(self.rig, t_secs, &mut positions);
+            }
+            cells.extend(self.draw_views(prepared, &positions, field, &strip.label)?);
+        }
+        Ok(cells)
+    }
+
+    /// A pose in every view.
+    fn draw_views(
+        &self,
+        prepared: &Prepared,
+        positions: &[[f32; 3]],
+        field: Option<ScalarField>,
+        label: &str,
+    ) -> Result<Vec<(Canvas, String)>> {
+        let one = |view: &View| {
+            let options = DrawOptions {
+                yaw_degrees: view.yaw_degrees,
+                pitch_degrees: view.pitch_degrees,
+                field: field.clone(),
+                ..prepared.options.clone()
+            };
+            let label =
+                if self.views.len() > 1 { format!("{label} {}", view.name) } else { label.to_string() };
+            Ok((draw(&prepared.look, positions, &options)?, label.trim().to_string()))
+        };
+        self.views.iter().map(one).collect()
+    }
+
+    /// What all pictures have in common, `size` being that of one of `n_cells` where none is given.
+    fn prepare(&self, n_cells: usize, size: usize) -> Result<Prepared> {
+        check_pictures(n_cells)?;
+        Ok(Prepared { look: FaceLook::prepare(self.rig), options: self.job.draw_options(self.rig, size)? })
+    }
+
+    /// Writes the only picture, or all on a sheet of `columns`, at most six where they are not rows.
+    fn write_sheet(
+        &self,
+        mut cells: Vec<(Canvas, String)>,
+        columns: usize,
+        notes: Vec<String>,
+    ) -> Result<RenderReport> {
+        let n_cells = cells.len();
+        let canvas: Canvas = if n_cells == 1 {
+            cells.swap_remove(0).0
+        } else {
+            let usual = match self.views.len() {
+                _ if columns < n_cells => columns,
+                1 => n_cells.min(6),
+                n => n,
+            };
+            sheet(&cells, self.job.columns.unwrap_or(usual).max(1), &self.rig.name)?
+        };
+        write_whole(&self.job.output, &canvas.encode_png())?;
+        Ok(RenderReport {
+            output: shown(&self.job.output),
+            width: canvas.width,
+            height: canvas.height,
+            pictures: n_cells,
+            frames: None,
+            fps: None,
+            notes,
+            seconds: None,
+        })
+    }
+}

@@ -1,0 +1,152 @@
+//! What pictures show over time: a clip on the rig, takes of it, and which times are drawn.
+//!
+//! A strip is one performance. Several strips are shown at the same times, and each blends between its own
+//! frames where it has none there; before its first and after its last frame it holds that one, which is
+//! noted.
+
+use super::RenderJob;
+use crate::error::{Error, Result, in_file};
+use crate::files::stem;
+use glam::DVec3;
+use risorius_base::{Progress, Rigid};
+use risorius_io::take_in::open_take_of;
+use risorius_rig::clip::MAX_FRAMES;
+use risorius_rig::frames::{PosedClip, frame_rate};
+use risorius_rig::{Evaluator, FrameSource, HeadMotion, Rig};
+use risorius_view::check_movie_rate;
+
+/// Rate of point caches that count frames, where nothing gives another.
+const USUAL_FPS: f64 = 30.0;
+
+/// One performance on the rig.
+pub(super) struct Strip {
+    /// Shown beside it.
+    pub(super) label: String,
+    /// Its frames.
+    pub(super) frames: Box<dyn FrameSource>,
+    /// Motion of the head that was given for it; that of the frames otherwise.
+    head: Option<HeadMotion>,
+}
+
+/// Reads the clip and the takes of a job, the clip first, and names them by its labels or by their files.
+pub(super) fn open(job: &RenderJob, rig: &Rig, progress: &Progress) -> Result<Vec<Strip>> {
+    let mut strips: Vec<Strip> = Vec::new();
+    if let Some(path) = &job.clip {
+        let clip = job.reading.open_for(path, rig, progress)?.clip;
+        let frames = Box::new(PosedClip::new(Evaluator::prepare(rig), clip));
+        strips.push(Strip { label: stem(path), head: None, frames });
+    }
+    let fps = job.reading.fps.or_else(|| strips.first().map(Strip::fps)).unwrap_or(USUAL_FPS);
+    let head = job.reading.head.as_ref().filter(|_| !job.takes.is_empty());
+    let head = head.map(|path| job.reading.open_head(path, progress)).transpose()?;
+    for path in &job.takes {
+        let take = open_take_of(path, rig, fps, progress).map_err(in_file(path))?;
+        strips.push(Strip { label: stem(path), head: head.clone(), frames: Box::new(take) });
+    }
+    if let Some(labels) = &job.labels {
+        if labels.len() != strips.len() {
+            let counts = format!("{} labels for {} performances", labels.len(), strips.len());
+            return Err(Error::request(format!("{counts}; give one for each, the clip first")));
+        }
+        strips.iter_mut().zip(labels).for_each(|(s, l)| s.label.clone_from(l));
+    }
+    Ok(strips)
+}
+
+impl Strip {
+    /// Time of each frame in seconds.
+    pub(super) fn times_secs(&self) -> &[f64] {
+        self.frames.times_secs()
+    }
+
+    fn fps(&self) -> f64 {
+        frame_rate(&*self.frames)
+    }
+
+    /// Motion of the head, which the frames do not contain.
+    pub(super) fn head(&self) -> Option<&HeadMotion> {
+        self.head.as_ref().or_else(|| self.frames.head())
+    }
+
+    /// Moves `positions` with the head, relative to where it is at the beginning.
+    pub(super) fn move_head(&self, rig: &Rig, t_secs: f64, positions: &mut [[f32; 3]]) {
+        let Some(head) = self.head() else { return };
+        let (first, now) = (head.at(self.times_secs()[0]), head.at(t_secs));
+        let back = first.rotation.inverse();
+        let motion = rig.space.motion_to_file(&Rigid {
+            rotation: back * now.rotation,
+            translation: back * (now.translation - first.translation),
+        });
+        for position in positions {
+            *position = motion.apply(DVec3::from(position.map(f64::from))).as_vec3().into();
+        }
+    }
+
+    fn ends(&self) -> (f64, f64) {
+        let times = self.times_secs();
+        (times[0], times[times.len() - 1])
+    }
+}
+
+/// Times that are shown, and what is to be said of strips that do not reach over all of them.
+pub(super) struct Timeline {
+    /// Seconds, ascending.
+    pub(super) times_secs: Vec<f64>,
+    /// For people.
+    pub(super) notes: Vec<String>,
+}
+
+impl Timeline {
+    /// Evenly spaced times over all `strips`, `fps` a second or as many as the longest strip has.
+    pub(super) fn even(strips: &[Strip], fps: Option<f64>) -> Result<(Self, f64)> {
+        let fps = fps.unwrap_or_else(|| longest(strips).fps());
+        check_movie_rate(fps)?;
+        let (first, last) = span(strips);
+        let n_frames = ((last - first) * fps + 1e-3).floor() + 1.0;
+        if n_frames > MAX_FRAMES as f64 {
+            let length = format!("{n_frames:.0} frames ({:.0} s)", last - first);
+            return Err(Error::failed(format!(
+                "{length} are too many for a movie; are the times in seconds?"
+            )));
+        }
+        let times_secs = (0..n_frames as usize).map(|i| first + i as f64 / fps).collect();
+        Ok((Self { times_secs, notes: notes(strips) }, fps))
+    }
+
+    /// Times of these frames of the longest strip.
+    pub(super) fn frames(strips: &[Strip], frames: &[usize]) -> Self {
+        let times = longest(strips).times_secs();
+        Self { times_secs: frames.iter().map(|&f| times[f]).collect(), notes: notes(strips) }
+    }
+}
+
+/// The strip that ends last; the first of several.
+pub(super) fn longest(strips: &[Strip]) -> &Strip {
+    let later = |s: &Strip, best: &Strip| s.ends().1 > best.ends().1 + 1e-6;
+    strips.iter().skip(1).fold(&strips[0], |best, s| if later(s, best) { s } else { best })
+}
+
+/// First and last time of any strip.
+fn span(strips: &[Strip]) -> (f64, f64) {
+    let ends = strips.iter().map(Strip::ends);
+    ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), (a, b)| (lo.min(a), hi.max(b)))
+}
+
+fn notes(strips: &[Strip]) -> Vec<String> {
+    let (first, last) = span(strips);
+    let mut notes = Vec::new();
+    for strip in strips {
+        let ((from, to), frame) = (strip.ends(), 1.0 / strip.fps());
+        if last - to > 0.5 * frame {
+            notes.push(format!("'{}' ends {:.2} s early and holds its last frame", strip.label, last - to));
+        }
+        if from - first > 0.5 * frame {
+            notes.push(format!(
+                "'{}' begins {:.2} s late and holds its first frame",
+                strip.label,
+                from - first
+            ));
+        }
+    }
+    notes
+}

@@ -1,0 +1,91 @@
+//! Risorius puts physics into face rigs: an artist's blendshape face gets flesh, bones and muscles, its
+//! animation is played through them, and the result goes back as frames, corrective shapes and wrinkles.
+//!
+//! This crate is what programs are written with. A *job* is a plain struct with a default for everything that
+//! can be left out; `run` does it and returns a report that serializes. The program `risorius` is a thin
+//! layer over the jobs.
+//!
+//! ```
+//! use risorius::prelude::*;
+//!
+//! # fn main() -> Result<(), risorius::Error> {
+//! let folder = std::env::temp_dir().join("risorius-doc");
+//! std::fs::create_dir_all(&folder).unwrap();
+//! // The built-in head as an artist's file.
+//! let head = risorius::head::build(&Identity::default());
+//! let glb = risorius::io::formats::gltf::write_glb(&head.rig, &Default::default())?;
+//! std::fs::write(folder.join("face.glb"), glb).unwrap();
+//!
+//! let report = PoseJob {
+//!     rig: folder.join("face.glb").into(),
+//!     what: Posed::Weights(vec![("jawOpen".into(), 0.6)]),
+//!     output: folder.join("open.obj"),
+//!     ..PoseJob::default()
+//! }
+//! .run(&no_progress)?;
+//! assert_eq!(report.vertices, head.rig.n_vertices());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | job | does |
+//! | --- | --- |
+//! | [`InspectJob`](jobs::inspect::InspectJob) | what a file holds, and every problem found |
+//! | [`ConvertJob`](jobs::convert::ConvertJob) | between formats |
+//! | [`PoseJob`](jobs::pose::PoseJob) | a rig at slider values, or over a clip |
+//! | [`AttenuateJob`](jobs::attenuate::AttenuateJob) | pinned points stay while sliders move |
+//! | [`InterferenceJob`](jobs::interference::InterferenceJob) | which slider disturbs which |
+//! | [`BuildJob`](jobs::build::BuildJob) | bones, muscles and flesh under the skin |
+//! | [`PerformJob`](jobs::perform::PerformJob) | a clip played through the flesh |
+//! | [`LearnJob`](jobs::detail::learn::LearnJob), [`ApplyJob`](jobs::detail::apply::ApplyJob), [`TransferJob`](jobs::detail::transfer::TransferJob), [`EditJob`](jobs::detail::edit::EditJob) | wrinkles |
+//! | [`RenderJob`](jobs::render::RenderJob), [`PlotJob`](jobs::plot::PlotJob) | pictures, movies, figures |
+//!
+//! The crates beneath are there as modules ([`rig`], [`attenuate`], [`flesh`], [`perform`] ...) for programs
+//! that want the steps of a job one by one.
+
+pub mod error;
+pub mod files;
+pub mod jobs;
+pub mod pictures;
+pub mod prelude;
+pub mod source;
+mod takes;
+
+pub use error::{Error, ErrorKind, Result};
+
+pub use risorius_anatomy as anatomy;
+pub use risorius_attenuate as attenuate;
+pub use risorius_base as base;
+pub use risorius_detail as detail;
+pub use risorius_flesh as flesh;
+pub use risorius_head as head;
+pub use risorius_io as io;
+pub use risorius_mesh as mesh;
+pub use risorius_muscle as muscle;
+pub use risorius_perform as perform;
+pub use risorius_rig as rig;
+pub use risorius_solve as solve;
+pub use risorius_view as view;
+
+/// Every code block of the README and of the pages compiles.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/anatomy.md")]
+    struct Anatomy;
+    #[doc = include_str!("../../../docs/attenuation.md")]
+    struct Attenuation;
+    #[doc = include_str!("../../../docs/detail.md")]
+    struct Detail;
+    #[doc = include_str!("../../../docs/evaluation.md")]
+    struct Evaluation;
+    #[doc = include_str!("../../../docs/face-file.md")]
+    struct FaceFile;
+    #[doc = include_str!("../../../docs/flesh.md")]
+    struct Flesh;
+    #[doc = include_str!("../../../docs/performing.md")]
+    struct Performing;
+    #[doc = include_str!("../../../docs/rigs.md")]
+    struct Rigs;
+}
