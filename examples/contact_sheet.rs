@@ -33,9 +33,8 @@ pub fn main() -> Result<(), Error> {
 
 /// A small file to look at.
 fn sample() -> Result<PathBuf, Error> {
-    let mut rig = risorius::head::build(&Identity::default()).rig;
-    rig.shapes.truncate(4);
-    rig.sliders.truncate(4);
+    let head = risorius::head::build(&Identity::default());
+    let rig = head.rig.with_sliders(&["jawOpen", "mouthPucker", "eyeBlinkLeft", "browInnerUp"]);
     let path = std::env::temp_dir().join("risorius-sheet.glb");
     let bytes = risorius::io::formats::gltf::write_glb(&rig, &Default::default())?;
     risorius::io::output::write_whole(&path, &bytes)?;

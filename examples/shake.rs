@@ -10,13 +10,7 @@ use std::ops::ControlFlow;
 pub fn main() -> Result<(), Error> {
     let head = risorius::head::build(&Identity::default());
     // Two shapes are enough here, and quick.
-    let mut rig = head.rig.clone();
-    rig.shapes.retain(|shape| ["jawOpen", "mouthSmileLeft"].contains(&shape.name.as_str()));
-    rig.sliders.retain(|slider| ["jawOpen", "mouthSmileLeft"].contains(&slider.name.as_str()));
-    for (index, shape) in rig.shapes.iter_mut().enumerate() {
-        shape.role = risorius::rig::Role::Slider(index);
-        rig.sliders[index].shape = index;
-    }
+    let rig = head.rig.with_sliders(&["jawOpen", "mouthSmileLeft"]);
     let nodes = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(700);
     let mut options = BuildOptions::default();
     options.volume.nodes = nodes;

@@ -3,8 +3,10 @@
 //!
 //! For refactorings that must not change results: build the program before and after, run this on both, and
 //! compare the two `listing.txt` with `diff`. A line of a listing is a file or a `--json` report with its
-//! hash. Times and memory are left out of reports, because they differ from run to run; everything else
-//! counts. Needs `RISORIUS_DATA`.
+//! hash. Reports, and faces, which hold one, have a second hash of their messages, so that reworded messages
+//! can be told from changed results: `diff <(cut -d' ' -f1,2 A) <(cut -d' ' -f1,2 B)`. Times and memory are
+//! left out of reports, because they differ from run to run. `cargo xtask every-verb-list FOLDER` makes the
+//! listing of an earlier run again. Needs `RISORIUS_DATA`.
 
 use serde_json::Value;
 use std::hash::{DefaultHasher, Hasher};
@@ -99,12 +101,12 @@ pub fn run(program: &Path, folder: &Path) -> Result<(), String> {
     let absolute = |path: &Path| std::path::absolute(path).map_err(|e| e.to_string());
     let (program, folder, data) = (absolute(program)?, absolute(folder)?, absolute(&data)?);
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let mut listing = Listing { program, data, lines: Vec::new() };
-    let clip = listing.beginning("performances/livelink_short_60fps.csv")?;
-    listing.call(&folder, "demo", "demo --out builtin --nodes 900", "")?;
+    let calls = Calls { program, data };
+    let clip = calls.beginning("performances/livelink_short_60fps.csv")?;
+    calls.call(&folder, "demo", "demo --out builtin --nodes 900", "")?;
     let builtin = folder.join("builtin/head.glb").display().to_string();
     let mut heads = vec![("builtin", builtin)];
-    heads.extend(HEADS.map(|(name, file)| (name, listing.data.join(file).display().to_string())));
+    heads.extend(HEADS.map(|(name, file)| (name, calls.data.join(file).display().to_string())));
     for (name, rig) in &heads {
         let home = folder.join(name);
         std::fs::create_dir_all(home.join("examples")).map_err(|e| e.to_string())?;
@@ -116,30 +118,36 @@ pub fn run(program: &Path, folder: &Path) -> Result<(), String> {
                         .map_err(|e| e.to_string())?;
                 }
             }
-            listing.call(&home, &format!("{name}_{label}"), call, rig)?;
+            calls.call(&home, &format!("{name}_{label}"), call, rig)?;
         }
     }
-    std::fs::write(folder.join("markers.csv"), listing.beginning("markers/Jaw.csv")?)
+    std::fs::write(folder.join("markers.csv"), calls.beginning("markers/Jaw.csv")?)
         .map_err(|e| e.to_string())?;
     std::fs::write(folder.join("points.json"), POINTS).map_err(|e| e.to_string())?;
     for (label, call) in BETWEEN {
-        listing.call(&folder, label, call, "")?;
+        calls.call(&folder, label, call, "")?;
     }
-    listing.files(&folder, &folder)?;
-    std::fs::write(folder.join("listing.txt"), listing.lines.join("\n") + "\n").map_err(|e| e.to_string())
+    list(&folder)
+}
+
+/// Writes `listing.txt` of what an earlier run left in `folder`.
+pub fn list(folder: &Path) -> Result<(), String> {
+    let folder = std::path::absolute(folder).map_err(|e| e.to_string())?;
+    let mut lines = Vec::new();
+    files(&folder, &folder, &mut lines)?;
+    std::fs::write(folder.join("listing.txt"), lines.join("\n") + "\n").map_err(|e| e.to_string())
 }
 
 /// Vertices of the ICT head at which some markers sit.
 const POINTS: &str = r#"{"Leyebrow_M": {"vertex": 3250}, "Reyebrow_M": {"vertex": 1030}, "Mouth_Lend": {"vertex": 6156},
     "Mouth_Rend": {"vertex": 5651}, "Chin": {"near": [0, -8.6, 9.2]}}"#;
 
-struct Listing {
+struct Calls {
     program: PathBuf,
     data: PathBuf,
-    lines: Vec<String>,
 }
 
-impl Listing {
+impl Calls {
     /// The first frames of a recording with a line for each.
     fn beginning(&self, file: &str) -> Result<String, String> {
         let text = std::fs::read_to_string(self.data.join(file)).map_err(|e| format!("{file}: {e}"))?;
@@ -148,7 +156,7 @@ impl Listing {
 
     /// Runs a call in `home` and keeps its report as `LABEL.report.json`; a call that fails is listed with
     /// its message.
-    fn call(&mut self, home: &Path, label: &str, call: &str, rig: &str) -> Result<(), String> {
+    fn call(&self, home: &Path, label: &str, call: &str, rig: &str) -> Result<(), String> {
         eprintln!("xtask: {label}");
         let data = self.data.display().to_string();
         let words = call.split(' ').map(|w| w.replace("HEAD", rig).replace("DATA", &data));
@@ -161,51 +169,77 @@ impl Listing {
         let mut report: Value = serde_json::from_slice(&output.stdout)
             .map_err(|e| format!("{label}: {e}: {}", String::from_utf8_lossy(&output.stderr)))?;
         scrub(&mut report);
-        let code = output.status.code().unwrap_or(-1);
-        self.lines.push(format!("{label} exit {code}"));
+        if !output.status.success() {
+            report["exit"] = output.status.code().unwrap_or(-1).into();
+        }
         let kept = home.join(format!("{label}.report.json"));
         std::fs::write(kept, format!("{report:#}\n")).map_err(|e| e.to_string())
     }
+}
 
-    /// Lists all files below `folder` with their hashes, in the order of their names.
-    fn files(&mut self, top: &Path, folder: &Path) -> Result<(), String> {
-        let entries = std::fs::read_dir(folder).map_err(|e| e.to_string())?;
-        let mut paths: Vec<PathBuf> = entries.filter_map(Result::ok).map(|e| e.path()).collect();
-        paths.sort();
-        for path in paths {
-            if path.is_dir() {
-                self.files(top, &path)?;
-                continue;
-            }
-            let bytes = std::fs::read(&path).map_err(|e| e.to_string())?;
-            let name = path.strip_prefix(top).unwrap_or(&path).display().to_string();
-            if name != "listing.txt" {
-                let folder = top.display().to_string();
-                self.lines.push(format!("{name} {:016x}", hash(&name, &bytes, &folder)));
+/// Lists all files below `folder` with their hashes, in the order of their names.
+fn files(top: &Path, folder: &Path, lines: &mut Vec<String>) -> Result<(), String> {
+    let entries = std::fs::read_dir(folder).map_err(|e| e.to_string())?;
+    let mut paths: Vec<PathBuf> = entries.filter_map(Result::ok).map(|e| e.path()).collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            files(top, &path, lines)?;
+            continue;
+        }
+        let bytes = std::fs::read(&path).map_err(|e| e.to_string())?;
+        let name = path.strip_prefix(top).unwrap_or(&path).display().to_string();
+        if name != "listing.txt" {
+            lines.push(format!("{name} {}", hashes(&name, &bytes, &top.display().to_string())));
+        }
+    }
+    Ok(())
+}
+
+/// The hash of a file's bytes, without times in reports and faces, and without the name of the folder; of
+/// reports and faces also that of their messages.
+fn hashes(name: &str, bytes: &[u8], folder: &str) -> String {
+    let hash = |pieces: &[&[u8]]| {
+        let mut hasher = DefaultHasher::new();
+        pieces.iter().for_each(|piece| hasher.write(piece));
+        format!("{:016x}", hasher.finish())
+    };
+    let (text, data) = if name.ends_with(".json") {
+        (bytes, &[][..])
+    } else if name.ends_with(".face") {
+        let n = bytes.first_chunk().map_or(0, |n| u64::from_le_bytes(*n)) as usize;
+        (bytes.get(8..8 + n).unwrap_or_default(), bytes.get(8 + n..).unwrap_or_default())
+    } else {
+        return hash(&[bytes]);
+    };
+    let mut value: Value = serde_json::from_slice(text).unwrap_or_default();
+    scrub(&mut value);
+    let mut messages = Vec::new();
+    take_messages(&mut value, &mut messages);
+    let [value, messages] = [value.to_string(), messages.join("\n")].map(|text| text.replace(folder, ""));
+    format!("{} {}", hash(&[value.as_bytes(), data]), hash(&[messages.as_bytes()]))
+}
+
+/// Takes out strings that are sentences, also from JSON that is kept in strings.
+fn take_messages(value: &mut Value, messages: &mut Vec<String>) {
+    match value {
+        Value::Object(all) => all.values_mut().for_each(|value| take_messages(value, messages)),
+        Value::Array(all) => all.iter_mut().for_each(|value| take_messages(value, messages)),
+        Value::String(text) => {
+            if let Some(mut inner) = inner_json(text) {
+                take_messages(&mut inner, messages);
+                *text = inner.to_string();
+            } else if text.split_whitespace().count() > 3 {
+                messages.push(std::mem::take(text));
             }
         }
-        Ok(())
+        _ => (),
     }
 }
 
-/// A hash of a file's bytes, without times in reports and faces, and without the name of the folder.
-fn hash(name: &str, bytes: &[u8], folder: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    let without_times = |bytes: &[u8]| {
-        let mut value: Value = serde_json::from_slice(bytes).unwrap_or_default();
-        scrub(&mut value);
-        value.to_string().replace(folder, "")
-    };
-    if name.ends_with(".json") {
-        hasher.write(without_times(bytes).as_bytes());
-    } else if name.ends_with(".face") {
-        let n = bytes.first_chunk().map_or(0, |n| u64::from_le_bytes(*n)) as usize;
-        hasher.write(without_times(bytes.get(8..8 + n).unwrap_or_default()).as_bytes());
-        hasher.write(bytes.get(8 + n..).unwrap_or_default());
-    } else {
-        hasher.write(bytes);
-    }
-    hasher.finish()
+/// JSON that is kept in a string.
+fn inner_json(text: &str) -> Option<Value> {
+    text.starts_with('{').then(|| serde_json::from_str(text).ok())?
 }
 
 /// Removes times and memory, also from JSON that is kept in strings.
@@ -216,8 +250,8 @@ fn scrub(value: &mut Value) {
             all.values_mut().for_each(scrub);
         }
         Value::Array(all) => all.iter_mut().for_each(scrub),
-        Value::String(text) if text.starts_with('{') => {
-            if let Ok(mut inner) = serde_json::from_str::<Value>(text) {
+        Value::String(text) => {
+            if let Some(mut inner) = inner_json(text) {
                 scrub(&mut inner);
                 *text = inner.to_string();
             }

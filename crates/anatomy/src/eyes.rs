@@ -18,7 +18,7 @@ pub struct Eye {
 }
 
 /// The left and right eyeball of a rig, where it has them.
-pub fn fit_eyes(pieces: &Pieces) -> [Option<Eye>; 2] {
+pub(crate) fn fit_eyes(pieces: &Pieces) -> [Option<Eye>; 2] {
     [PieceKind::EyeLeft, PieceKind::EyeRight].map(|kind| {
         let points: Vec<DVec3> =
             pieces.vertices(kind).iter().map(|&v| pieces.positions[v as usize]).collect();

@@ -109,7 +109,7 @@ fn by_key(rig: &Rig, sliders: &[(Key, usize)], wanted: &Key) -> Option<Motion> {
 }
 
 /// Whether `base` is another name for the ARKit base `arkit` (both without case and separators).
-pub fn is_synonym(arkit: &str, base: &str) -> bool {
+pub(crate) fn is_synonym(arkit: &str, base: &str) -> bool {
     SYNONYMS.iter().any(|(a, others)| *a == arkit && others.contains(&base))
 }
 

@@ -106,7 +106,7 @@ impl OuterSkin {
     }
 
     /// Whether most of seven rays from `p`, none of them downward, first hit the skin from inside.
-    pub fn surrounds(&self, p: DVec3) -> bool {
+    pub(crate) fn surrounds(&self, p: DVec3) -> bool {
         const AWAY: [[f64; 3]; 7] = [
             [0.02, 1.0, -0.03],
             [1.0, 0.3, -0.2],

@@ -73,7 +73,7 @@ impl Warp {
     }
 
     /// The images of points.
-    pub fn apply_all(&self, points: &[DVec3]) -> Vec<DVec3> {
+    pub(crate) fn apply_all(&self, points: &[DVec3]) -> Vec<DVec3> {
         points.par_iter().map(|&p| self.apply(p)).collect()
     }
 }

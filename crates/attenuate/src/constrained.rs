@@ -30,7 +30,7 @@ const SMALL_STEP: f64 = 1e-9;
 
 /// What to solve, besides the selection.
 #[derive(Debug, Clone)]
-pub struct PinnedProblem<'a> {
+pub(crate) struct PinnedProblem<'a> {
     /// Weight of pins against the rest.
     pub alpha: f64,
     /// How far each pin is faded in, 0 to 1.
@@ -45,7 +45,7 @@ pub struct PinnedProblem<'a> {
 
 /// New slider values and how they were found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Solution {
+pub(crate) struct Solution {
     /// New slider values.
     pub w2: Vec<f64>,
     /// Gauss-Newton steps taken.
@@ -60,7 +60,7 @@ pub struct Solution {
 
 /// The Hessian of a linear rig's problem over its free sliders, factored once for all solves.
 #[derive(Debug)]
-pub struct LinearSystem {
+pub(crate) struct LinearSystem {
     hessian: Matrix,
     factor: Cholesky,
 }
@@ -79,7 +79,7 @@ impl LinearSystem {
 }
 
 /// Solves the problem of a linear rig, whose system was prepared for the same `alpha` and fades.
-pub fn solve_linear(
+pub(crate) fn solve_linear(
     selection: &Selection,
     problem: &PinnedProblem,
     system: &LinearSystem,
@@ -95,7 +95,7 @@ pub fn solve_linear(
 }
 
 /// Solves the problem of any rig.
-pub fn solve_bent(selection: &Selection, problem: &PinnedProblem) -> Result<Solution, QpError> {
+pub(crate) fn solve_bent(selection: &Selection, problem: &PinnedProblem) -> Result<Solution, QpError> {
     let model = Model::new(selection, problem);
     let system = selection.system(problem.alpha, problem.fades);
     let mut failure = None;

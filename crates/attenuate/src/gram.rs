@@ -114,7 +114,7 @@ impl RigGram {
     }
 
     /// Coordinates of the rig: three per vertex.
-    pub fn n_coordinates(&self) -> usize {
+    pub(crate) fn n_coordinates(&self) -> usize {
         self.n_coordinates
     }
 
@@ -124,7 +124,7 @@ impl RigGram {
     }
 
     /// Mean of `|d|^2` over shapes.
-    pub fn mean_energy(&self) -> f64 {
+    pub(crate) fn mean_energy(&self) -> f64 {
         self.mean_energy
     }
 

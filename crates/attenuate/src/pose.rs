@@ -177,7 +177,7 @@ impl<'a> PoseAttenuation<'a> {
     }
 
     /// As [`Self::weights`] in f64, with given targets and fades of the pins.
-    pub fn solve_frame(
+    pub(crate) fn solve_frame(
         &self,
         w1: &[f64],
         targets: &[f64],
@@ -356,7 +356,7 @@ impl Motion {
 }
 
 /// `weights` as f64, if they fit the rig and are numbers.
-pub fn finite_weights(rig: &Rig, weights: &[f32]) -> Result<Vec<f64>, AttenuateError> {
+pub(crate) fn finite_weights(rig: &Rig, weights: &[f32]) -> Result<Vec<f64>, AttenuateError> {
     if weights.len() != rig.sliders.len() {
         return Err(AttenuateError::WrongCount { given: weights.len(), expected: rig.sliders.len() });
     }

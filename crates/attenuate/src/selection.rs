@@ -31,7 +31,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 /// Largest `a` (dimensionless); above it, pins do not get any harder in f64.
-pub const MAX_ALPHA: f64 = 1e12;
+pub(crate) const MAX_ALPHA: f64 = 1e12;
 
 /// The part of the rig's basis that belongs to pinned coordinates: one sparse row over shapes per coordinate.
 #[derive(Debug, Clone, Default)]
@@ -95,7 +95,7 @@ impl Rows {
     }
 
     /// `S^T diag(weight) S` for weights of 0 or more.
-    pub fn weighted_gram(&self, weights: &[f64], n_shapes: usize) -> Matrix {
+    pub(crate) fn weighted_gram(&self, weights: &[f64], n_shapes: usize) -> Matrix {
         const PANEL: usize = 256;
         let starts: Vec<usize> = (0..self.len()).step_by(PANEL).collect();
         // Products in parallel, a few at a time to limit memory, and summed in the order of the panels.
@@ -197,7 +197,7 @@ impl<'a> Selection<'a> {
     }
 
     /// Rows of the limited coordinates.
-    pub fn limit_rows(&self) -> &Rows {
+    pub(crate) fn limit_rows(&self) -> &Rows {
         &self.limit_rows
     }
 
@@ -354,7 +354,7 @@ impl Attenuator<'_> {
 }
 
 /// Sums over all pins of `r (S c - t)^2`; for objectives and reports.
-pub fn weighted_square(moved: &[f64], targets: &[f64], fades: &[f64]) -> f64 {
+pub(crate) fn weighted_square(moved: &[f64], targets: &[f64], fades: &[f64]) -> f64 {
     let off: Vec<f64> = moved.iter().zip(targets).zip(fades).map(|((m, t), r)| r.sqrt() * (m - t)).collect();
     dot(&off, &off)
 }

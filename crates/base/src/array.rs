@@ -1,9 +1,9 @@
-//! Long lists that are either owned or a window into a mapped file; readers see a slice either way.
+//! Long lists that are either owned or a view of a memory-mapped file; both dereference to a slice.
 
 use bytemuck::{AnyBitPattern, NoUninit};
 use std::sync::Arc;
 
-/// Bytes that somebody else keeps alive, such as a mapped file.
+/// Bytes with shared ownership, such as a mapped file.
 pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
 /// A list of plain values.
@@ -13,7 +13,7 @@ pub struct Array<T>(Store<T>);
 #[derive(Clone)]
 enum Store<T> {
     Owned(Vec<T>),
-    /// Checked for alignment and length when made.
+    /// Alignment and length were checked on construction.
     Window {
         bytes: SharedBytes,
         range: std::ops::Range<usize>,
@@ -21,8 +21,8 @@ enum Store<T> {
 }
 
 impl<T: AnyBitPattern + NoUninit> Array<T> {
-    /// A window into `bytes`, or a copy where the bytes are not aligned for `T`. `None` when the range is
-    /// outside or not a whole number of values.
+    /// A view of `bytes`, or a copy if the bytes are not aligned for `T`. `None` if the range is out of
+    /// bounds or not a whole number of values.
     pub fn window(bytes: &SharedBytes, range: std::ops::Range<usize>) -> Option<Self> {
         let slice = (**bytes).as_ref().get(range.clone())?;
         if !slice.len().is_multiple_of(size_of::<T>()) {
@@ -34,7 +34,7 @@ impl<T: AnyBitPattern + NoUninit> Array<T> {
         }
     }
 
-    /// Whether the values lie in somebody else's bytes.
+    /// Whether the values are a view of shared bytes.
     pub fn is_window(&self) -> bool {
         matches!(self.0, Store::Window { .. })
     }

@@ -2,13 +2,13 @@
 
 use std::ops::{Mul, Sub};
 
-/// `t^2 (3 - 2 t)`: slope 0 at 0 and 1. `t` is to be from 0 to 1.
+/// `t^2 (3 - 2 t)`: slope 0 at 0 and 1. `t` must be from 0 to 1.
 pub fn smoothstep<T: Copy + From<f32> + Mul<Output = T> + Sub<Output = T>>(t: T) -> T {
     t * t * (T::from(3.0) - T::from(2.0) * t)
 }
 
-/// `t^3 (6 t^2 - 15 t + 10)`: slope and curvature 0 at 0 and 1. `t` is to be from 0 to 1.
-pub fn smootherstep(t: f64) -> f64 {
+/// `t^3 (6 t^2 - 15 t + 10)`: slope and curvature 0 at 0 and 1. `t` must be from 0 to 1.
+pub(crate) fn smootherstep(t: f64) -> f64 {
     t * t * t * (t * (6.0 * t - 15.0) + 10.0)
 }
 

@@ -1,12 +1,11 @@
-//! Fingerprints of data: FNV-1a over 128 bits, to see what changed or was damaged; no protection against
-//! malice.
+//! Fingerprints of data: 128-bit FNV-1a, to detect changes and damage. Not cryptographic.
 //!
-//! A fingerprint takes bytes one after another, `h = (h xor byte) * prime mod 2^128`, so a list of lists
-//! needs its lengths told along where they vary.
+//! Bytes are hashed one after another, `h = (h xor byte) * prime mod 2^128`. The boundaries between lists do
+//! not count: where lengths vary, hash them too.
 
 use std::fmt;
 
-/// What is left of all bytes so far.
+/// The hash of all bytes so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(u128);
 
@@ -17,7 +16,7 @@ impl Default for Fingerprint {
 }
 
 impl Fingerprint {
-    /// With these bytes after those so far.
+    /// With these bytes appended.
     pub fn bytes(self, bytes: &[u8]) -> Self {
         let step = |hash: u128, byte: &u8| {
             (hash ^ u128::from(*byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
@@ -25,12 +24,12 @@ impl Fingerprint {
         Self(bytes.iter().fold(self.0, step))
     }
 
-    /// With the bits of these numbers.
+    /// With the bits of these numbers appended.
     pub fn numbers(self, numbers: impl IntoIterator<Item = f64>) -> Self {
         numbers.into_iter().fold(self, |hash, x| hash.bytes(&x.to_bits().to_le_bytes()))
     }
 
-    /// With another fingerprint.
+    /// With another fingerprint appended.
     pub fn and(self, other: Self) -> Self {
         self.bytes(&other.0.to_le_bytes())
     }
@@ -40,7 +39,7 @@ impl Fingerprint {
         self.0
     }
 
-    /// What [`fmt::Display`] wrote.
+    /// Parses the output of [`fmt::Display`].
     pub fn parse(text: &str) -> Option<Self> {
         let plain = text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit());
         if plain { u128::from_str_radix(text, 16).ok().map(Self) } else { None }

@@ -1,8 +1,9 @@
-//! What every other crate stands on: progress that can cancel, fingerprints, lists in mapped files, rigid
-//! motions, and [`Space`], the one way between an artist's file and SI units.
+//! Basic types of all other crates: progress callbacks that can cancel, fingerprints, lists in mapped files,
+//! rigid motions, and [`Space`], the only conversion between an artist's file and SI units.
 //!
-//! Knows neither meshes nor faces. A file keeps its own unit and axes; everything that is simulated is in
-//! meters, kilograms and seconds, right-handed, +Y up, +Z the way the face looks, +X the character's left.
+//! Nothing here depends on meshes or faces. A file keeps its own unit and axes; everything that is simulated
+//! is in meters, kilograms and seconds, right-handed, +Y up, +Z the way the face looks, +X the character's
+//! left.
 
 pub mod advice;
 pub mod array;

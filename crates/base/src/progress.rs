@@ -1,11 +1,12 @@
-//! Progress that can cancel: long work calls back with a stage and a fraction, and stops when told to.
+//! Progress callbacks that can cancel: long work reports a stage and a fraction, and stops if the callback
+//! says so.
 
 use std::ops::ControlFlow;
 
-/// `Continue` to go on, `Break` to cancel.
+/// `Continue`, or `Break` to cancel.
 pub type Flow = ControlFlow<()>;
 
-/// Called now and then with the name of the stage and the fraction of it that is done, 0 to 1.
+/// Called at intervals with the name of the stage and the completed fraction of it, 0 to 1.
 pub type Progress<'a> = dyn Fn(&str, f32) -> Flow + Sync + 'a;
 
 /// The caller's progress callback asked to stop.

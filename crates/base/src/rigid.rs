@@ -1,7 +1,7 @@
-//! Rigid motions, and blending that stays rigid.
+//! Rigid motions, and blends of them that remain rigid.
 //!
-//! Blending adds rotation vectors (logarithms) and moves of a given pivot, so that one motion at weight 1 is
-//! itself and any blend is rigid.
+//! Blending adds rotation vectors (logarithms) and displacements of a given pivot. A single motion at weight
+//! 1 gives itself, and any blend is rigid.
 
 use glam::{DQuat, DVec3};
 
@@ -29,12 +29,12 @@ impl Rigid {
         Self { rotation, translation: pivot - rotation * pivot }
     }
 
-    /// Where the motion takes a point.
+    /// The moved point.
     pub fn apply(&self, p: DVec3) -> DVec3 {
         self.rotation * p + self.translation
     }
 
-    /// The motion back.
+    /// The inverse motion.
     pub fn inverse(&self) -> Self {
         let rotation = self.rotation.inverse();
         Self { rotation, translation: -(rotation * self.translation) }
@@ -48,7 +48,7 @@ impl Rigid {
         }
     }
 
-    /// The sum of motions, each with its weight, as rotation vectors and moves of `pivot`.
+    /// The weighted sum of motions, as rotation vectors and displacements of `pivot`.
     pub fn blend(motions: impl IntoIterator<Item = (Self, f64)>, pivot: DVec3) -> Self {
         let (mut turn, mut shift) = (DVec3::ZERO, DVec3::ZERO);
         for (motion, weight) in motions {

@@ -1,13 +1,13 @@
-//! Unit and axes of an artist's file, and the one way between them and SI: meters, +Y up, +Z front, +X the
-//! character's left.
+//! Unit and axes of an artist's file, and the only conversion between them and SI: meters, +Y up, +Z front,
+//! +X the character's left.
 //!
-//! The way is a rotation by quarter turns and a scale; the origin stays. Points, displacements and rigid
-//! motions go through it in both directions.
+//! The conversion is a rotation by quarter turns and a scale; the origin stays. It applies to points,
+//! displacements and rigid motions, in both directions.
 
 use crate::Rigid;
 use glam::{DMat3, DQuat, DVec3, Vec3};
 
-/// A text that is no axis or no unit.
+/// A text that is not an axis or not a unit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not {what}")]
 pub struct SpaceTextError {
@@ -75,7 +75,7 @@ pub struct Space {
     pub meters_per_unit: f64,
     /// The file axis that points to the top of the head.
     pub up: Axis,
-    /// The file axis that the face looks along.
+    /// The file axis along which the face looks.
     pub front: Axis,
 }
 
@@ -140,7 +140,7 @@ impl Space {
 mod tests {
     use super::*;
 
-    /// Centimeters, Z up, looking along -Y, as Blender has heads.
+    /// Centimeters, Z up, looking along -Y, as heads in Blender do.
     fn blender() -> Space {
         Space {
             meters_per_unit: 0.01,

@@ -46,8 +46,12 @@ fn next_steps(out: &Path) -> String {
         "Try next:\n  risorius inspect {face}\n  \
          risorius render {glb} --weights jawOpen=0.6,mouthSmileLeft=1 -o smile.png\n  \
          risorius attenuate {glb} --pins '[{{\"region\": \"lips_upper\"}}]' --weights noseSneerLeft=1 --bounds --json\n  \
+         risorius perform {face} --clip {clip} --head {head} -o take.glb\n  \
+         risorius render {face} --take take.glb --with-head -o take.mp4\n  \
          risorius build YOUR_RIG.glb --pictures pictures -o your.face\n",
         face = file("head.face"),
-        glb = file("head.glb")
+        glb = file("head.glb"),
+        clip = file("talk.csv"),
+        head = file("shake.csv")
     )
 }

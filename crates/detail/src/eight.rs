@@ -85,7 +85,7 @@ impl Eight for [f32; WIDTH] {
 /// are inlined.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
-pub struct Register(std::arch::x86_64::__m256);
+pub(crate) struct Register(std::arch::x86_64::__m256);
 
 #[cfg(target_arch = "x86_64")]
 impl Eight for Register {

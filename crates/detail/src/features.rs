@@ -82,7 +82,7 @@ impl FeatureGraph {
     }
 
     /// The first quartile of the gauge lengths: the distance between handles where they are dense.
-    pub fn dense_spacing(&self, mesh: &FileMesh) -> f64 {
+    pub(crate) fn dense_spacing(&self, mesh: &FileMesh) -> f64 {
         let mut lengths = self.lengths.clone();
         lengths.sort_by(f64::total_cmp);
         lengths.get(lengths.len() / 4).copied().unwrap_or_else(|| self.spacing(mesh))

@@ -47,7 +47,7 @@ impl Fans {
     }
 
     /// The same fans for vertices in another order; `old[new]` is the old index of each new one.
-    pub fn reordered(&self, old: &[u32]) -> Self {
+    pub(crate) fn reordered(&self, old: &[u32]) -> Self {
         let new = inverse(old);
         let to_new = |fan: &[u32]| fan.iter().map(|&v| new[v as usize]).collect::<Vec<u32>>();
         let mut fans = Self { first: vec![0], ..Self::default() };
@@ -99,7 +99,7 @@ impl Fans {
 
 /// Two edges of each vertex.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct LocalFrames {
+pub(crate) struct LocalFrames {
     ends: Vec<[u32; 2]>,
 }
 
@@ -121,14 +121,9 @@ impl LocalFrames {
     }
 
     /// The same for vertices in another order; `old[new]` is the old index of each new one.
-    pub fn reordered(&self, old: &[u32]) -> Self {
+    pub(crate) fn reordered(&self, old: &[u32]) -> Self {
         let new = inverse(old);
         Self { ends: old.iter().map(|&o| self.ends[o as usize].map(|v| new[v as usize])).collect() }
-    }
-
-    /// Bytes read by one pass.
-    pub fn n_bytes(&self) -> usize {
-        8 * self.ends.len()
     }
 
     /// The two neighbors that define the frame of a vertex.

@@ -194,7 +194,7 @@ widest! {
 }
 
 /// Two neighbors of every vertex, eight vertices at a time.
-pub struct FrameBlocks {
+pub(crate) struct FrameBlocks {
     ends: Vec<[[u32; WIDTH]; 2]>,
     n_vertices: usize,
     frames: LocalFrames,
@@ -261,7 +261,7 @@ fn eighth(lane: &Lane, group: usize) -> &[f32; WIDTH] {
 }
 
 /// Fans of neighbors, eight vertices at a time, with as many rows as the largest of the eight fans.
-pub struct FanBlocks {
+pub(crate) struct FanBlocks {
     start: Vec<u32>,
     rows: Vec<[u32; WIDTH]>,
     /// Groups with a vertex that has several fans.

@@ -116,7 +116,7 @@ fn weighted(detours: &[(f64, u16)]) -> ([u16; MAX_GAUGES], [f32; MAX_GAUGES]) {
 }
 
 /// `|f - g|` over the whole face, with equal weights that sum to one, like those of the local distance.
-pub fn whole_distance(f: &[f32], g: &[f32]) -> f32 {
+pub(crate) fn whole_distance(f: &[f32], g: &[f32]) -> f32 {
     let sum: f64 = f.iter().zip(g).map(|(a, b)| f64::from(a - b).powi(2)).sum();
     (sum / f.len().max(1) as f64).sqrt() as f32
 }

@@ -106,7 +106,7 @@ impl Shell {
 }
 
 /// Largest number of handles: time grows with its square.
-pub const MAX_HANDLES: usize = 2000;
+pub(crate) const MAX_HANDLES: usize = 2000;
 
 /// Rejects handles that cannot be used.
 pub(crate) fn check_handles(mesh: &FileMesh, handles: &[u32]) -> Result<(), DetailError> {

@@ -42,7 +42,7 @@ pub enum Bound {
 
 impl Bound {
     /// The bound with this number; numbers above 5 are inside.
-    pub fn from_number(number: u8) -> Self {
+    pub(crate) fn from_number(number: u8) -> Self {
         use Bound::*;
         [Skin, Cranium, Mandible, Eye, Border, Joint].get(usize::from(number)).copied().unwrap_or(Inside)
     }
@@ -86,13 +86,13 @@ impl Default for Sizes {
 
 impl Sizes {
     /// Longest edge wanted at `p`, where `features` are points along lips and lids.
-    pub fn edge_length(&self, features: &Bvh, p: DVec3) -> f64 {
+    pub(crate) fn edge_length(&self, features: &Bvh, p: DVec3) -> f64 {
         let from_features = features.closest_vertex(p, 0.1).map_or(0.1, |c| c.1.sqrt());
         (self.fine + self.growth * (from_features - 0.005).max(0.0)).min(self.coarse)
     }
 
     /// Least thickness of flesh for edges of this length.
-    pub fn least_thickness(&self, edge_length: f64) -> f64 {
+    pub(crate) fn least_thickness(&self, edge_length: f64) -> f64 {
         (self.least_thickness * edge_length).min(THICK_ENOUGH)
     }
 }
@@ -231,7 +231,7 @@ impl FleshDomain {
     }
 
     /// Longest edge wanted at `p`.
-    pub fn edge_length(&self, p: DVec3) -> f64 {
+    pub(crate) fn edge_length(&self, p: DVec3) -> f64 {
         self.sizes.edge_length(&self.features, p)
     }
 }

@@ -16,13 +16,13 @@ use std::ops::ControlFlow;
 use crate::skin::Skin;
 
 /// Pairs are closer than this in the neutral, in meters.
-pub const TOUCHING: f64 = 0.003;
+pub(crate) const TOUCHING: f64 = 0.003;
 
 /// Pairs are farther apart than this along the surface, in meters.
-pub const APART_ALONG_SKIN: f64 = 0.015;
+pub(crate) const APART_ALONG_SKIN: f64 = 0.015;
 
 /// Some slider moves pairs farther apart than this, in meters.
-pub const PARTED: f64 = 0.005;
+pub(crate) const PARTED: f64 = 0.005;
 
 /// Fractions of the parting pose that are tried, in order.
 const LESSER_POSES: [f32; 5] = [0.4, 0.5, 0.6, 0.7, 0.8];

@@ -64,7 +64,7 @@ impl Parts<'_> {
     }
 
     /// The pose at these strengths of the rig's shapes, even if no weights produce them.
-    pub fn pose_of(&self, strengths: Vec<f64>) -> Pose {
+    pub(crate) fn pose_of(&self, strengths: Vec<f64>) -> Pose {
         let mut positions = self.rig.neutral.clone();
         for (shape, &c) in self.rig.shapes.iter().zip(&strengths).filter(|(_, c)| **c != 0.0) {
             for (&v, offset) in shape.deltas.vertices.iter().zip(&shape.deltas.offsets) {
@@ -82,7 +82,7 @@ impl Parts<'_> {
     }
 
     /// Outer skin vertices that some shape moves noticeably; all of them for a rig without shapes.
-    pub fn moving_vertices(&self) -> Vec<u32> {
+    pub(crate) fn moving_vertices(&self) -> Vec<u32> {
         let mut local = vec![u32::MAX; self.rig.n_vertices()];
         for (i, &v) in self.skin.rig_vertices.iter().enumerate() {
             local[v as usize] = i as u32;

@@ -67,7 +67,7 @@ pub fn built_in_bones() -> Bones {
 }
 
 /// The joint of the built-in head: condyles 100 mm apart, tracks of 12 mm that slope down by 30 degrees.
-pub fn built_in_joint() -> JawJoint {
+pub(crate) fn built_in_joint() -> JawJoint {
     JawJoint {
         condyles: [DVec3::new(0.05, 0.0, 0.0), DVec3::new(-0.05, 0.0, 0.0)],
         track: DVec3::new(0.0, -0.5, 0.75f64.sqrt()),

@@ -17,7 +17,7 @@ const REACH: f64 = 0.030;
 
 /// Tissue depth at one landmark.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TissueDepth {
+pub(crate) struct TissueDepth {
     /// A name of [`crate::landmarks::NAMES`] (without side for pairs), or that of a point on bone.
     pub name: &'static str,
     /// The landmark has a mirror image.
@@ -70,7 +70,7 @@ const TABLE: [Row; 24] = [
 ];
 
 /// The landmarks with their depths.
-pub fn built_in_depths() -> Vec<TissueDepth> {
+pub(crate) fn built_in_depths() -> Vec<TissueDepth> {
     let depth = |&(name, paired, at, mean, deviation): &Row| TissueDepth {
         name,
         paired,

@@ -39,7 +39,7 @@ use seam::Seam;
 use visemes::{VISEMES, Viseme};
 
 /// Opening of the jaw in `jawOpen`, degrees, and how far the condyles slide.
-pub const JAW_OPEN: (f64, [f64; 2]) = (25.0, [0.9, 0.9]);
+pub(crate) const JAW_OPEN: (f64, [f64; 2]) = (25.0, [0.9, 0.9]);
 /// Opening in degrees and slides (left condyle, right condyle) of `jawForward` and of `jawLeft`.
 const JAW_FORWARD: (f64, [f64; 2]) = (0.0, [0.6, 0.6]);
 const JAW_LEFT: (f64, [f64; 2]) = (0.0, [-0.06, 0.72]);
@@ -56,7 +56,7 @@ pub fn names() -> Vec<&'static str> {
 }
 
 /// Adds all shapes and their sliders to the rig of `head`.
-pub fn add_to(rig: &mut Rig, head: &NeutralHead, joint: &JawJoint) {
+pub(crate) fn add_to(rig: &mut Rig, head: &NeutralHead, joint: &JawJoint) {
     for (name, deltas) in names().into_iter().zip(make(head, joint)) {
         let (slider, shape) = (rig.sliders.len(), rig.shapes.len());
         rig.shapes.push(Shape { name: name.into(), role: Role::Slider(slider), deltas });

@@ -75,7 +75,7 @@ pub const MAX_VERTICES: u64 = 50_000_000;
 pub const MAX_SHAPES: u64 = 4_000_000;
 
 /// Rejects a `count` above `limit`.
-pub fn check_count(format: &'static str, what: &str, count: u64, limit: u64) -> Result<(), IoError> {
+pub(crate) fn check_count(format: &'static str, what: &str, count: u64, limit: u64) -> Result<(), IoError> {
     if count > limit {
         return Err(IoError::TooLarge { format, what: what.into(), count, limit });
     }

@@ -163,11 +163,8 @@ fn damaged_gltf_text() {
 
 #[test]
 fn damaged_compressed_glb() {
-    let Some(folder) = std::env::var_os("RISORIUS_DATA") else {
-        eprintln!("skipped: RISORIUS_DATA is not set, no compressed file is damaged");
-        return;
-    };
-    let good = std::fs::read(std::path::PathBuf::from(folder).join("facecap/facecap.glb")).unwrap();
+    let Some(path) = risorius_test_data::file("facecap/facecap.glb") else { return };
+    let good = std::fs::read(path).unwrap();
     assert!(survive("meshopt", 3000, &good, damage_glb, read_gltf) > 0);
 }
 

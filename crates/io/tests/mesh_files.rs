@@ -124,7 +124,7 @@ fn obj_problems_name_the_line() {
     let cases: [(&[u8], &str); 6] = [
         (b"v 0 0 0\nv 1 0\n", "line 2"),
         (b"v 0 0 x\n", "line 1"),
-        (b"v 0 0 0\nf 1 1 2\n", "vertex 2 does not exist, the file has 1"),
+        (b"v 0 0 0\nf 1 1 2\n", "vertex 2 does not exist; the file has 1"),
         (b"v 0 0 0\nf 1 1 0\n", "number 0"),
         (b"v 0 0 0\nf 1 1 -2\n", "number -2"),
         (b"hello", "no vertices"),

@@ -7,15 +7,10 @@ use risorius_io::formats::{bvh, head_csv, npz, obj, ply};
 use risorius_io::specs::sidecar;
 use risorius_rig::classify::roles::RoleTable;
 use risorius_rig::{RawRig, assemble};
-use std::path::PathBuf;
 
 /// The bytes of a data file, or `None` with a word about it where there is no data.
 fn data(file: &str) -> Option<Vec<u8>> {
-    let Some(folder) = std::env::var_os("RISORIUS_DATA") else {
-        eprintln!("skipped: RISORIUS_DATA is not set");
-        return None;
-    };
-    let path = PathBuf::from(folder).join(file);
+    let path = risorius_test_data::file(file)?;
     Some(std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
 }
 

@@ -242,14 +242,14 @@ impl Cholesky {
     }
 
     /// Replaces `b` by `L^-1 b`.
-    pub fn lower_solve_in_place(&self, b: &mut [f64]) {
+    pub(crate) fn lower_solve_in_place(&self, b: &mut [f64]) {
         let n = b.len();
         let b = MatMut::from_column_major_slice_mut(b, n, 1);
         triangular_solve::solve_lower_triangular_in_place(self.factor.view(), b, Par::Seq);
     }
 
     /// Replaces `b` by `L^-T b`.
-    pub fn upper_solve_in_place(&self, b: &mut [f64]) {
+    pub(crate) fn upper_solve_in_place(&self, b: &mut [f64]) {
         let n = b.len();
         let b = MatMut::from_column_major_slice_mut(b, n, 1);
         triangular_solve::solve_upper_triangular_in_place(self.factor.view().transpose(), b, Par::Seq);

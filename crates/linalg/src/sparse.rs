@@ -99,7 +99,7 @@ impl NodeGraph {
     }
 
     /// Free nodes in elimination order.
-    pub fn free_nodes(&self) -> &[u32] {
+    pub(crate) fn free_nodes(&self) -> &[u32] {
         &self.nodes
     }
 }
@@ -191,8 +191,6 @@ pub struct Pattern<const B: usize> {
 
 /// Positions: three unknowns at each node.
 pub type BlockPattern = Pattern<3>;
-/// Scalar fields: one unknown at each node.
-pub type ScalarPattern = Pattern<1>;
 
 impl<const B: usize> Pattern<B> {
     /// Lays out values and factors symbolically.
@@ -225,7 +223,7 @@ impl<const B: usize> Pattern<B> {
     }
 
     /// Number of unknowns.
-    pub fn n_unknowns(&self) -> usize {
+    pub(crate) fn n_unknowns(&self) -> usize {
         self.graph.nodes.len() * B
     }
 

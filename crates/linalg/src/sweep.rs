@@ -218,7 +218,8 @@ impl Sweep {
     }
 
     /// Number of branches, which run in parallel.
-    pub fn n_branches(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn n_branches(&self) -> usize {
         self.branches.len()
     }
 

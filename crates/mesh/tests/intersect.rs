@@ -214,11 +214,7 @@ fn read_obj(text: &str) -> (Vec<[f32; 3]>, Vec<[u32; 3]>) {
 
 #[test]
 fn the_ict_skin_crosses_itself_in_124_places() {
-    let Some(data) = std::env::var_os("RISORIUS_DATA") else {
-        eprintln!("skipped: RISORIUS_DATA is not set");
-        return;
-    };
-    let path = std::path::Path::new(&data).join("ict_facekit/generic_neutral_mesh.obj");
+    let Some(path) = risorius_test_data::file("ict_facekit/generic_neutral_mesh.obj") else { return };
     let (positions, mut triangles) = read_obj(&std::fs::read_to_string(path).unwrap());
     // Face, head, mouth bag and eye sockets; eyes, teeth and lashes come after.
     triangles.retain(|t| t.iter().all(|&v| v < 14_062));

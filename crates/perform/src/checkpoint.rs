@@ -1,11 +1,11 @@
-//! Going on where an earlier run ended: what a frame depends on, and the flesh at its end.
+//! Resuming an earlier run: the inputs that a frame depends on, and the resume state at its end.
 //!
-//! The key of a frame is a chain: a fingerprint of the key before it and of the frame's own inputs, which are
-//! the program, the face, the options, the frame's time, its weights, and what the head and the scene did
-//! since the frame before. Of motions it takes the knots of their paths between both frames, which decide on
-//! every pose that a step can ask for, halved steps included. So two runs have the same key at a frame
-//! exactly if all that leads to it is the same, and what changes later in a clip does not matter; smoothing
-//! looks ahead, and so do the knots.
+//! The keys of frames form a chain. The key of a frame is a fingerprint of the previous key and of the
+//! frame's own inputs: the program, the face, the options, the frame's time, its weights, and the motion of
+//! the head and of the scene since the previous frame. Motions enter by the knots of their curves between the
+//! two frames, which determine every pose that a step can use, halved steps included. Two runs therefore have
+//! the same key at a frame exactly if all inputs up to it are the same. Changes later in a clip do not
+//! matter, except where smoothing looks ahead; the knots contain the smoothing.
 
 use crate::drivers::enrich::EnrichOptions;
 use crate::run::Performance;
@@ -13,11 +13,11 @@ use risorius_base::Fingerprint;
 use risorius_rig::BoundClip;
 use risorius_solve::{SolveOptions, State};
 
-/// Counts as an input of every frame: raise it when frames or states come out differently from the same
+/// An input of every frame: increase it when a change of the code changes frames or states for the same
 /// inputs.
 pub const METHOD: u64 = 2;
 
-/// What the parts of a key are made of, in their order.
+/// The names of the parts of a key, in their order.
 pub const INPUTS: [&str; 7] = [
     "the version of the program",
     "the face",
@@ -28,7 +28,7 @@ pub const INPUTS: [&str; 7] = [
     "the scene",
 ];
 
-/// All that a frame depends on.
+/// Fingerprints of everything that a frame depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameKey {
     /// Of this frame's inputs and those of all frames before.
@@ -38,7 +38,7 @@ pub struct FrameKey {
 }
 
 impl FrameKey {
-    /// The first input that differs; `None` if only frames before do.
+    /// The first input that differs; `None` if only earlier frames differ.
     pub fn changed_since(&self, earlier: &Self) -> Option<&'static str> {
         INPUTS
             .into_iter()
@@ -48,18 +48,18 @@ impl FrameKey {
     }
 }
 
-/// The flesh at the end of a frame.
+/// The resume state at the end of a frame.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checkpoint {
-    /// The frame that is done.
+    /// The last finished frame.
     pub frame: usize,
-    /// How its flesh goes on.
+    /// The state of the flesh after it.
     pub state: State,
 }
 
 /// The key of every frame of a performance on the face with the fingerprint `face`.
 pub fn frame_keys(face: Fingerprint, performance: &Performance, options: &EnrichOptions) -> Vec<FrameKey> {
-    // Whoever adds an input has to say here how it counts.
+    // Destructured without `..`: a new field must be hashed here.
     let Performance { clip: BoundClip { times_secs, weights, n_sliders, head: _ }, head, scene } =
         performance;
     let program =
@@ -71,7 +71,7 @@ pub fn frame_keys(face: Fingerprint, performance: &Performance, options: &Enrich
         let row = weights.get(frame * n_sliders..(frame + 1) * n_sliders).unwrap_or_default();
         let since = match frame.checked_sub(1) {
             Some(before) => [times_secs[before], time_secs],
-            // The first frame asks how fast the head sets out.
+            // The first frame needs the initial velocity of the head.
             None => [time_secs, time_secs + options.dt_secs],
         };
         let inputs = [
@@ -144,7 +144,7 @@ mod tests {
         face: Fingerprint,
     }
 
-    /// A ball that moves, a force from 1 s on, wind that turns.
+    /// A moving ball, a force that starts at 1 s, wind of changing direction.
     fn scene() -> Scene {
         let times_secs: Vec<f64> = (0..8).map(|i| 0.5 * f64::from(i)).collect();
         let keys = HeadMotion {
@@ -194,8 +194,8 @@ mod tests {
         frame_keys(input.face, &performance, &input.options)
     }
 
-    /// The first frame whose key changes, and what did; `None` if nothing. All keys after it must differ as
-    /// well.
+    /// The first frame whose key changes, and the changed input; `None` if no key changes. All later keys
+    /// must differ as well.
     fn change(edit: impl Fn(&mut Input)) -> Option<(usize, &'static str)> {
         let (before, mut input) = (keys(&input()), input());
         edit(&mut input);
@@ -203,7 +203,7 @@ mod tests {
         let first = before.iter().zip(&after).position(|(a, b)| a.chain != b.chain)?;
         assert!(
             before.iter().zip(&after).skip(first).all(|(a, b)| a.chain != b.chain),
-            "a key forgets frame {first}"
+            "a later key does not depend on frame {first}"
         );
         Some((first, after[first].changed_since(&before[first]).unwrap()))
     }
@@ -221,9 +221,9 @@ mod tests {
         // 39 to 40.
         assert_eq!(change(|i| i.motion.positions_m[160][1] += 1e-6), Some((39, "the head's motion")));
         assert_eq!(change(|i| i.motion.rotations_xyzw[160][0] += 1e-6), Some((39, "the head's motion")));
-        // Samples after the last frame decide nothing.
+        // Samples after the last frame have no effect.
         assert_eq!(change(|i| i.motion.positions_m[4 * N + 9][1] += 1.0), None);
-        // Of the scene: what lasts counts from the first frame on, what acts from where it does.
+        // Constant parts of the scene count from the first frame on, others from when they act.
         let scene = Some((0, "the scene"));
         assert_eq!(change(|i| i.scene.stiffness[0].factor = 3.0), scene);
         assert_eq!(change(|i| i.scene.mass[0].vertices[0] = 4), scene);
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(change(|i| i.scene.forces.clear()), force);
         let wind = Curve::keyed(&[0.0, 1.0, 2.0], &[DVec3::X, DVec3::X, DVec3::Y]);
         assert_eq!(change(|i| i.scene.wind = wind.clone()), Some((31, "the scene")));
-        // A longer clip begins with the keys of the shorter one.
+        // A longer clip starts with the keys of the shorter one.
         let (whole, mut short) = (keys(&input()), input());
         short.times_secs.truncate(20);
         short.weights.truncate(40);

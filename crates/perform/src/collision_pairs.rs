@@ -1,10 +1,10 @@
-//! What of a face can touch what: lips each other and the teeth, lids each other and the eyes, skin an
-//! obstacle.
+//! The collision pairs of a face: lips against each other and the teeth, lids against each other and the
+//! eyes, skin against obstacles.
 //!
-//! Lips and lids are looked for around the mouth and the eyes: all skin within [`MOUTH`] mouth breadths of
-//! the middle of the mouth, and within [`EYE`] eye radii of the middle of an eye in front of it. Which places
-//! there can meet, [`risorius_solve::contact::detect`] knows from the ways through the flesh and from the
-//! pose that parts lips. Teeth, gums, tongue and eyes are taken where the rig puts them.
+//! Skin counts as lips within [`MOUTH`] mouth widths of the center of the mouth, and as lids within [`EYE`]
+//! eye radii of the center of an eye and in front of it. Which places there can touch is decided in
+//! [`risorius_solve::contact::detect`], from paths through the flesh and from a pose that separates the lips.
+//! Teeth, gums, tongue and eyes are used where the rig puts them; physics does not move them.
 
 use crate::scene::along_skin::areas;
 use crate::skin_out::SkinOut;
@@ -17,13 +17,13 @@ use risorius_mesh::surface::components::components;
 use risorius_rig::Evaluator;
 use risorius_solve::{CollisionPair, Overlap, SolveError, TetAttachment, Touch, TouchOptions};
 
-/// Breadths of the mouth.
+/// Radius of the lip region, in mouth widths.
 const MOUTH: f64 = 1.0;
 
-/// Radii of an eyeball.
+/// Radius of the lid region, in eyeball radii.
 const EYE: f64 = 2.0;
 
-/// What mouths hold.
+/// Pieces that lips can touch.
 const IN_MOUTH: [PieceKind; 5] = [
     PieceKind::TeethUpper,
     PieceKind::TeethLower,
@@ -32,33 +32,33 @@ const IN_MOUTH: [PieceKind; 5] = [
     PieceKind::Tongue,
 ];
 
-/// What lids cover.
+/// Pieces that lids can touch.
 const IN_LIDS: [PieceKind; 2] = [PieceKind::EyeLeft, PieceKind::EyeRight];
 
-/// How contact is kept.
+/// How contacts are enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ContactMode {
-    /// Everything passes through everything; how deep is measured all the same.
+    /// No contact forces; penetration depth is still measured.
     Off,
     /// A penalty on depth [Kozlov17, sec. 7].
     Penalty,
-    /// Never deeper than a tenth of a millimeter beyond what the artist made, to first order.
+    /// Never deeper than 0.1 mm beyond the overlap of the artist's pose, to first order.
     #[default]
     Wall,
 }
 
-/// The surface of a face that can touch something.
-pub struct ContactSurface {
+/// The surface points of a face that can be in contact.
+pub(crate) struct ContactSurface {
     /// The rig vertex of each surface point.
     pub vertices: Vec<u32>,
-    /// For the solver.
+    /// Prepared for the solver.
     pub touch: Touch,
     si_from_file: DMat3,
 }
 
 impl ContactSurface {
-    /// With the regions in `pairs` watched against each other, besides lips and lids. `obstacles_push` if
-    /// there will be any.
+    /// With collision pairs for the regions in `pairs`, besides lips and lids. `obstacles_push`: whether
+    /// there will be obstacles.
     pub fn prepare(
         face: &Face,
         evaluator: &Evaluator,
@@ -131,14 +131,14 @@ impl ContactSurface {
         Ok(surface)
     }
 
-    /// Where a pose of the rig, in file units, puts the surface points, in meters.
+    /// The surface points, in meters, in a pose of the rig given in file units.
     pub fn surface(&self, pose: &[[f32; 3]]) -> Vec<DVec3> {
         let meters = |&v: &u32| self.si_from_file * Vec3::from(pose[v as usize]).as_dvec3();
         self.vertices.iter().map(meters).collect()
     }
 }
 
-/// The neutral, and the pose that parts what touches there.
+/// The neutral, and a pose that separates what touches in the neutral.
 fn poses_apart(face: &Face, evaluator: &Evaluator) -> Vec<Vec<[f32; 3]>> {
     vec![face.rig.neutral.clone(), evaluator.positions(&face.flesh.parting_weights)]
 }
@@ -159,7 +159,8 @@ fn around_eyes(face: &Face) -> Vec<bool> {
     face.anatomy.pieces.positions.iter().map(near).collect()
 }
 
-/// Turns connected pieces that are inside out; open ones are judged from their middle.
+/// Flips connected pieces that are inside out, judged by their signed volume about their centroid, so that
+/// open pieces work too.
 fn outward(mut triangles: Vec<[u32; 3]>, positions: &[DVec3]) -> Vec<[u32; 3]> {
     let pieces = components(positions.len(), &Polygons::from_triangles(&triangles));
     let piece_of = |t: &[u32; 3]| pieces.of_vertex[t[0] as usize] as usize;

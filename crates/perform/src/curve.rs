@@ -1,4 +1,4 @@
-//! Values over time that go smoothly through their samples: cubic Hermite curves.
+//! Smooth curves through samples over time: cubic Hermite interpolation.
 //!
 //! Between samples `a` and `b`, `span` seconds apart, with slopes a' and b', at the fraction f:
 //!
@@ -6,17 +6,17 @@
 //! a + (b - a) f^2 (3 - 2 f) + a' span f (1 - f)^2 + b' span f^2 (f - 1)
 //! ```
 //!
-//! Slopes are those of parabolas through three neighbors for what was recorded ([`Curve::recorded`]), and
-//! zero at the ends. Keyframes mean more: what holds between two keys stands still there, and nothing goes
-//! beyond its keys. [`Curve::keyed`] takes for each component the harmonic mean of the slopes to both
-//! neighbors, weighted by their distances, and zero where they differ in sign. Before the first sample and
-//! after the last the value stays.
+//! [`Curve::recorded`] is for recorded samples: slopes are those of parabolas through three neighbors, and
+//! zero at the ends. [`Curve::keyed`] is for keyframes, where a value that is equal at two keys must stay
+//! constant between them, and no value may overshoot its keys. Its slope in each component is the harmonic
+//! mean of the slopes to both neighbors, weighted by their distances in time, and zero if they differ in
+//! sign. Before the first sample and after the last the value is constant.
 
 use glam::{DVec3, DVec4};
 use risorius_base::ease::smoothstep;
 use std::ops::{Add, Mul, Sub};
 
-/// What a curve can go through.
+/// A value that can be interpolated.
 pub trait Value:
     Copy + Default + PartialEq + Add<Output = Self> + Sub<Output = Self> + Mul<f64, Output = Self>
 {
@@ -47,7 +47,7 @@ impl Value for DVec4 {
     }
 }
 
-/// A value at any time; nothing by default.
+/// A value over time; empty by default.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Curve<V> {
     times: Vec<f64>,
@@ -56,14 +56,14 @@ pub struct Curve<V> {
 }
 
 impl<V: Value> Curve<V> {
-    /// Through samples of a motion, at strictly ascending times.
+    /// Through recorded samples, at strictly ascending times.
     pub fn recorded(times: &[f64], values: &[V]) -> Self {
         Self::with_slopes(times, values, |[a, b], [before, after]| {
             a * (after / (before + after)) + b * (before / (before + after))
         })
     }
 
-    /// Through keyframes, at strictly ascending times, and never beyond them.
+    /// Through keyframes, at strictly ascending times, without overshoot.
     pub fn keyed(times: &[f64], values: &[V]) -> Self {
         Self::with_slopes(times, values, |[a, b], [before, after]| {
             let (u, v) = (2.0 * after + before, after + 2.0 * before);
@@ -71,12 +71,12 @@ impl<V: Value> Curve<V> {
         })
     }
 
-    /// The same at all times.
+    /// The same value at all times.
     pub fn constant(value: V) -> Self {
         Self::keyed(&[0.0], &[value])
     }
 
-    /// `slope` is given the slopes to both neighbors and how far they are in time.
+    /// `slope` gets the slopes to both neighbors and their distances in time.
     fn with_slopes(times: &[f64], values: &[V], slope: impl Fn([V; 2], [f64; 2]) -> V) -> Self {
         let n = times.len().min(values.len());
         let at = |i: usize| {
@@ -91,7 +91,7 @@ impl<V: Value> Curve<V> {
         Self { times: times[..n].to_vec(), knots: (0..n).map(|i| [values[i], at(i)]).collect() }
     }
 
-    /// Whether there is a value at all.
+    /// Whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.times.is_empty()
     }
@@ -109,7 +109,7 @@ impl<V: Value> Curve<V> {
         Some(hermite(self.knots[a], self.knots[b], span, (t - self.times[a]) / span))
     }
 
-    /// All numbers that decide on the value between two times, and no others: times, values, slopes.
+    /// Exactly the numbers that determine the curve between two times: times, values, slopes.
     pub fn knots(&self, [from_secs, to_secs]: [f64; 2]) -> impl Iterator<Item = f64> {
         let first = self.end_of_piece(self.times.partition_point(|&s| s <= from_secs)) - 1;
         let last = self.end_of_piece(self.times.partition_point(|&s| s < to_secs)).max(first);
@@ -120,15 +120,15 @@ impl<V: Value> Curve<V> {
         })
     }
 
-    /// Whether the value is zero at all times between two.
+    /// Whether the value is zero everywhere between two times.
     pub fn is_zero(&self, [from_secs, to_secs]: [f64; 2]) -> bool {
         let first = self.end_of_piece(self.times.partition_point(|&s| s <= from_secs)) - 1;
         let last = self.end_of_piece(self.times.partition_point(|&s| s < to_secs)).max(first);
         (first..(last + 1).min(self.times.len())).all(|k| self.knots[k] == [V::default(); 2])
     }
 
-    /// The sample at the end of the cubic piece before the sample `after`; pieces at the ends go on beyond
-    /// them.
+    /// The index of the sample that ends the cubic piece before sample `after`; the first and last pieces
+    /// extend beyond the ends.
     fn end_of_piece(&self, after: usize) -> usize {
         after.clamp(1, self.times.len().max(2) - 1)
     }
@@ -162,8 +162,8 @@ mod tests {
             let t = 0.5 + f64::from(k) / 1000.0;
             x(&keyed, t + 0.001) <= x(&keyed, t) && x(&keyed, t) <= 5.0 && x(&keyed, t) >= 0.5
         });
-        assert!(falls, "the way from 5 by 1 to 0.5 turns back");
-        // What was recorded swings beyond its samples where they turn.
+        assert!(falls, "the curve from 5 through 1 to 0.5 is not monotonic");
+        // A recorded curve overshoots its samples at extrema.
         assert!(x(&Curve::recorded(&times, &values), 0.3) > 5.5);
         assert_eq!((keyed.at(-1.0), keyed.at(7.0)), (Some(values[0]), Some(values[4])));
         assert_eq!(Curve::constant(DVec3::X).at(3.0), Some(DVec3::X));

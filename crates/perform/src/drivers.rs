@@ -1,3 +1,3 @@
-//! The methods that move a face.
+//! The simulation methods, each a [`crate::Driver`].
 
 pub mod enrich;

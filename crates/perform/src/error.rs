@@ -1,9 +1,9 @@
-//! Why a performance ends early, and which options can help.
+//! Why a performance ended early, and which options can help.
 
 use risorius_base::{Advise, Cancelled};
 use risorius_solve::SolveError;
 
-/// Why a performance ends early; frames handed over before are good.
+/// Why a performance ended early; frames already passed to the sink are valid.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PerformError {
     /// Weights do not fit the face.
@@ -23,13 +23,13 @@ pub enum PerformError {
         what: &'static str,
         /// As given.
         value: f64,
-        /// What is possible.
+        /// The valid range.
         wanted: &'static str,
     },
-    /// Something in the scene is not possible.
+    /// Something in the scene is invalid.
     #[error("the scene: {what}")]
     Scene {
-        /// What, and what to do.
+        /// The problem, and what to do.
         what: String,
     },
     /// A rest volume could not be made.
@@ -52,10 +52,10 @@ pub enum PerformError {
         /// Why.
         source: SolveError,
     },
-    /// A checkpoint is of another face.
-    #[error("the checkpoint after frame {frame} does not fit: {source}; begin anew")]
+    /// A checkpoint belongs to another face.
+    #[error("the checkpoint after frame {frame} does not fit: {source}; start again from the first frame")]
     Checkpoint {
-        /// The frame that it was made after.
+        /// The frame after which it was made.
         frame: usize,
         /// Why.
         source: SolveError,
@@ -74,7 +74,7 @@ impl Advise for PerformError {
     }
 }
 
-/// A failed step as the error of its frame.
+/// The error of a failed step, with its frame.
 pub(crate) fn step_error(frame: usize, time_secs: f64, source: SolveError) -> PerformError {
     match source {
         SolveError::Cancelled(cancelled) => PerformError::Cancelled(cancelled),

@@ -1,20 +1,20 @@
-//! The motion of the head between its samples: smooth, so that its acceleration is a head's and not the
-//! sampling's.
+//! The motion of the head between its samples: smooth, so that its acceleration is not an artifact of
+//! sampling.
 //!
-//! Straight lines between samples of 120 Hz turn the velocity in jumps, and flesh rings at every one of them.
-//! Positions are cubic ([`crate::curve`]); rotations are the same curves over quaternions of one sign, made
-//! unit length. Before the first sample and after the last the head stands still.
+//! With linear interpolation between samples at 120 Hz, the velocity jumps at every sample and makes the
+//! flesh ring. Positions are cubic instead ([`crate::curve`]). Rotations are the same curves over quaternions
+//! of consistent sign, normalized. Before the first sample and after the last the head is at rest.
 //!
-//! Captured motion jumps: a marker seen anew is a few millimeters off, which over 1/120 s is an acceleration
-//! of 20 g. A Gaussian over time takes such noise away before the path is laid; with none, the path is exact
-//! at the samples. A head at rest is at rest exactly either way.
+//! Captured motion has jumps: a marker that becomes visible again is a few millimeters off, which over 1/120
+//! s is an acceleration of 20 g. A Gaussian filter over time removes such noise before interpolation. Without
+//! the filter, the path is exact at the samples. A head at rest stays exactly at rest either way.
 
 use crate::curve::{Curve, Value};
 use glam::{DQuat, DVec3, DVec4};
 use risorius_base::Rigid;
 use risorius_rig::HeadMotion;
 
-/// A head's way, or that of another rigid thing: `world_from_head` at any time.
+/// The path of a head or another rigid body: `world_from_head` at any time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HeadPath {
     positions: Curve<DVec3>,
@@ -22,7 +22,8 @@ pub struct HeadPath {
 }
 
 impl HeadPath {
-    /// Through the samples of a checked motion, smoothed by a Gaussian of this deviation; 0 for none.
+    /// Through the samples of a checked motion, smoothed by a Gaussian of this standard deviation; 0 for
+    /// none.
     pub fn prepare(motion: &HeadMotion, smooth_secs: f64) -> Self {
         let times = &motion.times_secs;
         let positions: Vec<DVec3> = motion.positions_m.iter().map(|&p| p.into()).collect();
@@ -31,7 +32,7 @@ impl HeadPath {
         Self { positions: Curve::recorded(times, &positions), rotations: Curve::recorded(times, &rotations) }
     }
 
-    /// Through keyframes: it stands still where they do and does not swing beyond them.
+    /// Through keyframes: constant between equal keys, without overshoot.
     pub fn keyed(keys: &HeadMotion) -> Self {
         let positions: Vec<DVec3> = keys.positions_m.iter().map(|&p| p.into()).collect();
         let times = &keys.times_secs;
@@ -41,7 +42,7 @@ impl HeadPath {
         }
     }
 
-    /// Where the head is at time `t`.
+    /// `world_from_head` at time `t`.
     pub fn at(&self, t_secs: f64) -> Rigid {
         let both = self.rotations.at(t_secs).zip(self.positions.at(t_secs));
         both.map_or(Rigid::IDENTITY, |(q, translation)| Rigid {
@@ -50,13 +51,14 @@ impl HeadPath {
         })
     }
 
-    /// All numbers that decide where the head is between two times, and no others.
+    /// Exactly the numbers that determine the path between two times.
     pub fn knots(&self, span_secs: [f64; 2]) -> impl Iterator<Item = f64> {
         self.positions.knots(span_secs).chain(self.rotations.knots(span_secs))
     }
 }
 
-/// Both signs of a quaternion are the same rotation; neighbors take the same one.
+/// Rotations as quaternions of consistent sign: q and -q are the same rotation, and each takes the sign
+/// closer to its predecessor.
 fn of_one_sign(motion: &HeadMotion) -> Vec<DVec4> {
     let mut rotations: Vec<DVec4> = Vec::with_capacity(motion.rotations_xyzw.len());
     for &q in &motion.rotations_xyzw {
@@ -67,8 +69,8 @@ fn of_one_sign(motion: &HeadMotion) -> Vec<DVec4> {
     rotations
 }
 
-/// The mean of the values around each, weighted by a Gaussian over time. Differences are averaged, so that
-/// what is constant stays so to the bit.
+/// The mean of the values around each sample, weighted by a Gaussian over time. Differences are averaged, so
+/// that constant values stay the same to the bit.
 fn smoothed<V: Value>(times: &[f64], values: &[V], deviation: f64) -> Vec<V> {
     if !(deviation > 0.0 && deviation.is_finite()) {
         return values.to_vec();
@@ -95,7 +97,7 @@ mod tests {
         let q = |t: f64| DQuat::from_rotation_y(8.0 * t);
         HeadMotion {
             positions_m: times_secs.iter().map(|t| [(5.0 * t).sin(), 1.0, (5.0 * t).cos()]).collect(),
-            // Signs as some recorders write them.
+            // Signs flip, as in the output of some recorders.
             rotations_xyzw: times_secs
                 .iter()
                 .enumerate()

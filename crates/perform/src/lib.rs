@@ -1,9 +1,9 @@
-//! A face and a clip to a take: physics on top of the artist's animation.
+//! From a face and a clip to a take: physics on top of the artist's animation.
 //!
-//! [`run()`] plays a clip frame by frame and step by step, whatever the method; methods are [`Driver`]s, of
-//! which [`enrich`] is the first [Kozlov17, sec. 5]. [`HeadPath`] is the motion of the head between its
-//! samples; a [`Scene`] is what else acts; a [`Checkpoint`] is where a run can be resumed. Where nothing
-//! pushes, the result is the artist's animation, to the bit.
+//! [`run()`] plays a clip frame by frame, in time steps, with any method. Methods are [`Driver`]s; [`enrich`]
+//! is the only one so far [Kozlov17, sec. 5]. [`HeadPath`] interpolates the motion of the head between
+//! samples. A [`Scene`] holds everything else that acts on the face. A [`Checkpoint`] is a state from which a
+//! run can be resumed. Without forces, the result is the artist's animation, to the bit.
 
 pub mod checkpoint;
 pub mod collision_pairs;

@@ -1,10 +1,10 @@
-//! Runs of a clip: from frame to frame in steps of time, halved where they fail, resumed from checkpoints.
+//! Runs of a clip: from frame to frame in time steps, halved where they fail, resumed from checkpoints.
 //!
-//! What a method has to say is a [`Driver`]: the state of the face at each frame before anything acts, how it
-//! changes between two frames, the forces, and what of the solution goes onto the skin. Everything else is
-//! here, for every method: the first frame comes to rest under its loads; each later one is reached in steps
-//! of at most `dt_secs`; a step that fails is split in two, up to [`HALVINGS`] times; every frame is handed
-//! to the caller with its report and the resume state.
+//! A method implements [`Driver`]: the state of the face at each frame before forces act, how it changes
+//! between two frames, the forces, and how the solution is applied to the skin. The rest is here and the same
+//! for every method. The first frame settles to equilibrium under its loads. Each later frame is reached in
+//! steps of at most `dt_secs`. A step that fails is split in two, up to [`HALVINGS`] times. Every frame is
+//! passed to the caller with its report and its resume state.
 
 use crate::checkpoint::Checkpoint;
 use crate::error::{PerformError, step_error};
@@ -20,21 +20,21 @@ use risorius_solve::{Around, Configuration, Dynamics, SolveError, StepReport};
 use std::ops::{ControlFlow, Range};
 use std::time::Instant;
 
-/// What is played.
+/// The inputs of a run.
 #[derive(Debug, Clone)]
 pub struct Performance<'a> {
     /// Slider values over time, bound to the rig of the face.
     pub clip: &'a BoundClip,
-    /// The head's way; it stands still if it has no samples.
+    /// The path of the head; at rest if it has no samples.
     pub head: HeadPath,
-    /// What acts besides.
+    /// Everything else that acts on the face.
     pub scene: Scene,
 }
 
-/// What one frame took and gave.
+/// The report of one frame.
 #[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 pub struct FrameReport {
-    /// Steps that led to it.
+    /// Time steps since the previous frame.
     pub steps: usize,
     /// Steps that had to be halved.
     pub halved: usize,
@@ -52,42 +52,45 @@ pub struct FrameReport {
     pub kinetic: f64,
     /// Mean displacement of the skin by physics, mm.
     pub mean_mm: f64,
-    /// Largest, mm.
+    /// Largest displacement, mm.
     pub max_mm: f64,
     /// Its rig vertex.
     pub vertex: u32,
-    /// Contacts that press.
+    /// Number of pressing contacts.
     pub contacts: usize,
-    /// How much deeper than the artist made it a vertex is in another surface or an obstacle, mm.
+    /// Largest penetration depth of a vertex into another surface or an obstacle, beyond the artist's
+    /// overlap, mm.
     pub depth_mm: f64,
     /// The deepest rig vertex, if any.
     pub deepest: Option<u32>,
-    /// Time taken, with this frame's share of the rest volumes, which are made for several at once; seconds.
+    /// Computation time, seconds, with this frame's share of the rest volumes, which are made for several
+    /// frames at once.
     pub seconds: f64,
-    /// Of that: rest shapes, dynamic solves, static solves, factorizations, search for contacts.
+    /// Of that: energies at new rest shapes, dynamic solves, static solves, factorizations, contact
+    /// detection.
     pub stage_secs: [f64; 5],
     /// The slowest step, seconds.
     pub slowest_step_secs: f64,
 }
 
-/// A frame that is done.
+/// A finished frame.
 pub struct Frame<'a> {
-    /// Its place in the clip.
+    /// Its index in the clip.
     pub index: usize,
     /// The rig's vertices in file units, expressed in the head frame.
     pub vertices: &'a [[f32; 3]],
-    /// What it took and gave.
+    /// Its report.
     pub report: &'a FrameReport,
-    /// The flesh now: its state is what a later run resumes from.
+    /// The flesh after this frame; a later run resumes from its state.
     pub body: &'a Dynamics,
 }
 
-/// Takes frames as they are done. `Break` ends the run.
+/// Receives each finished frame. `Break` ends the run.
 pub type FrameSink<'a> = dyn FnMut(&Frame) -> ControlFlow<()> + 'a;
 
-/// A method that moves a face.
+/// A simulation method.
 pub trait Driver: Sync {
-    /// The face at a frame, before anything acts.
+    /// The face at a frame, before forces act.
     type Pose: Default + Send;
 
     /// The poses of some frames.
@@ -107,10 +110,10 @@ pub trait Driver: Sync {
         velocities: Vec<DVec3>,
     ) -> Result<Dynamics, SolveError>;
 
-    /// Forces at the nodes that a head at rest in this place has, in newtons; empty for none.
+    /// Forces at the nodes for a head at rest in this place, newtons; empty for none.
     fn resting_forces(&self, head: &Rigid) -> Vec<DVec3>;
 
-    /// Those forces and what the scene adds, at `share` of the segment between two poses.
+    /// Those forces plus the forces of the scene, at `share` of the segment between two poses.
     fn forces(&self, moment: &Moment, ends: [&Self::Pose; 2], share: f64) -> Vec<DVec3>;
 
     /// The rig's vertices at a frame, and how far physics moved them.
@@ -120,17 +123,17 @@ pub trait Driver: Sync {
     fn vertex_of_point(&self, point: u32) -> Option<u32>;
 }
 
-/// Frames whose poses are made at once.
+/// Frames whose poses are computed together.
 const AHEAD: usize = 16;
 
-/// In the first frame, forces of a scene are added in this many stages.
+/// In the first frame, the forces of a scene are ramped up in this many stages.
 const STAGES: usize = 8;
 
 /// A step is halved at most this many times.
 const HALVINGS: usize = 5;
 
-/// Plays `performance` by `driver` in steps of at most `dt_secs`, after `checkpoint` or from the first frame
-/// on, and hands every frame to `sink`. Frames are the same either way.
+/// Simulates `performance` with `driver` in steps of at most `dt_secs`, from `checkpoint` or from the first
+/// frame, and passes every frame to `sink`. A resumed run gives the same frames.
 pub fn run<D: Driver>(
     driver: &D,
     performance: &Performance,
@@ -174,7 +177,7 @@ pub fn run<D: Driver>(
     Ok(())
 }
 
-/// What stays the same over a run.
+/// The constants of a run.
 struct Run<'a, D> {
     driver: &'a D,
     performance: &'a Performance<'a>,
@@ -192,7 +195,7 @@ struct Segment<'a, P> {
 impl<D: Driver> Run<'_, D> {
     /// The body as it was after the frame of a checkpoint.
     fn restored(&self, Checkpoint { frame, state }: Checkpoint) -> Result<Dynamics, PerformError> {
-        // Factors are of another time, and know no surface.
+        // The preconditioners were made for an earlier configuration, which has no surface.
         let first = Configuration { surface: state.configuration.surface.clone(), ..state.factored.clone() };
         let velocities = state.velocities.clone();
         let body = self.driver.body(first, state.frame, velocities);
@@ -200,7 +203,7 @@ impl<D: Driver> Run<'_, D> {
         restored.map_err(|source| PerformError::Checkpoint { frame, source })
     }
 
-    /// The body at rest under gravity and what else acts in the first frame, moving along with the head.
+    /// The body in equilibrium under gravity and the other forces of the first frame, moving with the head.
     fn begin(&self, first: &D::Pose, report: &mut FrameReport) -> Result<Dynamics, PerformError> {
         let (driver, dt_secs) = (self.driver, self.dt_secs);
         let time_secs = self.performance.clip.times_secs[0];
@@ -214,7 +217,7 @@ impl<D: Driver> Run<'_, D> {
         let moment = Moment { time_secs, heads: [here, soon], span_secs: dt_secs, head: here };
         let (resting, whole) = (driver.resting_forces(&here), driver.forces(&moment, [first; 2], 1.0));
         let obstacles = self.performance.scene.obstacles(&here, time_secs);
-        // What the scene adds comes little by little, or flesh would leap over what it touches.
+        // Ramp up the forces of the scene; applied at once, flesh could jump through obstacles.
         let stages = if whole == resting { 1 } else { STAGES };
         let at_rest = |i: usize| resting.get(i).copied().unwrap_or(DVec3::ZERO);
         for stage in 1..=stages {
@@ -251,7 +254,7 @@ impl<D: Driver> Run<'_, D> {
         Ok(())
     }
 
-    /// One step along a segment, or two halves of it where it fails.
+    /// One step along a segment, or two half steps if it fails.
     fn step(
         &self,
         body: &mut Dynamics,
@@ -288,7 +291,7 @@ impl<D: Driver> Run<'_, D> {
         Ok(())
     }
 
-    /// Adds what a step took and gave.
+    /// Adds the report of a step.
     fn note(&self, step: &StepReport, report: &mut FrameReport) {
         report.add(step);
         if 1000.0 * step.depth > report.depth_mm {

@@ -1,4 +1,5 @@
-//! What acts on a face besides its head: obstacles, wind, forces, regions that are stiffer or heavier.
+//! What acts on a face besides the motion of its head: colliders, wind, forces, and regions that are stiffer
+//! or heavier.
 
 pub(crate) mod along_skin;
 pub mod factors;

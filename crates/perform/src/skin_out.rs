@@ -1,9 +1,9 @@
-//! From moved flesh to the artist's vertices: `skin(w) + embedded (x - X(w))`.
+//! From displaced flesh to the artist's vertices: `skin(w) + embedded (x - X(w))`.
 //!
-//! The artist's surface is taken as it is, and what physics moved is added; where that is nothing, the bits
-//! stay. Lashes, brows and the like take the displacement of the skin vertex that carries them; teeth and
-//! eyes take none. Towards skin that has no flesh the displacement fades over [`FADE`], so that there is no
-//! seam where flesh ends.
+//! The displacement by physics is added to the artist's surface; where it is zero, the bits do not change.
+//! Lashes, brows and the like take the displacement of the skin vertex that carries them; teeth and eyes are
+//! not displaced. Towards skin without flesh the displacement fades over [`FADE`], so that there is no seam
+//! where the flesh ends.
 
 use crate::scene::along_skin::distances;
 use glam::{DMat3, DVec3, Vec3};
@@ -11,16 +11,16 @@ use risorius_base::ease::smoothstep;
 use risorius_flesh::Face;
 use risorius_solve::TetAttachment;
 
-/// Along the skin, displacements fade to nothing over this distance from vertices without flesh, in meters.
-pub const FADE: f64 = 0.015;
+/// Distance along the skin, meters, over which displacements fade to zero towards vertices without flesh.
+pub(crate) const FADE: f64 = 0.015;
 
 /// Adds displacements to poses of a rig.
 pub struct SkinOut<'a> {
     face: &'a Face,
     file_from_si: DMat3,
-    /// Vertices that hang on an embedded one, and the row of that one.
+    /// Vertices carried by an embedded vertex, and the row of that vertex.
     hanging: Vec<(u32, u32)>,
-    /// How much of its displacement each embedded vertex takes.
+    /// The share of its displacement that each embedded vertex takes, 0 to 1.
     shares: Vec<f64>,
 }
 
@@ -29,14 +29,14 @@ pub struct SkinOut<'a> {
 pub struct Moved {
     /// Mean over embedded vertices, mm.
     pub mean_mm: f64,
-    /// The farthest, mm.
+    /// Largest displacement, mm.
     pub max_mm: f64,
     /// Its rig vertex.
     pub vertex: u32,
 }
 
 impl<'a> SkinOut<'a> {
-    /// Prepares what hangs where.
+    /// Finds carried vertices and fading shares.
     pub fn prepare(face: &'a Face) -> Self {
         let embedded = &face.flesh.embedding.vertices;
         let carriers = face.anatomy.pieces.carriers.iter().enumerate();
@@ -49,7 +49,7 @@ impl<'a> SkinOut<'a> {
         Self { face, file_from_si: face.rig.space.file_from_si(), hanging, shares: shares(face) }
     }
 
-    /// How a rig vertex hangs on the flesh.
+    /// The attachment of a rig vertex to the flesh.
     pub fn attachment(&self, vertex: u32) -> TetAttachment {
         let embedding = &self.face.flesh.embedding;
         let Ok(row) = embedding.vertices.binary_search(&vertex) else { return TetAttachment::FIXED };
@@ -85,7 +85,7 @@ impl<'a> SkinOut<'a> {
     }
 }
 
-/// One where flesh is around, falling smoothly to zero at skin vertices that are not embedded.
+/// 1 within the flesh, falling smoothly to 0 at skin vertices that are not embedded.
 fn shares(face: &Face) -> Vec<f64> {
     let embedded = &face.flesh.embedding.vertices;
     let distances = distances(&face.anatomy.pieces, |v| embedded.binary_search(&v).is_err(), FADE);

@@ -142,7 +142,7 @@ impl Evaluator {
     }
 
     /// `f0 + D c` for given shape strengths.
-    pub fn shape_sum_into(&self, strengths: &[f32], out: &mut [[f32; 3]]) {
+    pub(crate) fn shape_sum_into(&self, strengths: &[f32], out: &mut [[f32; 3]]) {
         assert_eq!(strengths.len(), self.activation.n_shapes());
         assert_eq!(out.len(), self.n_vertices());
         if rayon::current_num_threads() == 1 {
@@ -195,15 +195,13 @@ fn shapes_by_block(rig: &Rig) -> Vec<Vec<(u32, usize)>> {
 
 /// Adds every run times its shape's strength, with the widest registers that the processor has.
 fn add_runs_dispatched(runs: &[Run], deltas: &[[f32; LANES]], strengths: &[f32], sum: &mut Sum) {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has AVX2, checked just above.
-        return unsafe { add_runs_avx2(runs, deltas, strengths, sum) };
-    }
-    add_runs(runs, deltas, strengths, sum);
+    pulp::Arch::new().dispatch(
+        #[inline(always)]
+        || add_runs(runs, deltas, strengths, sum),
+    );
 }
 
-/// The body shared by the plain and the AVX2 version.
+/// The body that is compiled for each kind of processor.
 #[inline(always)]
 fn add_runs(runs: &[Run], mut deltas: &[[f32; LANES]], strengths: &[f32], sum: &mut Sum) {
     for run in runs {
@@ -218,12 +216,6 @@ fn add_runs(runs: &[Run], mut deltas: &[[f32; LANES]], strengths: &[f32], sum: &
             }
         }
     }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn add_runs_avx2(runs: &[Run], deltas: &[[f32; LANES]], strengths: &[f32], sum: &mut Sum) {
-    add_runs(runs, deltas, strengths, sum);
 }
 
 /// The evaluation by definition, one shape after another: the reference that tests compare [`Evaluator`]

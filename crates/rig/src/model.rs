@@ -185,6 +185,35 @@ impl Rig {
         self.parts.iter().flat_map(Part::rig_triangles).collect()
     }
 
+    /// The rig with some of its sliders only, in the order of the rig, and with the shapes that they alone drive.
+    pub fn with_sliders(&self, names: &[&str]) -> Self {
+        let kept: Vec<usize> =
+            (0..self.sliders.len()).filter(|&s| names.contains(&self.sliders[s].name.as_str())).collect();
+        let renumbered = |slider: usize| kept.iter().position(|&k| k == slider);
+        let role = |role: &Role| match role {
+            Role::Slider(slider) => renumbered(*slider).map(Role::Slider),
+            Role::Inbetween { slider, at } => {
+                renumbered(*slider).map(|slider| Role::Inbetween { slider, at: *at })
+            }
+            Role::Combination { drivers, rule } => {
+                let driver = |d: &Driver| renumbered(d.slider).map(|slider| Driver { slider, at: d.at });
+                let drivers: Option<Vec<Driver>> = drivers.iter().map(driver).collect();
+                drivers.map(|drivers| Role::Combination { drivers, rule: *rule })
+            }
+        };
+        let mut shapes: Vec<Shape> = Vec::new();
+        let mut shape_of_old = vec![usize::MAX; self.shapes.len()];
+        for (old, shape) in self.shapes.iter().enumerate() {
+            if let Some(role) = role(&shape.role) {
+                shape_of_old[old] = shapes.len();
+                shapes.push(Shape { role, ..shape.clone() });
+            }
+        }
+        let slider =
+            |&s: &usize| Slider { shape: shape_of_old[self.sliders[s].shape], ..self.sliders[s].clone() };
+        Self { shapes, sliders: kept.iter().map(slider).collect(), ..self.clone() }
+    }
+
     /// Whether every shape is driven by its own slider, so that the face is `f0 + D w`.
     pub fn is_linear(&self) -> bool {
         self.shapes.iter().all(|s| matches!(s.role, Role::Slider(_)))

@@ -173,7 +173,7 @@ fn shapes_that_repeat_others_are_paired() {
             p.shapes.push(copy);
         })
     };
-    expect(&copied(1.0), "duplicate-shape", Severity::Warning, 1, "'again' is 'jawOpen'");
+    expect(&copied(1.0), "duplicate-shape", Severity::Warning, 1, "'again' equals 'jawOpen'");
     expect(&copied(0.37), "proportional-shape", Severity::Warning, 1, "'again' is 0.3700 times 'jawOpen'");
     for other in [-1.0, -0.5] {
         let report = report(&copied(other));

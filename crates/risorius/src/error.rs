@@ -1,4 +1,4 @@
-//! The one error of jobs: what is wrong and where, and which options can help.
+//! The error type of all jobs: what is wrong, where, and which options can help.
 
 use risorius_base::Advise;
 use risorius_io::IoError;
@@ -9,15 +9,15 @@ use std::path::Path;
 /// What kind of error it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The request itself makes no sense, whatever is in the files.
+    /// The request itself is invalid, whatever the files contain.
     Request,
-    /// The request makes sense but cannot be carried out.
+    /// The request is valid but cannot be carried out.
     Failed,
     /// The progress callback asked to stop.
     Cancelled,
 }
 
-/// Why a job was not done. The message names the file, shape, vertex or line at fault and what to do.
+/// Why a job failed. The message names the file, shape, vertex or line at fault and says what to do.
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,
@@ -26,11 +26,11 @@ pub struct Error {
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
-/// What jobs return.
+/// The result of a job.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// The request makes no sense.
+    /// The request is invalid.
     pub fn request(message: impl Into<String>) -> Self {
         Self { kind: ErrorKind::Request, message: message.into(), options: Vec::new(), source: None }
     }
@@ -57,7 +57,7 @@ impl Error {
         self
     }
 
-    /// With more at the end of the message.
+    /// With more text at the end of the message.
     pub(crate) fn followed_by(mut self, more: &str) -> Self {
         self.message = format!("{}; {more}", self.message);
         self
@@ -97,7 +97,7 @@ impl<E: Advise + Send + Sync + 'static> From<E> for Error {
     }
 }
 
-/// Turns a reader's error into one that names the file; readers see bytes and know no names.
+/// Adds the file name to a reader's error; readers get bytes, without a name.
 pub(crate) fn in_file(path: &Path) -> impl Fn(IoError) -> Error {
     move |error| match error {
         IoError::Os { .. } | IoError::Cancelled(_) => error.into(),

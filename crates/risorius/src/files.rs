@@ -1,4 +1,4 @@
-//! Names of files: endings, and which of them a job can write.
+//! File name endings, and which of them a job can write.
 
 use crate::error::{Error, Result};
 use std::path::Path;
@@ -12,7 +12,7 @@ pub const FRAMES: [&str; 5] = ["glb", "gltf", "mdd", "pc2", "npz"];
 /// Endings of files that hold a pose.
 pub const SURFACES: [&str; 4] = ["glb", "gltf", "obj", "ply"];
 
-/// The ending of a file's name in lower case, without the dot; empty when there is none.
+/// The ending of a file's name in lower case, without the dot; empty if there is none.
 pub fn extension(path: &Path) -> String {
     path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default()
 }
@@ -22,14 +22,17 @@ pub(crate) fn stem(path: &Path) -> String {
     path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// The ending of an output, which must be one of `known`; asked before any work is done.
+/// The ending of an output, which must be one of `known`; checked before any work is done.
 pub(crate) fn expect_ending(output: &Path, known: &[&str], what: &str) -> Result<String> {
     let found = extension(output);
     if known.contains(&found.as_str()) {
         return Ok(found);
     }
     let endings = known.join(", .");
-    Err(Error::request(format!("'{}': {what} goes to a file ending in .{endings}", output.display())))
+    Err(Error::request(format!(
+        "'{}': {what} must be written to a file ending in .{endings}",
+        output.display()
+    )))
 }
 
 /// Whether a path is written as a point cache.
@@ -37,7 +40,7 @@ pub(crate) fn is_cache(path: &Path) -> bool {
     CACHES.contains(&extension(path).as_str())
 }
 
-/// Refuses a folder that is a file.
+/// Fails if the path of a folder is a file.
 pub(crate) fn expect_folder(path: &Path) -> Result<()> {
     if path.exists() && !path.is_dir() {
         return Err(Error::failed("this is a file; give a folder").in_file(path));

@@ -1,6 +1,6 @@
-//! Jobs: one module for each, with its options, what it does, and its report.
+//! Jobs, one module each, with options, implementation and report.
 //!
-//! A job checks its request before it computes anything, writes files whole or not at all, and reports
+//! A job checks its request before it computes anything, writes files completely or not at all, and reports
 //! problems with the file, shape or vertex at fault. Reports serialize to what `risorius VERB --json` prints.
 
 pub mod attenuate;
@@ -17,12 +17,12 @@ pub mod render;
 
 use std::path::Path;
 
-/// A path as reports have it.
+/// A path as it appears in reports.
 pub(crate) fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// Largest memory of this process so far in MB; 0 where the system does not say.
+/// Peak memory of this process so far, MB; 0 if the system does not report it.
 pub(crate) fn peak_mb() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));

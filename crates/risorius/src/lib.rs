@@ -1,9 +1,8 @@
 //! Risorius puts physics into face rigs: an artist's blendshape face gets flesh, bones and muscles, its
-//! animation is played through them, and the result goes back as frames, corrective shapes and wrinkles.
+//! animation is simulated on them, and the result is exported as frames and wrinkles.
 //!
-//! This crate is what programs are written with. A *job* is a plain struct with a default for everything that
-//! can be left out; `run` does it and returns a report that serializes. The program `risorius` is a thin
-//! layer over the jobs.
+//! This crate is the interface for programs. A *job* is a plain struct with defaults for all optional fields;
+//! `run` executes it and returns a serializable report. The program `risorius` is a thin layer over the jobs.
 //!
 //! ```
 //! use risorius::prelude::*;
@@ -30,18 +29,18 @@
 //!
 //! | job | does |
 //! | --- | --- |
-//! | [`InspectJob`](jobs::inspect::InspectJob) | what a file holds, and every problem found |
-//! | [`ConvertJob`](jobs::convert::ConvertJob) | between formats |
-//! | [`PoseJob`](jobs::pose::PoseJob) | a rig at slider values, or over a clip |
-//! | [`AttenuateJob`](jobs::attenuate::AttenuateJob) | pinned points stay while sliders move |
-//! | [`InterferenceJob`](jobs::interference::InterferenceJob) | which slider disturbs which |
-//! | [`BuildJob`](jobs::build::BuildJob) | bones, muscles and flesh under the skin |
-//! | [`PerformJob`](jobs::perform::PerformJob) | a clip played through the flesh |
-//! | [`LearnJob`](jobs::detail::learn::LearnJob), [`ApplyJob`](jobs::detail::apply::ApplyJob), [`TransferJob`](jobs::detail::transfer::TransferJob), [`EditJob`](jobs::detail::edit::EditJob) | wrinkles |
-//! | [`RenderJob`](jobs::render::RenderJob), [`PlotJob`](jobs::plot::PlotJob) | pictures, movies, figures |
+//! | [`InspectJob`](jobs::inspect::InspectJob) | reports the contents of a file and every problem found |
+//! | [`ConvertJob`](jobs::convert::ConvertJob) | converts between formats |
+//! | [`PoseJob`](jobs::pose::PoseJob) | evaluates a rig at slider values, or over a clip |
+//! | [`AttenuateJob`](jobs::attenuate::AttenuateJob) | holds pinned points still while sliders move |
+//! | [`InterferenceJob`](jobs::interference::InterferenceJob) | measures which slider disturbs which |
+//! | [`BuildJob`](jobs::build::BuildJob) | adds bones, muscles and flesh to a rig |
+//! | [`PerformJob`](jobs::perform::PerformJob) | simulates a clip on the flesh |
+//! | [`LearnJob`](jobs::detail::learn::LearnJob), [`ApplyJob`](jobs::detail::apply::ApplyJob), [`TransferJob`](jobs::detail::transfer::TransferJob), [`EditJob`](jobs::detail::edit::EditJob) | learns, applies, transfers and edits wrinkles |
+//! | [`RenderJob`](jobs::render::RenderJob), [`PlotJob`](jobs::plot::PlotJob) | draws pictures, movies and figures |
 //!
-//! The crates beneath are there as modules ([`rig`], [`attenuate`], [`flesh`], [`perform`] ...) for programs
-//! that want the steps of a job one by one.
+//! The underlying crates are re-exported as modules ([`rig`], [`attenuate`], [`flesh`], [`perform`] ...) for
+//! programs that need the single steps of a job.
 
 pub mod error;
 pub mod files;

@@ -24,11 +24,11 @@ pub(crate) fn field_up_to(values: Vec<f32>, most: f32, unit: &str) -> ScalarFiel
     ScalarField { values, range: [0.0, most], unit: unit.into(), colormap: Colormap::Sequential }
 }
 
-/// The matrix of who disturbs whom, of the `most` sliders of largest effect.
+/// The matrix of which slider disturbs which, for the `most` sliders of largest effect.
 pub fn interference_matrix(rig: &Rig, report: &Interference, most: usize) -> Result<Canvas> {
     let shown: Vec<usize> = report.order.iter().copied().take(most.max(1)).collect();
     let names: Vec<String> = shown.iter().map(|&s| rig.sliders[s].name.clone()).collect();
-    // A slider on itself is 1 by definition and would only fix the scale.
+    // The diagonal is 1 by definition.
     let values: Vec<f64> = shown
         .iter()
         .flat_map(|&i| shown.iter().map(move |&j| if i == j { f64::NAN } else { report.disturbs[(i, j)] }))

@@ -1,4 +1,4 @@
-//! What jobs are given: rigs, clips, head motion, slider values and pins, as files or as values.
+//! The inputs of jobs: rigs, clips, head motion, slider values and pins, as files or as values.
 
 use crate::error::{Error, Result, in_file};
 use crate::files::extension;
@@ -13,12 +13,12 @@ use risorius_rig::{BoundClip, Clip, HeadMotion, Rig, Role};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// A rig file, and what the user knows of it.
+/// A rig file, and what the user specifies about it.
 #[derive(Debug, Clone, Default)]
 pub struct RigSource {
     /// `.face`, `.glb`, `.gltf`, `.fbx`, `.obj`, `.ply`, `.stl`, or a folder of OBJs with a neutral.
     pub path: PathBuf,
-    /// Unit, axes, roles and regions that the user knows better than the file.
+    /// Unit, axes, roles and regions that override those of the file.
     pub options: OpenOptions,
 }
 
@@ -34,7 +34,7 @@ impl RigSource {
         open_rig(&self.path, &self.options, progress).map_err(in_file(&self.path))
     }
 
-    /// Reads the rig for a job that makes no sense without sliders.
+    /// Reads the rig for a job that needs sliders.
     pub fn open_with_sliders(&self, progress: &Progress) -> Result<RigFile> {
         let file = self.open(progress)?;
         if file.rig.sliders.is_empty() {
@@ -53,9 +53,9 @@ pub struct ClipReading {
     pub fps: Option<f64>,
     /// Head motion from a file of its own: CSV, BVH, or a clip that has it.
     pub head: Option<PathBuf>,
-    /// Joint that is the head, in a BVH.
+    /// Name of the head joint in a BVH; by default `Head`, or the first joint with "head" in its name.
     pub joint: Option<String>,
-    /// Unit of head positions in a BVH or in head columns, as meters; 1 by default.
+    /// Unit of head positions in a BVH or in head columns, in meters; 1 by default.
     pub head_unit: Option<f64>,
 }
 
@@ -65,7 +65,7 @@ impl ClipReading {
         ClipOptions { head_meters_per_unit: self.head_unit.unwrap_or(1.0), ..ClipOptions::default() }
     }
 
-    /// Reads a clip, with head motion from its own file if given, at the frame rate asked for.
+    /// Reads a clip, with head motion from its own file if given, at the requested frame rate.
     pub fn open(&self, path: &Path, progress: &Progress) -> Result<ClipContent> {
         let mut content = open_clip(path, &self.options(), progress).map_err(in_file(path))?;
         if let Some(head) = &self.head {
@@ -86,7 +86,7 @@ impl ClipReading {
         Ok(BoundContent { clip: bound, recorded: clip, mapping, notes })
     }
 
-    /// Reads head motion as it is in the file.
+    /// Reads head motion without resampling.
     pub fn open_head(&self, path: &Path, progress: &Progress) -> Result<HeadMotion> {
         let unit = self.head_unit.unwrap_or(1.0);
         open_head(path, self.joint.as_deref(), unit, &self.options(), progress).map_err(in_file(path))
@@ -99,7 +99,7 @@ pub struct BoundContent {
     pub clip: BoundClip,
     /// The clip with its own columns.
     pub recorded: Clip,
-    /// What drives what.
+    /// Which columns drive which sliders.
     pub mapping: Mapping,
     /// What was assumed or left out.
     pub notes: Vec<String>,
@@ -114,7 +114,7 @@ pub struct Mapping {
     pub unmatched_columns: Vec<String>,
     /// Sliders that stay at rest.
     pub undriven_sliders: Vec<String>,
-    /// Sliders of the rig.
+    /// Number of sliders of the rig.
     #[serde(skip)]
     pub n_sliders: usize,
 }
@@ -147,7 +147,7 @@ impl Mapping {
     }
 }
 
-/// Slider values by name, in any spelling, as weights of `rig`; the others are 0.
+/// Slider values by name, in any spelling, as weights of `rig`; all others are 0.
 pub fn weights_by_name(rig: &Rig, pairs: &[(String, f32)]) -> Result<Vec<f32>> {
     let columns: Vec<String> = pairs.iter().map(|p| p.0.clone()).collect();
     let map = match_names(&columns, &slider_names(rig));
@@ -206,7 +206,7 @@ fn weights_file(path: &Path) -> Result<Vec<(String, f32)>> {
     weights::read(&read_file(path)?).map_err(in_file(path))
 }
 
-/// JSON text: what is given, or what is in the file of that name, with the name for messages.
+/// JSON text: the given text itself, or the content of the file of that name, with the name for messages.
 pub(crate) fn json_text(given: &str) -> Result<(Vec<u8>, Option<&Path>)> {
     match given.trim_start().starts_with(['[', '{']) {
         true => Ok((given.as_bytes().to_vec(), None)),
@@ -214,7 +214,7 @@ pub(crate) fn json_text(given: &str) -> Result<(Vec<u8>, Option<&Path>)> {
     }
 }
 
-/// Pins from a JSON file or from JSON itself, found in `rig`; all problems are reported.
+/// Pins from a JSON file or from JSON text, resolved on `rig`; all problems are reported.
 pub fn pins_from_text(rig: &Rig, text: &str) -> Result<PinSet> {
     let (bytes, path) = json_text(text)?;
     let specs = match path {
@@ -224,15 +224,15 @@ pub fn pins_from_text(rig: &Rig, text: &str) -> Result<PinSet> {
     Ok(PinSet::resolve(rig, &specs)?)
 }
 
-/// The one vertex that a pin means; `place` is where it was read.
+/// The vertex of a pin that must name exactly one; `place` says where it was read.
 pub(crate) fn vertex_of(spec: PinSpec, rig: &Rig, place: &str) -> Result<u32> {
     let problem = |what: &str| Error::failed(what).at(place);
     let pins = PinSet::resolve(rig, &[spec])
-        .map_err(|all| problem(all.problems.first().map_or("it is no pin", |p| p.problem.as_str())))?;
+        .map_err(|all| problem(all.problems.first().map_or("it is not a pin", |p| p.problem.as_str())))?;
     pins.pins.first().map(|pin| pin.vertex).ok_or_else(|| problem("it names no vertex"))
 }
 
-/// Numbers of sliders, by their names in any spelling.
+/// Indices of sliders, by their names in any spelling.
 pub fn sliders_by_name(rig: &Rig, names: &[String]) -> Result<Vec<usize>> {
     let one = |name: &String| find_slider(rig, name).ok_or_else(|| Error::failed(no_slider(rig, name)));
     names.iter().map(one).collect()
@@ -242,16 +242,16 @@ fn find_slider(rig: &Rig, name: &str) -> Option<usize> {
     find(name, rig.sliders.iter().map(|s| s.name.as_str()))
 }
 
-/// Why `name` is not a slider, and which may be meant.
+/// Why `name` is not a slider, and which slider may be meant.
 fn no_slider(rig: &Rig, name: &str) -> String {
     match rig.shapes.iter().find(|s| s.name == name).map(|s| &s.role) {
         Some(Role::Inbetween { slider, at }) => {
             let slider = &rig.sliders[*slider].name;
-            format!("'{name}' is no slider but the in-between of '{slider}' at {at}; set '{slider}'")
+            format!("'{name}' is not a slider but the in-between of '{slider}' at {at}; set '{slider}'")
         }
         Some(Role::Combination { drivers, .. }) => {
             let of: Vec<&str> = drivers.iter().map(|d| rig.sliders[d.slider].name.as_str()).collect();
-            format!("'{name}' is no slider but the combination of {}; set those", of.join(" and "))
+            format!("'{name}' is not a slider but the combination of {}; set those", of.join(" and "))
         }
         _ => unknown("slider", name, rig.sliders.iter().map(|s| s.name.as_str())).to_string(),
     }
@@ -262,7 +262,7 @@ pub fn slider_names(rig: &Rig) -> Vec<String> {
     rig.sliders.iter().map(|s| s.name.clone()).collect()
 }
 
-/// Weights by name, those that are not zero.
+/// The nonzero weights by name.
 pub(crate) fn nonzero_weights(rig: &Rig, weights: &[f32]) -> serde_json::Map<String, serde_json::Value> {
     let on = rig.sliders.iter().zip(weights).filter(|(_, w)| **w != 0.0);
     on.map(|(s, &w)| (s.name.clone(), f64::from(w).into())).collect()

@@ -1,4 +1,4 @@
-//! Frames to files: the take formats, frame after frame, whole or not at all.
+//! Writes frames to files in the take formats, frame by frame, completely or not at all.
 
 use crate::error::{Error, Result};
 use crate::files::{CACHES, expect_ending, extension, is_cache};
@@ -17,8 +17,8 @@ use risorius_rig::{BoundClip, Evaluator, HeadMotion, Part, Rig, Shape, Take};
 use std::io::{Seek, Write};
 use std::path::Path;
 
-/// Evaluates a clip and writes it to `path` in the format of its ending. `bake` puts vertices of every frame
-/// into a GLB instead of the rig's shapes with a weight animation.
+/// Evaluates a clip and writes it to `path` in the format of its ending. With `bake`, a GLB gets the vertices
+/// of every frame instead of the rig's shapes with a weight animation.
 pub(crate) fn write_clip_frames(
     rig: &Rig,
     clip: &BoundClip,
@@ -37,7 +37,7 @@ pub(crate) fn write_clip_frames(
         let (n_frames, most) = (clip.n_frames(), MAX_TAKE_FRAMES);
         if n_frames > most {
             let advice = "write .mdd, .pc2 or .npz, or a weight animation instead of baked vertices";
-            let message = format!("{n_frames} frames, a GLB holds {most}; {advice}");
+            let message = format!("{n_frames} frames, but a GLB holds at most {most}; {advice}");
             return Err(Error::failed(message).with_options(&["bake"]));
         }
         let take = evaluate_take(&evaluator, clip, progress)?;
@@ -49,7 +49,7 @@ pub(crate) fn write_clip_frames(
     Ok(write_whole(path, &bytes)?)
 }
 
-/// Shape strengths of every frame, for a weight animation; times start at 0, as glTF wants them.
+/// Shape strengths of every frame, for a weight animation; times start at 0 or later, as glTF requires.
 pub(crate) fn weight_track(evaluator: &Evaluator, clip: &BoundClip) -> WeightTrack {
     let earlier = time_before_zero(&clip.times_secs);
     WeightTrack {
@@ -58,7 +58,7 @@ pub(crate) fn weight_track(evaluator: &Evaluator, clip: &BoundClip) -> WeightTra
     }
 }
 
-/// Head motion on the time of [`weight_track`], from its first sample that is not before 0.
+/// Head motion with the times of [`weight_track`], without samples before 0.
 pub(crate) fn head_from_zero(times_secs: &[f64], head: Option<&HeadMotion>) -> Option<HeadMotion> {
     let (head, earlier) = (head?, time_before_zero(times_secs));
     let first = head.times_secs.partition_point(|t| t + earlier < 0.0);
@@ -70,7 +70,7 @@ pub(crate) fn head_from_zero(times_secs: &[f64], head: Option<&HeadMotion>) -> O
     (!shifted.times_secs.is_empty()).then_some(shifted)
 }
 
-/// How far a clip reaches back before time 0, in seconds.
+/// How far a clip starts before time 0, in seconds.
 fn time_before_zero(times_secs: &[f64]) -> f64 {
     (-times_secs.first().copied().unwrap_or(0.0)).max(0.0)
 }
@@ -102,8 +102,8 @@ fn stream(
     Ok(writer.finish()?.finish()?)
 }
 
-/// Writes frames of a rig as they come, in the format of the ending: streamed to a point cache, or gathered
-/// for glTF, which can also move the head.
+/// Writes frames of a rig in the format of the ending: streamed to a point cache, or collected for glTF,
+/// which can also hold head motion.
 pub(crate) fn write_vertices(
     rig: &Rig,
     times_secs: &[f64],
@@ -129,10 +129,10 @@ pub(crate) fn write_vertices(
     Ok(write_whole(output, &write_take_glb(rig, &take, &options)?)?)
 }
 
-/// Takes beyond this many bytes are not held in memory, which a GLB needs.
+/// Largest take in bytes that is held in memory, as a GLB requires.
 const MAX_TAKE_BYTES: usize = 4 << 30;
 
-/// Finds takes that do not fit their file, before anything is computed for them.
+/// Fails for takes that do not fit their file, before anything is computed.
 pub(crate) fn expect_room(rig: &Rig, times_secs: &[f64], output: &Path) -> Result<()> {
     if is_cache(output) {
         let header = header_of(rig, output, times_secs);
@@ -141,14 +141,14 @@ pub(crate) fn expect_room(rig: &Rig, times_secs: &[f64], output: &Path) -> Resul
     let n_frames = times_secs.len();
     let n_bytes = n_frames.saturating_mul(12 * rig.n_vertices());
     if n_bytes > MAX_TAKE_BYTES || n_frames > MAX_TAKE_FRAMES {
-        let advice = "write .mdd, .pc2 or .npz, or take a part of the clip, or fewer frames a second";
+        let advice = "write .mdd, .pc2 or .npz, use a part of the clip, or fewer frames per second";
         let message = format!("{n_frames} frames are too many for {}; {advice}", output.display());
         return Err(Error::failed(message).with_options(&["fps"]));
     }
     Ok(())
 }
 
-/// What a take of `rig` begins with.
+/// The header of a take of `rig`.
 fn header_of(rig: &Rig, path: &Path, times_secs: &[f64]) -> TakeHeader {
     TakeHeader {
         path: path.to_path_buf(),
@@ -201,7 +201,7 @@ pub(crate) fn write_surface(rig: &Rig, positions: &[[f32; 3]], output: &Path) ->
             let (faces, colors) = joined(rig);
             ply::write(&in_file_order(rig, positions), &faces, colors.as_deref(), false)
         }
-        // The ending was checked: what is left is .glb and .gltf.
+        // The ending was checked: only .glb and .gltf remain.
         _ => {
             let mut still = Rig { neutral: positions.to_vec(), shapes: Vec::<Shape>::new(), ..rig.clone() };
             still.sliders.clear();

@@ -1,5 +1,5 @@
-//! Times of the static solvers on a slab of the size of a face's flesh: 9460 nodes, 40824 tets, 3 mm
-//! elements. Run with `cargo bench -p risorius-solve`; `RAYON_NUM_THREADS` sets the threads.
+//! Times of the static solvers on a slab the size of a face's flesh: 9460 nodes, 40824 tets, 3 mm elements.
+//! Run with `cargo bench -p risorius-solve`; `RAYON_NUM_THREADS` sets the number of threads.
 
 use glam::DVec3;
 use rayon::prelude::*;
@@ -53,7 +53,7 @@ fn slab() -> TetMesh {
     mesh
 }
 
-/// A fifth longer, and bent to an arc of a radian.
+/// Stretched by 20 % and bent to an arc of one radian.
 fn bent(p: DVec3) -> DVec3 {
     let angle = p.x / SIZE.x - 0.5;
     let radius = 1.2 * SIZE.x + p.z - 0.5 * SIZE.z;
@@ -85,7 +85,7 @@ fn cases(mesh: &TetMesh) -> Vec<Case> {
     let bottom: Vec<bool> = mesh.nodes.iter().map(|p| p.z < 1e-9).collect();
     let ends: Vec<bool> = mesh.nodes.iter().map(|p| p.x < 1e-9 || p.x > SIZE.x - 1e-9).collect();
     let moved = mesh.nodes.iter().zip(&ends).map(|(&p, _)| bent(p)).collect();
-    // Skin springs as in the last case, and a bottom that slides.
+    // Skin springs as in the last case, and a sliding bottom.
     let mut sliding = pulled(smiling, 1000.0).springs().to_vec();
     for v in (0..mesh.nodes.len()).filter(|&v| bottom[v]) {
         sliding.push(Spring { normal: Some(DVec3::Z), ..Spring::at_node(v as u32, mesh.nodes[v], 1000.0) });
@@ -235,7 +235,7 @@ fn others(out: &mut impl Write, mesh: &TetMesh) -> Result<(), Box<dyn std::error
     let mut x = mesh.nodes.clone();
     let begin = Instant::now();
     untangle(&mesh.tets, tissue.rest(), &mut x, &movable, &UntangleOptions::default())?;
-    writeln!(out, "  untangle: nothing to do {:.2} ms", ms(begin))?;
+    writeln!(out, "  untangle: nothing to repair {:.2} ms", ms(begin))?;
     for v in (0..x.len()).filter(|v| movable[*v]).step_by(150) {
         x[v] += DVec3::new(0.004, -0.005, 0.003);
     }

@@ -1,4 +1,5 @@
-//! Contact: which points of a surface are about to pass through what, and the energy that keeps them out.
+//! Contact: detection of surface points that are about to penetrate something, and the energy that keeps them
+//! out.
 
 pub mod detect;
 pub mod obstacle;

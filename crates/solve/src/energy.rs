@@ -1,8 +1,8 @@
-//! The face that every energy shows to the solvers: a sum over elements of up to four nodes.
+//! The interface between energies and solvers: a sum over elements of up to four nodes.
 //!
-//! Methods take a range of elements and fill slices of the same length, so that an energy is free to work on
-//! several elements at once and the system is free to spread ranges over threads. Sums over elements are the
-//! system's business, which does them in a fixed order.
+//! Methods take a range of elements and fill slices of the same length. An energy can therefore process
+//! several elements at once, and the system can distribute ranges over threads. The system sums over
+//! elements, in a fixed order.
 
 pub mod foldover;
 pub mod inversion;
@@ -22,7 +22,7 @@ pub trait Energy: Sync {
     /// The nodes of each element.
     fn stencils(&self) -> &[Stencil];
 
-    /// Energy of each element; infinite where the energy does not exist (behind a barrier).
+    /// Energy of each element; infinite where it is undefined (behind a barrier).
     fn values(&self, x: &[DVec3], elements: Range<usize>, values: &mut [f64]);
 
     /// Energy and its derivative at the nodes of each element.
@@ -35,7 +35,7 @@ pub trait Energy: Sync {
     );
 
     /// As [`Energy::gradients`]. Returns a distance in meters: no element becomes flat while no node moves
-    /// farther. Zero says that nothing is known, and [`Energy::largest_step`] has to be asked.
+    /// farther. Zero means that no bound is known; callers then use [`Energy::largest_step`].
     fn gradients_and_reach(
         &self,
         x: &[DVec3],
@@ -52,19 +52,19 @@ pub trait Energy: Sync {
         false
     }
 
-    /// Second derivatives: as they are if `exact`, otherwise the nearest positive semidefinite matrix of each
-    /// element.
+    /// Second derivatives: unmodified if `exact`, otherwise projected to the nearest positive semidefinite
+    /// matrix of each element.
     fn hessians(&self, x: &[DVec3], elements: Range<usize>, exact: bool, blocks: &mut [ElementBlocks<3>]);
 
-    /// A matrix of one unknown per node that stands for the second derivatives: the same for x, y and z.
+    /// A scalar approximation of the second derivatives: one unknown per node, the same for x, y and z.
     fn laplacians(&self, elements: Range<usize>, blocks: &mut [ElementBlocks<1>]);
 
-    /// Whether the stiffness differs so much with direction that [`Energy::laplacians`] is no good stand-in.
+    /// Whether the stiffness depends so much on direction that [`Energy::laplacians`] approximates it badly.
     fn is_directional(&self) -> bool {
         false
     }
 
-    /// The largest step along `d` before an element that is upright now becomes flat.
+    /// The largest step along `d` before an element that is not inverted becomes flat.
     fn largest_step(&self, _x: &[DVec3], _d: &[DVec3], _elements: Range<usize>) -> f64 {
         f64::INFINITY
     }
@@ -75,12 +75,11 @@ pub trait Energy: Sync {
     }
 }
 
-/// An energy of a body: what it is at any rest shape and with any parameters, which both change from step to
-/// step.
+/// An energy of a body whose rest shape and parameters change from step to step.
 ///
-/// Tissue is one ([`tissue::ElasticTets`]); fibers, targets and springs to tracks are others.
+/// Examples: tissue ([`tissue::ElasticTets`]), fibers, targets, springs to tracks.
 pub trait BodyEnergy: Send + Sync {
-    /// Nodes of its elements; they stay the same.
+    /// Nodes of its elements; they never change.
     fn stencils(&self) -> &[Stencil];
 
     /// How many lists of [`crate::Configuration::parameters`] it takes.
@@ -89,11 +88,12 @@ pub trait BodyEnergy: Send + Sync {
     /// The energy at a rest shape, with its own lists of parameters.
     fn at(&self, rest: &[DVec3], parameters: &[Vec<f64>]) -> Result<Box<dyn Energy + Send>, SolveError>;
 
-    /// Whether a preconditioner for the parameters `a` can be to blame for slow solves with `b`.
+    /// Whether the parameters `a` and `b` differ so much that a preconditioner for `a` can slow down solves
+    /// with `b`.
     fn is_unlike(&self, a: &[Vec<f64>], b: &[Vec<f64>]) -> bool;
 }
 
-/// Elements that a thread looks at.
+/// Elements per parallel task.
 const DETS: usize = 1024;
 
 /// The smallest determinant of a deformation gradient over all elements of some energies.

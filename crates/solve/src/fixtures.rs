@@ -1,4 +1,4 @@
-//! What tests share: random numbers, bars of tets, bodies to set in motion, derivative checks.
+//! Shared by tests: random numbers, bars of tets, bodies for dynamic tests, derivative checks.
 
 use crate::ElasticTets;
 use crate::contact::detect::Touch;
@@ -17,7 +17,7 @@ use risorius_linalg::sparse::block_index;
 use risorius_mesh::tet::tet_mesh::TetMesh;
 use std::sync::Arc;
 
-/// A multiplicative generator.
+/// A linear congruential generator.
 pub struct Random(pub u64);
 
 impl Random {
@@ -80,7 +80,7 @@ pub fn bar(cells: [usize; 3], size: DVec3) -> TetMesh {
     mesh
 }
 
-/// A bar to set in motion, at rest and of one material.
+/// A bar of one material for dynamic tests, initially at rest.
 pub struct Body {
     pub mesh: TetMesh,
     pub held: Vec<bool>,
@@ -90,7 +90,7 @@ pub struct Body {
 }
 
 impl Body {
-    /// Of 1000 kg/m^3.
+    /// With a density of 1000 kg/m^3.
     pub fn bar(cells: [usize; 3], size: DVec3, hold: impl Fn(DVec3) -> bool, mu: f64, lambda: f64) -> Self {
         let mesh = bar(cells, size);
         let (held, n) = (mesh.nodes.iter().map(|&p| hold(p)).collect(), mesh.tets.len());
@@ -102,23 +102,23 @@ impl Body {
         Self { masses: lumped_masses(&mesh, 1000.0), mesh, held, first, touch: Touch::default() }
     }
 
-    /// A zero for each node.
+    /// A zero vector for each node.
     pub fn zeros(&self) -> Vec<DVec3> {
         vec![DVec3::ZERO; self.masses.len()]
     }
 
-    /// The force of each node at an acceleration.
+    /// The force on each node that gives it this acceleration.
     pub fn weight(&self, acceleration: DVec3) -> Vec<DVec3> {
         self.masses.iter().map(|m| *m * acceleration).collect()
     }
 
-    /// At rest, in the world.
+    /// Starts at rest, with the identity as frame.
     pub fn start(&self, options: StepOptions) -> Dynamics {
         self.start_at(&self.mesh.nodes, &self.zeros(), Rigid::IDENTITY, options)
     }
 
-    /// In a state.
-    pub fn start_at(
+    /// Starts in the given state.
+    pub(crate) fn start_at(
         &self,
         x: &[DVec3],
         velocities: &[DVec3],
@@ -159,7 +159,7 @@ impl Body {
 }
 
 /// Tolerances close to rounding.
-pub const TIGHT: SolveOptions = SolveOptions {
+pub(crate) const TIGHT: SolveOptions = SolveOptions {
     force_tolerance: 1e-11,
     step_tolerance: 1e-13,
     max_iterations: 50,
@@ -185,9 +185,9 @@ fn block_entry(blocks: &ElementBlocks<3>, row: usize, column: usize) -> f64 {
     if a >= b { blocks[block_index(a, b)][c][r] } else { blocks[block_index(b, a)][r][c] }
 }
 
-/// Gradient and exact Hessian of the first element over nodes 0 to 3 against differences with the given step,
-/// and definiteness of the projected one.
-pub fn check_energy(energy: &dyn Energy, x: &[DVec3], step: f64) {
+/// Checks gradient and exact Hessian of the first element against finite differences with the given step, and
+/// that the projected Hessian is positive semidefinite.
+pub(crate) fn check_energy(energy: &dyn Energy, x: &[DVec3], step: f64) {
     let (value, gradient) = gradient_of(energy, x);
     let mut exact = [[[[0.0; 3]; 3]; 10]];
     let mut projected = exact;
@@ -241,8 +241,8 @@ fn check_definite(blocks: &ElementBlocks<3>, scale: f64) {
     });
 }
 
-/// A moved and turned state has the same energy, turned forces, and forces without net force or torque.
-pub fn check_rigid_invariance(energy: &dyn Energy, x: &[DVec3], random: &mut Random) {
+/// Checks that a moved and rotated state has the same energy and rotated forces, with no net force or torque.
+pub(crate) fn check_rigid_invariance(energy: &dyn Energy, x: &[DVec3], random: &mut Random) {
     let (value, gradient) = gradient_of(energy, x);
     let (turn, shift) = (random.rotation(), random.vector() * 3.0);
     let moved: Vec<DVec3> = x.iter().map(|&p| turn * p + shift).collect();

@@ -1,11 +1,12 @@
 //! Elastic volumes of tetrahedra: energies, their minimization, diffusion of values, repair of inverted
 //! elements.
 //!
-//! Knows no faces. Units are SI: meters, newtons, pascals; f64 throughout, because minimizers are compared to
-//! micrometers. An [`Energy`] is a sum over elements of up to four nodes; a [`System`] is what is prepared
-//! once for a topology and a set of held nodes (elimination order, symbolic factor, gather lists) and shared
-//! by threads; [`settle`], [`minimize`] (Newton) and [`minimize_quasi`] find minima in workspaces of their
-//! own.
+//! Nothing here is specific to faces. Units are SI: meters, newtons, pascals. All numbers are f64, because
+//! minima are compared to micrometers.
+//!
+//! An [`Energy`] is a sum over elements of up to four nodes. A [`System`] holds what is prepared once for a
+//! topology and a set of held nodes (elimination order, symbolic factor, gather lists); threads can share it.
+//! [`settle`], [`minimize`] (Newton) and [`minimize_quasi`] each find minima in their own workspace.
 
 pub mod contact;
 pub mod diffuse;
@@ -36,7 +37,7 @@ pub use untangle::{UntangleOptions, Untangled, untangle};
 use risorius_base::progress::Cancelled;
 use risorius_linalg::SparseError;
 
-/// What keeps a solve from starting or going on. Positions handed in stay at the last good state.
+/// Why a solve could not start or continue. Positions passed in stay at the last valid state.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SolveError {
     /// Two inputs that belong together differ in length.
@@ -49,7 +50,7 @@ pub enum SolveError {
         /// The length it should have.
         wanted: usize,
     },
-    /// A rest tet has no volume or is inside out.
+    /// A rest tet is flat or inverted.
     #[error("{count} rest tets are flat or inverted, the first is tet {first}; repair the rest shape first")]
     BadRest {
         /// The first of them.
@@ -57,7 +58,7 @@ pub enum SolveError {
         /// How many.
         count: usize,
     },
-    /// A parameter is not a number or out of range.
+    /// A parameter is negative, infinite or NaN.
     #[error("{what} of element {element} is {value}; it must be finite and not negative")]
     Parameter {
         /// Which parameter.
@@ -67,9 +68,9 @@ pub enum SolveError {
         /// Its value.
         value: f64,
     },
-    /// The state to start from has no finite energy.
+    /// The start state has no finite energy.
     #[error(
-        "the start has no finite energy: positions are not numbers, or tets are inverted under a barrier (untangle)"
+        "the start has no finite energy: positions are NaN or infinite, or tets inverted; untangle it first"
     )]
     BadStart,
     /// The matrix could not be factored.
@@ -82,7 +83,7 @@ pub enum SolveError {
 
 impl risorius_base::Advise for SolveError {}
 
-/// Fails when a list has the wrong length.
+/// Fails if a list has the wrong length.
 fn check_length(what: &'static str, got: usize, wanted: usize) -> Result<(), SolveError> {
     if got == wanted { Ok(()) } else { Err(SolveError::Length { what, got, wanted }) }
 }

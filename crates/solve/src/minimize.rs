@@ -1,4 +1,4 @@
-//! Minima of sums of energies: quasi-Newton on a factor that stays, Newton's method where that fails.
+//! Minimization of sums of energies: quasi-Newton with a fixed factor, Newton's method where that fails.
 
 pub(crate) mod contact_aware;
 pub(crate) mod descent;

@@ -1,4 +1,4 @@
-//! Steps in time: a body whose rest shape and material change, and what it is made of.
+//! Time steps of a body whose rest shape and material change.
 
 pub mod body;
 pub mod dynamics;

@@ -1,14 +1,16 @@
-//! Repairs inverted or too flat tets by moving few nodes a little.
+//! Repairs inverted or too flat tets with small motions of few nodes.
 //!
-//! Around every bad tet (`det F` over its rest shape below a threshold) a few rings of movable nodes are
-//! freed. There, the regularized foldover-free energy of [Garanzha21, untangling] is minimized by projected
-//! Newton with a weak pull to the input while its regularization is lowered, until every tet is above the
-//! threshold. From that state, nodes are drawn back to the input behind a barrier at the threshold, so that
-//! in the end only what is needed has moved. Where this fails, the neighborhood grows and the attempt is
-//! repeated; where it fails at the largest neighborhood, the nodes go back and the tets are named.
+//! Around every bad tet (`det F` relative to its rest shape below a threshold) a few rings of movable nodes
+//! are freed. There, the regularized foldover-free energy of [Garanzha21, untangling] is minimized by
+//! projected Newton with a weak pull to the input. The regularization is lowered until every tet is above the
+//! threshold. From that state, nodes are pulled back to the input behind a barrier at the threshold, so that
+//! nodes end up displaced only as far as needed. If this fails, the neighborhood grows and the attempt is
+//! repeated. If it fails at the largest neighborhood, the nodes keep their input positions and the tets are
+//! reported.
 //!
-//! When nothing is bad, the cost is one determinant per tet. The order of work is fixed, so results are the
-//! same on any number of threads. Limits: the topology stays; tets without movable nodes cannot be helped.
+//! If no tet is bad, the cost is one determinant per tet. The order of work is fixed, so results are the same
+//! on any number of threads. Limits: the topology is not changed; tets without movable nodes cannot be
+//! repaired.
 
 use crate::energy::Energy;
 use crate::energy::foldover::{Foldover, Mode};
@@ -23,14 +25,14 @@ use risorius_base::progress::no_progress;
 use risorius_linalg::Stencil;
 use risorius_mesh::tet::tet_mesh::edge_matrix;
 
-/// How far to go.
+/// Options of [`untangle`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UntangleOptions {
-    /// Every tet shall have at least this ratio of volume to rest volume, more than 0, below 1. Default 0.1.
+    /// Every tet must reach this ratio of volume to rest volume, more than 0, below 1. Default 0.1.
     pub threshold: f64,
-    /// Rings of nodes around bad tets that may move at first. Default 2.
+    /// Rings of nodes around bad tets that may move in the first attempt. Default 2.
     pub first_rings: usize,
-    /// Rings at most. Default 12: a whole face is about 30 across.
+    /// Most rings. Default 12; a whole face is about 30 across.
     pub last_rings: usize,
 }
 
@@ -40,7 +42,7 @@ impl Default for UntangleOptions {
     }
 }
 
-/// What was done.
+/// The result of [`untangle`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Untangled {
     /// Number of bad tets before.
@@ -53,7 +55,8 @@ pub struct Untangled {
     pub longest_motion: f64,
 }
 
-/// Moves nodes of `x` so that every tet is upright over its rest shape. Nodes that are not movable stay.
+/// Moves nodes of `x` so that no tet is inverted or too flat relative to its rest shape. Only movable nodes
+/// move.
 pub fn untangle(
     tets: &[Stencil],
     rest: &TissueRest,
@@ -77,7 +80,7 @@ pub fn untangle(
     let mut rings = options.first_rings;
     let mut last_size = 0;
     loop {
-        // Tets that cannot move are given up; they must not make the others grow for ever.
+        // Tets without movable nodes are given up, so that they do not enlarge the region forever.
         let (hopeless, hopeful): (Vec<u32>, Vec<u32>) =
             bad.iter().partition(|&&t| !tets[t as usize].iter().any(|&v| movable[v as usize]));
         let region = neighbors.region(tets, &hopeful, movable, rings);
@@ -89,7 +92,7 @@ pub fn untangle(
             break;
         }
         last_size = region.len();
-        // No tet has free nodes of two patches, so they do not feel each other.
+        // No tet has free nodes of two patches, so patches are independent.
         let patches = neighbors.patches(tets, &region);
         let repairs: Vec<Option<Vec<DVec3>>> = patches
             .par_iter()
@@ -121,7 +124,7 @@ pub fn untangle(
     Ok(result)
 }
 
-/// Tets below the threshold; one that is not a number counts.
+/// Tets below the threshold, or NaN.
 fn bad_tets(tets: &[Stencil], rest: &TissueRest, x: &[DVec3], threshold: f64) -> Vec<u32> {
     let good = |tet: usize| 6.0 * rest.volume[tet] * threshold <= edge_matrix(x, tets[tet]).determinant();
     (0..tets.len())
@@ -156,7 +159,7 @@ impl Neighbors {
         &self.tet[self.start[node as usize] as usize..self.start[node as usize + 1] as usize]
     }
 
-    /// Movable nodes within so many rings of the tets, ascending.
+    /// Movable nodes within `rings` rings of the tets, ascending.
     fn region(&self, tets: &[Stencil], seeds: &[u32], movable: &[bool], rings: usize) -> Vec<u32> {
         let mut inside = vec![false; movable.len()];
         let mut front: Vec<u32> = Vec::new();
@@ -234,8 +237,8 @@ impl Patch {
     }
 }
 
-/// Unfolds one patch and draws it back: the positions of its free nodes, or none if it is good or cannot be
-/// helped.
+/// Unfolds one patch and pulls it back to the input. Returns the positions of its free nodes, or `None` if it
+/// needs no repair or cannot be repaired.
 fn repair(
     tets: &[Stencil],
     rest: &TissueRest,
@@ -283,7 +286,7 @@ fn repair(
     Ok(Some(state))
 }
 
-/// Lowers the regularization until every tet is above the floor; false if that does not happen.
+/// Lowers the regularization until every tet is above the floor; false if that fails.
 fn unfold(
     system: &System,
     energy: &mut Foldover,
@@ -298,7 +301,7 @@ fn unfold(
         if excess > 0.0 {
             return Ok(true);
         }
-        // Large enough that the worst tet still feels its way out, and never growing.
+        // Large enough for a useful gradient at the worst tet, and never growing.
         eps = (0.7 * eps).min((1e-6 + 0.04 * excess * excess).sqrt()).max(1e-4);
         energy.mode = Mode::Unfold(eps);
         let problem = Problem { system, energies: &[&*energy, pull], loads: &[] };
@@ -346,7 +349,7 @@ mod tests {
         for round in 0..6 {
             let mut x = mesh.nodes.clone();
             for (p, _) in x.iter_mut().zip(&movable).filter(|(_, m)| **m) {
-                // Few nodes thrown far, then all nodes shaken.
+                // Few nodes displaced far, then all nodes jittered.
                 if round < 3 && random.number() > 0.9 {
                     *p += 0.02 * random.vector();
                 } else if round >= 3 {
@@ -392,7 +395,7 @@ mod tests {
     fn the_impossible_is_told() {
         let mesh = bar([4, 4, 4], DVec3::splat(0.04));
         let movable = inner_nodes(&mesh, 0.04);
-        // A boundary node pushed through to the other side, and boundary tets that nothing can help.
+        // A boundary node pushed through to the other side, and boundary tets that cannot be repaired.
         let mut x = mesh.nodes.clone();
         let node = mesh.nodes.iter().position(|p| p.distance(DVec3::new(0.02, 0.02, 0.0)) < 1e-9).unwrap();
         x[node].z = 0.05;
@@ -401,7 +404,7 @@ mod tests {
         assert!(!result.still_bad.is_empty());
         assert!(result.still_bad.iter().any(|&t| mesh.tets[t as usize].contains(&(node as u32))));
         assert!(x.iter().all(|p| p.is_finite()));
-        // With its star free to move, the rest stays where it was if it cannot be helped.
+        // The node is on the boundary, so it is not movable.
         assert_eq!(x[node], before[node]);
     }
 

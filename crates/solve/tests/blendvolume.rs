@@ -1,4 +1,4 @@
-//! The way of a blendvolume, without a face: a slab of flesh over a bone is pulled to an expression of its
+//! How a blendvolume is made, without a face: a slab of flesh over a bone is pulled to an expression of its
 //! skin.
 
 use glam::DVec3;
@@ -83,8 +83,8 @@ fn shapes_in_parallel_reach_their_skins_without_inversion() {
         assert!((0..mesh.tets.len()).all(|t| ratio(t) > 0.05), "{strength}");
     }
     let still = mesh.nodes.iter().zip(&shapes[2]).map(|(p, q)| p.distance(*q)).fold(0.0, f64::max);
-    assert!(still < 1e-9, "no expression, no motion: {still}");
-    assert_eq!(shapes[0], solve(&1.0), "alone or among others, the same bits");
+    assert!(still < 1e-9, "moves without an expression: {still}");
+    assert_eq!(shapes[0], solve(&1.0), "a shape solved alone must have the same bits");
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn moved_bones_start_from_a_harmonic_extension() {
         .collect();
     let inside = Harmonic::prepare(&mesh, &held).unwrap().extend(&motion).unwrap();
     let mut x: Vec<DVec3> = mesh.nodes.iter().zip(&inside).map(|(p, d)| *p + DVec3::from_array(*d)).collect();
-    // Something goes wrong on the way: two nodes inside are thrown through their neighbors.
+    // Simulate a failure: push two inner nodes through their neighbors.
     let inner: Vec<usize> = (0..x.len()).filter(|&v| !held[v]).collect();
     x[inner[100]] += DVec3::new(0.009, 0.0, 0.002);
     x[inner[250]] -= DVec3::new(0.0, 0.011, 0.0);

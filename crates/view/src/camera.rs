@@ -9,7 +9,6 @@
 
 use crate::look::FaceLook;
 use glam::{DVec3, Mat3, Vec2, Vec3};
-use risorius_mesh::TriMesh;
 
 /// Half the height of the frame over the distance, for 85 mm: 18 / 85.
 const TAN_HALF_VIEW: f32 = 18.0 / 85.0;
@@ -49,11 +48,6 @@ impl Bounds {
             Some(b.map_or(Self { lo: p, hi: p }, |b| Self { lo: b.lo.min(p), hi: b.hi.max(p) }))
         };
         finite.fold(None, grown).unwrap_or(Self { lo: DVec3::ZERO, hi: DVec3::ZERO })
-    }
-
-    /// Bounds of a surface.
-    pub fn of_surface(surface: &TriMesh) -> Self {
-        Self::of(surface.positions.iter().copied())
     }
 
     /// A cube around `center` with half-width `reach`.
@@ -175,12 +169,12 @@ impl Camera {
     }
 
     /// A point of face space in view space.
-    pub fn view_point(&self, p: Vec3) -> Vec3 {
+    pub(crate) fn view_point(&self, p: Vec3) -> Vec3 {
         self.rotation * p - self.target
     }
 
     /// A direction of face space in view space.
-    pub fn view_direction(&self, d: Vec3) -> Vec3 {
+    pub(crate) fn view_direction(&self, d: Vec3) -> Vec3 {
         self.rotation * d
     }
 
@@ -199,14 +193,14 @@ impl Camera {
     }
 
     /// View-space point at `pixel` and `nearness`.
-    pub fn unproject(&self, pixel: Vec2, nearness: f32) -> Vec3 {
+    pub(crate) fn unproject(&self, pixel: Vec2, nearness: f32) -> Vec3 {
         let w = 1.0 / nearness;
         let offset = (pixel - self.middle) * (w / self.focal);
         Vec3::new(offset.x, -offset.y, self.distance - w)
     }
 
     /// Pixels that a length of 1 covers at `nearness`.
-    pub fn pixels_per_unit(&self, nearness: f32) -> f32 {
+    pub(crate) fn pixels_per_unit(&self, nearness: f32) -> f32 {
         self.focal * nearness
     }
 

@@ -63,7 +63,7 @@ impl Canvas {
     }
 
     /// Outlines a rectangle, one pixel wide, inside of its bounds.
-    pub fn frame_rect(&mut self, x: i64, y: i64, width: i64, height: i64, color: Color) {
+    pub(crate) fn frame_rect(&mut self, x: i64, y: i64, width: i64, height: i64, color: Color) {
         self.fill_rect(x, y, width, 1, color);
         self.fill_rect(x, y + height - 1, width, 1, color);
         self.fill_rect(x, y + 1, 1, height - 2, color);

@@ -54,7 +54,7 @@ impl Colormap {
     }
 
     /// The color of `value` where `range` maps to 0 to 1; an empty range puts every value in the middle.
-    pub fn color_in(self, value: f32, range: [f32; 2]) -> Color {
+    pub(crate) fn color_in(self, value: f32, range: [f32; 2]) -> Color {
         self.color(fraction(value, range))
     }
 

@@ -37,7 +37,7 @@ const BESIDE_MIDDLE: f64 = 0.004;
 const FAT: Rgb = [0.80, 0.60, 0.30];
 
 /// The skin with landmarks, from red (uncertain) to blue (certain), from the front and from the left.
-pub fn landmark_picture(face: &Face) -> Result<Canvas, ViewError> {
+pub(crate) fn landmark_picture(face: &Face) -> Result<Canvas, ViewError> {
     let mut model = AnatomyModel::framed(Bounds::of(face.anatomy.landmarks.iter().map(|l| l.position)));
     model.push(skin(face));
     let dot = |(i, l): (usize, &risorius_anatomy::find::FoundLandmark)| LabeledPoint {
@@ -56,7 +56,7 @@ pub fn landmark_picture(face: &Face) -> Result<Canvas, ViewError> {
 }
 
 /// Skull and jaw inside translucent skin.
-pub fn bone_picture(face: &Face) -> Result<Canvas, ViewError> {
+pub(crate) fn bone_picture(face: &Face) -> Result<Canvas, ViewError> {
     let mut model = AnatomyModel::framed(frame(face));
     bones(face).into_iter().for_each(|p| model.push(p));
     model.push(skin(face).translucent(0.3));
@@ -64,7 +64,7 @@ pub fn bone_picture(face: &Face) -> Result<Canvas, ViewError> {
 }
 
 /// Muscles on the bones.
-pub fn muscle_picture(face: &Face) -> Result<Canvas, ViewError> {
+pub(crate) fn muscle_picture(face: &Face) -> Result<Canvas, ViewError> {
     let mut model = AnatomyModel::framed(frame(face));
     bones(face).into_iter().for_each(|p| model.push(p));
     for muscle in &face.anatomy.muscles {
@@ -77,7 +77,7 @@ pub fn muscle_picture(face: &Face) -> Result<Canvas, ViewError> {
 }
 
 /// The volume cut beside the middle, with its elements: all of it, and the mouth.
-pub fn cutaway_picture(face: &Face) -> Result<Canvas, ViewError> {
+pub(crate) fn cutaway_picture(face: &Face) -> Result<Canvas, ViewError> {
     let model = cut_model(face, &face.flesh.mesh(), TetColors::One(FAT), &CutPlane::sagittal(BESIDE_MIDDLE))?;
     let whole = draw_model(&model, &from_left(1000, Framing::Face))?;
     let close = draw_model(&model, &from_left(1000, Framing::Box(mouth(face))))?;
@@ -95,7 +95,7 @@ pub fn cutaway_picture(face: &Face) -> Result<Canvas, ViewError> {
 }
 
 /// Stiffness of the neutral in two sections.
-pub fn stiffness_picture(face: &Face) -> Result<Canvas, ViewError> {
+pub(crate) fn stiffness_picture(face: &Face) -> Result<Canvas, ViewError> {
     let values = face.flesh.materials.mu.iter().map(|mu| mu / 1000.0).collect();
     let field = ScalarField { colormap: Colormap::Sequential, ..ScalarField::spanning(values, "mu, kPa") };
     let mesh = face.flesh.mesh();
@@ -118,7 +118,7 @@ pub fn stiffness_picture(face: &Face) -> Result<Canvas, ViewError> {
 }
 
 /// The outside of the volume in the neutral and in a few shapes, and the same cut beside the middle.
-pub fn shape_picture(face: &Face) -> Result<Canvas, ViewError> {
+pub(crate) fn shape_picture(face: &Face) -> Result<Canvas, ViewError> {
     let mut poses = vec![("neutral".to_string(), Vec::new())];
     poses.extend(known_poses(face));
     let (mut outsides, mut cuts) = (Vec::new(), Vec::new());

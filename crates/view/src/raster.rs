@@ -139,7 +139,7 @@ impl<'a> Screen<'a> {
     }
 
     /// Draws every tile and passes it to `f`; results are in the order of tiles, rows from the top.
-    pub fn map_tiles<const S: usize, R: Send>(&self, f: impl Fn(&Tile<S>) -> R + Sync) -> Vec<R> {
+    pub(crate) fn map_tiles<const S: usize, R: Send>(&self, f: impl Fn(&Tile<S>) -> R + Sync) -> Vec<R> {
         (0..self.bins[0].len())
             .into_par_iter()
             .map_init(
@@ -155,7 +155,7 @@ impl<'a> Screen<'a> {
 
     /// A tile with the part of this screen that is in front of `behind`, a tile of another screen of equal
     /// size.
-    pub fn tile_before<const S: usize>(&self, behind: &Tile<S>) -> Tile<S> {
+    pub(crate) fn tile_before<const S: usize>(&self, behind: &Tile<S>) -> Tile<S> {
         let nearness = behind.nearness.clone();
         let triangle = vec![NONE; nearness.len()];
         let mut tile = Tile { x: behind.x, y: behind.y, nearness, triangle, farthest: behind.farthest };
@@ -222,7 +222,7 @@ impl<'a> Screen<'a> {
     }
 
     /// Nearness of vertex `v`.
-    pub fn nearness(&self, v: u32) -> f32 {
+    pub(crate) fn nearness(&self, v: u32) -> f32 {
         self.corners[v as usize].nearness
     }
 
@@ -237,7 +237,7 @@ impl<'a> Screen<'a> {
     }
 
     /// Whether triangle `t` turns its front (counter-clockwise side) to the viewer.
-    pub fn faces_viewer(&self, t: u32) -> bool {
+    pub(crate) fn faces_viewer(&self, t: u32) -> bool {
         let c = self.triangles[t as usize].map(|v| self.corners[v as usize]);
         // The y axis of the screen points down, which reverses the orientation.
         (c[1].x - c[0].x) * (c[2].y - c[0].y) - (c[2].x - c[0].x) * (c[1].y - c[0].y) < 0.0

@@ -73,7 +73,7 @@ impl<'a> Scene<'a> {
     }
 
     /// Whether a point of lash triangle `t` is on a strand: strands surround the eye and taper to their tips.
-    pub fn is_strand(&self, t: u32, shares: [f32; 3]) -> bool {
+    pub(crate) fn is_strand(&self, t: u32, shares: [f32; 3]) -> bool {
         let triangle = &self.look.triangles[t as usize];
         let surface = &self.look.surfaces[triangle.surface as usize];
         let rest: Vec3 = (0..3).map(|k| self.look.rest[triangle.vertices[k] as usize] * shares[k]).sum();
@@ -140,7 +140,7 @@ impl Studio {
     }
 
     /// Light reflected to the camera by a point with unit normal `n` and unit direction `v` to the camera.
-    pub fn shade(&self, material: &Material, n: Vec3, v: Vec3, open: Openness) -> Vec3 {
+    pub(crate) fn shade(&self, material: &Material, n: Vec3, v: Vec3, open: Openness) -> Vec3 {
         let wrap = material.wrap;
         let wrapped = |light: &Light| {
             let lit = ((wrap + n.dot(light.direction)) / (1.0 + wrap)).max(Vec3::ZERO);
@@ -175,7 +175,7 @@ impl Studio {
     }
 
     /// Light for colors that represent values: it shows the form and keeps the hue.
-    pub fn shade_flat(&self, color: Vec3, n: Vec3, v: Vec3, open: Openness) -> Vec3 {
+    pub(crate) fn shade_flat(&self, color: Vec3, n: Vec3, v: Vec3, open: Openness) -> Vec3 {
         let key = n.dot(self.key.direction).max(0.0) * (0.4 + 0.6 * open.key);
         let level = 0.46 + 0.34 * key + 0.22 * n.dot(v).max(0.0);
         color * level * (0.45 + 0.55 * open.sky)

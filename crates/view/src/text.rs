@@ -74,7 +74,7 @@ impl Canvas {
 
     /// Writes `text` upwards, rotated by a quarter turn: the line starts at (`x`, `y`) and extends
     /// [`text_height`] pixels to the right.
-    pub fn text_upwards(&mut self, x: i64, y: i64, size: usize, color: Color, text: &str) {
+    pub(crate) fn text_upwards(&mut self, x: i64, y: i64, size: usize, color: Color, text: &str) {
         for_each_inked(size, text, |dx, dy, coverage| self.blend(x + dy, y - 1 - dx, color, coverage));
     }
 }

@@ -134,7 +134,7 @@ impl Visibility {
     }
 
     /// Whether there is any surface between two corners (left, top, right, bottom) of the full picture.
-    pub fn any_within(&self, corners: [f32; 4]) -> bool {
+    pub(crate) fn any_within(&self, corners: [f32; 4]) -> bool {
         let [x0, y0, x1, y1] = corners.map(|c| (c * self.factor).max(0.0) as usize);
         (y0..(y1 + 1).min(self.height))
             .any(|y| (x0..(x1 + 1).min(self.width)).any(|x| self.nearness[y * self.width + x] > 0.0))

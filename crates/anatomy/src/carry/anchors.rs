@@ -7,7 +7,7 @@ use glam::DVec3;
 
 /// A point of the built-in head and its position in the rig.
 #[derive(Debug, Clone, Copy)]
-pub struct Anchor {
+pub(crate) struct Anchor {
     pub from: DVec3,
     pub to: DVec3,
     /// 0 to 1.
@@ -16,7 +16,7 @@ pub struct Anchor {
 
 impl Anchor {
     /// How closely the warp interpolates it, in meters; see [`crate::warp`].
-    pub fn softness(&self) -> f64 {
+    pub(crate) fn softness(&self) -> f64 {
         0.004 / (self.confidence * self.confidence).max(0.01)
     }
 }

@@ -52,13 +52,13 @@ impl Depths {
 }
 
 /// Displacements of the bones, for the points attached to them.
-pub struct Pushed {
+pub(crate) struct Pushed {
     tree: Bvh,
     offsets: Vec<DVec3>,
 }
 
 /// Pushes the bones under the skin; a note reports vertices that are still too close.
-pub fn push_in(
+pub(crate) fn push_in(
     bones: &mut Bones,
     depths: &Depths,
     skin: &OuterSkin,

@@ -14,7 +14,7 @@ use risorius_rig::Rig;
 use risorius_rig::meters;
 
 /// Least confidence of landmarks that determine the warp of the built-in head.
-pub const ANCHOR: f64 = 0.45;
+pub(crate) const ANCHOR: f64 = 0.45;
 /// Confidence of landmarks from the built-in head.
 const WARPED: f64 = 0.25;
 
@@ -34,7 +34,7 @@ pub fn mirrored(front: &Front, middle: f64, found: &mut Found) {
 
 /// On half a face: landmarks of the missing side as mirror images, without skin; all of them, or those not
 /// yet set. Their triangle and vertex are those of the side that is present.
-pub fn mirrored_in_air(half: &HalfFace, all: bool, found: &mut Found) {
+pub(crate) fn mirrored_in_air(half: &HalfFace, all: bool, found: &mut Found) {
     let missing = if half.side > 0.0 { "right" } else { "left" };
     for i in (0..N_LANDMARKS).filter(|&i| NAMES[i].contains(missing)) {
         let Some(mut other) = found.all[landmarks::mirrored(i)].clone() else { continue };
@@ -51,7 +51,7 @@ pub fn mirrored_in_air(half: &HalfFace, all: bool, found: &mut Found) {
 
 /// Sets missing landmarks from those of the built-in head, warped by the found ones and projected to the
 /// skin. `seen` are the positions of the found ones on the head.
-pub fn from_head(
+pub(crate) fn from_head(
     pieces: &Pieces,
     front: &Front,
     (seen, head): (&[DVec3], &[DVec3]),
@@ -103,7 +103,7 @@ fn outer_point(pieces: &Pieces, outer: &OuterSkin, front: &Front, p: DVec3) -> O
 }
 
 /// Source of landmarks obtained by aligning the whole built-in head to the skin.
-pub const MATCHED: &str = "built-in head aligned to the skin";
+pub(crate) const MATCHED: &str = "built-in head aligned to the skin";
 
 /// Without any detected feature: aligns the built-in head to the skin, from several positions and sizes, and
 /// takes all landmarks from there.

@@ -15,7 +15,7 @@ const USUAL_EYES: f64 = 0.063;
 
 /// The approximate layout of a face.
 #[derive(Debug, Clone)]
-pub struct FaceFrame {
+pub(crate) struct FaceFrame {
     /// The symmetry plane is `x = middle`.
     pub middle: f64,
     /// How well the skin mirrors in that plane: fraction of the face whose mirror image is skin too.

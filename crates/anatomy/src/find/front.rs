@@ -53,7 +53,7 @@ impl<'a> Front<'a> {
     }
 
     /// Where rays from the front start.
-    pub fn start_z(&self) -> f64 {
+    pub(crate) fn start_z(&self) -> f64 {
         self.start_z
     }
 

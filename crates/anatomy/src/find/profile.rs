@@ -15,7 +15,7 @@ const STEP: f64 = 0.0003;
 
 /// Points of the midline that other landmarks are measured from.
 #[derive(Debug, Clone, Copy)]
-pub struct Profile {
+pub(crate) struct Profile {
     /// Tip of the nose.
     pub pronasale: DVec3,
     /// Where nose and upper lip meet.
@@ -23,7 +23,7 @@ pub struct Profile {
 }
 
 /// Samples of the midline from `top` to `bottom`; on half a face slightly inside its border.
-pub fn middle_line(front: &Front, frame: &FaceFrame, top: f64, bottom: f64) -> Vec<SkinPoint> {
+pub(crate) fn middle_line(front: &Front, frame: &FaceFrame, top: f64, bottom: f64) -> Vec<SkinPoint> {
     let x = frame.middle + frame.only_side.unwrap_or(0.0) * 0.0005;
     front.column(x, top, bottom, STEP)
 }
@@ -121,6 +121,6 @@ pub fn outermost(line: &[SkinPoint], a: DVec3, b: DVec3) -> Option<SkinPoint> {
 }
 
 /// The sample nearest to a height.
-pub fn nearest_height(line: &[SkinPoint], y: f64) -> Option<SkinPoint> {
+pub(crate) fn nearest_height(line: &[SkinPoint], y: f64) -> Option<SkinPoint> {
     line.iter().min_by(|a, b| (a.point.y - y).abs().total_cmp(&(b.point.y - y).abs())).copied()
 }

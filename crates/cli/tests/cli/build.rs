@@ -28,14 +28,7 @@ pub fn few_shapes() -> Desk {
 }
 
 fn with_shapes(names: &[&str]) -> risorius_rig::Rig {
-    let mut rig = built_in().rig.clone();
-    rig.sliders.retain(|s| names.contains(&s.name.as_str()));
-    rig.shapes.retain(|s| names.contains(&s.name.as_str()));
-    for (i, slider) in rig.sliders.iter_mut().enumerate() {
-        slider.shape = rig.shapes.iter().position(|s| s.name == slider.name).unwrap();
-        rig.shapes[slider.shape].role = risorius_rig::Role::Slider(i);
-    }
-    rig
+    built_in().rig.with_sliders(names)
 }
 
 const FEW: [&str; 5] = ["jawOpen", "eyeBlinkLeft", "eyeBlinkRight", "mouthSmileLeft", "mouthSmileRight"];

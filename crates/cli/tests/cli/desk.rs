@@ -120,12 +120,5 @@ fn one_object(out: &str) -> Value {
 
 /// A file or folder of the real data, or `None` (said on standard error) where there are none.
 pub fn data(name: &str) -> Option<String> {
-    let Some(folder) = std::env::var_os("RISORIUS_DATA") else {
-        eprintln!("skipped: RISORIUS_DATA is not set, {name} is not read");
-        return None;
-    };
-    // Tests run in their own folders: a relative RISORIUS_DATA is made absolute first.
-    let path = std::path::absolute(PathBuf::from(folder).join(name)).unwrap();
-    assert!(path.exists(), "{} is missing", path.display());
-    Some(path.to_str().unwrap().to_string())
+    risorius_test_data::file(name).map(|path| path.to_str().unwrap().to_string())
 }

@@ -237,7 +237,7 @@ fn wrong_calls_and_damaged_files_say_what_is_wrong() {
         "b.detail",
     ];
     desk.ok(&model);
-    desk.fails_with(1, &apply("b.detail", &["--take", "plain.npz"]), &["compared", "wpsd"]);
+    desk.fails_with(1, &apply("b.detail", &["--take", "plain.npz"]), &["comparison", "wpsd", "--model"]);
 }
 
 /// Markers in another unit, place and direction, on a head that moves, one of them lost for a while.
@@ -278,7 +278,7 @@ fn markers_drive_the_face() {
     let told = desk.json(&call);
     assert_eq!(told["frames"], 20);
     let notes = told["notes"].to_string();
-    assert!(notes.contains("5 markers") && notes.contains("4 places"), "{notes}");
+    assert!(notes.contains("5 markers") && notes.contains("4 positions"), "{notes}");
     desk.write("three.json", format!("{{{}}}", (0..3).map(point).collect::<Vec<_>>().join(",")));
     let with = |points: &'static str| {
         ["detail", "apply", "face.detail", "--markers", "markers.csv", "--points", points, "-o", "n.npz"]
@@ -341,7 +341,7 @@ fn markers_drive_the_face() {
         |time: &'static str| [&alone[..2], &["named.detail"], &alone[3..], &["--neutral", time]].concat();
     let told = desk.json(&at("0.2"));
     assert!(told["notes"].to_string().contains("(frame 12)"), "{told}");
-    desk.fails_with(1, &at("9"), &["--neutral", "the take goes from 0"]);
+    desk.fails_with(1, &at("9"), &["--neutral", "which goes from 0"]);
 }
 
 /// A square of 41 x 41 vertices with texture coordinates, as OBJ: a bump of some height, pressed together by

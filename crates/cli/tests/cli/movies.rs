@@ -138,10 +138,13 @@ fn wrong_calls_are_refused_with_advice() {
     let desk = takes();
     desk.write("out.mp4", "older");
     for (more, words) in [
-        (&["-o", "out.mp4"][..], &["out.mp4", "a movie needs --clip or --take"][..]),
-        (&["-w", "jawOpen=1", "-o", "out.mp4"], &["needs --clip or --take"]),
-        (&["--shapes", "-o", "out.mp4"], &["needs --clip or --take"]),
-        (&["--take", "take.npz", "--frames", "1", "-o", "out.mp4"], &["leave out --frames"]),
+        (&["-o", "out.mp4"][..], &["out.mp4", "a movie needs a clip or a take", "--clip, --take"][..]),
+        (&["-w", "jawOpen=1", "-o", "out.mp4"], &["needs a clip or a take"]),
+        (&["--shapes", "-o", "out.mp4"], &["needs a clip or a take"]),
+        (
+            &["--take", "take.npz", "--frames", "1", "-o", "out.mp4"],
+            &["leave out a list of frames", "--frames"],
+        ),
         (&["--take", "take.npz", "--difference", "-o", "out.mp4"], &["two takes"]),
         (&["--take", "take.npz", "--label", "a,b", "-o", "out.mp4"], &["2 labels for 1 performances"]),
         (&["--label", "a", "-o", "out.png"], &["--clip"]),

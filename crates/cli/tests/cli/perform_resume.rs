@@ -84,7 +84,7 @@ fn from(report: &Value, words: &str) -> u64 {
 fn longer_shorter_and_edited_clips_go_on_where_they_change() {
     let desk = desk();
     desk.write("clip.csv", clip(10));
-    assert_eq!(from(&resumed(&desk, &[]), "nothing to go on from in take.npz.partial"), 0);
+    assert_eq!(from(&resumed(&desk, &[]), "nothing to resume from in take.npz.partial"), 0);
     desk.write("clip.csv", clip(20));
     let longer = resumed(&desk, &[]);
     assert_eq!(from(&longer, "frame 10 was not there yet"), 10);

@@ -3,6 +3,7 @@
 
 use crate::{apart, examples, handles, points, pressed, sheet};
 use glam::{DQuat, DVec3};
+use risorius_base::Advise;
 use risorius_base::Rigid;
 use risorius_base::progress::no_progress;
 use risorius_detail::player::PlayedFrame;
@@ -206,7 +207,7 @@ fn tolerance_holds_at_every_vertex() {
     let many = examples(&sheet(10), &[[0.5, 0.5]; 70]);
     let error =
         learn(sheet(10), &handles(10, 4), None, &many, &LearnOptions::default(), &no_progress).unwrap_err();
-    assert!(error.to_string().contains("--basis"), "{error}");
+    assert!(error.to_string().contains("basis") && error.options() == ["basis", "tolerance"], "{error}");
 }
 
 /// Two handles, or three on a line, say nothing of how a face turned: it is not turned.

@@ -67,7 +67,7 @@ impl<'g, 'h> Contact<'g, 'h> {
     }
 
     /// Pushes the skin of `field` out of teeth and gums as they are in `field`.
-    pub fn off_teeth(&self, field: &mut Field) {
+    pub(crate) fn off_teeth(&self, field: &mut Field) {
         let solids = self.solids(field);
         for _ in 0..ROUNDS {
             let pushes = self.pushes(field, &solids);
@@ -80,7 +80,7 @@ impl<'g, 'h> Contact<'g, 'h> {
 
     /// Least distance of lips and lining from teeth and gums, mm; negative inside.
     #[cfg(test)]
-    pub fn least_distance(&self, field: &Field) -> f64 {
+    pub(crate) fn least_distance(&self, field: &Field) -> f64 {
         let solids = self.solids(field);
         let at = |&v: &u32| least(&solids, self.ground.points[v as usize] + field[v as usize]);
         self.near.iter().map(at).fold(f64::INFINITY, f64::min)

@@ -24,7 +24,7 @@ pub enum Sheet {
 }
 
 /// A prepared extension.
-pub struct Fill<'g, 'h> {
+pub(crate) struct Fill<'g, 'h> {
     ground: &'g Ground<'h>,
     sheet: Sheet,
     given: Vec<bool>,

@@ -15,7 +15,7 @@ const SWELL: f64 = 13.0;
 const APART: f64 = 10.0;
 
 /// The nasolabial fold on both sides, `depth` and `height` in mm.
-pub fn nasolabial(ground: &Ground, depth: f64, height: f64) -> Field {
+pub(crate) fn nasolabial(ground: &Ground, depth: f64, height: f64) -> Field {
     let flat: Vec<[f32; 3]> = ground.points[..ground.n_skin].iter().map(|p| p.as_vec3().to_array()).collect();
     let normals = VertexNormals::prepare(ground.n_skin, &ground.triangles).compute(&flat);
     let mut field = ground.still();

@@ -68,7 +68,7 @@ impl<'a> Ground<'a> {
     }
 
     /// Triangles of the part called `name`, local to it.
-    pub fn part_triangles(&self, name: &str) -> Vec<[u32; 3]> {
+    pub(crate) fn part_triangles(&self, name: &str) -> Vec<[u32; 3]> {
         self.head.parts.iter().find(|p| p.name == name).map_or_else(Vec::new, |p| p.faces.triangulated())
     }
 
@@ -136,14 +136,14 @@ impl<'a> Ground<'a> {
     }
 
     /// Makes a field equal on both sides, to the bit.
-    pub fn symmetrize(&self, field: &mut Field) {
+    pub(crate) fn symmetrize(&self, field: &mut Field) {
         let other = self.mirrored(field);
         field.iter_mut().zip(&other).for_each(|(a, b)| *a = 0.5 * (*a + *b));
     }
 }
 
 /// Bell function: 1 at distance 0, 0 from `reach` on, C2.
-pub fn bell(distance: f64, reach: f64) -> f64 {
+pub(crate) fn bell(distance: f64, reach: f64) -> f64 {
     let t = (distance / reach).min(1.0);
     (1.0 - t * t).powi(3)
 }

@@ -14,7 +14,7 @@ use glam::DVec3;
 use risorius_base::ease::ramp;
 
 /// Parts that are fixed to the mandible.
-pub const WITH_JAW: [&str; 3] = ["teeth_lower", "gums_lower", "tongue"];
+pub(crate) const WITH_JAW: [&str; 3] = ["teeth_lower", "gums_lower", "tongue"];
 
 /// Shares along the jaw line; the left ones are used for both sides.
 const SHARES: [(&str, f64); 9] = [

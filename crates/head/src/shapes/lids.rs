@@ -27,7 +27,7 @@ const BULGE: f64 = 0.02;
 
 /// Rotations of the margins, degrees, up positive.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct LidPose {
+pub(crate) struct LidPose {
     /// Amount of closing, 0..1.
     pub close: f64,
     /// Additional rotation of the upper lid.

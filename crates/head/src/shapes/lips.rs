@@ -29,7 +29,7 @@ pub struct Lip {
 
 /// Symmetric motion of the mouth.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct LipPose {
+pub(crate) struct LipPose {
     /// Upper lip.
     pub upper: Lip,
     /// Lower lip.
@@ -134,7 +134,7 @@ impl<'g, 'h> Lips<'g, 'h> {
     }
 
     /// Whether vertex `v` is part of a lip.
-    pub fn is_lip(&self, v: usize) -> bool {
+    pub(crate) fn is_lip(&self, v: usize) -> bool {
         self.of[0][v] || self.of[1][v]
     }
 

@@ -8,7 +8,7 @@ use super::lips::{Lip, LipPose};
 use super::pulls::{Pull, pull};
 
 /// One entry of the table.
-pub struct MouthShape {
+pub(crate) struct MouthShape {
     /// Name without side.
     pub name: &'static str,
     /// The lips.
@@ -20,7 +20,7 @@ pub struct MouthShape {
 }
 
 /// Depth of the nasolabial fold and height of the cheek beside it, mm, by shape.
-pub const FOLDS: [(&str, [f64; 2]); 5] = [
+pub(crate) const FOLDS: [(&str, [f64; 2]); 5] = [
     ("mouthSmile", [0.0, 0.6]),
     ("mouthDimple", [0.2, 0.4]),
     ("mouthStretch", [0.25, 0.3]),

@@ -60,13 +60,13 @@ pub fn pulled(ground: &Ground, pulls: &[Pull]) -> Field {
 }
 
 /// Multiplies a field on the skin by a mask.
-pub fn masked(field: &mut Field, mask: impl Fn(usize) -> f64, n_skin: usize) {
+pub(crate) fn masked(field: &mut Field, mask: impl Fn(usize) -> f64, n_skin: usize) {
     (0..n_skin).for_each(|v| field[v] *= mask(v));
 }
 
 /// The left half of a symmetric field; with its mirror image it adds up to the whole. The halves blend over
 /// `width` mm across the midline.
-pub fn left_half(ground: &Ground, field: &Field, width: f64) -> Field {
+pub(crate) fn left_half(ground: &Ground, field: &Field, width: f64) -> Field {
     let half = |(d, p): (&DVec3, &DVec3)| *d * ramp(p.x, -0.5 * width, 0.5 * width);
     field.iter().zip(&ground.points).map(half).collect()
 }

@@ -26,7 +26,7 @@ struct Member {
 }
 
 /// The seam of a head.
-pub struct Seam<'g, 'h> {
+pub(crate) struct Seam<'g, 'h> {
     ground: &'g Ground<'h>,
     members: Vec<Member>,
 }

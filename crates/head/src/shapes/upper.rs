@@ -3,7 +3,7 @@
 use super::pulls::{Pull, pull};
 
 /// One entry of the table: pulls, the accompanying rotations of the lids, and the sliding of the skin.
-pub struct UpperShape {
+pub(crate) struct UpperShape {
     /// Name without side.
     pub name: &'static str,
     /// Skin.
@@ -17,7 +17,7 @@ pub struct UpperShape {
 }
 
 /// All entries.
-pub const UPPER: [UpperShape; 6] = [
+pub(crate) const UPPER: [UpperShape; 6] = [
     UpperShape {
         name: "browDown",
         pulls: &[

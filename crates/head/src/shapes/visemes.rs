@@ -1,7 +1,7 @@
 //! Visemes: the mouth shapes of speech sounds, each a combined pose of jaw, lips and tongue.
 
 /// One viseme.
-pub struct Viseme {
+pub(crate) struct Viseme {
     /// Name.
     pub name: &'static str,
     /// Jaw opening, degrees.
@@ -25,7 +25,7 @@ const fn viseme(
 }
 
 /// The fifteen of common lip-sync tools.
-pub const VISEMES: [Viseme; 15] = [
+pub(crate) const VISEMES: [Viseme; 15] = [
     // Silence: teeth slightly apart, lips closed.
     viseme("viseme_sil", 0.8, 1.0, [0.0, 0.0, 0.0], &[]),
     viseme("viseme_PP", 1.6, 1.0, [0.0, 0.0, 0.0], &[("sealed", 1.0), ("mouthPress", 0.45)]),

@@ -70,7 +70,7 @@ pub enum Side {
 
 /// Labeled quads over points of the limit surface.
 #[derive(Debug, Clone, Default)]
-pub struct Cage {
+pub(crate) struct Cage {
     /// Points of the limit surface.
     pub points: Vec<DVec3>,
     /// Quads.

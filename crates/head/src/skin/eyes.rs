@@ -8,13 +8,13 @@ use super::table::{row, rows};
 use glam::DVec3;
 
 /// Center of the left eyeball, in mm.
-pub const CENTER: DVec3 = DVec3::new(31.5, 24.0, 64.0);
+pub(crate) const CENTER: DVec3 = DVec3::new(31.5, 24.0, 64.0);
 /// Radius of the sclera, in mm.
-pub const RADIUS: f64 = 12.0;
+pub(crate) const RADIUS: f64 = 12.0;
 /// Protrusion of the cornea, in mm.
-pub const CORNEA: f64 = 1.0;
+pub(crate) const CORNEA: f64 = 1.0;
 /// Distance of the inner lid edge from the eyeball, in mm.
-pub const LID_GAP: f64 = 0.2;
+pub(crate) const LID_GAP: f64 = 0.2;
 
 /// Front view of the outer edge of the lids, k0..k11; z follows from [`EDGE_RADIUS`] except at the corners.
 const EDGE: &str = "
@@ -40,13 +40,13 @@ const LID_RADIUS: f64 = 14.2;
 const BACK: &str = "25.5 30 49.5, 37.5 30 49.5, 25.5 18 49.5, 37.5 18 49.5";
 
 /// The ring of twelve at the rim of the orbit, shared with nose, brow and cheek.
-pub struct Orbit {
+pub(crate) struct Orbit {
     /// From the inner corner over the top.
     pub rim: Vec<u32>,
 }
 
 /// Radius of the eyeball's surface in a direction whose angle from the gaze has the cosine `cosine`.
-pub fn eyeball_radius(cosine: f64) -> f64 {
+pub(crate) fn eyeball_radius(cosine: f64) -> f64 {
     // The cornea is a smaller sphere further in front; it begins at 28 degrees from the gaze.
     let (small, ahead) = (7.8, RADIUS + CORNEA - 7.8);
     let inside: f64 = small * small - ahead * ahead * (1.0 - cosine * cosine);

@@ -61,7 +61,7 @@ fn rest_lids_on_eyeballs(fine: &mut Cage) {
 }
 
 /// Makes the two halves equal to the bit, and puts the midline at x = 0.
-pub fn symmetrize(fine: &mut Cage) {
+pub(crate) fn symmetrize(fine: &mut Cage) {
     for v in 0..fine.points.len() {
         let m = fine.mirror[v] as usize;
         if m == v {

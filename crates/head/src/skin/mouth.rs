@@ -5,7 +5,7 @@ use super::table::rows;
 use glam::DVec3;
 
 /// Half the opening between the lips, in mm.
-pub const HALF_GAP: f64 = 0.12;
+pub(crate) const HALF_GAP: f64 = 0.12;
 
 /// Slope by which the contact surface of the lips rises to the back, so that the slit is not see-through.
 const SLOPE: f64 = 0.11;
@@ -55,7 +55,7 @@ fn lip_line(front: &[DVec3], x: f64) -> DVec3 {
 
 /// Places the contact surfaces of the lips along the lip line, at [`HALF_GAP`] from it and converging at the
 /// corners, and keeps the rest of each lip on its own side.
-pub fn part_lips(fine: &mut Cage) {
+pub(crate) fn part_lips(fine: &mut Cage) {
     let tables = rows(CONTACT);
     let (front, back) = (tables[0][5], tables[1][5]);
     let places = lip_places(fine);

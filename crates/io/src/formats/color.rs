@@ -1,12 +1,12 @@
 //! Conversion of vertex colors: files store sRGB, a rig stores linear light.
 
 /// A stored component, 0 to 1, as linear light. In `f64`, so that [`srgb_from_linear`] inverts it exactly.
-pub fn linear_from_srgb(stored: f64) -> f64 {
+pub(crate) fn linear_from_srgb(stored: f64) -> f64 {
     if stored <= 0.04045 { stored / 12.92 } else { ((stored + 0.055) / 1.055).powf(2.4) }
 }
 
 /// The inverse of [`linear_from_srgb`].
-pub fn srgb_from_linear(linear: f64) -> f64 {
+pub(crate) fn srgb_from_linear(linear: f64) -> f64 {
     if linear <= 0.04045 / 12.92 { linear * 12.92 } else { 1.055 * linear.powf(1.0 / 2.4) - 0.055 }
 }
 

@@ -39,7 +39,7 @@ const FORMAT: &str = "glTF";
 
 /// Fetches a file that a .gltf refers to, by its relative path. The callback must reject paths that leave the
 /// folder.
-pub type External<'a> = dyn Fn(&str) -> Result<Vec<u8>, IoError> + 'a;
+pub(crate) type External<'a> = dyn Fn(&str) -> Result<Vec<u8>, IoError> + 'a;
 
 /// The content of a glTF file.
 #[derive(Debug, Clone, Default)]

@@ -45,6 +45,6 @@ pub fn read(bytes: &[u8], name: &str, progress: &Progress) -> Result<ObjContent,
 }
 
 /// Reads only the vertex positions, in the order of their `v` lines; enough for a shape of a known mesh.
-pub fn read_positions(bytes: &[u8]) -> Result<Vec<[f32; 3]>, IoError> {
+pub(crate) fn read_positions(bytes: &[u8]) -> Result<Vec<[f32; 3]>, IoError> {
     parse::positions(bytes)
 }

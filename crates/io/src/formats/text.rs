@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 /// The text without a byte order mark.
-pub fn without_bom(bytes: &[u8]) -> &[u8] {
+pub(crate) fn without_bom(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes)
 }
 
@@ -48,7 +48,7 @@ impl<'a> Iterator for Lines<'a> {
 }
 
 /// Lines, where a backslash at the end continues a line with the next; the number is that of the first.
-pub fn joined_lines(bytes: &[u8]) -> impl Iterator<Item = (usize, Cow<'_, [u8]>)> {
+pub(crate) fn joined_lines(bytes: &[u8]) -> impl Iterator<Item = (usize, Cow<'_, [u8]>)> {
     let mut lines = lines(bytes);
     std::iter::from_fn(move || {
         let (number, line) = lines.next()?;
@@ -66,7 +66,7 @@ pub fn joined_lines(bytes: &[u8]) -> impl Iterator<Item = (usize, Cow<'_, [u8]>)
 }
 
 /// The words of a line.
-pub fn tokens(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn tokens(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|t| !t.is_empty())
 }
 
@@ -81,19 +81,19 @@ pub fn text(bytes: &[u8]) -> Cow<'_, str> {
 }
 
 /// The start of `bytes` for a message, so that a damaged file does not fill the screen.
-pub fn excerpt(bytes: &[u8]) -> String {
+pub(crate) fn excerpt(bytes: &[u8]) -> String {
     const LONGEST: usize = 40;
     let shown = text(&bytes[..bytes.len().min(LONGEST)]).escape_debug().to_string();
     if bytes.len() > LONGEST { format!("{shown}...") } else { shown }
 }
 
 /// `f32` with the fewest digits that restore the same bits.
-pub fn push_f32(into: &mut Vec<u8>, value: f32) {
+pub(crate) fn push_f32(into: &mut Vec<u8>, value: f32) {
     push_display(into, value, f64::from(value));
 }
 
 /// `f64` with the fewest digits that restore the same bits.
-pub fn push_f64(into: &mut Vec<u8>, value: f64) {
+pub(crate) fn push_f64(into: &mut Vec<u8>, value: f64) {
     push_display(into, value, value);
 }
 
@@ -107,7 +107,7 @@ fn push_display<T: std::fmt::Display + std::fmt::LowerExp>(into: &mut Vec<u8>, v
 }
 
 /// The separator of a CSV header: the most frequent of comma, semicolon and tab outside quotes.
-pub fn csv_separator(header: &[u8]) -> u8 {
+pub(crate) fn csv_separator(header: &[u8]) -> u8 {
     let mut quoted = false;
     let mut counts = [(0usize, b','), (0, b';'), (0, b'\t')];
     for &b in header {
@@ -121,7 +121,7 @@ pub fn csv_separator(header: &[u8]) -> u8 {
 }
 
 /// The cells of a CSV row without the spaces around them; `None` when a quote is left open.
-pub fn csv_cells(row: &[u8], separator: u8) -> Option<Vec<Cow<'_, [u8]>>> {
+pub(crate) fn csv_cells(row: &[u8], separator: u8) -> Option<Vec<Cow<'_, [u8]>>> {
     if !row.contains(&b'"') {
         return Some(row.split(|&b| b == separator).map(|c| Cow::Borrowed(c.trim_ascii())).collect());
     }
@@ -156,7 +156,7 @@ fn finished<'a>(cell: &mut Vec<u8>, was_quoted: &mut bool) -> Cow<'a, [u8]> {
 }
 
 /// Appends a CSV cell, quoted where necessary. Line breaks become spaces, since each row is one line here.
-pub fn push_csv_cell(into: &mut Vec<u8>, cell: &str) {
+pub(crate) fn push_csv_cell(into: &mut Vec<u8>, cell: &str) {
     let cell = cell.replace(['\n', '\r'], " ");
     if cell.contains(['"', ',', ';', '\t']) || cell.trim() != cell {
         into.push(b'"');

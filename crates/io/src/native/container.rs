@@ -25,7 +25,7 @@ const _: () = assert!(cfg!(target_endian = "little"), "numbers of our files are 
 const FORMAT: &str = "file";
 
 /// Longest header that the reference implementation reads.
-pub const MAX_HEADER: u64 = 100_000_000;
+pub(crate) const MAX_HEADER: u64 = 100_000_000;
 
 /// Arrays begin at a multiple of this many bytes.
 const ALIGNMENT: usize = 64;
@@ -152,7 +152,7 @@ impl Block<'_> {
 
 /// Collects arrays and metadata for a file; arrays are borrowed until it is written.
 #[derive(Default)]
-pub struct Writer<'a> {
+pub(crate) struct Writer<'a> {
     metadata: Vec<(String, String)>,
     blocks: Vec<Block<'a>>,
 }
@@ -237,7 +237,7 @@ impl<'a> Writer<'a> {
 }
 
 /// A file's header, checked against its bytes.
-pub struct Archive {
+pub(crate) struct Archive {
     bytes: SharedBytes,
     /// First byte of the arrays.
     data: usize,

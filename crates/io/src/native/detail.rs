@@ -42,7 +42,7 @@ struct Text {
 }
 
 /// Names of models, as users write them.
-pub const MODELS: [(&str, PoseModel); 4] = [
+pub(crate) const MODELS: [(&str, PoseModel); 4] = [
     ("wpsd", PoseModel::Wpsd),
     ("psd", PoseModel::Psd),
     ("local-blendshapes", PoseModel::LocalBlendshapes),

@@ -164,7 +164,7 @@ fn flesh() -> Flesh {
         tets: tets.into(),
     };
     Flesh {
-        parting_weights: Vec::new(),
+        parting_weights: vec![0.1, 0.0],
         nodes: vec![[0.0; 3], [0.01, 0.0, 0.0], [0.0, 0.01, 0.0], [0.0, 0.0, 0.01], [0.01, 0.01, 0.01]]
             .into(),
         tets: vec![[0, 1, 2, 3], [4, 2, 1, 3]].into(),

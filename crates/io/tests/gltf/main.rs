@@ -11,7 +11,6 @@ mod write;
 use risorius_base::progress::no_progress;
 use risorius_io::IoError;
 use risorius_io::formats::gltf::{self, GltfContent};
-use std::path::PathBuf;
 
 /// No files beside the one that is read.
 fn alone(path: &str) -> Result<Vec<u8>, IoError> {
@@ -24,10 +23,6 @@ fn read_alone(bytes: &[u8]) -> Result<GltfContent, IoError> {
 
 /// A file of the real data, or `None` (said on standard error) where there are none.
 fn data(path: &str) -> Option<Vec<u8>> {
-    let Some(folder) = std::env::var_os("RISORIUS_DATA") else {
-        eprintln!("skipped: RISORIUS_DATA is not set, {path} is not read");
-        return None;
-    };
-    let path = PathBuf::from(folder).join(path);
+    let path = risorius_test_data::file(path)?;
     Some(std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
 }

@@ -1,5 +1,5 @@
-//! The Khronos validator, through npm. It is installed once under the target folder; without npm these tests
-//! fail.
+//! The Khronos validator, through npm. It is installed once under the target folder; without npm what it
+//! would check is skipped, and counted as such.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,9 @@ use std::sync::OnceLock;
 
 /// Asserts that the validator finds neither errors nor warnings in `bytes`.
 pub fn assert_clean(name: &str, bytes: &[u8]) {
-    let folder = installed();
+    let Some(folder) = installed() else {
+        return risorius_test_data::skip(name, "the glTF validator needs npm, which is not installed");
+    };
     let mut file = tempfile::Builder::new().prefix("validate").tempfile_in(folder).unwrap();
     std::io::Write::write_all(&mut file, bytes).unwrap();
     let output = Command::new("node").arg("validate.js").arg(file.path()).current_dir(folder).output();
@@ -17,10 +19,11 @@ pub fn assert_clean(name: &str, bytes: &[u8]) {
     assert!(report.starts_with(r#"{"errors":0,"warnings":0,"#), "{name}: {report}");
 }
 
-/// The folder that the validator is installed in.
-fn installed() -> &'static Path {
-    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    FOLDER.get_or_init(|| {
+/// The folder that the validator is installed in; `None` without npm.
+fn installed() -> Option<&'static Path> {
+    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let folder = FOLDER.get_or_init(|| {
+        Command::new("npm").arg("--version").output().ok().filter(|npm| npm.status.success())?;
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("gltf-validator");
         std::fs::create_dir_all(&folder).unwrap();
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/validator");
@@ -35,6 +38,7 @@ fn installed() -> &'static Path {
                 "npm install failed"
             );
         }
-        folder
-    })
+        Some(folder)
+    });
+    folder.as_deref()
 }

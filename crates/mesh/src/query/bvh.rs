@@ -56,7 +56,7 @@ impl Aabb {
     }
 
     /// The bounding box of both.
-    pub fn union(&self, other: &Self) -> Self {
+    pub(crate) fn union(&self, other: &Self) -> Self {
         Self { min: self.min.min(other.min), max: self.max.max(other.max) }
     }
 

@@ -52,7 +52,7 @@ impl Bvh {
     }
 
     /// The point closest to `p` on the triangles that `accept` takes.
-    pub fn closest_where(&self, p: DVec3, accept: impl Fn(u32) -> bool) -> Option<Closest> {
+    pub(crate) fn closest_where(&self, p: DVec3, accept: impl Fn(u32) -> bool) -> Option<Closest> {
         self.closest_of(p, f64::INFINITY, |slot| accept(self.triangles[slot].0))
     }
 

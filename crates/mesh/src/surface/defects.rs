@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 /// A face whose area is below this fraction of its squared longest edge is degenerate. For f32 positions a
 /// few edge lengths from the origin, rounding alone gives about a tenth of it.
-pub const AREA_TOLERANCE: f64 = 1e-6;
+pub(crate) const AREA_TOLERANCE: f64 = 1e-6;
 
 /// Vertices at exactly the position of an earlier one, as (vertex, earliest vertex there).
 pub fn duplicate_vertices(positions: &[[f32; 3]]) -> Vec<[u32; 2]> {

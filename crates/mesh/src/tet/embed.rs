@@ -161,7 +161,7 @@ impl Embedding {
     }
 
     /// As [`Self::apply`], into a slice with one entry per point.
-    pub fn apply_into(&self, displacements: &[DVec3], out: &mut [DVec3]) {
+    pub(crate) fn apply_into(&self, displacements: &[DVec3], out: &mut [DVec3]) {
         let bound = self.nodes.par_iter().zip(&self.weights);
         out.par_iter_mut().zip(bound).with_min_len(1024).for_each(|(out, (nodes, weights))| {
             // A point without a tet has weights 0 and node 0, which need not exist.

@@ -20,7 +20,7 @@ use risorius_base::progress::{Cancelled, Progress, tick};
 
 /// Projects a point near boundary node `v` onto the boundary, given the outward normal there; `None` leaves
 /// the node where it is.
-pub type Project<'a> = dyn Fn(u32, DVec3, DVec3) -> Option<DVec3> + Sync + 'a;
+pub(crate) type Project<'a> = dyn Fn(u32, DVec3, DVec3) -> Option<DVec3> + Sync + 'a;
 
 /// How to improve a mesh.
 #[derive(Debug, Clone, PartialEq)]

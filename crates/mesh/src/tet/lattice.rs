@@ -27,7 +27,7 @@ pub struct Lattice {
 }
 
 /// Unpacks a key to the place, in the octree's integer units.
-pub fn place_of(key: u64) -> UVec3 {
+pub(crate) fn place_of(key: u64) -> UVec3 {
     let part = |shift: u32| (key >> shift & 0x1f_ffff) as u32;
     UVec3::new(part(0), part(21), part(42))
 }

@@ -10,12 +10,12 @@ use glam::{DVec3, UVec3};
 use rayon::prelude::*;
 
 /// Largest number of refinement levels below the grid.
-pub const MAX_LEVEL: u32 = 8;
+pub(crate) const MAX_LEVEL: u32 = 8;
 /// Largest number of grid cubes along an axis, so that places fit in 21 bits.
-pub const MAX_CUBES: u32 = 1 << (21 - MAX_LEVEL - 2);
+pub(crate) const MAX_CUBES: u32 = 1 << (21 - MAX_LEVEL - 2);
 
 /// Largest number of cubes of all levels; their lattice takes about 300 bytes for each.
-pub const MAX_TOTAL: usize = 1 << 22;
+pub(crate) const MAX_TOTAL: usize = 1 << 22;
 
 /// A cube of some level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl Octree {
     }
 
     /// Splits the marked leaves that still have a budget, and balances. Returns how many were split.
-    pub fn split_marked(&mut self, marked: &[u32]) -> usize {
+    pub(crate) fn split_marked(&mut self, marked: &[u32]) -> usize {
         let mut n_split = 0;
         for &c in marked {
             let cube = &mut self.cubes[c as usize];

@@ -63,7 +63,7 @@ pub(crate) fn volume_6([a, b, c, d]: [DVec3; 4]) -> f64 {
 }
 
 /// Signed volume over cubed root mean square edge, 1 for a regular tet.
-pub fn volume_length(corners: [DVec3; 4]) -> f64 {
+pub(crate) fn volume_length(corners: [DVec3; 4]) -> f64 {
     let [a, b, c, d] = corners;
     let mean_sq =
         [b - a, c - a, d - a, c - b, d - b, d - c].iter().map(|e| e.length_squared()).sum::<f64>() / 6.0;
@@ -75,7 +75,7 @@ pub fn volume_length(corners: [DVec3; 4]) -> f64 {
 }
 
 /// Smallest and largest dihedral angle in degrees; 0 and 180 for an inverted or flat tet.
-pub fn min_max_dihedral(corners: [DVec3; 4]) -> (f64, f64) {
+pub(crate) fn min_max_dihedral(corners: [DVec3; 4]) -> (f64, f64) {
     if volume_6(corners) <= 0.0 {
         return (0.0, 180.0);
     }

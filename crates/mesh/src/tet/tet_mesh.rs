@@ -26,7 +26,7 @@ pub fn edge_matrix(positions: &[DVec3], tet: [u32; 4]) -> DMat3 {
 }
 
 /// The faces of a tet, wound counter-clockwise seen from outside; face i is opposite node i.
-pub fn faces_of([a, b, c, d]: [u32; 4]) -> [[u32; 3]; 4] {
+pub(crate) fn faces_of([a, b, c, d]: [u32; 4]) -> [[u32; 3]; 4] {
     [[b, c, d], [a, d, c], [a, b, d], [a, c, b]]
 }
 
@@ -74,7 +74,7 @@ impl Lists {
     }
 
     /// `n` lists from pairs (list, item); lists keep the order of the pairs.
-    pub fn from_pairs(n: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
+    pub(crate) fn from_pairs(n: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
         let mut first = vec![0u32; n + 1];
         pairs.clone().for_each(|(list, _)| first[list as usize + 1] += 1);
         for i in 0..n {

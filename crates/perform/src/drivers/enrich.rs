@@ -1,15 +1,14 @@
-//! A clip played through flesh: dynamic rebalancing of a face [Kozlov17, alg. 1].
+//! Simulation of a clip on the flesh of a face by dynamic rebalancing [Kozlov17, alg. 1].
 //!
-//! Each frame of the clip has a rest volume `X(w)` and a stiffness `P(w)`; between frames both go on straight
-//! lines. Steps of at most `dt_secs` lead from frame to frame ([`risorius_solve::Dynamics`]). Nodes on skull,
-//! jaw and border, and those around the jaw joint, are held where they rest; the head's motion turns the
-//! frame in which all of this is told. Gravity is counted as the artist meant it: a head that is upright has
-//! the shape that was sculpted, so only its *change* relative to the head pulls, `m (R^-1 g - g)`. What else
-//! acts, a [`Scene`] says.
+//! Each frame of the clip has a rest volume `X(w)` and a stiffness `P(w)`; both are interpolated linearly
+//! between frames. Steps of at most `dt_secs` lead from frame to frame ([`risorius_solve::Dynamics`]). Nodes
+//! on skull, jaw and border, and those around the jaw joint, are held at their rest positions. All of this is
+//! expressed in the head frame, which moves with the head. The sculpted shape of an upright head already
+//! includes gravity, so only the *change* of gravity relative to the head acts, `m (R^-1 g - g)`. Everything
+//! else that acts is in the [`Scene`].
 //!
-//! In: a face, weights over time, the head's path. Out: the rig's vertices at every frame, handed over one by
-//! one in the head's frame, and what was measured. With no head motion and no scene the vertices are the
-//! artist's, to the bit.
+//! Input: a face, weights over time, the path of the head. Output: the rig's vertices at every frame, in the
+//! head frame, and a report. Without head motion and scene the vertices are the artist's, to the bit.
 
 use crate::checkpoint::Checkpoint;
 use crate::collision_pairs::{ContactMode, ContactSurface};
@@ -32,31 +31,33 @@ use risorius_solve::{
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How to perform.
+/// Options of [`enrich`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EnrichOptions {
-    /// Longest step, seconds. [Kozlov17, sec. 7] steps by 1/300 s.
+    /// Longest time step, seconds, positive. Default 1/300, as in [Kozlov17, sec. 7].
     pub dt_secs: f64,
-    /// 1: shapes and stiffening set nothing in motion by themselves; 0: a conventional simulation.
+    /// Share of dynamic rebalancing, 0 to 1. At 1, shape and stiffness changes alone excite no motion; at 0,
+    /// the simulation is conventional. Default 1.
     pub rebalance: f64,
-    /// Decay of motion relative to the head, 1/s, besides what the time stepping damps.
+    /// Decay rate of motion relative to the head, 1/s, in addition to the damping of the time stepping.
+    /// Default 0.
     pub damping: f64,
-    /// Factor on all stiffness.
+    /// Factor on all stiffness, positive. Default 1.
     pub stiffness: f64,
-    /// Factor on what shapes add to the stiffness; 0 for a material that stays the same.
+    /// Factor on the stiffness that shapes add, 0 or more; 0 keeps the material constant. Default 1.
     pub tightening: f64,
-    /// Density of flesh, kg/m^3.
+    /// Density of flesh, kg/m^3. Default 1100.
     pub density: f64,
-    /// Gravity, m/s^2, downwards in the world.
+    /// Gravity, m/s^2, downwards in the world. Default 9.81.
     pub gravity: f64,
-    /// What keeps lips, lids and teeth apart.
+    /// How contacts of lips, lids and teeth are enforced.
     pub contact: ContactMode,
-    /// Overlaps that the artist's poses have: left alone, or pushed out too. Pushing them out moves the face
-    /// even where nothing else acts.
+    /// Whether overlaps of the artist's poses are kept or pushed out. Pushing them out moves the face even
+    /// without other forces.
     pub overlap: Overlap,
-    /// When a solve is done.
+    /// When a solve stops.
     pub solve: SolveOptions,
-    /// Newton's method alone: slow, for comparison.
+    /// Use Newton's method only: slow, for comparison.
     pub reference: bool,
 }
 
@@ -78,14 +79,14 @@ impl Default for EnrichOptions {
     }
 }
 
-/// Stiffness never falls below this share of the neutral one, however sliders are driven.
+/// Stiffness never falls below this share of the neutral stiffness, whatever the slider values.
 const LEAST_STIFFNESS: f64 = 0.1;
 
-/// Between frames, rest volumes are repaired below this share of [`LEAST_J`].
+/// Interpolated rest volumes are repaired if their smallest `det F` is below this share of [`LEAST_J`].
 const SQUASHED: f64 = 0.2;
 
-/// Plays `performance` through the flesh of `face`, and hands every frame to `sink`; after a checkpoint of
-/// the same performance, or from the first frame on.
+/// Simulates `performance` on the flesh of `face` and passes every frame to `sink`. Starts after a checkpoint
+/// of the same performance, or from the first frame.
 pub fn enrich(
     face: &Face,
     performance: &Performance,
@@ -133,7 +134,7 @@ pub struct Enrich<'a> {
 }
 
 impl<'a> Enrich<'a> {
-    /// Checks that the clip fits the face, and prepares what stays the same over a performance.
+    /// Checks that the clip fits the face, and prepares what is constant over a performance.
     pub fn prepare(
         face: &'a Face,
         performance: &'a Performance<'a>,
@@ -263,7 +264,7 @@ impl Driver for Enrich<'_> {
         Dynamics::prepare(made_of, first, frame, velocities, step)
     }
 
-    /// Gravity's change relative to the head; none for a head that is upright.
+    /// The change of gravity relative to the head; none for an upright head.
     fn resting_forces(&self, head: &Rigid) -> Vec<DVec3> {
         let down = DVec3::NEG_Y * self.options.gravity;
         if head.rotation == DQuat::IDENTITY || self.options.gravity == 0.0 {
@@ -293,10 +294,10 @@ impl Driver for Enrich<'_> {
     }
 }
 
-/// The face at a frame, before anything acts.
+/// The face at a frame, before forces act.
 #[derive(Default)]
 pub struct Pose {
     configuration: Configuration,
-    /// Area vectors of the skin that wind meets.
+    /// Area vectors of the skin exposed to wind.
     facing: Vec<DVec3>,
 }

@@ -1,14 +1,14 @@
-//! Distances along the skin, from edge to edge, and areas on it.
+//! Distances along the edges of the skin, and areas around its vertices.
 //!
-//! Through the air the lips are neighbors; along the skin they are not, and what spreads from one stays on
-//! it.
+//! Upper and lower lip are close in space, but not along the skin, so a region on one does not spread to the
+//! other.
 
 use risorius_anatomy::Pieces;
 use risorius_mesh::surface::tri_mesh::sum_at_corners;
 use risorius_mesh::{EdgeGraph, Nearest};
 
-/// The distance of every rig vertex from the nearest of the skin vertices that `begins` names, in the
-/// neutral, in meters; infinite beyond `reach` and off the skin.
+/// The distance of every rig vertex from the nearest skin vertex for which `begins` is true, in the neutral,
+/// in meters; infinite beyond `reach` and off the skin.
 pub fn distances(pieces: &Pieces, begins: impl Fn(u32) -> bool, reach: f64) -> Vec<f64> {
     let n = pieces.positions.len();
     let length = |a: u32, b: u32| pieces.positions[a as usize].distance(pieces.positions[b as usize]);

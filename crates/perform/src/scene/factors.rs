@@ -2,10 +2,10 @@
 //!
 //! A region is given on the skin. Each skin vertex belongs to it by a share s: 1 within, falling to 0 over
 //! [`FALLOFF`] along the skin by `f^2 (3 - 2 f)`, `f = 1 - distance / FALLOFF`. Nodes that carry skin take
-//! the mean of the shares that hang on them, by weight; below, s is harmonic (`L s = 0`,
-//! [`risorius_solve::Harmonic`]), so it reaches down to the bone and has no step anywhere. A node's mass is
-//! multiplied by `factor^s`; a tet's mu and lambda by `factor^s` of the mean s of its nodes. Regions that
-//! overlap multiply.
+//! the weighted mean of the shares of the vertices attached to them. At deeper nodes s is harmonic (`L s =
+//! 0`, [`risorius_solve::Harmonic`]), so it extends continuously to the bone. A node's mass is multiplied by
+//! `factor^s`; a tet's mu and lambda by `factor^s` with the mean s of its nodes. The factors of overlapping
+//! regions multiply.
 
 use crate::scene::along_skin::distances;
 use crate::scene::model::{Factor, Scene};
@@ -13,8 +13,8 @@ use risorius_base::ease::smoothstep;
 use risorius_flesh::Face;
 use risorius_solve::{Harmonic, SolveError};
 
-/// Beyond the border of a region its factor fades within this distance along the skin, meters.
-pub const FALLOFF: f64 = 0.008;
+/// Distance along the skin over which a factor fades beyond the border of its region, meters.
+pub(crate) const FALLOFF: f64 = 0.008;
 
 /// Factors of a scene on a face; empty where there are none.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -49,10 +49,10 @@ impl Factors {
     }
 }
 
-/// Values on skin vertices, led through the flesh.
+/// Extends values at skin vertices through the flesh.
 struct Spread<'a> {
     face: &'a Face,
-    /// How much skin hangs on each node.
+    /// Sum of the embedding weights at each node.
     carried: Vec<f64>,
     harmonic: Harmonic,
 }
@@ -82,10 +82,10 @@ impl<'a> Spread<'a> {
     }
 }
 
-/// Nodes on which less skin hangs have no share of their own.
+/// Nodes with less embedding weight get their share from the harmonic extension.
 const LEAST_CARRIED: f64 = 0.05;
 
-/// Vertex, node and weight of all that hangs.
+/// Calls `f` with vertex, node and weight of the whole embedding.
 fn for_each_weight(face: &Face, mut f: impl FnMut(u32, usize, f64)) {
     let embedding = &face.flesh.embedding;
     for ((&vertex, &tet), weights) in

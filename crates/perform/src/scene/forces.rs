@@ -1,9 +1,10 @@
 //! Forces of a [`Scene`] at the nodes of a face's flesh.
 //!
-//! A force f at a skin vertex that hangs on its tet by weights w_j acts on the tet's nodes by `w_j f`,
-//! because the vertex moves by `sum w_j u_j`. Where the skin has no flesh, or only a share of its motion is
-//! shown ([`crate::skin_out`]), the rest of the force is borne by bone. Wind asks for area vectors of the
-//! skin, which are those of the pose and go straight between frames; what physics adds does not turn them.
+//! A force f at a skin vertex that is attached to its tet by weights w_j acts on the tet's nodes as `w_j f`,
+//! because the vertex moves by `sum w_j u_j`. Where the skin has no flesh, or takes only a share of the
+//! displacement ([`crate::skin_out`]), the bone bears the rest of the force. Wind needs area vectors of the
+//! skin. They are those of the pose, interpolated linearly between frames; displacement by physics does not
+//! change them.
 
 use crate::error::PerformError;
 use crate::scene::along_skin::areas;
@@ -15,20 +16,20 @@ use risorius_base::Rigid;
 use risorius_flesh::Face;
 use risorius_solve::TetAttachment;
 
-/// A step's end: when it is, and the head before and then.
+/// The end of a step: its time, and the head at the start and the end of the step.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
-    /// The end of the step.
+    /// Time at the end of the step.
     pub time_secs: f64,
-    /// `world_from_head` at its begin and end.
+    /// `world_from_head` at the start and the end of the step.
     pub heads: [Rigid; 2],
-    /// How long it is.
+    /// Length of the step, seconds.
     pub span_secs: f64,
-    /// The head at the end is where forces are told in.
+    /// The frame in which forces are expressed: the head at the end of the step.
     pub head: Rigid,
 }
 
-/// A scene on a face.
+/// The forces of a scene, prepared for a face.
 pub struct Acting<'a> {
     scene: &'a Scene,
     face: &'a Face,
@@ -47,21 +48,23 @@ struct Windward {
 }
 
 impl<'a> Acting<'a> {
-    /// Finds where forces act.
+    /// Checks the scene and finds the nodes on which forces act.
     pub fn prepare(face: &'a Face, scene: &'a Scene, skin: &SkinOut) -> Result<Self, PerformError> {
         scene.check(face.rig.n_vertices())?;
         let fleshless =
             |region: &[u32]| region.iter().all(|&v| skin.attachment(v).tet == TetAttachment::NONE);
         for (what, factors) in [("stiffness", &scene.stiffness), ("mass", &scene.mass)] {
             if factors.iter().any(|factor| fleshless(&factor.vertices)) {
-                let what = format!("there is no flesh under a region that has a factor on its {what}");
+                let what = format!(
+                    "a region with a factor on its {what} has no flesh under it; choose simulated skin"
+                );
                 return Err(PerformError::Scene { what });
             }
         }
         let shares = scene.forces.iter().enumerate().map(|(i, force)| {
             let shares = shares(face, skin, &force.vertices);
             if shares.is_empty() {
-                let what = format!("force {i}: there is no flesh under its region, so nothing would move");
+                let what = format!("force {i}: its region has no flesh under it; choose simulated skin");
                 return Err(PerformError::Scene { what });
             }
             Ok(shares)
@@ -75,7 +78,7 @@ impl<'a> Acting<'a> {
         })
     }
 
-    /// Area vectors of the skin that wind can meet, in a pose of the rig in file units.
+    /// Area vectors of the skin exposed to wind, in m^2, in a pose of the rig given in file units.
     pub fn facing(&self, pose: &[[f32; 3]]) -> Vec<DVec3> {
         let area = |triangle: &Windward| {
             let [a, b, c] =
@@ -85,8 +88,8 @@ impl<'a> Acting<'a> {
         self.windward.iter().map(area).collect()
     }
 
-    /// Adds wind and forces at a moment, told in the head, to those at the nodes; empty forces are none, and
-    /// stay so if none act.
+    /// Adds wind and forces at a moment, expressed in the head frame, to the forces at the nodes. An empty
+    /// list means no forces, and stays empty if none act.
     pub fn add_forces(&self, moment: &Moment, facing: &[DVec3], forces: &mut Vec<DVec3>) {
         let back = moment.head.rotation.inverse();
         let mut push = |node: u32, force: DVec3| {
@@ -120,7 +123,7 @@ impl<'a> Acting<'a> {
     }
 }
 
-/// The visible skin that flesh moves.
+/// The visible skin triangles that flesh moves.
 fn windward(face: &Face, skin: &SkinOut) -> Vec<Windward> {
     let pieces = &face.anatomy.pieces;
     let one = |&corners: &[u32; 3]| {
@@ -132,7 +135,7 @@ fn windward(face: &Face, skin: &SkinOut) -> Vec<Windward> {
     OuterSkin::new(&pieces.positions, &pieces.skin).triangles.iter().filter_map(one).collect()
 }
 
-/// How a force on a region spreads over nodes: by the area around each of its vertices.
+/// The distribution of a force on a region over nodes, by the area around each vertex of the region.
 fn shares(face: &Face, skin: &SkinOut, region: &[u32]) -> Vec<(u32, f64)> {
     let areas = areas(&face.anatomy.pieces);
     let whole: f64 = region.iter().map(|&v| areas[v as usize]).sum();

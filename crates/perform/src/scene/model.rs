@@ -1,26 +1,26 @@
-//! What acts on a face besides the motion of its head: things that push it, wind, forces; and what of it is
-//! stiffer or heavier.
+//! What acts on a face besides the motion of its head: colliders, wind, forces, and regions that are stiffer
+//! or heavier.
 //!
-//! *Colliders* are rigid and follow keyframes. Skin stays out of them; flesh gives way, they do not.
+//! *Colliders* are rigid and follow keyframes. Skin does not penetrate them, and the flesh yields.
 //!
 //! *Wind* is a velocity w of the air in the world. A piece of visible skin with the area vector A (outward
-//! normal times area) that the head moves at the velocity u meets the air at `v = w - u` and bears its
-//! dynamic pressure on the area that faces it:
+//! normal times area), moved by the head at velocity u, meets the air at `v = w - u` and bears its dynamic
+//! pressure on the projected area:
 //!
 //! ```text
 //! f = 1/2 rho |v|^2 max(0, -A . v/|v|) v/|v|,    rho = 1.2 kg/m^3
 //! ```
 //!
-//! so a face bears the pressure times its frontal area. 10 m/s press with 60 Pa, as a layer of 5 mm of flesh
-//! weighs. Air does not flow around anything: no lift, no gusts, no shelter behind a nose. Flesh does not
-//! slow down in it by its own motion. Wind acts on top of what the artist made.
+//! so a face bears the pressure times its frontal area. At 10 m/s that is 60 Pa, about the weight of a 5 mm
+//! layer of flesh. There is no flow model: no lift, no gusts, no lee behind the nose, no damping of the
+//! flesh's own motion. Wind acts in addition to the artist's animation.
 //!
 //! *Forces* are newtons on a region, spread over it by area.
 //!
-//! *Factors* make regions stiffer or heavier ([`crate::scene::factors`]). *Touch* names regions that are kept
-//! apart ([`crate::collision_pairs`]).
+//! *Factors* make regions stiffer or heavier ([`crate::scene::factors`]). *Touch* lists further collision
+//! pairs of regions ([`crate::collision_pairs`]).
 //!
-//! All is in meters, seconds and newtons, +Y up, +Z the way the face looks, +X the character's left.
+//! Units are meters, seconds and newtons; +Y is up, +Z the way the face looks, +X the character's left.
 
 use crate::curve::Curve;
 use crate::error::PerformError;
@@ -33,17 +33,17 @@ use std::sync::Arc;
 /// Density of air, kg/m^3.
 pub const AIR: f64 = 1.2;
 
-/// Which axes positions and directions are along.
+/// The frame in which positions and directions are expressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ExpressedIn {
-    /// Those of the world, in which the head moves.
+    /// The world, in which the head moves.
     #[default]
     World,
-    /// Those of the head, which move with it.
+    /// The head frame, which moves with the head.
     Head,
 }
 
-/// The form of a collider, about its own origin.
+/// The shape of a collider, in its own coordinates.
 #[derive(Debug, Clone)]
 pub enum Form {
     /// A ball around the origin.
@@ -62,14 +62,14 @@ pub enum Form {
     Mesh(Arc<ObstacleShape>),
 }
 
-/// A rigid thing that skin stays out of.
+/// A rigid body that skin does not penetrate.
 #[derive(Debug, Clone)]
 pub struct Collider {
-    /// What it looks like.
+    /// Its shape.
     pub form: Form,
-    /// Where it goes.
+    /// Its path.
     pub path: HeadPath,
-    /// What its path is told in.
+    /// The frame in which its path is expressed.
     pub expressed_in: ExpressedIn,
 }
 
@@ -80,7 +80,7 @@ pub struct Force {
     pub vertices: Vec<u32>,
     /// Newtons over the whole region.
     pub newtons: Curve<DVec3>,
-    /// What its direction is told in.
+    /// The frame in which its direction is expressed.
     pub expressed_in: ExpressedIn,
 }
 
@@ -89,30 +89,29 @@ pub struct Force {
 pub struct Factor {
     /// Rig vertices, ascending.
     pub vertices: Vec<u32>,
-    /// Of all within; positive.
+    /// The factor within the region; positive.
     pub factor: f64,
 }
 
-/// All that acts; nothing by default.
+/// Everything that acts on a face; nothing by default.
 #[derive(Debug, Clone, Default)]
 pub struct Scene {
-    /// Things that push.
+    /// Rigid bodies that push the skin.
     pub colliders: Vec<Collider>,
-    /// Velocity of the air in the world, m/s. Empty: no air. Zero: a moving head feels the air that stands
-    /// still.
+    /// Velocity of the air in the world, m/s. Empty: no air. Zero: still air, which a moving head meets.
     pub wind: Curve<DVec3>,
     /// Forces on regions.
     pub forces: Vec<Force>,
-    /// On mu and lambda, besides the factor for all flesh.
+    /// Factors on mu and lambda, in addition to the factor for all flesh.
     pub stiffness: Vec<Factor>,
-    /// On masses.
+    /// Factors on masses.
     pub mass: Vec<Factor>,
-    /// Pairs of regions, rig vertices in ascending order, that are kept apart besides lips and lids.
+    /// Collision pairs besides lips and lids: pairs of regions, rig vertices in ascending order.
     pub touch: Vec<[Vec<u32>; 2]>,
 }
 
 impl Scene {
-    /// What of the scene cannot be on a rig of so many vertices.
+    /// Fails if the scene is invalid for a rig with `n_vertices` vertices.
     pub fn check(&self, n_vertices: usize) -> Result<(), PerformError> {
         let wrong = |what: String| Err(PerformError::Scene { what });
         let positive = |x: f64| x > 0.0 && x.is_finite();
@@ -141,13 +140,16 @@ impl Scene {
         for region in regions {
             let ascending = region.is_sorted_by(|a, b| a < b);
             if region.is_empty() || !ascending || region.last().is_some_and(|&v| v as usize >= n_vertices) {
-                return wrong(format!("a region of {} vertices does not fit the rig", region.len()));
+                return wrong(format!(
+                    "a region of {} vertices is empty, not ascending or beyond the rig's vertices",
+                    region.len()
+                ));
             }
         }
         Ok(())
     }
 
-    /// Colliders at a time, told in the head, which is at `head` then.
+    /// Colliders at a time, expressed in the head frame; `head` is `world_from_head` at that time.
     pub fn obstacles(&self, head: &Rigid, time_secs: f64) -> Vec<Obstacle> {
         let one = |collider: &Collider| {
             let place = match collider.expressed_in {
@@ -165,9 +167,9 @@ impl Scene {
         self.colliders.iter().map(one).collect()
     }
 
-    /// Of what does not change with time and counts from the first frame on.
-    pub fn lasting_fingerprint(&self) -> Fingerprint {
-        // Whoever adds to the scene has to say here or in `fingerprint_between` how it counts.
+    /// Fingerprint of what does not change with time and counts from the first frame on.
+    pub(crate) fn lasting_fingerprint(&self) -> Fingerprint {
+        // Destructured without `..`: a new field must be hashed here or in `fingerprint_between`.
         let Self { colliders, wind, forces: _, stiffness, mass, touch } = self;
         let mut print = Fingerprint::default().bytes(&[u8::from(wind.is_empty())]);
         for Collider { form, path: _, expressed_in } in colliders {
@@ -193,13 +195,13 @@ impl Scene {
         touch.iter().flatten().fold(print.bytes(b"t"), |print, region| with_vertices(print, region))
     }
 
-    /// Of what acts between two times.
-    pub fn fingerprint_between(&self, span_secs: [f64; 2]) -> Fingerprint {
+    /// Fingerprint of what acts between two times.
+    pub(crate) fn fingerprint_between(&self, span_secs: [f64; 2]) -> Fingerprint {
         let mut print = Fingerprint::default().numbers(self.wind.knots(span_secs));
         for collider in &self.colliders {
             print = print.bytes(b"c").numbers(collider.path.knots(span_secs));
         }
-        // Forces that are nothing do nothing.
+        // Forces that are zero have no effect.
         for Force { vertices, newtons, expressed_in } in
             self.forces.iter().filter(|f| !f.newtons.is_zero(span_secs))
         {

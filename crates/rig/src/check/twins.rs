@@ -16,7 +16,7 @@ const TOLERANCE: f64 = 1e-4;
 
 /// A shape that repeats an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Twin {
+pub(crate) struct Twin {
     pub shape: usize,
     /// The first shape of the kind.
     pub of: usize,
@@ -25,7 +25,7 @@ pub struct Twin {
 }
 
 /// Every shape that repeats an earlier one, ascending.
-pub fn twins(rig: &Rig) -> Vec<Twin> {
+pub(crate) fn twins(rig: &Rig) -> Vec<Twin> {
     let sums: Vec<Option<[f64; N_SUMS]>> = rig.shapes.par_iter().map(|s| condensed(&s.deltas)).collect();
     let mut firsts: Vec<(usize, [f64; N_SUMS])> = Vec::new();
     let mut found = Vec::new();

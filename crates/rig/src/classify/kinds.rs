@@ -32,7 +32,7 @@ impl Kind {
 }
 
 /// The kind that `name` indicates, if it indicates one other than skin.
-pub fn kind_of(name: &str) -> Option<Kind> {
+pub(crate) fn kind_of(name: &str) -> Option<Kind> {
     let words = words(name);
     let starts = |stems: &[&str]| words.iter().any(|w| stems.iter().any(|s| w.starts_with(s)));
     let has = |exact: &[&str]| words.iter().any(|w| exact.contains(&w.as_str()));

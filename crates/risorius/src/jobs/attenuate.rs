@@ -1,4 +1,4 @@
-//! Pinned points stay while sliders move, for a pose or for a whole clip [Lewis05].
+//! Holds pinned points still while sliders move, for a pose or for a whole clip [Lewis05].
 
 use crate::error::{Error, Result};
 use crate::files::{expect_ending, extension};
@@ -38,7 +38,7 @@ impl Default for Pins {
 }
 
 impl Pins {
-    /// Found in `rig`.
+    /// Resolves the pins on `rig`.
     pub fn resolve(&self, rig: &Rig) -> Result<PinSet> {
         match self {
             Self::Specs(specs) => Ok(PinSet::resolve(rig, specs)?),
@@ -52,27 +52,29 @@ impl Pins {
 pub struct AttenuateJob {
     /// The rig.
     pub rig: RigSource,
-    /// What is held.
+    /// The points to hold.
     pub pins: Pins,
-    /// The pose or clip that is asked for.
+    /// The requested pose or clip.
     pub what: Posed,
     /// How a clip is read.
     pub clip: ClipReading,
-    /// Slider values when the pins were set; the neutral by default.
+    /// Slider values at which the pins were set; the neutral by default.
     pub from: Posed,
-    /// Weight of pins against the rest, 0 or more, or infinite; by default untagged over tagged coordinates.
+    /// Weight of pinned against other coordinates, 0 or more, or infinite. By default the number of other
+    /// coordinates divided by the number of pinned ones.
     pub alpha: Option<f64>,
     /// Keep sliders within their ranges.
     pub bounds: bool,
-    /// Sliders that may not change.
+    /// Sliders that must not change.
     pub lock: Vec<String>,
-    /// Seconds over which pins with times fade in and out.
+    /// Time over which pins with times fade in and out, seconds, 0 or more. Default 0.2.
     pub fade: f64,
-    /// Seconds of smoothing of the change of weights over a clip; 0 for none.
+    /// Standard deviation of the smoothing of weight changes over a clip, seconds; 0, the default, for none.
     pub smooth: f64,
     /// New weights (`.json`), or the new clip (`.csv`, `.json`, `.glb`, `.gltf`, `.mdd`, `.pc2`, `.npz`).
     pub output: Option<PathBuf>,
-    /// A picture (`.png`): before and after, and how far each vertex is from where it was asked to go.
+    /// A picture (`.png`). Of a pose: without and with pins, and how far each vertex moved since the pins
+    /// were set. Of a clip: the distance of pins over time.
     pub picture: Option<PathBuf>,
 }
 
@@ -95,24 +97,24 @@ impl Default for AttenuateJob {
     }
 }
 
-/// What attenuation did.
+/// The report of an attenuation.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum Attenuation {
-    /// To a pose.
+    /// Of a pose.
     Pose(PoseAttenuationReport),
-    /// To a clip.
+    /// Of a clip.
     Clip(ClipAttenuationReport),
 }
 
 /// How far some coordinates moved.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MotionReport {
-    /// Largest, in the rig's unit.
+    /// Largest distance, in the rig's unit.
     pub max: f64,
     /// Root mean square, in the rig's unit.
     pub rms: f64,
-    /// Largest, mm.
+    /// Largest distance, mm.
     pub max_mm: f64,
     /// Root mean square, mm.
     pub rms_mm: f64,
@@ -125,81 +127,81 @@ impl MotionReport {
     }
 }
 
-/// A pose that was attenuated.
+/// The report of an attenuated pose.
 #[derive(Debug, Clone, Serialize)]
 pub struct PoseAttenuationReport {
-    /// All sliders.
+    /// The new value of every slider.
     pub weights: Map<String, Value>,
-    /// As it was used.
+    /// The alpha that was used.
     pub alpha: f64,
-    /// Held.
+    /// Number of pinned coordinates.
     pub pinned_coordinates: usize,
-    /// Kept within limits.
+    /// Number of coordinates with limits.
     pub limited_coordinates: usize,
-    /// Of pins, without attenuation.
+    /// Motion of the pins without attenuation.
     pub pinned_before: MotionReport,
-    /// Of pins, with it.
+    /// Motion of the pins with attenuation.
     pub pinned_after: MotionReport,
-    /// Of all other coordinates, from where they were asked to go.
+    /// Distance of all other coordinates from the requested pose.
     pub others_deviation: MotionReport,
     /// Sliders at an end of their range.
     pub at_bound: Vec<String>,
     /// Gauss-Newton steps.
     pub steps: usize,
-    /// Of the quadratic program.
+    /// KKT residual of the quadratic program, if one was solved.
     pub kkt_residual: Option<f64>,
-    /// Condition of the system.
+    /// Condition number of the system.
     pub condition: f64,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
-    /// Time taken.
+    /// Computation time.
     pub seconds: AttenuationSeconds,
-    /// Sliders that changed, by how much, largest change first: asked for, and attenuated.
+    /// Sliders that changed, with requested and attenuated value, largest change first.
     #[serde(skip)]
     pub changed: Vec<(String, [f32; 2])>,
 }
 
-/// Time that parts of an attenuation took.
+/// Computation time of the parts of an attenuation, seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct AttenuationSeconds {
     /// Inner products of shapes, once per rig.
     pub inner_products: f64,
-    /// The selection, once per set of pins.
+    /// Preparing the selection, once per set of pins.
     pub selection: f64,
-    /// Its factor.
+    /// Factoring its system.
     pub factor: f64,
-    /// One pose.
+    /// Solving for one pose.
     pub solve: f64,
 }
 
-/// A clip that was attenuated.
+/// The report of an attenuated clip.
 #[derive(Debug, Clone, Serialize)]
 pub struct ClipAttenuationReport {
-    /// Of the clip.
+    /// Number of frames.
     pub frames: usize,
-    /// As it was used.
+    /// The alpha that was used.
     pub alpha: f64,
-    /// Held.
+    /// Number of pinned coordinates.
     pub pinned_coordinates: usize,
-    /// Of pins, without attenuation.
+    /// Motion of the pins without attenuation.
     pub pinned_before: MotionReport,
-    /// Of pins, with it.
+    /// Motion of the pins with attenuation.
     pub pinned_after: MotionReport,
-    /// Of all other coordinates, over all frames.
+    /// Distance of all other coordinates from the requested clip, over all frames.
     pub others_deviation: RmsReport,
-    /// Frames in which a pin is on.
+    /// Number of frames in which a pin is active.
     pub frames_with_pins: usize,
-    /// In any frame.
+    /// Largest number of sliders at a bound in any frame.
     pub most_sliders_at_bound: usize,
     /// What was assumed or left out.
     pub notes: Vec<String>,
-    /// What drives what.
+    /// Which columns drive which sliders.
     pub mapping: Mapping,
-    /// Of the first frame, those that are not 0.
+    /// The nonzero weights of the first frame.
     pub first_weights: Map<String, Value>,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
-    /// Time taken.
+    /// Computation time, seconds.
     pub seconds: f64,
 }
 
@@ -213,7 +215,7 @@ pub struct RmsReport {
 }
 
 impl AttenuateJob {
-    /// Does it.
+    /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<Attenuation> {
         self.check()?;
         let rig = &self.rig.open_with_sliders(progress)?.rig;
@@ -232,14 +234,14 @@ impl AttenuateJob {
         Ok(Attenuation::Pose(report))
     }
 
-    /// Everything that can be wrong with the request itself, before any work is done.
+    /// Checks the request before any work is done.
     fn check(&self) -> Result<()> {
         if !(self.fade >= 0.0 && self.smooth >= 0.0) {
-            let message = "times of fading and smoothing are 0 or more seconds";
+            let message = "the times for fading and smoothing must be 0 or more seconds";
             return Err(Error::request(message).with_options(&["fade", "smooth"]));
         }
         if self.alpha.is_some_and(|a| a.is_nan() || a < 0.0) {
-            return Err(Error::request("alpha is 0 or more, or infinite").with_options(&["alpha"]));
+            return Err(Error::request("alpha must be 0 or more, or infinite").with_options(&["alpha"]));
         }
         match (&self.output, &self.what) {
             (Some(output), Posed::Clip(_)) => expect_ending(
@@ -266,7 +268,7 @@ impl AttenuateJob {
         let mut result = pose.solve(&w1, &w0)?;
         result.warnings.extend(no_pins_warning(set));
         let solve = start.elapsed().as_secs_f64() - factor;
-        // The picture is drawn before anything is written: a run that fails writes nothing.
+        // Drawn before anything is written, so that a failed run writes nothing.
         let picture = match &self.picture {
             Some(path) => Some((path, pose_picture(rig, set, [&w0, &w1], &result)?)),
             None => None,
@@ -315,7 +317,7 @@ impl AttenuateJob {
     }
 }
 
-/// A word to people who gave a list of pins without entries.
+/// A warning if the list of pins is empty.
 fn no_pins_warning(set: &PinSet) -> Option<String> {
     let is_empty = set.pins.is_empty() && set.limits.is_empty();
     is_empty.then(|| "there are no pins, so nothing is held".to_string())
@@ -380,7 +382,7 @@ fn clip_report(
     }
 }
 
-/// Four digits after the point, or powers of ten for the stand-in of infinity.
+/// Alpha with four decimals; large values, which stand for infinity, in scientific notation.
 pub fn alpha_text(alpha: f64) -> String {
     match alpha {
         1e9.. => format!("{alpha:e}"),
@@ -389,7 +391,7 @@ pub fn alpha_text(alpha: f64) -> String {
     }
 }
 
-/// The pose asked for and the attenuated one, and how far each has moved since the pins were set, pins
+/// The requested and the attenuated pose, and how far each has moved since the pins were set; pins are
 /// marked.
 fn pose_picture(rig: &Rig, set: &PinSet, [w0, w1]: [&[f32]; 2], result: &Attenuated) -> Result<Vec<u8>> {
     let look = FaceLook::prepare(rig);
@@ -413,7 +415,7 @@ fn pose_picture(rig: &Rig, set: &PinSet, [w0, w1]: [&[f32]; 2], result: &Attenua
 
 /// Distance of pins over time, without and with attenuation.
 fn clip_picture(rig: &Rig, times_secs: &[f64], frames: &[FrameReport]) -> Result<Vec<u8>> {
-    // Lines are broken where no pin is on.
+    // Lines are interrupted where no pin is active.
     let shown =
         |f: &FrameReport, m: Motion| if f.n_held > 0 { rig.space.millimeters(m.rms) } else { f64::NAN };
     let line = |name: &str, of: &dyn Fn(&FrameReport) -> Motion| Series {

@@ -1,7 +1,7 @@
-//! A rig gets bones, muscles and flesh, and becomes a `.face` file.
+//! Adds bones, muscles and flesh to a rig and writes a `.face` file.
 //!
-//! Finished shapes wait in `HEAD.face.partial/` beside the output until the file is whole, so that a build
-//! that was stopped resumes where it was.
+//! Finished shapes are kept in `HEAD.face.partial/` beside the output until the file is complete, so that an
+//! interrupted build resumes where it stopped.
 
 mod paint;
 
@@ -32,22 +32,23 @@ use std::path::{Path, PathBuf};
 pub struct BuildJob {
     /// The rig.
     pub rig: RigSource,
-    /// Skull without the jaw, a closed surface in the rig's own unit and axes; the built-in one is fitted by
-    /// default.
+    /// Skull without the jaw: a closed surface in the rig's unit and axes. By default the built-in skull is
+    /// fitted.
     pub skull: Option<PathBuf>,
-    /// Lower jaw, likewise.
+    /// Lower jaw: a closed surface in the rig's unit and axes. By default the built-in jaw is fitted.
     pub jaw: Option<PathBuf>,
-    /// Upper teeth, likewise; the rig's own by default.
+    /// Upper teeth, in the rig's unit and axes; the rig's own by default.
     pub teeth_upper: Option<PathBuf>,
-    /// Lower teeth, likewise.
+    /// Lower teeth, in the rig's unit and axes; the rig's own by default.
     pub teeth_lower: Option<PathBuf>,
-    /// Landmarks that the user knows better, a JSON file.
+    /// Landmarks that override the detected ones: a JSON file.
     pub landmarks: Option<PathBuf>,
-    /// Nodes of the flesh, 500 to 200000: more follow the skin closer and take longer.
+    /// Number of flesh nodes, 500 to 200000; more nodes follow the skin more closely and take longer. Default
+    /// 9000.
     pub nodes: usize,
     /// Painted stiffness.
     pub paint: Vec<Painting>,
-    /// Folder for pictures of landmarks, bones, muscles, and the flesh cut open.
+    /// Folder for pictures of landmarks, bones, muscles and a cut through the flesh.
     pub pictures: Option<PathBuf>,
     /// The face to write, `.face`.
     pub output: PathBuf,
@@ -70,20 +71,20 @@ impl Default for BuildJob {
     }
 }
 
-/// What was built.
+/// The report of a build.
 #[derive(Debug, Clone, Serialize)]
 pub struct BuildJobReport {
-    /// The file.
+    /// The written file.
     pub output: String,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// What the build measured.
+    /// Measurements of the build.
     pub report: BuildReport,
-    /// Where landmarks are, in meters.
+    /// Positions of landmarks, in meters.
     pub landmarks: Vec<LandmarkReport>,
-    /// What was noticed, with advice.
+    /// Observations, with advice.
     pub notes: Vec<Note>,
-    /// Pictures that were drawn.
+    /// Pictures that were written.
     pub pictures: Vec<String>,
 }
 
@@ -92,11 +93,11 @@ pub struct BuildJobReport {
 pub struct LandmarkReport {
     /// Its name.
     pub name: String,
-    /// In meters, +Y up, +Z front.
+    /// Position in meters, +Y up, +Z front.
     pub position: [f64; 3],
     /// The nearest rig vertex.
     pub vertex: u32,
-    /// 0 a guess, 1 certain.
+    /// From 0, a guess, to 1, certain.
     pub confidence: f64,
     /// How it was found.
     pub source: String,
@@ -116,7 +117,7 @@ impl BuildJobReport {
 }
 
 impl LandmarkReport {
-    /// Of all landmarks.
+    /// Reports of all landmarks.
     pub fn of(landmarks: &[FoundLandmark]) -> Vec<Self> {
         let one = |l: &FoundLandmark| Self {
             name: l.name.to_string(),
@@ -130,7 +131,7 @@ impl LandmarkReport {
 }
 
 impl BuildJob {
-    /// Does it.
+    /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<BuildJobReport> {
         expect_ending(&self.output, &["face"], "a face")?;
         self.pictures.as_deref().map_or(Ok(()), expect_folder)?;
@@ -151,7 +152,7 @@ impl BuildJob {
         Ok(BuildJobReport::new(&built, &self.output, bytes, pictures))
     }
 
-    /// Everything that the user brings, read and checked.
+    /// Reads and checks the user's files.
     fn options(&self, rig: &Rig, progress: &Progress) -> Result<BuildOptions> {
         let mut options = BuildOptions::default();
         options.volume.nodes = self.nodes;
@@ -171,14 +172,14 @@ impl BuildJob {
     }
 }
 
-/// A surface in the rig's own unit and axes, in meters.
+/// Reads a surface given in the rig's unit and axes, and converts it to meters.
 fn bone(path: &Path, rig: &Rig, progress: &Progress) -> Result<TriMesh> {
     let given = open_rig(path, &OpenOptions::default(), progress).map_err(in_file(path))?.rig;
     let positions = given.neutral.iter().map(|&p| rig.space.to_si(p)).collect();
     Ok(TriMesh { positions, triangles: given.triangles() })
 }
 
-/// Builds, with finished shapes kept beside `output`.
+/// Builds a face, with finished shapes kept beside `output`.
 pub(crate) fn build_resumable(
     rig: &Rig,
     head: &Head,
@@ -191,7 +192,7 @@ pub(crate) fn build_resumable(
     risorius_flesh::build(rig, head, options, &around).map_err(|error| stopped(error, &cache))
 }
 
-/// The error of a build; whoever stopped it is told that nothing is lost.
+/// The error of a build; after a cancellation it says that finished shapes are kept.
 fn stopped(error: BuildError, cache: &ShapeCache) -> Error {
     let keeps = error.is_cancelled() && cache.folder().is_dir();
     let error = Error::from(error);
@@ -199,10 +200,10 @@ fn stopped(error: BuildError, cache: &ShapeCache) -> Error {
         return error;
     }
     let kept = cache.folder().display();
-    error.followed_by(&format!("finished shapes are kept in {kept}: the same call again resumes from them"))
+    error.followed_by(&format!("finished shapes are kept in {kept}; repeat the call to resume from them"))
 }
 
-/// Writes the face and removes the shapes that waited for it; the size of the file.
+/// Writes the face and removes the kept shapes; returns the size of the file.
 pub(crate) fn write_face(built: &Face, output: &Path) -> Result<u64> {
     face::write(built, output).map_err(in_file(output))?;
     ShapeCache::beside(output).remove_all()?;
@@ -210,7 +211,7 @@ pub(crate) fn write_face(built: &Face, output: &Path) -> Result<u64> {
     n_bytes.map_err(|e| Error::failed(e.to_string()).in_file(output))
 }
 
-/// Pictures of a face with the files that they go to.
+/// Pictures of a face, with the files to write them to.
 pub(crate) fn draw_face(built: &Face, folder: &Path, progress: &Progress) -> Result<Vec<(PathBuf, Vec<u8>)>> {
     let mut drawn = Vec::new();
     for (i, (name, picture)) in face_pictures::ALL.iter().enumerate() {

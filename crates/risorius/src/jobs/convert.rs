@@ -1,4 +1,4 @@
-//! Between formats: rigs to rigs, clips to clips, head motion to CSV, takes to takes.
+//! Converts between formats: rigs to rigs, clips to clips, head motion to CSV, takes to takes.
 
 use super::shown;
 use crate::error::{Error, Result, in_file};
@@ -18,7 +18,7 @@ use serde::Serialize;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// Frames per second of a PC2 take that nobody gave a rate for.
+/// Frames per second of a PC2 take without a given rate.
 const USUAL_FPS: f64 = 30.0;
 
 /// Converts a file.
@@ -29,31 +29,31 @@ pub struct ConvertJob {
     /// `.glb`, `.gltf`, `.obj`, `.ply` or a folder (with a `/` at its end) for rigs; `.csv` or `.json` for
     /// clips; `.csv` for head motion; `.mdd`, `.pc2` or `.npz` for takes.
     pub output: PathBuf,
-    /// Spell ARKit and ICT names this way; others are kept.
+    /// Spelling of ARKit and ICT names; other names are kept.
     pub names: Option<Spelling>,
     /// Animate the rig with this clip.
     pub clip: Option<PathBuf>,
     /// How clips and head motion are read.
     pub reading: ClipReading,
-    /// Leave the normals of shapes out of a GLB: half the size, shading computed by the player.
+    /// Omit the normals of shapes from a GLB: half the size, but the player computes the shading.
     pub no_target_normals: bool,
 }
 
-/// What was converted.
+/// The report of a conversion.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct ConvertReport {
-    /// The file.
+    /// The written file.
     pub output: String,
-    /// Of a clip, head motion or take.
+    /// Number of frames of a clip, head motion or take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frames: Option<usize>,
-    /// Of a rig.
+    /// Number of vertices of a rig.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vertices: Option<usize>,
-    /// Of a rig.
+    /// Number of shapes of a rig.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shapes: Option<usize>,
-    /// Of a rig.
+    /// Number of parts of a rig.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<usize>,
     /// Names that changed, old and new.
@@ -64,7 +64,7 @@ pub struct ConvertReport {
 }
 
 impl ConvertJob {
-    /// Does it.
+    /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<ConvertReport> {
         let is_to_clip = matches!(extension(&self.output).as_str(), "csv" | "json") && !self.output.is_dir();
         let mut report = match extension(&self.input.path).as_str() {
@@ -111,10 +111,11 @@ impl ConvertJob {
         let (input, fps) = (&self.input.path, self.reading.fps);
         let mut notes = Vec::new();
         match (extension(input) == "pc2", fps) {
-            (true, None) => notes
-                .push("PC2 counts frames and knows no seconds: 30 frames a second are assumed".to_string()),
+            (true, None) => {
+                notes.push("PC2 stores no times: 30 fps are assumed; `fps` sets another rate".to_string())
+            }
             (false, Some(_)) => {
-                let message = "a frame rate is for .pc2 takes; others have their own times";
+                let message = "a frame rate applies to .pc2 takes only; others have their own times";
                 return Err(Error::request(message).with_options(&["fps"]));
             }
             _ => {}
@@ -141,7 +142,7 @@ impl ConvertJob {
             Some(path) => Some(self.reading.open(path, progress)?.clip),
             None => {
                 if file.clips.len() > 1 {
-                    notes.push(format!("of {} animations the first is kept", file.clips.len()));
+                    notes.push(format!("of {} animations only the first is kept", file.clips.len()));
                 }
                 (!file.clips.is_empty()).then(|| file.clips.swap_remove(0).clip)
             }
@@ -166,17 +167,18 @@ impl ConvertJob {
         } else {
             if !rig.shapes.is_empty() {
                 let n = rig.shapes.len();
-                notes.push(format!("the {n} shapes stay behind: write a .glb or a folder to keep them"));
+                notes.push(format!("the {n} shapes are not written: write a .glb or a folder to keep them"));
             }
             write_surface(rig, &rig.neutral, output)?;
         }
         if let Some((path, bytes)) = sidecar {
             write_whole(&path, &bytes)?;
-            notes.push(format!("what the format cannot hold is in {}", path.display()));
+            notes.push(format!("data that the format cannot hold is in {}", path.display()));
         } else if let Some(old) = Some(sidecar_path(output)).filter(|p| p.is_file()) {
             let old = old.display();
-            notes
-                .push(format!("{old} was there before and is read with the new rig; remove it if not meant"));
+            notes.push(format!(
+                "{old} already exists and will be read with the new rig; remove it if unwanted"
+            ));
         }
         Ok(ConvertReport {
             vertices: Some(rig.n_vertices()),
@@ -188,12 +190,11 @@ impl ConvertJob {
         })
     }
 
-    /// The sidecar to write with the output, if there is something to say; never over the one that the input
-    /// reads.
+    /// The sidecar to write with the output, if one is needed. It never overwrites the input's sidecar.
     fn new_sidecar(&self, rig: &Rig, renamed: bool) -> Result<Option<(PathBuf, Vec<u8>)>> {
         let output = &self.output;
         let is_surface = !is_folder(output) && !is_gltf(output);
-        // A surface has no shapes that roles could be about.
+        // A surface has no shapes, so it has no roles.
         let bare;
         let rig = if is_surface {
             bare = Rig { shapes: Vec::new(), sliders: Vec::new(), ..rig.clone() };
@@ -225,7 +226,7 @@ fn sidecar_path(rig: &Path) -> PathBuf {
     if is_folder(rig) { rig.join("rig.json") } else { rig.with_extension("rig.json") }
 }
 
-/// Refuses outputs that cannot hold a rig, before any work is done.
+/// Rejects outputs that cannot hold a rig, before any work is done.
 fn check_rig_output(output: &Path) -> Result<()> {
     let shown = output.display();
     if is_folder(output) {
@@ -233,7 +234,9 @@ fn check_rig_output(output: &Path) -> Result<()> {
     }
     let ending = extension(output);
     if ending.is_empty() {
-        return Err(Error::request(format!("'{shown}' has no ending; a new folder of OBJs is '{shown}/'")));
+        return Err(Error::request(format!(
+            "'{shown}' has no ending; for a new folder of OBJs, give '{shown}/'"
+        )));
     }
     if CACHES.contains(&ending.as_str()) {
         return Err(Error::request(format!("'{shown}' holds frames; pose the rig over a clip to make them")));
@@ -241,8 +244,8 @@ fn check_rig_output(output: &Path) -> Result<()> {
     expect_ending(output, &SURFACES, "a rig").map(drop)
 }
 
-/// Spells names as asked and says which changed, old to new. A name that would meet another is kept and
-/// noted.
+/// Respells names and returns those that changed, old and new. A name that would collide with another is
+/// kept, with a note.
 fn rename(names: Vec<&mut String>, to: Option<Spelling>, notes: &mut Vec<String>) -> Vec<(String, String)> {
     let Some(to) = to else { return Vec::new() };
     let mut taken: HashSet<String> = names.iter().map(|n| n.to_string()).collect();

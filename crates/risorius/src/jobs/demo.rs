@@ -1,10 +1,11 @@
-//! The journey on the built-in head, ending in pictures and files that can be opened.
+//! A tour on the built-in head: writes pictures, a rig, a face and a clip.
 
 use super::build::{build_resumable, draw_face, write_face};
 use super::shown;
 use crate::error::Result;
 use crate::files::expect_folder;
 use crate::pictures::{distances_mm, interference_matrix, pin_markers};
+use glam::DQuat;
 use risorius_attenuate::interference::Interference;
 use risorius_attenuate::pose::{AttenuateOptions, Attenuated, PoseAttenuation};
 use risorius_attenuate::{PinSet, PinSpec, RigGram, Selection};
@@ -12,17 +13,18 @@ use risorius_base::progress::{Progress, tick};
 use risorius_flesh::{BuildOptions, BuildReport};
 use risorius_head::{Head, Identity, landmarks};
 use risorius_io::formats::gltf::{GlbOptions, write_glb};
+use risorius_io::formats::{clip_csv, head_csv};
 use risorius_io::output::write_whole;
 use risorius_io::specs::sidecar;
-use risorius_rig::{Evaluator, Rig};
+use risorius_rig::{Clip, Evaluator, HeadMotion, Rig};
 use risorius_view::{Canvas, DrawOptions, FaceLook, ScalarField, draw, sheet};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Sliders in the matrix of who disturbs whom.
+/// Number of sliders in the interference matrix.
 const MATRIX_SLIDERS: usize = 30;
 
-/// Poses of the sheet: a name, sliders and their values.
+/// Poses of the sheet: name, sliders and their values.
 const POSES: [(&str, &[(&str, f32)]); 8] = [
     ("neutral", &[]),
     ("jaw open", &[("jawOpen", 0.8)]),
@@ -45,12 +47,12 @@ const POSES: [(&str, &[(&str, f32)]); 8] = [
     ("puffed cheeks", &[("cheekPuff", 1.0)]),
 ];
 
-/// Shows what Risorius does.
+/// Runs the demo.
 #[derive(Debug, Clone)]
 pub struct DemoJob {
     /// Folder for the pictures and files.
     pub out: PathBuf,
-    /// Nodes of the flesh, 500 to 200000.
+    /// Number of flesh nodes, 500 to 200000. Default 4000.
     pub nodes: usize,
 }
 
@@ -60,37 +62,37 @@ impl Default for DemoJob {
     }
 }
 
-/// What the demo made.
+/// The report of the demo.
 #[derive(Debug, Clone, Serialize)]
 pub struct DemoReport {
-    /// All files.
+    /// All written files.
     pub files: Vec<String>,
-    /// Of the attenuation.
+    /// Alpha of the attenuation.
     pub alpha: f64,
-    /// How far the pinned brow moves without attenuation.
+    /// Motion of the pinned brow without attenuation, mm.
     pub pinned_before_mm: f64,
-    /// And with it.
+    /// Motion of the pinned brow with attenuation, mm.
     pub pinned_after_mm: f64,
-    /// Size of the face file.
+    /// Size of the face file in bytes.
     pub bytes: u64,
-    /// What the build measured.
+    /// Measurements of the build.
     pub report: BuildReport,
     /// The build, as `build` reports it.
     #[serde(skip)]
     pub build: super::build::BuildJobReport,
-    /// Of the head.
+    /// Number of vertices of the head.
     #[serde(skip)]
     pub n_vertices: usize,
-    /// Of the head.
+    /// Number of sliders of the head.
     #[serde(skip)]
     pub n_sliders: usize,
-    /// Of the head.
+    /// Number of muscles of the head.
     #[serde(skip)]
     pub n_muscles: usize,
 }
 
 impl DemoJob {
-    /// Does it.
+    /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<DemoReport> {
         let out = &self.out;
         expect_folder(out)?;
@@ -108,8 +110,10 @@ impl DemoJob {
                 interference_matrix(rig, &interference, MATRIX_SLIDERS)?.encode_png(),
             ),
             (out.join("head.glb"), write_glb(rig, &GlbOptions::default())?),
+            (out.join("talk.csv"), clip_csv::write_csv(&talk())),
+            (out.join("shake.csv"), head_csv::write(&shake())),
         ];
-        // Regions have no place in a GLB.
+        // A GLB cannot hold regions.
         outputs.extend(sidecar::write(rig, false).map(|bytes| (out.join("head.rig.json"), bytes)));
         let mut options = BuildOptions::default();
         options.volume.nodes = self.nodes;
@@ -137,7 +141,43 @@ impl DemoJob {
     }
 }
 
-/// Slider values by name; names that the rig does not have are left out.
+/// Number of frames of [`talk`] and [`shake`], at 30 frames per second.
+const N_FRAMES: usize = 61;
+
+/// Two seconds of talking, then smiling.
+fn talk() -> Clip {
+    let times_secs: Vec<f64> = (0..N_FRAMES).map(|i| i as f64 / 30.0).collect();
+    let names = ["jawOpen", "mouthFunnel", "mouthSmileLeft", "mouthSmileRight", "browInnerUp"];
+    let row = |&t: &f64| {
+        let smile = (t - 1.0).clamp(0.0, 1.0) as f32;
+        let (syllables, rounding) = ((9.0 * t).sin().powi(2) as f32, (5.0 * t).sin().powi(2) as f32);
+        [0.5 * syllables, 0.4 * rounding * (1.0 - smile), smile, smile, 0.5 * smile]
+    };
+    Clip {
+        names: names.map(String::from).to_vec(),
+        values: times_secs.iter().flat_map(row).collect(),
+        times_secs,
+        ..Clip::default()
+    }
+}
+
+/// Two seconds of shaking and nodding the head.
+fn shake() -> HeadMotion {
+    let times_secs: Vec<f64> = (0..N_FRAMES).map(|i| i as f64 / 30.0).collect();
+    let turn = |&t: &f64| {
+        let ramp = (2.0 * t).min(1.0);
+        (DQuat::from_rotation_y(0.4 * ramp * (12.0 * t).sin())
+            * DQuat::from_rotation_x(0.2 * (7.0 * t).sin()))
+        .to_array()
+    };
+    HeadMotion {
+        positions_m: times_secs.iter().map(|t| [0.0, 0.02 * (14.0 * t).sin(), 0.0]).collect(),
+        rotations_xyzw: times_secs.iter().map(turn).collect(),
+        times_secs,
+    }
+}
+
+/// Slider values by name; names that the rig does not have are ignored.
 fn values(rig: &Rig, pairs: &[(&str, f32)]) -> Vec<f32> {
     let mut w = vec![0.0; rig.sliders.len()];
     for (name, value) in pairs {
@@ -148,7 +188,7 @@ fn values(rig: &Rig, pairs: &[(&str, f32)]) -> Vec<f32> {
     w
 }
 
-/// The story of the paper's figures 2 and 3 [Lewis05, section 5].
+/// The sequence of figures 2 and 3 in [Lewis05, section 5].
 struct BrowStory {
     set: PinSet,
     w0: Vec<f32>,

@@ -1,4 +1,4 @@
-//! Wrinkles: learned from examples, applied to animations, carried to other faces, edited [Bickel08].
+//! Wrinkles: learned from examples, applied to animations, transferred to other faces, edited [Bickel08].
 
 pub mod apply;
 pub mod edit;

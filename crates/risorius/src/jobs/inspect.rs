@@ -269,7 +269,7 @@ pub struct SettingsInspection {
 }
 
 impl InspectJob {
-    /// Does it.
+    /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<Inspection> {
         let path = &self.file.path;
         match extension(path).as_str() {

@@ -93,7 +93,7 @@ pub struct PairReport {
 }
 
 impl InterferenceJob {
-    /// Does it.
+    /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<InterferenceReport> {
         let extension = expect_ending(&self.output, &["png", "json"], "the report")?;
         let rig = &self.rig.open_with_sliders(progress)?.rig;

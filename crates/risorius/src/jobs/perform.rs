@@ -158,7 +158,7 @@ impl ContactReport {
 }
 
 impl PerformJob {
-    /// Does it.
+    /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<PerformReport> {
         let start = Instant::now();
         let output = &self.output;
@@ -267,8 +267,7 @@ impl PerformJob {
     fn space_note(&self, has_head: bool) -> Option<&'static str> {
         match (has_head, self.space) {
             (true, OutputSpace::Head) if is_cache(&self.output) => Some(
-                "the frames are expressed in the head frame; .glb also moves the head, the world as space moves \
-                 vertices",
+                "the frames are expressed in the head frame; .glb also moves the head, `space` world moves vertices",
             ),
             (false, OutputSpace::World) => {
                 Some("there is no head motion, so vertices in the world are those in the head frame")

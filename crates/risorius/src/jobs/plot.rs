@@ -91,7 +91,7 @@ pub struct RunReport {
 }
 
 impl PlotJob {
-    /// Does it.
+    /// Runs the job.
     pub fn run(&self) -> Result<PlotReport> {
         expect_ending(&self.output, &["png"], "a figure")?;
         let reports = &self.reports;

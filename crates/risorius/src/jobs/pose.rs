@@ -78,7 +78,7 @@ pub struct PoseReport {
 }
 
 impl PoseJob {
-    /// Does it.
+    /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<PoseReport> {
         let start = Instant::now();
         let output = &self.output;

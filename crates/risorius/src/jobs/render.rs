@@ -171,7 +171,7 @@ const MAX_PICTURES: usize = 400;
 const BATCH: usize = 16;
 
 impl RenderJob {
-    /// Does it.
+    /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<RenderReport> {
         let is_movie = expect_ending(&self.output, &["png", "mp4"], "a picture or a movie")? == "mp4";
         let over_time = self.clip.is_some() || !self.takes.is_empty();

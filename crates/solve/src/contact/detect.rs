@@ -1,22 +1,23 @@
-//! Where a body's surface touches itself, things that its pose carries (teeth, eyes), and obstacles.
+//! Contact detection: a body's surface against itself, against parts that only the pose moves (teeth, eyes),
+//! and against obstacles.
 //!
-//! The surface is what the artist sees: points that the pose puts somewhere and the body displaces. Each
-//! point of a rule is compared with the closest place of the rule's triangles: beyond it by the smooth normal
-//! there, or in front of it. What overlaps in the pose as it was made is the zero: a contact allows as much
-//! overlap as its point, or the place that it touches, has without any displacement. So a pose that is left
-//! alone is never pushed, whatever it looks like.
+//! The surface is the skin that the artist sees. The pose gives each point a position, and the body displaces
+//! it from there. For each point of a collision pair, the closest place on the pair's triangles is found. The
+//! gap is measured along the smooth normal at that place and is negative behind the surface. Overlap that the
+//! pose itself has is allowed: a contact permits the penetration depth that its point, or the place it
+//! touches, has without displacement. A pose without displacement is therefore never pushed.
 //!
-//! A place counts only if it faces the point: a lining is not in contact with the gum whose back it hangs on.
-//! On one surface, neighbors are close without touching, and so are both faces of a lip or a lid; there a
-//! place counts only if the way to it through the body is longer than [`TouchOptions::own_flesh`] and if some
-//! pose holds it apart from the point.
+//! A place counts only if it faces the point: the lining of the mouth is not in contact with the gum that it
+//! is attached to from behind. Within one surface, neighbors are close without being in contact, and so are
+//! the two sides of a lip or a lid. There, a place counts only if the path to it through the body is longer
+//! than [`TouchOptions::own_flesh`] and some pose separates it from the point.
 //!
-//! A point cannot be deeper than it and the place have moved towards each other; what is, is another side of
-//! the same flesh met around an edge, and does not count. What is deep all the same comes out at
+//! A point cannot be deeper than it and the place have moved towards each other. A deeper result is another
+//! side of the same flesh, found around an edge, and is ignored. Other deep points are pushed out at
 //! [`TouchOptions::out_speed`].
 //!
-//! Limits: vertices against triangles, no edges against edges; overlaps deeper than
-//! [`TouchOptions::rest_reach`] in the pose are taken for none.
+//! Limits: points against triangles only, no edge-edge tests. Overlaps of the pose deeper than
+//! [`TouchOptions::rest_reach`] are not found.
 
 use crate::contact::obstacle::Obstacle;
 use crate::contact::planes::{Carriers, Contact, TetAttachment};
@@ -27,44 +28,44 @@ use rayon::prelude::*;
 use risorius_linalg::{NO_NODE, Stencil};
 use risorius_mesh::{Bvh, TetMesh, within};
 
-/// What must stay out of what.
+/// Points that must not pass through triangles.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CollisionPair {
     /// Surface points that must not pass.
     pub points: Vec<u32>,
-    /// Over surface points, outwards.
+    /// Corners are surface points; normals point outwards.
     pub triangles: Vec<[u32; 3]>,
-    /// Points and triangles belong to one surface: neighbors do not count.
+    /// Points and triangles belong to one surface, so neighbors are not in contact.
     pub same_surface: bool,
 }
 
-/// How deep points may be before they are pushed.
+/// The penetration depth up to which points are not pushed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overlap {
-    /// As deep as the pose has them: a pose that is left alone is never pushed.
+    /// The depth that the pose itself has: a pose without displacement is never pushed.
     #[default]
     OfPose,
-    /// Not at all: overlaps that the pose has are pushed out too.
+    /// Zero: overlaps of the pose are pushed out too.
     None,
 }
 
-/// How to look, and how hard to push.
+/// Options of contact detection and response.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TouchOptions {
-    /// Pressure over depth, Pa/m.
+    /// Pressure per penetration depth, Pa/m.
     pub stiffness: f64,
-    /// No deeper than this beyond the pose's own overlap, meters; infinite for a mere penalty.
+    /// Depth beyond the pose's own overlap that is never reached, meters; infinite for a pure penalty.
     pub wall: f64,
-    /// How fast a point that is too deep is pushed out, m/s: a place that the point has come to all at once,
-    /// around the edge of a tooth, would fling it out otherwise.
+    /// Speed at which a point that is too deep is pushed out, m/s. Without this limit, a point that suddenly
+    /// finds itself deep, as at the edge of a tooth, would be flung out.
     pub out_speed: f64,
-    /// How deep a point may have passed a place and still be found, meters.
+    /// Largest penetration depth that is detected, meters.
     pub reach: f64,
-    /// How deep a pose's own overlap is looked for, and how far what it keeps apart, meters.
+    /// Search distance for overlaps and clearances of a pose, meters.
     pub rest_reach: f64,
-    /// On one surface, places count that are farther than this through the body, meters.
+    /// Within one surface, only places farther away than this through the body count, meters.
     pub own_flesh: f64,
-    /// And that a pose holds farther apart than this, meters.
+    /// Within one surface, only places that some pose separates by more than this count, meters.
     pub parted: f64,
     /// The overlap that is allowed.
     pub overlap: Overlap,
@@ -85,23 +86,23 @@ impl Default for TouchOptions {
     }
 }
 
-/// Rounding must not push a pose that is left alone, meters.
+/// Tolerance so that rounding does not push a pose without displacement, meters.
 const SLACK: f64 = 1e-6;
 
-/// Places farther than this are not watched in a solve, meters: in a step, points come closer by some tenths
-/// of that.
+/// Places farther away than this get no contact in a solve, meters. Within a step, points approach by a few
+/// tenths of this.
 const WATCHED: f64 = 6e-4;
 
-/// A place faces a point when the cosine between their normals is below minus this.
+/// A place faces a point if the cosine between their normals is below minus this.
 const FACING: f64 = 0.2;
 
-/// What is told of a pose between two may be off by this, meters.
+/// Error bound for the depths and clearances that [`Posed::between`] interpolates, meters.
 const SLIP: f64 = 1e-4;
 
-/// A wall stands at least this much behind where a point is already.
+/// A wall is at least this factor times the depth that a point already has.
 const BEHIND: f64 = 1.4;
 
-/// A surface and its rules, prepared for a body.
+/// A surface and its collision pairs, prepared for a body.
 #[derive(Debug, Clone, Default)]
 pub struct Touch {
     attachments: Vec<TetAttachment>,
@@ -110,7 +111,7 @@ pub struct Touch {
     fans: Fans,
     through: ThroughBody,
     apart: Vec<Vec<DVec3>>,
-    /// Points that obstacles push.
+    /// Points that obstacles can push.
     open: Vec<u32>,
     options: TouchOptions,
     carriers: Carriers,
@@ -122,7 +123,7 @@ struct Watched {
     tree: Bvh,
 }
 
-/// The closest place of a rule's triangles.
+/// The place on a pair's triangles that is closest to a point.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     point: u32,
@@ -134,9 +135,9 @@ struct Place {
 }
 
 impl Touch {
-    /// `areas`: surface around each point. `body`: tets, nodes in the neutral, points in the neutral and in
-    /// other poses that part what can touch. `obstacles_push`: whether obstacles will be given; it costs a
-    /// little everywhere.
+    /// `areas`: surface area around each point, m^2. `body`: tets, nodes in the neutral, points in the
+    /// neutral and in other poses that separate what can touch. `obstacles_push`: whether steps will have
+    /// obstacles, which costs a little time at every point.
     pub fn prepare(
         attachments: Vec<TetAttachment>,
         areas: Vec<f64>,
@@ -156,7 +157,7 @@ impl Touch {
             rule.points.iter().chain(rule.triangles.iter().flatten()).all(|&p| (p as usize) < n)
         };
         check_length(
-            "rules that name surface points",
+            "collision pairs with valid point indices",
             rules.iter().filter(|rule| named(rule)).count(),
             rules.len(),
         )?;
@@ -165,7 +166,7 @@ impl Touch {
         let watch = |rule: CollisionPair| Watched { tree: Bvh::build(&flat, &rule.triangles), rule };
         let attached = |p: &u32| attachments[*p as usize].tet != TetAttachment::NONE;
         let open = if obstacles_push { (0..n as u32).filter(attached).collect() } else { Vec::new() };
-        // Only where something can happen.
+        // Only points that can be in contact.
         let mut acting = vec![obstacles_push; n];
         rules
             .iter()
@@ -190,7 +191,7 @@ impl Touch {
     }
 
     /// Number of surface points.
-    pub fn n_points(&self) -> usize {
+    pub(crate) fn n_points(&self) -> usize {
         self.attachments.len()
     }
 
@@ -204,7 +205,8 @@ impl Touch {
         &self.carriers
     }
 
-    /// The same surface with other options about pushing; how surfaces were searched stays.
+    /// The same surface with other options. Search structures are kept, so a new [`TouchOptions::own_flesh`]
+    /// has no effect.
     pub fn with_options(&self, options: TouchOptions) -> Self {
         Self { options, ..self.clone() }
     }
@@ -214,14 +216,14 @@ impl Touch {
         &self.options
     }
 
-    /// Where the points are when the body is at `x`.
+    /// Positions of the points when the body's nodes are at `x`.
     pub fn positions(&self, tets: &[Stencil], at: &Configuration, x: &[DVec3]) -> Vec<DVec3> {
         let one =
             |(base, attachment): (&DVec3, &TetAttachment)| *base + attachment.displacement(tets, x, &at.rest);
         at.surface.points.par_iter().zip(&self.attachments).with_min_len(2048).map(one).collect()
     }
 
-    /// A pose that puts the points here.
+    /// The pose with these point positions: finds its own overlaps and clearances.
     pub fn posed(&self, points: Vec<DVec3>) -> Posed {
         let mut depths = vec![0.0; points.len()];
         let mut clearances = vec![self.options.rest_reach; points.len()];
@@ -234,12 +236,12 @@ impl Touch {
         Posed { points, depths, clearances }
     }
 
-    /// Contacts to watch on the surface itself when the points are at `positions`, displaced from `pose`.
+    /// Contacts of the surface's collision pairs when the points are at `positions`, displaced from `pose`.
     pub fn find(&self, positions: &[DVec3], pose: &Posed) -> Vec<Contact> {
         let moved = |p: u32| positions[p as usize] - pose.points[p as usize];
-        // A place that was clear of a point is clear of it by as much less as they have moved towards each
-        // other, at most as far as motions of this rule's surface differ from the point's; and overlaps by no
-        // more.
+        // Since the pose, a point and the pair's surface have approached each other by at most the largest
+        // difference of their motions. The clearance has shrunk, and the overlap has grown, by no more than
+        // that.
         let reach = |rule: &CollisionPair| {
             let all = || rule.triangles.iter().flatten().map(|&p| moved(p));
             let (low, high) =
@@ -249,8 +251,10 @@ impl Touch {
                 let (clear, closer) =
                     (pose.clearances[p], (own - low).abs().max((own - high).abs()).length());
                 let overlap = pose.depths[p] + closer - clear;
-                let may_rest = self.options.overlap == Overlap::OfPose;
-                let can_touch = (closer > 0.0 || !may_rest) && clear - closer < WATCHED;
+                // Without allowed overlap, a pose that is left alone is looked at too, at its own depth.
+                let looks_at_pose = self.options.overlap == Overlap::None;
+                let overlap = if looks_at_pose { overlap + SLIP } else { overlap };
+                let can_touch = (closer > 0.0 || looks_at_pose) && clear - closer < WATCHED;
                 can_touch.then(|| overlap.clamp(WATCHED, self.options.reach.max(WATCHED)))
             }
         };
@@ -258,8 +262,7 @@ impl Touch {
             let room = place.gap + self.allowed(pose, place.point, place.corners, place.barycentric) + SLACK;
             let [a, b, c] = place.corners;
             let [u, v, w] = place.barycentric;
-            // Deeper than they have moved towards each other: another side of the same flesh, met around an
-            // edge.
+            // A depth larger than the approach means another side of the same flesh, found around an edge.
             let closer = (moved(place.point) - (moved(a) * u + moved(b) * v + moved(c) * w)).length();
             let p = place.point as usize;
             let own = if self.options.overlap == Overlap::None { pose.depths[p] } else { 0.0 };
@@ -270,7 +273,8 @@ impl Touch {
         self.places(positions, reach).into_iter().filter_map(watched).collect()
     }
 
-    /// Overlap of a point and a place that the pose itself has, or each of them with something else.
+    /// The allowed overlap of a point and a place: the largest that the pose has between the two, or of
+    /// either with anything else.
     fn allowed(&self, pose: &Posed, point: u32, corners: [u32; 3], barycentric: [f64; 3]) -> f64 {
         if self.options.overlap == Overlap::None {
             return 0.0;
@@ -281,7 +285,7 @@ impl Touch {
         pose.depths[point as usize].max(there).max(between)
     }
 
-    /// A contact that was found at `positions[0]`, displaced from `poses[0]`, when they are the others.
+    /// A contact that was found at `positions[0]` and `poses[0]`, updated to `positions[1]` and `poses[1]`.
     pub(crate) fn carried(&self, contact: &Contact, positions: [&[DVec3]; 2], poses: [&Posed; 2]) -> Contact {
         let along = |positions: &[DVec3]| -> f64 {
             let sides = contact.points.iter().zip(contact.coefficients);
@@ -298,8 +302,8 @@ impl Touch {
         Contact { room, wall: contact.wall.max(-BEHIND * room), ..*contact }
     }
 
-    /// Contacts to watch between the points at `positions` and obstacles.
-    pub fn find_obstacles(&self, positions: &[DVec3], obstacles: &[Obstacle]) -> Vec<Contact> {
+    /// Contacts between the points at `positions` and obstacles.
+    pub(crate) fn find_obstacles(&self, positions: &[DVec3], obstacles: &[Obstacle]) -> Vec<Contact> {
         let mut contacts: Vec<Contact> = Vec::new();
         for obstacle in obstacles {
             let near = |&p: &u32| {
@@ -316,15 +320,16 @@ impl Touch {
         Contact { points, coefficients, normal, room, stiffness, wall: self.options.wall.max(-BEHIND * room) }
     }
 
-    /// A contact as the solve of a step sees it: of what is deep in its own body no more than comes out at
-    /// [`TouchOptions::out_speed`].
+    /// The contact as a step's solve uses it. The depth is clamped to what [`TouchOptions::out_speed`]
+    /// removes in `dt_secs`, except for obstacles.
     pub(crate) fn pushed_out(&self, contact: &Contact, dt_secs: f64) -> Contact {
         let most = if contact.is_with_obstacle() { f64::INFINITY } else { self.options.out_speed * dt_secs };
         let room = contact.room.max(-most);
         Contact { room, wall: self.options.wall.max(-BEHIND * room), ..*contact }
     }
 
-    /// For every point of every rule that `reach` tells how far to look from, the closest place that counts.
+    /// For every point of every pair for which `reach` gives a search distance, the closest place that
+    /// counts.
     fn places<F: Fn(u32) -> Option<f64> + Sync>(
         &self,
         positions: &[DVec3],
@@ -382,19 +387,20 @@ impl Touch {
     }
 }
 
-/// Where a pose puts the points of a surface, and what it overlaps there.
+/// The surface points in a pose, with the overlaps and clearances of the pose itself.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Posed {
     /// The points, meters.
     pub points: Vec<DVec3>,
-    /// How deep each lies in another surface, meters.
+    /// Penetration depth of each in another surface, meters.
     pub depths: Vec<f64>,
-    /// How far the closest place is that each can touch, meters, as far as it was looked for.
+    /// Distance of each from the closest place that it can touch, meters; at most
+    /// [`TouchOptions::rest_reach`].
     pub clearances: Vec<f64>,
 }
 
 impl Posed {
-    /// On the straight way between two poses: about what [`Touch::posed`] would say, without looking.
+    /// Linear interpolation between two poses: approximates [`Touch::posed`] without a search.
     pub fn between(a: &Self, b: &Self, share: f64) -> Self {
         let mix = |(a, b): (&f64, &f64)| a + (b - a) * share;
         Self {
@@ -405,7 +411,7 @@ impl Posed {
     }
 }
 
-/// The sum of the values at three corners by their weights.
+/// The weighted sum of the values at three corners.
 fn blended(values: &[DVec3], corners: [u32; 3], barycentric: [f64; 3]) -> DVec3 {
     corners.iter().zip(barycentric).map(|(&v, b)| values[v as usize] * b).sum()
 }
@@ -434,7 +440,7 @@ impl Fans {
         Self { triangles, first, around }
     }
 
-    /// The unit normal at a point, triangles weighted by area; zero without any.
+    /// The unit normal at a point, triangles weighted by area; zero without triangles.
     fn normal(&self, positions: &[DVec3], point: u32) -> DVec3 {
         let around =
             &self.around[self.first[point as usize] as usize..self.first[point as usize + 1] as usize];
@@ -445,23 +451,23 @@ impl Fans {
         around.iter().map(across).sum::<DVec3>().normalize_or_zero()
     }
 
-    /// The smooth unit normal on a triangle.
+    /// The interpolated unit normal on a triangle.
     fn normal_on(&self, positions: &[DVec3], corners: [u32; 3], barycentric: [f64; 3]) -> DVec3 {
         let at = |(v, b): (u32, f64)| self.normal(positions, v) * b;
         corners.into_iter().zip(barycentric).map(at).sum::<DVec3>().normalize_or_zero()
     }
 }
 
-/// Which surface points are near each other through the body.
+/// Which surface points are near each other along paths through the body.
 #[derive(Debug, Clone, Default)]
 struct ThroughBody {
     /// Of each surface point, the nodes of its tet.
     nodes: Vec<Stencil>,
-    /// Of each surface point, the row of its heaviest node; `u32::MAX` for points that none of the rules asks
-    /// about.
+    /// Of each surface point, the row of its node with the largest weight; `u32::MAX` for points that no pair
+    /// needs.
     rows: Vec<u32>,
     n_rows: usize,
-    /// Row by row, a bit for every row.
+    /// A bit matrix, row by row.
     near: Vec<u64>,
 }
 
@@ -521,8 +527,8 @@ impl ThroughBody {
         }
     }
 
-    /// Points that are not in the body are near everything: nothing is known of them. Points whose tets have
-    /// a node in common are near each other, however long its edges are: nothing could part them without
+    /// Points that are not attached to the body count as near everything, because no path is known. Points
+    /// whose tets share a node are near each other, however long the edges: separating them would mean
     /// tearing at that node.
     fn is_near(&self, a: u32, b: u32) -> bool {
         let [mine, other] = [a, b].map(|p| self.nodes[p as usize]);

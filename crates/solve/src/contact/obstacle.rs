@@ -1,6 +1,7 @@
-//! Rigid things that push a body: spheres, capsules, closed meshes.
+//! Rigid obstacles that push a body: spheres, capsules, closed meshes.
 //!
-//! Each answers how far a point is from its surface, negative inside, and in which direction it leads out.
+//! Each gives the signed distance of a point from its surface, negative inside, and the direction that leads
+//! out. Coordinates are those of the body's moving frame, in meters.
 
 use glam::DVec3;
 use risorius_base::Rigid;
@@ -42,7 +43,7 @@ impl ObstacleShape {
         if around > reach * reach {
             return None;
         }
-        // Inside, the surface may be farther than one would look from outside.
+        // Inside, the surface may be farther away than `reach`.
         let nearest = self.tree.closest_point(p, f64::INFINITY)?;
         let corners = self.surface.triangles[nearest.triangle as usize];
         let outwards: DVec3 =
@@ -59,7 +60,7 @@ impl ObstacleShape {
     }
 }
 
-/// Something rigid that flesh must stay out of.
+/// A rigid obstacle that the flesh must not penetrate.
 #[derive(Debug, Clone)]
 pub enum Obstacle {
     /// A ball.
@@ -80,14 +81,14 @@ pub enum Obstacle {
     Mesh {
         /// In its own space.
         solid: Arc<ObstacleShape>,
-        /// From its own space.
+        /// From its own space to the body's frame.
         place: Rigid,
     },
 }
 
 impl Obstacle {
-    /// The distance of `p` from the surface, negative inside, and the direction out of it; `None` beyond
-    /// `reach`.
+    /// The signed distance of `p` from the surface, negative inside, and the unit direction out of it; `None`
+    /// beyond `reach`.
     pub fn gap(&self, p: DVec3, reach: f64) -> Option<(f64, DVec3)> {
         let round = |middle: DVec3, radius: f64| {
             let offset = p - middle;

@@ -1,7 +1,8 @@
-//! Contact: points of a surface that must not pass planes which other points carry.
+//! The contact energy: surface points must not pass planes that are carried by other surface points.
 //!
-//! A surface point hangs on a tet, `p = base + sum w_j (x_j - X_j)`: where the pose puts it, and what the
-//! body adds. A contact ties up to four such points, a vertex against a triangle, by a fixed unit normal n:
+//! A surface point is attached to a tet, `p = base + sum w_j (x_j - X_j)`: its position in the pose plus the
+//! displacement of the body. A contact couples up to four such points, a point against a triangle, by a fixed
+//! unit normal n:
 //!
 //! ```text
 //! room(x) = n . (p0 - b1 p1 - b2 p2 - b3 p3) + allowed,   s = -room
@@ -9,12 +10,12 @@
 //! E = -k d^2 (log(1 - s/d) + s/d)               the same for small s, infinite at the wall s = d
 //! ```
 //!
-//! Ours is the second: forces begin where the penalty's do, so that a pose which overlaps as the artist made
-//! it (`allowed`) is left alone, and no step passes the wall. Planes stay during a solve;
-//! [`crate::contact::detect`] finds them.
+//! The second form is ours and is the one used. Its force starts at the same depth as the penalty's, so the
+//! overlap that the artist's pose has (`allowed`) is not pushed, and no step passes the wall. Planes are
+//! fixed during a solve; [`crate::contact::detect`] finds them.
 //!
-//! A contact spans up to four tets. Its energy is counted at the first, its derivative at all; of the second
-//! derivative the blocks within tets are kept, scaled so that they bound the whole from above.
+//! A contact spans up to four tets. Its energy is counted at the first tet, its gradient at all of them. Of
+//! the Hessian, only the blocks within tets are kept, scaled so that they bound the whole from above.
 
 use crate::energy::Energy;
 use crate::minimize::contact_aware::ContactRow;
@@ -23,23 +24,23 @@ use risorius_linalg::sparse::block_index;
 use risorius_linalg::{ElementBlocks, Stencil};
 use std::ops::Range;
 
-/// How a surface point follows the body.
+/// The attachment of a surface point to the body.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TetAttachment {
     /// The tet, or [`TetAttachment::NONE`] for a point that only the pose moves.
     pub tet: u32,
-    /// Of the tet's nodes; their sum is the share of the motion that the point takes.
+    /// Weights of the tet's nodes; their sum is the share of the body's motion that the point follows.
     pub weights: [f64; 4],
 }
 
 impl TetAttachment {
-    /// For points that follow the pose alone: teeth, eyes.
+    /// For points that only the pose moves: teeth, eyes.
     pub const NONE: u32 = u32::MAX;
 
-    /// A point that follows the pose alone.
+    /// A point that only the pose moves.
     pub const FIXED: Self = Self { tet: Self::NONE, weights: [0.0; 4] };
 
-    /// How far the body moves the point from where the pose puts it.
+    /// Displacement of the point by the body, relative to its position in the pose.
     pub fn displacement(&self, tets: &[Stencil], x: &[DVec3], rest: &[DVec3]) -> DVec3 {
         let Some(tet) = tets.get(self.tet as usize) else { return DVec3::ZERO };
         let of = |(&node, &weight): (&u32, &f64)| (x[node as usize] - rest[node as usize]) * weight;
@@ -50,13 +51,13 @@ impl TetAttachment {
 /// A plane that a point must not pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Contact {
-    /// Surface points; the first is the one that must not pass. Those of zero coefficient do not count.
+    /// Surface points; the first must not pass the plane. Points with a zero coefficient do not count.
     pub points: [u32; 4],
     /// How each enters the distance from the plane.
     pub coefficients: [f64; 4],
     /// Unit normal, towards the free side.
     pub normal: DVec3,
-    /// Room at the positions for which the contact was found, meters; negative is too deep.
+    /// Room at the positions where the contact was found, meters; negative if too deep.
     pub room: f64,
     /// Newtons per meter.
     pub stiffness: f64,
@@ -65,7 +66,7 @@ pub struct Contact {
 }
 
 impl Contact {
-    /// Not with the body itself.
+    /// Whether the contact is with an obstacle, not with the body itself.
     pub(crate) fn is_with_obstacle(&self) -> bool {
         self.coefficients[1..] == [0.0; 3]
     }
@@ -83,7 +84,7 @@ fn push(s: f64, stiffness: f64, wall: f64) -> [f64; 3] {
     if t >= 1.0 {
         return [f64::INFINITY; 3];
     }
-    // The logarithm loses digits where it is nearly its parabola.
+    // For small t the logarithm loses digits; use its series.
     let curve = if t < 1e-3 { t * t * (0.5 + t * (1.0 / 3.0 + 0.25 * t)) } else { -(-t).ln_1p() - t };
     [stiffness * wall * wall * curve, stiffness * s / (1.0 - t), stiffness / ((1.0 - t) * (1.0 - t))]
 }
@@ -92,13 +93,13 @@ fn push(s: f64, stiffness: f64, wall: f64) -> [f64; 3] {
 #[derive(Debug, Clone, Copy)]
 struct Side {
     contact: u32,
-    /// Coefficient times weights, at the tet's nodes.
+    /// Coefficient times weights of the tet's nodes.
     weights: [f64; 4],
-    /// Of the second derivative.
+    /// Scale of the Hessian block.
     bound: f64,
 }
 
-/// A contact, ready to be evaluated anywhere: `s = depth - n . sum w x`.
+/// A contact, ready for evaluation at any state: `s = depth - n . sum w x`.
 #[derive(Debug, Clone)]
 struct Prepared {
     normal: DVec3,
@@ -117,7 +118,7 @@ impl Prepared {
         self.depth - self.along(x)
     }
 
-    /// Of the energy by depth.
+    /// Derivative of the energy with respect to depth.
     fn slope(&self, x: &[DVec3]) -> f64 {
         self.push(x)[1]
     }
@@ -131,14 +132,14 @@ impl Prepared {
 #[derive(Debug, Clone, Default)]
 pub struct Carriers {
     stencils: Vec<Stencil>,
-    /// Theirs, ascending.
+    /// Nodes of the stencils, ascending.
     nodes: Vec<u32>,
-    /// For each surface point, its tet's place in `stencils`.
+    /// For each surface point, the index of its tet in `stencils`.
     of_point: Vec<u32>,
 }
 
 impl Carriers {
-    /// Of some points on some tets.
+    /// For points attached to tets.
     pub fn prepare(attachments: &[TetAttachment], tets: &[Stencil]) -> Self {
         let mut used: Vec<u32> =
             attachments.iter().map(|a| a.tet).filter(|&t| (t as usize) < tets.len()).collect();
@@ -152,7 +153,7 @@ impl Carriers {
         Self { of_point: attachments.iter().map(place).collect(), nodes, stencils }
     }
 
-    /// The nodes of each.
+    /// The nodes of each carrier tet.
     pub fn stencils(&self) -> &[Stencil] {
         &self.stencils
     }
@@ -162,10 +163,10 @@ impl Carriers {
 #[derive(Debug, Clone)]
 pub struct Contacts<'a> {
     carriers: &'a Carriers,
-    /// By the carrier that counts their energy.
+    /// Sorted by the carrier that counts their energy.
     prepared: Vec<Prepared>,
     first_prepared: Vec<u32>,
-    /// By carrier.
+    /// First side of each carrier.
     first: Vec<u32>,
     sides: Vec<Side>,
 }
@@ -179,7 +180,7 @@ impl<'a> Contacts<'a> {
         x: &[DVec3],
     ) -> Self {
         let carrier_of = |point: u32| carriers.of_point.get(point as usize).copied().unwrap_or(u32::MAX);
-        // The points of each that the body carries, with coefficients, and the contact.
+        // The points of a contact that are attached to the body, with coefficients, and the contact.
         let carried = |contact: &Contact| {
             let points = contact.points.iter().zip(contact.coefficients);
             let free = points.filter(|(point, c)| *c != 0.0 && carrier_of(**point) != u32::MAX);
@@ -219,13 +220,14 @@ impl<'a> Contacts<'a> {
         }
     }
 
-    /// How many press, and the deepest in meters.
-    pub fn pressing(&self, x: &[DVec3]) -> (usize, f64) {
+    /// The number of pressing contacts, and the largest depth in meters.
+    #[cfg(test)]
+    pub(crate) fn pressing(&self, x: &[DVec3]) -> (usize, f64) {
         let depths = self.prepared.iter().map(|contact| contact.depth(x)).filter(|&s| s > 0.0);
         depths.fold((0, 0.0), |(n, deepest), s| (n + 1, s.max(deepest)))
     }
 
-    /// What pressing contacts add to the second derivative at `x`, without held nodes.
+    /// The contributions of pressing contacts to the Hessian at `x`, without held nodes.
     pub(crate) fn pressing_rows(&self, x: &[DVec3], held: &[bool]) -> Vec<ContactRow> {
         let row = |contact: &Prepared| {
             let stiffness = contact.push(x)[2];
@@ -307,7 +309,7 @@ impl Energy for Contacts<'_> {
         }
     }
 
-    /// None: factors are made before contacts are found.
+    /// Zero: factors are made before contacts are found.
     fn laplacians(&self, _elements: Range<usize>, blocks: &mut [ElementBlocks<1>]) {
         blocks.fill([[[0.0; 1]; 1]; 10]);
     }
@@ -316,7 +318,7 @@ impl Energy for Contacts<'_> {
         self.prepared.is_empty()
     }
 
-    /// Up to the walls.
+    /// The step at which the first contact reaches its wall.
     fn largest_step(&self, x: &[DVec3], d: &[DVec3], elements: Range<usize>) -> f64 {
         let until_wall = |contact: &Prepared| {
             let deeper = -contact.along(d);
@@ -326,7 +328,7 @@ impl Energy for Contacts<'_> {
     }
 }
 
-/// Where the entries of each of `n` begin among entries in ascending order, and where all end.
+/// For entries sorted by key `0..n`, the index of each key's first entry, and the number of entries.
 fn starts(n: usize, of: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut first = vec![0u32; n + 1];
     of.for_each(|i| first[i as usize + 1] += 1);
@@ -339,7 +341,7 @@ mod tests {
     use super::*;
     use crate::fixtures::Random;
 
-    /// A point of one tet against a triangle whose corners hang on another.
+    /// A point of one tet against a triangle whose corners are attached to another.
     fn example(wall: f64) -> (Vec<TetAttachment>, Carriers, Contact, Vec<DVec3>) {
         let mut random = Random(5);
         let attachments = vec![

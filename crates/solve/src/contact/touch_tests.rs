@@ -1,4 +1,4 @@
-//! A bar that is held at one end and sinks onto a floor: contact keeps it out, whatever the pose overlapped
+//! A bar, held at one end, sinks onto a floor. Contact keeps it out, except for the overlap that the pose had
 //! before.
 
 use crate::fixtures::Body;
@@ -87,7 +87,7 @@ fn what_the_pose_overlaps_is_left_alone_and_gets_no_deeper() {
         let report = still.step(&body.first, Rigid::IDENTITY, DT, &Around::default(), &no_progress).unwrap();
         assert_eq!(report.contacts, 0);
     }
-    assert_eq!(still.positions(), body.mesh.nodes, "not one bit");
+    assert_eq!(still.positions(), body.mesh.nodes, "positions changed");
     let (lowest, depth, _) = sink(&body, StepOptions::default(), &[]);
     assert!(lowest < -1e-6 && lowest > -1.2 * WALL && depth < 1.2 * WALL, "{lowest} m, {depth} m deeper");
 }
@@ -101,7 +101,7 @@ fn obstacles_push_from_anywhere() {
     let worst = inside.fold(0.0, f64::min);
     assert!(worst > -1.2 * WALL && depth < 1.2 * WALL, "{worst} m, {depth} m deep");
     let tip = x.iter().map(|p| p.y).fold(0.0, f64::min);
-    assert!(tip < -0.005, "the tip hangs over the ball: {tip}");
+    assert!(tip < -0.005, "the tip must hang over the ball: {tip}");
 }
 
 #[test]
@@ -130,10 +130,10 @@ fn without_allowed_overlap_the_pose_is_pushed_out() {
     let mut moving = body.start(StepOptions::default());
     let depth = |x: &[DVec3]| x.iter().filter(|p| p.x > 0.03).map(|p| 0.001 - p.y).fold(0.0, f64::max);
     let before = depth(moving.positions());
-    assert!(before > 0.9e-3, "the free end begins {before} m in the floor");
+    assert!(before > 0.9e-3, "the free end starts {before} m deep in the floor");
     for _ in 0..150 {
         moving.step(&body.first, Rigid::IDENTITY, DT, &Around::default(), &no_progress).unwrap();
     }
     let after = depth(moving.positions());
-    assert!(after < 1.5 * WALL, "{after} m deep in the end");
+    assert!(after < 1.5 * WALL, "{after} m deep at the end");
 }

@@ -1,16 +1,17 @@
 //! Energies that repair inverted tets: one that unfolds them, one that keeps them unfolded.
 //!
-//! `Unfold` is the regularized distortion of [Garanzha21, regularized energy]: with `D = det F - floor`, a
-//! floor that `det F` shall exceed, and `chi(D) = (D + sqrt(eps^2 + D^2)) / 2`, a positive function that
+//! `Unfold` is the regularized distortion of [Garanzha21, regularized energy]. With `D = det F - floor`,
+//! where `det F` must exceed the floor, and `chi(D) = (D + sqrt(eps^2 + D^2)) / 2`, a positive function that
 //! tends to `max(D, 0)`,
 //!
 //! ```text
 //! psi = |F|^2 / chi^(2/3) + (D^2 + 1) / chi
 //! ```
 //!
-//! is finite everywhere and forbids `D < 0` as eps goes to 0. `Keep` is zero for tets with `det F` above
-//! twice the floor and infinite at the floor: beside springs to the input, it moves nothing that need not
-//! move. Both count every tet alike, whatever its size, because one bad tet of any size spoils a solve.
+//! is finite everywhere and excludes `D < 0` as eps goes to 0. `Keep` is zero for tets with `det F` above
+//! twice the floor and infinite at the floor: together with springs to the input, it moves only nodes that
+//! must move. Both weight all tets equally, whatever their size, because one bad tet of any size spoils a
+//! solve.
 
 use crate::energy::Energy;
 use crate::energy::isotropic::{Spectrum, cofactor, tet_blocks, tet_gradient, tet_laplacian};
@@ -22,21 +23,21 @@ use std::ops::Range;
 
 /// Which of the two energies.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Mode {
-    /// Unfolds, with the regularization eps.
+pub(crate) enum Mode {
+    /// Unfolds inverted tets, with the regularization eps.
     Unfold(f64),
-    /// Keeps unfolded, with a strength.
+    /// Keeps tets unfolded, with the strength of the barrier.
     Keep(f64),
 }
 
 /// A dimensionless energy of tets over their rest shapes.
 #[derive(Debug, Clone)]
-pub struct Foldover {
+pub(crate) struct Foldover {
     /// The tets.
     pub tets: Vec<Stencil>,
     /// Inverse of each rest edge matrix.
     pub inverse: Vec<DMat3>,
-    /// What `det F` shall exceed.
+    /// Lower bound of `det F`.
     pub floor: f64,
     /// Which energy.
     pub mode: Mode,
@@ -121,7 +122,7 @@ impl Energy for Foldover {
     fn hessians(&self, x: &[DVec3], elements: Range<usize>, exact: bool, blocks: &mut [ElementBlocks<3>]) {
         for (block, tet) in blocks.iter_mut().zip(elements) {
             let f = self.gradient_of(x, tet);
-            // Nearly all tets of a patch: not worth a decomposition.
+            // Zero for nearly all tets of a patch: skip the SVD.
             if matches!(self.mode, Mode::Keep(_)) && f.determinant() > 2.0 * self.floor {
                 *block = [[[0.0; 3]; 3]; 10];
                 continue;

@@ -1,15 +1,16 @@
-//! The largest step before a tet becomes flat.
+//! The largest step before a tet becomes flat. Upright means not inverted: the determinant is positive.
 //!
 //! Along a straight motion the determinant of a tet's edges is a cubic in the step length. Its smallest root
 //! in (0, 1] is bracketed between the roots of its derivative and found by bisection, which is slower than a
-//! closed formula and never wrong; a bound on the coefficients spares nearly all tets the search.
+//! closed formula but robust. A bound on the coefficients rules out a root for nearly all tets, without a
+//! search.
 
 use glam::DMat3;
 
 /// The largest `t <= 1` such that `det(edges + s motion) > 0` for all `s < t`; infinite if that holds up to
 /// 1, and infinite for tets that are flat or inverted at 0.
 #[inline]
-pub fn largest_upright_step(edges: DMat3, motion: DMat3) -> f64 {
+pub(crate) fn largest_upright_step(edges: DMat3, motion: DMat3) -> f64 {
     let (a, b) = ([edges.x_axis, edges.y_axis, edges.z_axis], [motion.x_axis, motion.y_axis, motion.z_axis]);
     let (ab, bb) = (a[1].cross(a[2]), b[1].cross(b[2]));
     let mixed = a[1].cross(b[2]) + b[1].cross(a[2]);
@@ -46,7 +47,7 @@ fn smallest_root(c: [f64; 4]) -> f64 {
     f64::INFINITY
 }
 
-/// The last place that is known to be positive.
+/// Bisects towards the sign change and returns the largest argument known to give a positive value.
 fn bisect(at: impl Fn(f64) -> f64, mut low: f64, mut high: f64) -> f64 {
     for _ in 0..60 {
         let middle = 0.5 * (low + high);

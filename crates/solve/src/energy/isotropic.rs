@@ -11,8 +11,8 @@
 //! stretch = d^2 psi / d s_i d s_j
 //! ```
 //!
-//! Energies give these with the divisions carried out on paper, so that equal singular values are no special
-//! case. Negative eigenvalues are set to zero; the 12x12 matrix of the tet follows from the gradients of its
+//! Energies supply these with the divisions carried out analytically, so equal singular values are no special
+//! case. Negative eigenvalues are set to zero. The 12x12 matrix of the tet follows from the gradients of its
 //! shape functions.
 
 use glam::{DMat3, DVec3};
@@ -21,7 +21,7 @@ use risorius_linalg::{ElementBlocks, Svd3, eigen_symmetric};
 
 /// Second derivatives with respect to F in the frame of its singular vectors.
 #[derive(Debug, Clone, Copy)]
-pub struct Spectrum {
+pub(crate) struct Spectrum {
     /// Eigenvalue of the symmetric mode in the plane normal to each axis.
     pub flip: DVec3,
     /// Eigenvalue of the antisymmetric mode in the plane normal to each axis.
@@ -31,9 +31,9 @@ pub struct Spectrum {
 }
 
 impl Spectrum {
-    /// Of an energy `psi(I, J)` of `I = |F|^2` and `J = det F` that is linear in I, from its derivatives: `i`
-    /// (by I), `ij` (by both), `j` and `jj` (by J).
-    pub fn of_invariants(s: DVec3, i: f64, ij: f64, j: f64, jj: f64) -> Self {
+    /// For an energy `psi(I, J)` of `I = |F|^2` and `J = det F` that is linear in I, from its derivatives:
+    /// `i` (by I), `ij` (by both), `j` and `jj` (by J).
+    pub(crate) fn of_invariants(s: DVec3, i: f64, ij: f64, j: f64, jj: f64) -> Self {
         let areas = DVec3::new(s.y * s.z, s.z * s.x, s.x * s.y);
         let pair =
             |a: usize, b: usize| jj * areas[a] * areas[b] + 2.0 * ij * (s[a] * areas[b] + s[b] * areas[a]);
@@ -46,7 +46,7 @@ impl Spectrum {
         }
     }
 
-    /// Without the negative eigenvalues.
+    /// With negative eigenvalues set to zero.
     pub fn projected(self) -> Self {
         let (values, vectors) = eigen_symmetric(self.stretch);
         let stretch = if values.min_element() >= 0.0 {
@@ -68,8 +68,13 @@ pub fn symmetric(diagonal: DVec3, off: DVec3) -> DMat3 {
 }
 
 /// The tet's blocks `weight * d^2 psi / dx_a dx_b`, for `F = edges * inverse_rest`.
-pub fn tet_blocks(svd: &Svd3, spectrum: &Spectrum, inverse_rest: DMat3, weight: f64) -> ElementBlocks<3> {
-    // F = sum over a of x_a g_a^T: rows of the inverse for nodes 1 to 3, here turned by V.
+pub(crate) fn tet_blocks(
+    svd: &Svd3,
+    spectrum: &Spectrum,
+    inverse_rest: DMat3,
+    weight: f64,
+) -> ElementBlocks<3> {
+    // F = sum over a of x_a g_a^T: g_a are the rows of the inverse for nodes 1 to 3, here rotated by V.
     let turned = svd.v.transpose() * inverse_rest.transpose();
     let g = [turned.x_axis, turned.y_axis, turned.z_axis];
     let same = 0.5 * weight * (spectrum.flip + spectrum.twist);
@@ -85,7 +90,7 @@ pub fn tet_blocks(svd: &Svd3, spectrum: &Spectrum, inverse_rest: DMat3, weight: 
             blocks[block_index(a + 1, b + 1)] = block.to_cols_array_2d();
         }
     }
-    // Translation does nothing: the rows of node 0 make every sum over nodes vanish.
+    // Translation invariance: the blocks of node 0 make the sum over nodes zero.
     let sums: [DMat3; 3] = std::array::from_fn(|a| inner[a][0] + inner[a][1] + inner[a][2]);
     for a in 0..3 {
         blocks[block_index(a + 1, 0)] = (-sums[a]).to_cols_array_2d();
@@ -113,19 +118,19 @@ fn turned_block(ga: DVec3, gb: DVec3, same: DVec3, swapped: DVec3, stretch: DMat
 
 /// Derivatives at the four nodes from the first Piola-Kirchhoff stress: `weight * P g_a`.
 #[inline]
-pub fn tet_gradient(stress: DMat3, inverse_rest: DMat3, weight: f64) -> [DVec3; 4] {
+pub(crate) fn tet_gradient(stress: DMat3, inverse_rest: DMat3, weight: f64) -> [DVec3; 4] {
     let m = stress * inverse_rest.transpose() * weight;
     [-(m.x_axis + m.y_axis + m.z_axis), m.x_axis, m.y_axis, m.z_axis]
 }
 
 /// The cofactor matrix `det(F) F^-T`, also where F has no inverse.
 #[inline]
-pub fn cofactor(f: DMat3) -> DMat3 {
+pub(crate) fn cofactor(f: DMat3) -> DMat3 {
     DMat3::from_cols(f.y_axis.cross(f.z_axis), f.z_axis.cross(f.x_axis), f.x_axis.cross(f.y_axis))
 }
 
 /// The linear Laplacian of a tet with the given weight (stiffness times volume).
-pub fn tet_laplacian(inverse_rest: DMat3, weight: f64) -> ElementBlocks<1> {
+pub(crate) fn tet_laplacian(inverse_rest: DMat3, weight: f64) -> ElementBlocks<1> {
     let t = inverse_rest.transpose();
     let g = [-(t.x_axis + t.y_axis + t.z_axis), t.x_axis, t.y_axis, t.z_axis];
     let mut blocks = [[[0.0]]; 10];

@@ -1,14 +1,14 @@
 //! The tissue's energy and forces for several tets at once.
 //!
 //! The equations are those of [`crate::energy::tissue`] without its barrier, in structure-of-arrays order: a
-//! loop over tets without branches, which compilers turn into vector instructions. Wider registers do more
-//! tets in the same order of operations, without fused multiply-adds, so the bits do not depend on the
-//! processor.
+//! loop over tets without branches, which compilers turn into vector instructions. Wider registers process
+//! more tets at once with the same order of operations and without fused multiply-adds, so the bits do not
+//! depend on the processor.
 //!
-//! Beside the forces comes a distance that no node can move without every tet staying upright. With `F = E
-//! R`, where R is the inverse of the rest edges, and nodes that move by less than L, the edges move by D with
-//! `|D| <= sqrt(12) L`, and `det(F + s D R) = det F det(I + s F^-1 D R)` has no root while `|F^-1| |R| |D| <
-//! 1`; `|F^-1| = |cof F| / det F`.
+//! Besides the forces, the evaluation gives a distance: while no node moves that far, every tet stays upright
+//! (not inverted). With `F = E R`, where R is the inverse of the rest edges, and nodes that move by less than
+//! L, the edges move by D with `|D| <= sqrt(12) L`, and `det(F + s D R) = det F det(I + s F^-1 D R)` has no
+//! root while `|F^-1| |R| |D| < 1`; `|F^-1| = |cof F| / det F`.
 
 use glam::{DMat3, DVec3};
 use risorius_linalg::Stencil;
@@ -20,7 +20,7 @@ pub(crate) const LANES: usize = 16;
 /// A number for each tet of a group.
 pub(crate) type Lane = [f64; LANES];
 
-/// What a group of tets is made of.
+/// Rest shape and material of a group of tets.
 #[derive(Debug, Clone)]
 pub(crate) struct Group {
     /// Columns of the inverse of the rest edge matrix, one after the other.
@@ -46,13 +46,13 @@ pub(crate) struct Material {
     pub(crate) lambda: f64,
 }
 
-/// What comes out for a group.
+/// The results for a group.
 pub(crate) struct Outcome {
     /// Energy.
     pub(crate) value: Lane,
     /// Volume over reference volume.
     pub(crate) stretch: Lane,
-    /// Square of the distance that keeps the tet upright; zero for tets that are not.
+    /// Square of the distance within which the tet stays upright; zero for inverted tets.
     pub(crate) reach_squared: Lane,
     /// Derivatives at the last three nodes, coordinate by coordinate.
     pub(crate) force: [Lane; 9],
@@ -77,7 +77,7 @@ impl Outcome {
 }
 
 impl Group {
-    /// Of some tets; what is missing is zero.
+    /// Packs up to [`LANES`] tets; unused lanes are zero.
     pub(crate) fn prepare(tets: impl Iterator<Item = Material>) -> Self {
         let zero = [0.0; LANES];
         let mut group = Self { inverse: [zero; 9], volume: zero, ratio: zero, mu: zero, lambda: zero };
@@ -96,22 +96,14 @@ impl Group {
     /// Energy and forces of the group's tets at `x`.
     #[inline]
     pub(crate) fn evaluate(&self, nodes: &[Stencil], x: &[DVec3], out: &mut Outcome) {
-        #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2, checked just above.
-            return unsafe { evaluate_avx2(self, nodes, x, out) };
-        }
-        evaluate(self, nodes, x, out);
+        pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || evaluate(self, nodes, x, out),
+        );
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn evaluate_avx2(group: &Group, nodes: &[Stencil], x: &[DVec3], out: &mut Outcome) {
-    evaluate(group, nodes, x, out);
-}
-
-/// The edges of each tet, and the energy from there.
+/// Gathers the edges of each tet and evaluates the energy.
 #[inline(always)]
 fn evaluate(group: &Group, nodes: &[Stencil], x: &[DVec3], out: &mut Outcome) {
     let mut edges = [[0.0; LANES]; 9];
@@ -151,7 +143,7 @@ fn energy(group: &Group, edges: &[Lane; 9], out: &mut Outcome) {
         let f: [[f64; 3]; 3] = from_fn(|k| combine(&e, r[k]));
         let cofactor = [cross(f[1], f[2]), cross(f[2], f[0]), cross(f[0], f[1])];
         let det = dot(f[0], cofactor[0]);
-        // Green strain: its diagonal, and what is opposite to each axis.
+        // Green strain: its diagonal, and the off-diagonal entry opposite to each axis.
         let own: [f64; 3] = from_fn(|k| 0.5 * (dot(f[k], f[k]) - 1.0));
         let mixed = [0.5 * dot(f[1], f[2]), 0.5 * dot(f[2], f[0]), 0.5 * dot(f[0], f[1])];
         let squares = dot(own, own) + 2.0 * dot(mixed, mixed);

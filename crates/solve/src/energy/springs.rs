@@ -1,7 +1,8 @@
-//! Springs: quadratic pulls of points to targets, and masses that stay where they fly.
+//! Springs: quadratic energies that pull points to targets. Inertia of backward Euler has the same form.
 //!
 //! A point is a weighted sum of up to four nodes: a node, or a place embedded in a tet. A spring acts in all
-//! directions, `k/2 |p - t|^2`, or along a normal only, `k/2 (n . (p - t))^2`: the point slides on a plane.
+//! directions, `k/2 |p - t|^2`, or only along a normal, `k/2 (n . (p - t))^2`, so that the point slides on a
+//! plane.
 //! The second derivative is constant and positive semidefinite. Backward Euler's inertia has the same form
 //! with `k = m/h^2` [Kozlov17, eq. 10].
 
@@ -51,17 +52,20 @@ impl Spring {
 pub struct Springs {
     springs: Vec<Spring>,
     stencils: Vec<Stencil>,
-    /// No spring pulls.
+    /// All stiffnesses are zero.
     slack: bool,
 }
 
 impl Springs {
-    /// Checks stiffnesses; normals are made unit length.
+    /// Checks stiffnesses, targets and normals; normalizes the normals.
     pub fn prepare(springs: &[Spring]) -> Result<Self, SolveError> {
         check_values("stiffness", springs.iter().map(|s| s.stiffness))?;
-        check_values("square of the spring's target", springs.iter().map(|s| s.target.length_squared()))?;
         check_values(
-            "square of the spring's normal",
+            "squared length of the spring target",
+            springs.iter().map(|s| s.target.length_squared()),
+        )?;
+        check_values(
+            "squared length of the spring normal",
             springs.iter().filter_map(|s| s.normal).map(DVec3::length_squared),
         )?;
         let unit = |s: &Spring| Spring { normal: s.normal.map(DVec3::normalize_or_zero), ..*s };
@@ -75,7 +79,8 @@ impl Springs {
         &self.springs
     }
 
-    /// Backward Euler's inertia: every node is drawn to where it would fly without forces, with `m/h^2`.
+    /// Inertia of backward Euler: every node is pulled to its position after flight without forces, with the
+    /// stiffness `m/h^2`.
     pub fn inertia(masses: &[f64], free_flight: &[DVec3], dt_secs: f64) -> Result<Self, SolveError> {
         let stiffness = 1.0 / (dt_secs * dt_secs);
         let springs: Vec<Spring> = masses

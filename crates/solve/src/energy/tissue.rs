@@ -6,12 +6,12 @@
 //! U = mu tr(E^2) + lambda/2 (V(x)/V_ref - 1)^2 + barrier(V(x)/V_ref)
 //! ```
 //!
-//! (The printed formula lost its inner square.) The rest positions X give F and the quadrature volume;
+//! (The printed formula omits the inner square.) The rest positions X give F and the quadrature volume;
 //! `V_ref` is given separately, because blendvolumes keep the neutral volume there while X changes [Kozlov17,
 //! sec. 6.1]. In singular values the first term is `mu/4 sum (s_i^2 - 1)^2`: it softens under compression and
-//! has its maximum at s = 0, so nothing but the volume term and the barrier keeps elements upright.
+//! has a local maximum at s = 0, so only the volume term and the barrier prevent inversion.
 //!
-//! The barrier is ours: `-k (1 - r/r0)^2 log(r/r0)` for the volume ratio r below r0, zero above with two
+//! The barrier is ours: `-k (1 - r/r0)^2 log(r/r0)` for volume ratios r below r0, zero above with two
 //! continuous derivatives, infinite at r = 0.
 
 use crate::energy::inversion::largest_upright_step;
@@ -28,7 +28,8 @@ use std::ops::Range;
 /// Keeps tets from becoming flat.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Barrier {
-    /// Pascals; 0 switches it off. About mu makes it decide before an element is at a tenth of the threshold.
+    /// Pascals; 0 switches it off. At about mu, it dominates before an element is compressed to a tenth of
+    /// the threshold.
     pub strength: f64,
     /// Acts below this ratio of volume to reference volume, 0 to 1.
     pub threshold: f64,
@@ -42,9 +43,9 @@ impl Default for Barrier {
 }
 
 impl Barrier {
-    /// Whether it is there and not zero at a volume ratio.
+    /// Whether the barrier is on and nonzero at a volume ratio.
     #[inline]
-    pub fn acts_at(&self, r: f64) -> bool {
+    pub(crate) fn acts_at(&self, r: f64) -> bool {
         self.strength != 0.0 && r < self.threshold
     }
 
@@ -66,7 +67,7 @@ impl Barrier {
     }
 }
 
-/// What a tissue remembers of its rest shape.
+/// Rest-shape data of a tissue.
 #[derive(Debug, Clone, Default)]
 pub struct TissueRest {
     /// Inverse of the rest edge matrix of each tet.
@@ -100,7 +101,7 @@ pub struct Tissue {
     mu: Vec<f64>,
     lambda: Vec<f64>,
     barrier: Barrier,
-    /// The same, in the order in which forces are computed.
+    /// The same data, packed for evaluating several tets at once.
     groups: Vec<Group>,
 }
 
@@ -173,7 +174,7 @@ impl Tissue {
         ]
     }
 
-    /// Energy and its derivatives, as the module says it.
+    /// Energy and gradient of one tet by the formulas in the module header, barrier included.
     fn gradient_by_definition(&self, x: &[DVec3], tet: usize) -> (f64, [DVec3; 4]) {
         let f = self.gradient_of(x, tet);
         let strain = (f.transpose() * f - DMat3::IDENTITY) * 0.5;
@@ -208,7 +209,7 @@ pub struct ElasticTets {
 }
 
 impl ElasticTets {
-    /// With the barrier that steps in time use.
+    /// With the barrier that dynamic steps use.
     pub fn new(tets: &[Stencil]) -> Self {
         Self { tets: tets.to_vec(), barrier: Barrier { strength: 3000.0, threshold: 0.2 } }
     }
@@ -234,7 +235,7 @@ impl BodyEnergy for ElasticTets {
         Ok(Box::new(Tissue::prepare(&self.tets, rest, None, mu, lambda, self.barrier)?))
     }
 
-    /// The shear stiffness differs by a fifth somewhere.
+    /// True if the shear stiffness of any tet differs by a factor of more than 1.25.
     fn is_unlike(&self, a: &[Vec<f64>], b: &[Vec<f64>]) -> bool {
         let stiffer = |(a, b): (&f64, &f64)| *a > 1.25 * b || *b > 1.25 * a;
         a.first().into_iter().flatten().zip(b.first().into_iter().flatten()).any(stiffer)
@@ -291,7 +292,7 @@ impl Energy for Tissue {
             }
             tet = until;
         }
-        // A little less, for rounding; and nothing is known of states that are not numbers.
+        // Slightly less, for rounding. NaN positions give no bound.
         if reach_squared.is_nan() { 0.0 } else { 0.999 * reach_squared.sqrt() }
     }
 
@@ -398,8 +399,8 @@ mod tests {
         assert!(value[0] < 1e-28 && gradient[0].iter().all(|g| g.length() < 1e-13));
     }
 
-    /// Groups of tets against the definition tet by tet, in ranges that begin and end within groups; and the
-    /// distance that keeps tets upright against the exact step.
+    /// Compares groups of tets with the tet-by-tet definition, in ranges that begin and end within groups,
+    /// and the distance within which tets stay upright with the exact step.
     #[test]
     fn groups_are_as_by_definition_and_reach_is_safe() {
         let mut random = Random(21);
@@ -457,7 +458,7 @@ mod tests {
             }
         }
         assert!(guarded > 20, "the barrier acted on {guarded} tets");
-        assert!((5..55).contains(&skipped), "{skipped} of 60 searches are spared");
+        assert!((5..55).contains(&skipped), "{skipped} of 60 searches are skipped");
     }
 
     #[test]

@@ -1,18 +1,18 @@
 //! A contact-aware preconditioner: the factored Laplacian plus the curvature of the contacts that press.
 //!
-//! The Laplacian L contains nothing of the planes that points press against, and these are stiffer than
-//! flesh. With a row c of C for each pressing contact and its curvature k on the diagonal of K, the Woodbury
-//! identity solves with both:
+//! The Laplacian L does not contain the contact planes, which are stiffer than flesh. With a row c of C for
+//! each pressing contact and its curvature k on the diagonal of K, the Woodbury identity solves with both:
 //!
 //! ```text
 //! (L + C^T K C)^-1 g = L^-1 (g - C^T S^-1 C L^-1 g),   S = K^-1 + C L^-1 C^T
 //! ```
 //!
 //! S needs columns of `L^-1` for the nodes that carry contacts. The forward half of such a column is enough
-//! to add a load there between the two sweeps of a solve ([`risorius_linalg::sweep`]), so that one solve
-//! serves for both `L^-1`. Columns are kept as long as the factor, because contacts stay where they are from
-//! step to step. Where very many contacts press, those on the same node are replaced by their weighted mean.
-//! That is less than their sum in every direction, which is safe for a preconditioner.
+//! to add a load there between the two sweeps of a solve ([`risorius_linalg::sweep`]), so one solve covers
+//! both occurrences of `L^-1`. Columns are cached as long as the factor exists, because contacts change
+//! little from step to step. If very many contacts press, those on the same node are replaced by their
+//! weighted mean. Its curvature is at most that of their sum in every direction, which is safe for a
+//! preconditioner.
 
 use crate::contact::planes::Contacts;
 use glam::DVec3;
@@ -21,13 +21,13 @@ use risorius_linalg::{Cholesky, Column, Matrix, Sweep, SweepSpace};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Rows, at most, that stay one for each contact.
+/// With more rows than this, contacts on the same node are merged.
 const MOST: usize = 500;
 
-/// Numbers in kept columns, at most.
+/// Largest number of values in cached columns.
 const KEPT: usize = 16 << 20;
 
-/// A factored Laplacian with the columns of its inverse that were asked for.
+/// A factored Laplacian with cached columns of its inverse.
 pub(crate) struct Laplacian {
     pub(crate) sweep: Sweep,
     kept: Mutex<Kept>,
@@ -35,12 +35,12 @@ pub(crate) struct Laplacian {
 
 #[derive(Default)]
 struct Kept {
-    /// Nodes that columns have values at.
+    /// Nodes at which the columns have values.
     at: Vec<u32>,
     columns: BTreeMap<u32, Arc<Column>>,
 }
 
-/// What a pressing contact adds to the second derivative: `stiffness` times the square of `row . x`.
+/// The contribution of a pressing contact to the Hessian: `stiffness` times the square of `row . x`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ContactRow {
     pub(crate) row: Vec<(u32, DVec3)>,
@@ -50,9 +50,9 @@ pub(crate) struct ContactRow {
 /// A Laplacian with pressing contacts.
 pub(crate) struct ContactAware {
     base: Arc<Laplacian>,
-    /// Of the nodes that carry pressing contacts.
+    /// Columns of the nodes that carry pressing contacts.
     columns: Vec<Arc<Column>>,
-    /// What each contact hangs on, as places in `columns`.
+    /// The nodes of each contact, as indices into `columns`, with coefficients.
     rows: Vec<Vec<(usize, DVec3)>>,
     factor: Cholesky,
 }
@@ -62,7 +62,7 @@ impl Laplacian {
         Self { sweep, kept: Mutex::default() }
     }
 
-    /// Columns of the inverse for some nodes. `at`: where contacts can be, ascending.
+    /// Columns of the inverse for some nodes. `at`: nodes that contacts can act on, ascending.
     fn columns(&self, nodes: &[u32], at: &[u32]) -> Vec<Arc<Column>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.at != at {
@@ -124,12 +124,12 @@ impl ContactAware {
         });
         drop(of_s);
         s.mirror_lower();
-        // Positive definite but for rounding; without it the Laplacian alone still leads there.
+        // Positive definite except for rounding; if this fails, the Laplacian alone still converges.
         let factor = Cholesky::factor(s).ok()?;
         Some(Self { base: base.clone(), columns, rows, factor })
     }
 
-    /// The solve with `g`.
+    /// Applies the inverse to `g`.
     pub(crate) fn apply(&self, g: &[DVec3], solved: &mut [DVec3], space: &mut SweepSpace) {
         self.base.sweep.halfway(g, space);
         let of_nodes: Vec<DVec3> = self.columns.iter().map(|column| space.along(&column.half)).collect();
@@ -145,7 +145,7 @@ impl ContactAware {
     }
 }
 
-/// One for each node that weighs most.
+/// Merges contacts with the same heaviest node into one row, their mean weighted by stiffness.
 fn merged(pressing: Vec<ContactRow>) -> Vec<ContactRow> {
     let mut by_node: BTreeMap<u32, (f64, BTreeMap<u32, DVec3>)> = BTreeMap::new();
     for ContactRow { row, stiffness } in pressing {
@@ -170,7 +170,7 @@ mod tests {
     use crate::minimize::quasi::Preconditioner;
     use crate::{Energy, Problem, Spring, Springs, Stencil, System};
 
-    /// `(L + C^T K C) p = g` is `p + L^-1 C^T K C p = L^-1 g`; for each contact a row of its own, and merged.
+    /// `(L + C^T K C) p = g` is `p + L^-1 C^T K C p = L^-1 g`; checked with a row per contact, and merged.
     #[test]
     fn the_preconditioner_solves_with_contacts() {
         let mut random = Random(3);
@@ -219,7 +219,7 @@ mod tests {
         for node in 0..43 {
             assert!((p[node] + left[node] - right[node]).length() < 1e-4 * scale, "node {node}");
         }
-        // Less than the whole along any direction, and all of it where rows are the same.
+        // Merged curvature is at most the full curvature in any direction, and equal to it where rows agree.
         let curvature = |pressing: &[ContactRow], d: &[DVec3]| -> f64 {
             let along = |b: &ContactRow| b.row.iter().map(|(node, v)| v.dot(d[*node as usize])).sum::<f64>();
             pressing.iter().map(|b| b.stiffness * along(b).powi(2)).sum()

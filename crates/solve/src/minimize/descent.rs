@@ -1,4 +1,4 @@
-//! What Newton and quasi-Newton share: the current state, the line search, the report.
+//! Shared by Newton and quasi-Newton: the current state, the line search, the report.
 
 use crate::SolveError;
 use crate::minimize::memory::Measure;
@@ -7,7 +7,7 @@ use crate::minimize::system::{Evaluation, Problem};
 use glam::DVec3;
 use std::time::{Duration, Instant};
 
-/// A state that only ever improves.
+/// The state of a descent: every accepted step lowers the energy, up to rounding.
 pub(crate) struct Descent<'a> {
     problem: &'a Problem<'a>,
     pub(crate) x: Vec<DVec3>,
@@ -43,7 +43,7 @@ impl<'a> Descent<'a> {
         self.now.longest
     }
 
-    /// What a direction is like at this state.
+    /// Slope and length of a direction at this state.
     pub(crate) fn measure(&self, d: &[DVec3]) -> Measure {
         Measure { slope: dot(&self.now.gradient, d), length: longest(d) }
     }
@@ -64,11 +64,11 @@ impl<'a> Descent<'a> {
         let largest = || self.problem.largest_step(&self.x, &self.now, d, length);
         let limit = if options.allow_inversion { f64::INFINITY } else { largest() };
         let mut alpha = if limit > 1.0 / 0.9 { 1.0 } else { 0.9 * limit };
-        // Smaller steps could end in a flat tet by rounding.
+        // Rounding could make a tet flat in smaller steps.
         if alpha < 1.0 && alpha * length < options.step_tolerance.max(1e-9 * length) {
             return Step::Stuck(Outcome::Collapsing);
         }
-        // Differences below the rounding of the sums cannot be told from zero.
+        // Differences below the rounding of the sums cannot be distinguished from zero.
         let noise = 1e-15 * self.problem.energy(&self.x, &self.now).1;
         for _ in 0..50 {
             for (t, (p, d)) in self.trial_x.iter_mut().zip(self.x.iter().zip(d)) {
@@ -83,7 +83,7 @@ impl<'a> Descent<'a> {
                 std::mem::swap(&mut self.now, &mut self.trial);
                 return Step::Taken(alpha, alpha * length);
             }
-            // The minimum of the parabola through what is known, within the usual guards.
+            // The minimum of the parabola through slope and energy change, clamped to 0.1 to 0.5 of the step.
             let parabola = -0.5 * slope * alpha * alpha / (change - slope * alpha);
             alpha = if parabola.is_finite() { parabola.clamp(0.1 * alpha, 0.5 * alpha) } else { 0.5 * alpha };
             if alpha * length < 1e-3 * options.step_tolerance {
@@ -93,7 +93,7 @@ impl<'a> Descent<'a> {
         Step::Stuck(Outcome::Stalled)
     }
 
-    /// Hands over the state and completes the report.
+    /// Copies the state to `x` and completes the report.
     pub(crate) fn finish(mut self, outcome: Outcome, x: &mut [DVec3]) -> SolveReport {
         self.report.outcome = outcome;
         self.report.energy = self.problem.energy(&self.x, &self.now).0;

@@ -1,9 +1,11 @@
-//! The way to a minimum that everything takes: quasi-Newton first, Newton's method where it does not arrive.
+//! The sequence of solvers for every minimization: quasi-Newton first, Newton's method where it does not
+//! converge.
 //!
-//! On 9460 nodes and 40824 tets under a fifth of stretch the Laplacian needs 14 to 42 steps of 5 to 8 ms
-//! where Newton's method needs 4 or 5 of 100 to 250 ms. Springs along normals only make it slow (140 steps);
-//! then the stiffness at the start is factored instead (11 steps of 20 ms). Newton is left for what is unlike
-//! both: barriers, very uneven compression. The iterations of all rungs count in the report.
+//! On 9460 nodes and 40824 tets at 20 % stretch, the Laplacian needs 14 to 42 steps of 5 to 8 ms, and
+//! Newton's method 4 or 5 steps of 100 to 250 ms. Springs that act only along normals make the Laplacian slow
+//! (140 steps); there, the stiffness at the start is factored instead (11 steps of 20 ms). Newton's method
+//! remains for problems that neither factor fits: barriers, very uneven compression. The report counts the
+//! iterations of all solvers.
 
 use crate::SolveError;
 use crate::minimize::descent::timed;
@@ -14,25 +16,24 @@ use glam::DVec3;
 use risorius_base::Progress;
 use std::time::Duration;
 
-/// Iterations of quasi-Newton in [`settle`].
+/// Most iterations of quasi-Newton in [`settle`].
 const SETTLING: usize = 150;
 
-/// Rungs of a descent.
+/// The solvers of a descent: rounds of quasi-Newton, then Newton's method.
 pub(crate) struct Ladder<'a> {
     /// Iterations of quasi-Newton, over all rounds, before Newton's method takes over; 0 for Newton's method
     /// alone.
     pub patience: usize,
     /// The factor that quasi-Newton uses.
     pub factor: &'a Preconditioner,
-    /// A better factor for the state that a round begins at, and the iterations after which the next round
-    /// begins.
+    /// A better factor for the state at which a round starts, and the iterations until the next round.
     pub refreshed: &'a dyn Fn(&[DVec3]) -> Option<(Preconditioner, usize)>,
-    /// Whether a round that stalls, or in which a tet is about to collapse, is followed by another. If not,
-    /// Newton's method takes over from one that stalls, and a collapsing tet ends the descent.
+    /// Whether another round follows one that stalls or in which a tet is about to collapse. If not, Newton's
+    /// method takes over after a stall, and a collapsing tet ends the descent.
     pub retries: bool,
 }
 
-/// Climbs down the ladder from `x`.
+/// Runs the solvers of the ladder from `x`.
 pub(crate) fn descend(
     problem: &Problem,
     ladder: &Ladder,
@@ -59,7 +60,7 @@ pub(crate) fn descend(
     Ok(minimize(problem, x, options, progress)?.after(&so_far))
 }
 
-/// The minimum from `x`, with factors made for it: for static solves.
+/// Minimizes from `x` with a factor made for this problem: for static solves.
 pub fn settle(
     problem: &Problem,
     x: &mut [DVec3],

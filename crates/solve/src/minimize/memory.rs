@@ -1,4 +1,4 @@
-//! What quasi-Newton remembers: L-BFGS in as few passes over memory as it takes.
+//! The history of quasi-Newton: L-BFGS with few passes over memory.
 //!
 //! With gradient g, steps `s_i`, gradient changes `y_i`, and the preconditioner applied to both, `p = A^-1 g`
 //! and `z_i = A^-1 y_i`, the two-loop recursion is a combination of p, s and z whose coefficients follow from
@@ -10,37 +10,37 @@
 //! d   = -p + sum over i of a_i z_i - (a_i - b_i) s_i
 //! ```
 //!
-//! A change of p is a z, so that each iteration costs one solve, one pass for all inner products with g and
-//! the newest y, and one pass for d. Nodes come in blocks, and sums over blocks have a fixed order, so that
-//! the bits do not depend on the number of threads.
+//! Each z is a difference of two p, so an iteration costs one solve, one pass for all inner products with g
+//! and the newest y, and one pass for d. Nodes are grouped in blocks, and sums over blocks have a fixed
+//! order, so the bits do not depend on the number of threads.
 //!
-//! The preconditioner is not scaled by the curvature last seen (`s.y / z.y`): that saves one iteration in
+//! The preconditioner is not scaled by the latest curvature (`s.y / z.y`). Scaling saves one iteration in
 //! twenty, but makes steps shorter, and solves that stop at a short step then stop farther from the minimum.
 
 use glam::DVec3;
 use rayon::prelude::*;
 
-/// Steps remembered. Five take as many iterations on a face, but solves that stop at a short step then end
-/// half again as far from the minimum; twenty save nothing.
+/// Number of stored pairs. With five, a face needs as many iterations, but solves that stop at a short step
+/// end 1.5 times as far from the minimum; twenty save nothing.
 pub(crate) const PAIRS: usize = 8;
 
 /// Nodes in a block.
 const BLOCK: usize = 512;
 /// Numbers of a block in one vector.
 const WIDTH: usize = 3 * BLOCK;
-/// Places for pairs: one is free for the next.
+/// Slots for pairs: one is free for the next.
 const SLOTS: usize = PAIRS + 1;
-/// Numbers that a block remembers: steps and solved changes in turn.
+/// Numbers stored per block: steps and preconditioned gradient changes, alternating.
 const STRIDE: usize = 2 * SLOTS * WIDTH;
 
-/// Inner products of the remembered steps and solved changes with a vector.
+/// Inner products of the stored steps and preconditioned changes with a vector.
 type Products = [[f64; 2]; SLOTS];
 
-/// Remembered pairs and their inner products.
+/// Stored pairs and their inner products.
 pub(crate) struct Memory {
     /// Block by block: `s_0, z_0, s_1, z_1, ...`.
     history: Vec<f64>,
-    /// Places of the remembered pairs, the newest last.
+    /// Slots of the stored pairs, the newest last.
     order: Vec<usize>,
     /// `s_i.y_j` for j not older than i.
     sy: [[f64; SLOTS]; SLOTS],
@@ -50,18 +50,18 @@ pub(crate) struct Memory {
     with_gradient: Products,
 }
 
-/// What happened in the last iteration.
+/// The last iteration.
 pub(crate) struct Last<'a> {
-    /// The direction and how much of it was taken.
+    /// The direction and the step length along it.
     pub(crate) direction: &'a [DVec3],
     pub(crate) alpha: f64,
     /// Gradients before and after.
     pub(crate) gradients: [&'a [DVec3]; 2],
-    /// The same, solved.
+    /// The preconditioned gradients before and after.
     pub(crate) solved: [&'a [DVec3]; 2],
 }
 
-/// What a direction is like.
+/// Slope and length of a direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Measure {
     /// Its inner product with the gradient.
@@ -97,7 +97,7 @@ impl Memory {
         self.order.clear();
     }
 
-    /// Keeps the last step if the energy curves upward along it, in place of the oldest.
+    /// Stores the last step if the energy has positive curvature along it; replaces the oldest.
     pub(crate) fn remember(&mut self, last: &Last) {
         let new = (0..SLOTS).find(|k| !self.order.contains(k)).unwrap_or(0);
         let mut used = [false; SLOTS];
@@ -134,7 +134,7 @@ impl Memory {
         }
     }
 
-    /// The direction of descent, from the gradient and the solved gradient.
+    /// The direction of descent, from the gradient and the preconditioned gradient.
     pub(crate) fn direction(&self, gradient: &[DVec3], solved: &[DVec3], d: &mut [DVec3]) -> Measure {
         let weights = self.weights();
         let blocks = d.par_chunks_mut(BLOCK).zip(self.history.par_chunks(STRIDE)).enumerate();
@@ -148,7 +148,7 @@ impl Memory {
         Measure { slope, length: parts.iter().fold(0.0f64, |most, part| most.max(part.length)).sqrt() }
     }
 
-    /// Place, factor of `s` and factor of `z` for each pair.
+    /// Slot, factor of `s` and factor of `z` for each pair.
     fn weights(&self) -> Vec<(usize, [f64; 2])> {
         let (sy, zy, order) = (&self.sy, &self.zy, &self.order);
         let (mut a, mut b) = ([0.0; SLOTS], [0.0; SLOTS]);
@@ -166,7 +166,7 @@ impl Memory {
 }
 
 impl Last<'_> {
-    /// Writes the block's part of the step and of the solved change, and multiplies.
+    /// Writes the block's part of the step and of the preconditioned change, and computes inner products.
     fn enter(&self, first: usize, block: &mut [f64], new: usize, used: &[bool; SLOTS]) -> Part {
         let here = first..(first + BLOCK).min(self.direction.len());
         let (mut g, mut y) = ([0.0; WIDTH], [0.0; WIDTH]);
@@ -193,7 +193,7 @@ impl Last<'_> {
     }
 }
 
-/// The inner products of a vector with two.
+/// The inner products of a vector with two others.
 fn products(mine: &[f64], g: &[f64], y: &[f64]) -> [f64; 2] {
     const LANES: usize = 8;
     let mut sums = [[0.0; LANES]; 2];
@@ -208,7 +208,7 @@ fn products(mine: &[f64], g: &[f64], y: &[f64]) -> [f64; 2] {
     sums.map(|sum| sum.iter().sum())
 }
 
-/// A block's direction; its length is squared here.
+/// A block's part of the direction; the length in the result is squared.
 fn combine(
     gradient: &[DVec3],
     solved: &[DVec3],
@@ -245,7 +245,7 @@ mod tests {
         v.iter().zip(weights).map(|(v, w)| *v * *w).collect()
     }
 
-    /// The two loops as they are printed.
+    /// The two-loop recursion as published.
     fn two_loops(pairs: &[(Vec<DVec3>, Vec<DVec3>)], weights: &[f64], gradient: &[DVec3]) -> Vec<DVec3> {
         let add = |to: &mut [DVec3], amount: f64, what: &[DVec3]| {
             to.iter_mut().zip(what).for_each(|(t, w)| *t += amount * *w);
@@ -277,7 +277,7 @@ mod tests {
         let measure = memory.direction(&old, &solve(&weights, &old), &mut d);
         assert!((measure.slope - dot(&old, &d)).abs() < 1e-9 * measure.slope.abs(), "{measure:?}");
         for round in 0..2 * PAIRS {
-            // A change that is alike the step, so that the energy curves upward; not always.
+            // A gradient change similar to the step gives positive curvature, except in round 3.
             let alpha = if round == 3 { -0.5 } else { 0.5 };
             let noise = vector(0.2);
             let new: Vec<DVec3> =
@@ -291,7 +291,7 @@ mod tests {
             if dot(&s, &y) > 0.0 {
                 pairs.push((s, y));
             } else {
-                assert_eq!(round, 3, "only the step back curves downward");
+                assert_eq!(round, 3, "only the negative step has negative curvature");
             }
             if pairs.len() > PAIRS {
                 pairs.remove(0);

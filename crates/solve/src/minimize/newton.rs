@@ -1,15 +1,14 @@
 //! Projected Newton with a sparse Cholesky factor: few, expensive steps.
 //!
-//! Each iteration assembles the second derivatives, factors them, and searches along `-H^-1 g`. Element
-//! matrices are projected to be positive semidefinite; once a full step has been taken, the exact matrix is
-//! tried first, because projection costs the quadratic convergence where tissue is compressed; if it has no
-//! factor, the projected one is used. A matrix that still has no factor gets a growing multiple of the
-//! identity.
+//! Each iteration assembles the Hessian, factors it, and searches along `-H^-1 g`. Element matrices are
+//! projected to be positive semidefinite. After a full step the exact matrix is tried first, because
+//! projection loses quadratic convergence where tissue is compressed; if it cannot be factored, the projected
+//! one is used. If that cannot be factored either, a growing multiple of the identity is added.
 //!
-//! The line search asks for a sufficient decrease (Armijo) and never steps over a flat tet: the exact step at
-//! which a determinant vanishes, times 0.9, is its limit. Tets that are inverted at the start may stay so.
-//! States with infinite energy or forces are never accepted, so the result is finite, and it is the best
-//! state seen.
+//! The line search requires a sufficient decrease (Armijo) and never steps past a flat tet: its limit is 0.9
+//! times the exact step at which a determinant becomes zero. Tets that are inverted at the start may remain
+//! inverted. States with infinite energy or forces are never accepted, so the result is finite, and it is the
+//! best state found.
 
 use crate::SolveError;
 use crate::minimize::descent::{Descent, Step, dot, longest, timed};
@@ -22,15 +21,15 @@ use std::time::Duration;
 /// When to stop, and what is allowed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SolveOptions {
-    /// Stop when no free node feels more than this force, newtons. A face's elements of 3 mm and 5 kPa exert
-    /// 0.05 N at a strain of one, so the default of 1e-6 is a strain of 2e-5; on a slab of 9000 nodes it puts
-    /// every node within about a micrometer of the minimum.
+    /// Stop when the force at every free node is at most this, newtons. Elements of a face, 3 mm and 5 kPa,
+    /// exert 0.05 N at a strain of one, so the default of 1e-6 corresponds to a strain of 2e-5. On a slab of
+    /// 9000 nodes it puts every node within about a micrometer of the minimum.
     pub force_tolerance: f64,
-    /// Stop after a full step that moves no node farther, meters. Default a tenth of a micrometer.
+    /// Stop after a full step that moves no node farther than this, meters. Default 1e-7.
     pub step_tolerance: f64,
-    /// Stop after so many iterations: 50 for Newton's method, which converges or stalls long before.
+    /// Stop after this many iterations. Default 50: Newton's method converges or stalls long before.
     pub max_iterations: usize,
-    /// Let the line search pass through flat tets. Default no.
+    /// Let the line search pass through flat tets. Default false.
     pub allow_inversion: bool,
 }
 
@@ -50,7 +49,7 @@ pub enum Outcome {
     /// The iterations ran out.
     #[default]
     IterationLimit,
-    /// No further decrease can be found above rounding.
+    /// No decrease above rounding was found.
     Stalled,
     /// A tet is about to become flat, and the energy would let it: use a barrier or more volume stiffness.
     Collapsing,
@@ -65,7 +64,7 @@ pub struct Times {
     pub factor: Duration,
     /// Back-substitution.
     pub solve: Duration,
-    /// Energies and gradients, the largest upright step.
+    /// Energies, gradients and largest steps without inversion.
     pub line_search: Duration,
 }
 
@@ -91,7 +90,7 @@ pub struct SolveReport {
 }
 
 impl SolveReport {
-    /// This solve as the end of another: counts and times add up.
+    /// This solve as the continuation of another: counts and times are added.
     pub(crate) fn after(mut self, earlier: &Self) -> Self {
         self.iterations += earlier.iterations;
         self.evaluations += earlier.evaluations;
@@ -167,7 +166,7 @@ struct Newton {
 }
 
 impl Newton {
-    /// `-H^-1 g` with the exact, projected or regularized H, whichever first gives a direction of descent.
+    /// `-H^-1 g` with the exact, projected or regularized H: the first that gives a direction of descent.
     fn direction(&mut self, problem: &Problem, descent: &mut Descent) -> Result<Vec<DVec3>, SolveError> {
         if self.wait == 0 {
             timed(&mut descent.report.times.assembly, || {
@@ -195,7 +194,7 @@ impl Newton {
         }
     }
 
-    /// `None` if the matrix has no factor or the direction does not descend.
+    /// `None` if the matrix cannot be factored or the direction does not descend.
     fn try_direction(
         &mut self,
         problem: &Problem,

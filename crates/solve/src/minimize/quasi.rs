@@ -1,12 +1,12 @@
-//! Quasi-Newton with a factor that stays: many, cheap steps.
+//! Quasi-Newton with a fixed factor: many cheap steps.
 //!
-//! L-BFGS whose first guess of the inverse Hessian is a solve with a fixed factor [Liu17, L-BFGS]: a few
-//! pairs of steps and gradient changes correct what the factor does not know. Two factors are offered. The
-//! Laplacian (one unknown per node, shared by x, y, z) is quick to factor and to solve, and knows stiffness
-//! and springs but neither rotation nor volume, nor the direction of sliding planes. The stiffness at a state
-//! knows everything about that state, for ten times the cost; shapes that start from the same neutral with
-//! the same springs can share one. The minimum is the same as Newton's, to the tolerance: only the way there
-//! differs. The line search is the same, with the same promises.
+//! L-BFGS whose initial inverse Hessian is a solve with a fixed factor [Liu17, L-BFGS]: a few pairs of steps
+//! and gradient changes correct what the factor misses. There are two factors. The Laplacian (one unknown per
+//! node, shared by x, y, z) is fast to factor and to solve. It represents stiffness and springs, but neither
+//! rotation nor volume nor the direction of sliding planes. The stiffness at a state is exact for that state,
+//! at ten times the cost; shapes that start from the same neutral with the same springs can share one. The
+//! minimum is that of Newton's method, within the tolerance. The line search is the same, with the same
+//! guarantees.
 
 use crate::SolveError;
 use crate::contact::planes::Contacts;
@@ -20,31 +20,31 @@ use risorius_base::progress::{Progress, tick};
 use risorius_linalg::{SparseCholesky, Sweep, SweepSpace};
 use std::sync::Arc;
 
-/// A factor that stands for the second derivatives. Immutable: may be shared by problems that differ little.
+/// A factor that approximates the Hessian. Immutable: problems that differ little may share it.
 pub struct Preconditioner(Kind);
 
 enum Kind {
     /// One unknown per node, from [`Problem::laplacian_factor`].
     Laplacian(Arc<Laplacian>),
-    /// The same, with contacts that press.
+    /// The same, with pressing contacts.
     ContactAware(ContactAware),
     /// Three unknowns per node, from [`Problem::stiffness_factor`].
     Stiffness(SparseCholesky<3>),
 }
 
 impl Preconditioner {
-    /// The cheap one.
+    /// The scalar Laplacian: cheap.
     pub fn laplacian(problem: &Problem) -> Result<Self, SolveError> {
         let factor = problem.laplacian_factor()?;
         Ok(Self(Kind::Laplacian(Arc::new(Laplacian::new(Sweep::prepare(&factor))))))
     }
 
-    /// The good one, at a state `x`.
+    /// The full stiffness at a state `x`: more accurate, about ten times the cost.
     pub fn stiffness(problem: &Problem, x: &[DVec3]) -> Result<Self, SolveError> {
         problem.stiffness_factor(x).map(|factor| Self(Kind::Stiffness(factor)))
     }
 
-    /// A Laplacian with the contacts that press at `x`; `None` if none do.
+    /// The contact-aware preconditioner: a Laplacian with the contacts that press at `x`; `None` if none do.
     pub(crate) fn with_contacts(&self, contacts: &Contacts, held: &[bool], x: &[DVec3]) -> Option<Self> {
         let Kind::Laplacian(base) = &self.0 else { return None };
         ContactAware::prepare(base, contacts, held, x).map(|aware| Self(Kind::ContactAware(aware)))
@@ -69,8 +69,8 @@ impl Preconditioner {
     }
 }
 
-/// As [`crate::minimize`], with a preconditioner of the same system. Needs some hundred iterations where
-/// Newton needs ten: set [`SolveOptions::max_iterations`] accordingly.
+/// As [`crate::minimize`], with a preconditioner of the same system. Can need a hundred iterations where
+/// Newton's method needs ten: set [`SolveOptions::max_iterations`] accordingly.
 pub fn minimize_quasi(
     problem: &Problem,
     preconditioner: &Preconditioner,
@@ -82,7 +82,7 @@ pub fn minimize_quasi(
     let mut memory = Memory::new(x.len());
     let mut space = SweepSpace::default();
     let [mut d, mut solved, mut solved_before] = [(); 3].map(|()| vec![DVec3::ZERO; x.len()]);
-    // How much of the last direction was taken; nothing yet.
+    // Step length along the last direction; none yet.
     let mut taken = None;
     let mut is_solved = false;
     let mut outcome = Outcome::IterationLimit;
@@ -123,7 +123,7 @@ pub fn minimize_quasi(
                     break;
                 }
             }
-            // Once more without memory, before giving up.
+            // Retry once without the history before giving up.
             Step::Stuck(_) if !memory.is_empty() => memory.clear(),
             Step::Stuck(reason) => {
                 outcome = reason;

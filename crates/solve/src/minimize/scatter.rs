@@ -1,21 +1,21 @@
 //! Sums of element forces at nodes, without a list of all element forces.
 //!
-//! Elements come in blocks of [`BLOCK`]. A block adds the forces of its elements, in their order, at the
-//! nodes that it touches; a node then adds what its blocks have, in their order. Blocks of neighboring
-//! elements share most nodes, so that little has to be kept, and it is the same to the bit for any number of
+//! Elements are grouped in blocks of [`BLOCK`]. A block sums the forces of its elements, in their order, at
+//! the nodes that it touches; a node then sums over its blocks, in their order. Neighboring elements share
+//! most of their nodes, so a block stores few sums. The result is the same to the bit for any number of
 //! threads.
 
 use glam::DVec3;
 use risorius_linalg::{NO_NODE, Stencil};
 use std::ops::Range;
 
-/// Elements that one task takes.
+/// Elements per parallel task.
 pub(crate) const BLOCK: usize = 256;
 
-/// Where the forces of elements go.
+/// Index lists that map element forces to nodes.
 #[derive(Debug)]
 pub(crate) struct Scatter {
-    /// Place of each corner among its block's sums; the first place takes what nobody wants.
+    /// Index of each corner among its block's sums; index 0 collects forces at held or missing nodes.
     corner: Vec<[u16; 4]>,
     /// First sum of each block.
     block_start: Vec<u32>,
@@ -26,7 +26,7 @@ pub(crate) struct Scatter {
 }
 
 impl Scatter {
-    /// For forces at the nodes that are not held.
+    /// For forces at nodes that are not held.
     pub(crate) fn prepare(held: &[bool], stencils: &[Stencil]) -> Self {
         let mut corner = Vec::with_capacity(stencils.len());
         let (mut block_start, mut node_of_sum) = (vec![0u32], Vec::new());
@@ -78,7 +78,7 @@ impl Scatter {
         blocks
     }
 
-    /// Adds up the forces of a block's elements.
+    /// Sums the forces of a block's elements.
     pub(crate) fn add(&self, elements: Range<usize>, forces: &[[DVec3; 4]], sums: &mut [DVec3]) {
         sums.fill(DVec3::ZERO);
         for (corners, forces) in self.corner[elements].iter().zip(forces) {

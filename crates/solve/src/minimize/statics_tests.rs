@@ -1,4 +1,4 @@
-//! Static solves against formulas, and the promises of the solvers.
+//! Static solves against closed formulas, and the guarantees of the solvers.
 
 use crate::energy::springs::{Spring, Springs};
 use crate::energy::tissue::{Barrier, Tissue};
@@ -199,7 +199,7 @@ fn quasi_newton_finds_the_minimum_of_newton() {
 
 #[test]
 fn collapse_is_told_and_nothing_is_inverted() {
-    // With so little volume stiffness and no barrier, the minimum is inverted.
+    // With this little volume stiffness and no barrier, tets are inverted at the minimum.
     let (mesh, held, springs) = pulled_slab([10, 8, 3]);
     let system = System::prepare(&held, &[&mesh.tets, springs.stencils()]).unwrap();
     let tissue = tissue(&mesh, MU, 100.0, Barrier::default());
@@ -221,7 +221,7 @@ fn the_barrier_keeps_a_squashed_bar_upright() {
     let tissue = tissue(&mesh, MU, 100.0, Barrier { strength: MU, threshold: 0.3 });
     let system = System::prepare(&held, &[&mesh.tets]).unwrap();
     let problem = Problem { system: &system, energies: &[&tissue], loads: &[] };
-    // Squashed to a tenth, from a state whose inner nodes are shaken.
+    // Squashed to a tenth, from a state with jittered inner nodes.
     let mut random = Random(2);
     let mut x: Vec<DVec3> = mesh.nodes.iter().map(|&p| p * DVec3::new(1.0, 1.0, 0.1)).collect();
     for (p, &held) in x.iter_mut().zip(&held) {
@@ -273,7 +273,7 @@ fn bad_starts_are_refused_and_leave_the_state_alone() {
         minimize(&problem, &mut short, &SolveOptions::default(), &no_progress),
         Err(SolveError::Length { .. })
     ));
-    // Nothing held: singular, but regularized; the squeezed bar finds its rest volume.
+    // Nothing held: singular, but regularized; the compressed bar returns to its rest volume.
     let mut x: Vec<DVec3> = mesh.nodes.iter().map(|p| *p * 0.8).collect();
     let report = minimize(&problem, &mut x, &SolveOptions::default(), &no_progress).unwrap();
     assert!(report.converged() && (report.smallest_det - 1.0).abs() < 1e-4, "{report:?}");

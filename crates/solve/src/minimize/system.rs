@@ -1,12 +1,12 @@
-//! What is prepared once for a topology and a set of held nodes, and the sums over elements.
+//! The data prepared once for a topology and a set of held nodes, and sums over elements.
 //!
-//! A [`System`] orders the nodes, lays out the sparse matrices (three unknowns per node, and one), and lists
-//! for every node the elements that push it. It is immutable; solves on several threads share it. A
-//! [`Problem`] puts energies with the same stencils on it: other rest shapes, materials, targets or
-//! stiffnesses need no other system.
+//! A [`System`] orders the nodes, lays out the sparse matrices (with three unknowns per node, and with one),
+//! and lists the elements that act on each node. It is immutable; solves on several threads can share it. A
+//! [`Problem`] combines it with energies that have the same stencils. Other rest shapes, materials, targets
+//! or stiffnesses need no other system.
 //!
-//! Sums are grouped by the data (elements in blocks, nodes with their blocks in ascending order), so results
-//! are the same to the bit for any number of threads.
+//! The grouping of sums depends on the data alone (elements in blocks, nodes with their blocks in ascending
+//! order), so results are the same to the bit for any number of threads.
 
 use crate::energy::Energy;
 use crate::minimize::descent::longest;
@@ -19,7 +19,7 @@ use risorius_linalg::{
 };
 use std::sync::Arc;
 
-/// Nodes that one task takes.
+/// Nodes per parallel task.
 const NODES: usize = 512;
 
 /// Order, symbolic factors and gather lists of a topology.
@@ -32,7 +32,7 @@ pub struct System {
     pub(crate) scalar: Layout<1>,
 }
 
-/// Pattern of a matrix and, for each energy, where its elements go.
+/// Pattern of a matrix and, for each energy, the matrix entries of its elements.
 #[derive(Debug)]
 pub(crate) struct Layout<const B: usize> {
     pub(crate) pattern: Arc<Pattern<B>>,
@@ -48,8 +48,8 @@ impl<const B: usize> Layout<B> {
 }
 
 impl System {
-    /// For energies with these stencils, in this order; nodes that are held keep the positions given to a
-    /// solve, as do nodes that no element names.
+    /// For energies with these stencils, in this order. Held nodes keep the positions given to a solve, as do
+    /// nodes without elements.
     pub fn prepare(held: &[bool], stencils: &[&[Stencil]]) -> Result<Self, SolveError> {
         let mut alone = vec![true; held.len()];
         for &node in stencils.iter().copied().flatten().flatten() {
@@ -95,9 +95,9 @@ pub struct Problem<'a> {
 #[derive(Clone)]
 pub(crate) struct Evaluation {
     values: Vec<Vec<f64>>,
-    /// Forces that each energy's blocks of elements add up to.
+    /// For each energy, the sums of its blocks of elements.
     sums: Vec<Vec<DVec3>>,
-    /// For each energy and block, how far nodes can move without a flat element.
+    /// For each energy and block, the distance that nodes can move without flattening an element.
     reach: Vec<Vec<f64>>,
     /// Derivative at each node, loads included; zero at held nodes.
     pub(crate) gradient: Vec<DVec3>,
@@ -106,7 +106,7 @@ pub(crate) struct Evaluation {
 }
 
 impl Problem<'_> {
-    /// Fails if the energies are not those that the system was prepared for.
+    /// Fails if the energies are not those for which the system was prepared.
     pub(crate) fn check(&self, x: &[DVec3]) -> Result<(), SolveError> {
         check_length("positions", x.len(), self.system.n_nodes())?;
         if !self.loads.is_empty() {
@@ -172,15 +172,15 @@ impl Problem<'_> {
         parts.fold(-load, |sum, ((scatter, sums), _)| sum + scatter.at(node, sums))
     }
 
-    /// Sum over elements, and of absolute values: the scale of its rounding.
+    /// The sum over elements, and the sum of absolute values, which gives the scale of rounding.
     pub(crate) fn energy(&self, x: &[DVec3], at: &Evaluation) -> (f64, f64) {
         let work: f64 = self.loads.iter().zip(x).map(|(f, p)| f.dot(*p)).sum();
         let sums = at.values.iter().map(|v| (sum_pairs(v, v, |e, _| e), sum_pairs(v, v, |e, _| e.abs())));
         sums.fold((-work, work.abs()), |(s, a), (t, b)| (s + t, a + b))
     }
 
-    /// Energy of `new` minus that of `old`, summed over the differences of elements: small steps keep their
-    /// digits.
+    /// Energy of `new` minus that of `old`, summed over the differences of elements to keep the precision of
+    /// small steps.
     pub(crate) fn change(
         &self,
         old: &Evaluation,
@@ -199,8 +199,8 @@ impl Problem<'_> {
         });
     }
 
-    /// The matrix of second derivatives at `x`, factored; regularized if it must be.
-    pub fn stiffness_factor(&self, x: &[DVec3]) -> Result<SparseCholesky<3>, SolveError> {
+    /// The projected Hessian at `x`, slightly regularized and factored.
+    pub(crate) fn stiffness_factor(&self, x: &[DVec3]) -> Result<SparseCholesky<3>, SolveError> {
         self.check(x)?;
         let pattern = &self.system.vector.pattern;
         let mut matrix = BlockMatrix::zeros(pattern);
@@ -210,8 +210,8 @@ impl Problem<'_> {
         Ok(SparseCholesky::new(pattern, &matrix)?)
     }
 
-    /// The Laplacian that stands for the energies, factored: nine times smaller than the stiffness.
-    pub fn laplacian_factor(&self) -> Result<SparseCholesky<1>, SolveError> {
+    /// The Laplacian that approximates the energies, factored: nine times smaller than the stiffness.
+    pub(crate) fn laplacian_factor(&self) -> Result<SparseCholesky<1>, SolveError> {
         self.check_energies()?;
         let pattern = &self.system.scalar.pattern;
         let mut matrix = BlockMatrix::zeros(pattern);
@@ -223,8 +223,8 @@ impl Problem<'_> {
         Ok(SparseCholesky::new(pattern, &matrix)?)
     }
 
-    /// The largest step along `d` from `x`, where the evaluation `at` was made, before a tet that is upright
-    /// becomes flat. No node moves farther than `length`.
+    /// The largest step along `d` from `x`, where `at` was evaluated, before a tet that is not inverted
+    /// becomes flat. The longest motion in `d` is `length`.
     pub(crate) fn largest_step(&self, x: &[DVec3], at: &Evaluation, d: &[DVec3], length: f64) -> f64 {
         let near = |(energy, reach): (&&dyn Energy, &Vec<f64>)| {
             let n = energy.stencils().len();
@@ -251,7 +251,7 @@ impl Problem<'_> {
     }
 }
 
-/// The sum of `f` over two lists of one length, in a fixed order that wide registers can keep.
+/// The sum of `f` over two lists of equal length, in a fixed order that suits vector instructions.
 fn sum_pairs(a: &[f64], b: &[f64], f: impl Fn(f64, f64) -> f64) -> f64 {
     let mut sums = [0.0; 8];
     let ((heads, tail), (others, last)) = (a.as_chunks::<8>(), b.as_chunks::<8>());

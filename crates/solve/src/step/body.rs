@@ -1,4 +1,5 @@
-//! The words of a body in motion: what it is made of, where it rests, what acts on it, what a step gave.
+//! The types of a body in motion: its parts, its configuration, its loads, its state, and the report of a
+//! step.
 
 use crate::contact::detect::{Posed, Touch};
 use crate::contact::obstacle::Obstacle;
@@ -11,20 +12,20 @@ use risorius_base::Rigid;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where a body rests and the parameters of its energies.
+/// A body's rest shape and the parameters of its energies.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Configuration {
-    /// Rest position of every node, meters; no tet is inverted. Held nodes are there.
+    /// Rest position of every node, meters; no tet is inverted. Held nodes are at these positions.
     pub rest: Vec<DVec3>,
-    /// Lists of the body's energies, in their order; for tissue the shear stiffness mu and the resistance to
-    /// volume change lambda of each tet, Pa.
+    /// Parameter lists of the body's energies, in their order; for tissue the shear stiffness mu and the
+    /// resistance to volume change lambda of each tet, Pa.
     pub parameters: Vec<Vec<f64>>,
-    /// Where the pose puts the surface of the body's [`Touch`].
+    /// The points of the body's [`Touch`] in the pose.
     pub surface: Posed,
 }
 
 impl Configuration {
-    /// The lists of each of `energies`.
+    /// The parameter lists of each energy.
     fn split<'a>(
         &'a self,
         energies: &'a [Arc<dyn BodyEnergy>],
@@ -37,7 +38,7 @@ impl Configuration {
         })
     }
 
-    /// What `energies` are here.
+    /// The energies at this configuration.
     pub(crate) fn energies(
         &self,
         energies: &[Arc<dyn BodyEnergy>],
@@ -47,8 +48,8 @@ impl Configuration {
         self.split(energies).map(|(energy, own)| energy.at(&self.rest, own)).collect()
     }
 
-    /// Whether a preconditioner for `other` can be to blame for slow solves here: the parameters of an energy
-    /// differ much, or the shape by two millimeters.
+    /// Whether `other` is so different that a preconditioner for it can slow down solves here: the parameters
+    /// of an energy differ much, or the rest shape by more than two millimeters.
     pub(crate) fn is_unlike(&self, other: &Self, energies: &[Arc<dyn BodyEnergy>]) -> bool {
         let pairs = self.split(energies).zip(other.split(energies));
         pairs.into_iter().any(|((energy, here), (_, there))| energy.is_unlike(here, there))
@@ -56,27 +57,27 @@ impl Configuration {
     }
 }
 
-/// What a body is made of.
+/// The parts of a body.
 #[derive(Clone, Default)]
 pub struct Body<'a> {
     /// Its tets, which carry the surface.
     pub tets: &'a [Stencil],
     /// Its energies, besides inertia and contact.
     pub energies: Vec<Arc<dyn BodyEnergy>>,
-    /// Of each node, kilograms.
+    /// Mass of each node, kilograms.
     pub masses: &'a [f64],
-    /// Nodes that stay where they rest.
+    /// Nodes that stay at their rest positions.
     pub held: &'a [bool],
-    /// What its surface can touch; nothing by default.
+    /// Its surface and collision pairs; none by default.
     pub touch: Touch,
 }
 
 /// What acts on a body during a step; nothing by default.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Around<'a> {
-    /// At each node, newtons, in the moving frame; none if empty.
+    /// Force at each node, newtons, in the moving frame; none if empty.
     pub forces: &'a [DVec3],
-    /// Where they are at the end of the step, in the moving frame.
+    /// Obstacles as they are at the end of the step, in the moving frame.
     pub obstacles: &'a [Obstacle],
 }
 
@@ -87,18 +88,20 @@ impl<'a> Around<'a> {
     }
 }
 
-/// How to step.
+/// Options of the time steps.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StepOptions {
-    /// Length of a usual step, seconds; factors are made for it.
+    /// Usual step length, seconds; preconditioners are made for it.
     pub dt_secs: f64,
-    /// 1: changes of rest shape and material set nothing in motion; 0: they do as they would.
+    /// Share of dynamic rebalancing, 0 to 1. At 1, changes of rest shape and material excite no motion; at 0,
+    /// the simulation is conventional.
     pub rebalance: f64,
-    /// Velocities relative to the moving frame decay at this rate, 1/s, besides what backward Euler damps.
+    /// Decay rate of velocities relative to the moving frame, 1/s, in addition to the damping of backward
+    /// Euler.
     pub damping: f64,
-    /// When a solve is done.
+    /// When a solve stops.
     pub solve: SolveOptions,
-    /// Newton's method alone: slow, for comparison.
+    /// Use Newton's method only: slow, for comparison.
     pub reference: bool,
 }
 
@@ -129,34 +132,35 @@ pub struct StepReport {
     pub elastic: f64,
     /// Kinetic energy relative to the moving frame, joules.
     pub kinetic: f64,
-    /// The body was tangled, and began from rest.
+    /// The body had inverted tets, and the step started from the rest shape.
     pub recovered: bool,
-    /// Contacts that press at the end.
+    /// Number of pressing contacts at the end.
     pub contacts: usize,
-    /// How much deeper than in the pose a surface point is in another surface or in an obstacle, meters.
+    /// Largest penetration depth of a surface point into another surface or an obstacle, beyond the pose's
+    /// own overlap, meters.
     pub depth: f64,
     /// The deepest surface point.
     pub deepest: u32,
-    /// Time in tissues, dynamic solves, static solves, factorization, search for contacts.
+    /// Time for energies, dynamic solves, static solves, factorization, contact detection.
     pub times: [Duration; 5],
 }
 
-/// A body at one moment: all that its next step depends on besides what [`Dynamics::prepare`] was given.
+/// The resume state of a body: all that its next step depends on besides the input of [`Dynamics::prepare`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct State {
-    /// Where it rests.
+    /// The present configuration.
     pub configuration: Configuration,
-    /// Where its nodes are, in the moving frame, meters.
+    /// Positions of the nodes in the moving frame, meters.
     pub positions: Vec<DVec3>,
     /// Their velocities in the world, m/s.
     pub velocities: Vec<DVec3>,
     /// The moving frame.
     pub frame: Rigid,
-    /// How the displacement from rest changed in the last step, meters; zero is always good, but begins
-    /// solves elsewhere.
+    /// Change of the displacement from rest in the last step, meters. Zero is always valid, but solves then
+    /// start from other positions.
     pub drift: Vec<DVec3>,
-    /// What the factors were made for, without its surface: solves end within their tolerance by any, but at
-    /// other bits.
+    /// The configuration that the preconditioners were made for, without its surface. With another, solves
+    /// still end within their tolerance, but the bits differ.
     pub factored: Configuration,
 }
 

@@ -9,21 +9,22 @@
 //! x  = argmin  x^T q + W(Xn, x, Pn) - x^T f                                            [eq. 12]
 //! ```
 //!
-//! The second solve keeps the inertial force q while rest shape and material change, so that the change
-//! itself sets nothing in motion: without forces, x stays X to the bit. With the dial alpha below 1, q and v
-//! are blended with those of a dynamic step on (Xn, Pn) [Kozlov17, sec. 7]; at 0 that is a conventional
-//! simulation, of which nothing is rebalanced.
+//! The second solve keeps the inertial force q while rest shape and material change, so the change itself
+//! excites no motion: without forces, x equals X to the bit. With the rebalancing share alpha below 1, q and
+//! v are blended with those of a dynamic step on (Xn, Pn) [Kozlov17, sec. 7]; at 0 the simulation is
+//! conventional.
 //!
-//! Positions are told in a frame that moves with the skull, in which bones and rest shapes stand still;
-//! inertia is that of the world. Backward Euler needs of the world only the place to which a node would fly
-//! without forces, `xp + h vp`, and that is turned into the frame: no fictitious forces, no error by them.
+//! Positions, bones and rest shapes are expressed in a frame that moves with the skull; inertia is that of
+//! the world. The only world quantity that backward Euler needs is the position that a node would reach
+//! without forces, `xp + h vp`. It is transformed to the frame, so there are no fictitious forces and no
+//! errors from them.
 //!
 //! Contact belongs to W: [`crate::contact::detect`] finds planes before each dynamic solve, and again after
-//! it while points are deep; the static solve keeps those of the dynamic one.
+//! it while points are too deep. The static solve keeps the contacts of the dynamic one.
 //!
-//! Each minimum is found by quasi-Newton on a factored Laplacian that contacts brace
-//! ([`crate::minimize::contact_aware`]), by Newton's method where that fails ([`crate::minimize::quasi`]).
-//! Solves start from an upright state and never step over a flat tet, so accepted states are upright.
+//! Each minimum is found by quasi-Newton with a contact-aware Laplacian ([`crate::minimize::contact_aware`]),
+//! or by Newton's method where that fails ([`crate::minimize::ladder`]). Solves start from a state without
+//! inverted tets and never step past a flat tet, so accepted states have no inverted tets.
 
 use crate::contact::detect::{Posed, Touch};
 use crate::contact::planes::{Contact, Contacts};
@@ -51,27 +52,27 @@ pub struct Dynamics {
     pub(super) system: System,
     pub(super) dynamic: Preconditioner,
     pub(super) rebalancing: Preconditioner,
-    /// What the factors were made for.
+    /// The configuration that the preconditioners were made for.
     pub(super) factored: Configuration,
     pub(super) configuration: Configuration,
-    /// What `kinds` are at `configuration`.
+    /// The energies of `kinds` at `configuration`.
     pub(super) energies: Vec<Box<dyn Energy + Send>>,
-    /// The state that was put in is not upright: the next step begins from rest instead.
+    /// The restored state has inverted tets: the next step starts from the rest shape instead.
     pub(super) tangled: bool,
-    /// What touches at the present positions: where the next step begins.
+    /// Contacts at the present positions, with which the next step starts.
     pub(super) touching: Vec<Contact>,
     pub(super) positions: Vec<DVec3>,
     pub(super) velocities: Vec<DVec3>,
     pub(super) frame: Rigid,
-    /// How the displacement from rest changed in the last step; the next one begins as if it went on.
+    /// Change of the displacement from rest in the last step; the next step extrapolates it.
     pub(super) drift: Vec<DVec3>,
 }
 
-/// Iterations after which factors are made anew for the configuration of the moment.
+/// After a solve with more iterations, the preconditioners are rebuilt for the present configuration.
 const SLOW: usize = 24;
 
 impl Dynamics {
-    /// A body at rest in `first`, its frame at `frame` and moving with it: `velocities` are those of the
+    /// A body at its rest shape in `first`, in a moving frame at `frame`. `velocities` are relative to the
     /// world.
     pub fn prepare(
         body: Body,
@@ -119,7 +120,7 @@ impl Dynamics {
         })
     }
 
-    /// Where the nodes are, in the moving frame.
+    /// Positions of the nodes in the moving frame.
     pub fn positions(&self) -> &[DVec3] {
         &self.positions
     }
@@ -129,12 +130,12 @@ impl Dynamics {
         &self.velocities
     }
 
-    /// Where the body rests now.
+    /// The present configuration.
     pub fn configuration(&self) -> &Configuration {
         &self.configuration
     }
 
-    /// Everything that decides how the body goes on.
+    /// The resume state.
     pub fn state(&self) -> State {
         State {
             configuration: self.configuration.clone(),
@@ -146,9 +147,9 @@ impl Dynamics {
         }
     }
 
-    /// Puts the body into a state: from one of the same body it goes on to the same bits. On an error it is
-    /// where it was. In a state whose elements are not upright (scattered, flattened) it begins its next step
-    /// where it rests, moving with the frame.
+    /// Puts the body into a state. From a state of the same body, it continues to the same bits. On an error
+    /// the body is unchanged. If tets of the state are inverted or flat, the next step starts from the rest
+    /// shape, moving with the frame.
     pub fn restore(&mut self, state: State) -> Result<(), SolveError> {
         let n = self.masses.len();
         check_length("positions", state.positions.len(), n)?;
@@ -174,7 +175,7 @@ impl Dynamics {
         Ok(())
     }
 
-    /// Lets the body come to rest where it is: for a start without a jolt.
+    /// Moves the body to its static equilibrium, for a start without a jolt.
     pub fn settle(&mut self, around: &Around, progress: &Progress) -> Result<StepReport, SolveError> {
         let mut report = StepReport { converged: true, ..StepReport::default() };
         let here = self.here();
@@ -187,7 +188,7 @@ impl Dynamics {
         Ok(report)
     }
 
-    /// A step of `dt_secs` to `next`, while the frame moves to `frame`. On an error the body is where it was.
+    /// A step of `dt_secs` to `next`, while the frame moves to `frame`. On an error the body is unchanged.
     pub fn step(
         &mut self,
         next: &Configuration,
@@ -214,13 +215,13 @@ impl Dynamics {
         let flight = self.free_flight(&frame, h);
         let inertia = Springs::inertia(&self.masses, &flight, h)?;
         let alpha = self.options.rebalance.min(1.0);
-        // The rebalancing is the last, if there is any.
+        // If there is a rebalancing solve, it is the last.
         let last = changed.is_none() || alpha == 0.0;
         let (mut kept, mut outcome) = (Vec::new(), ContactOutcome::default());
         for (share, state) in [(alpha, &old), (1.0 - alpha, &new)] {
             if share > 0.0 {
                 let (x, contacts) = self.solve_dynamic(state, &inertia, &step, last, &mut report)?;
-                // Those of the rest state before, if there are both.
+                // With two dynamic solves, keep the contacts of the old rest state.
                 if kept.is_empty() || last {
                     outcome = contacts;
                 }
@@ -247,7 +248,7 @@ impl Dynamics {
         if changed.is_some() && alpha > 0.0 {
             (x, touching) = self.rebalance(&new, &x, &inertial, Some(&outcome), &step, &mut report)?;
         }
-        // What moves with the frame.
+        // Velocity of a node that moves rigidly with the frame.
         let carried =
             |i: usize| (world(&frame, self.positions[i]) - world(&self.frame, self.positions[i])) / h;
         let keep = (-self.options.damping * h).exp();
@@ -274,7 +275,7 @@ impl Dynamics {
             let made = timed(&mut report.times[3], || {
                 factors(&self.system, &self.energies, &self.touch, masses, usual)
             });
-            // Those of before lead to the same minimum, only slower.
+            // On failure, the old ones lead to the same minimum, only slower.
             if let Ok(made) = made {
                 [self.dynamic, self.rebalancing] = made;
                 self.factored = Configuration { surface: Posed::default(), ..self.configuration.clone() };
@@ -283,7 +284,7 @@ impl Dynamics {
         Ok(report)
     }
 
-    /// Puts the body where it rests, moving along with the frame.
+    /// Resets the body to its rest shape, moving with the frame.
     fn untangle(&mut self, frame: &Rigid, h: f64) {
         self.positions = self.configuration.rest.clone();
         let along = |p: &DVec3| (frame.apply(*p) - self.frame.apply(*p)) / h;
@@ -292,7 +293,7 @@ impl Dynamics {
         (self.touching, self.tangled) = (Vec::new(), false);
     }
 
-    /// Where each node would be after the step without forces, in the frame of then.
+    /// The position of each node after the step without forces, in the frame at the end of the step.
     fn free_flight(&self, frame: &Rigid, h: f64) -> Vec<DVec3> {
         let still = *frame == Rigid::IDENTITY && self.frame == Rigid::IDENTITY;
         let back = frame.inverse();

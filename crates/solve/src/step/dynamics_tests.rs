@@ -1,9 +1,8 @@
-//! Dynamic rebalancing [Kozlov17, alg. 1] against what it promises, and bodies in states that break weaker
-//! steppers.
+//! Dynamic rebalancing [Kozlov17, alg. 1] against its guarantees, and bodies in difficult states.
 //!
-//! Without forces the positions are the rest positions, whatever these do. Under gravity they are the
-//! equilibrium of the configuration of the moment, found here by Newton's method on `W(X, x, P) - x^T f`. The
-//! dial leads from there to the conventional simulation [Kozlov17, figs. 5 and 6].
+//! Without forces the positions equal the rest positions, however these change. Under gravity they are the
+//! equilibrium of the present configuration, found here by Newton's method on `W(X, x, P) - x^T f`. The
+//! rebalancing share blends between that and the conventional simulation [Kozlov17, figs. 5 and 6].
 
 use crate::fixtures::{Body, Random, TIGHT, farthest};
 use crate::*;
@@ -36,7 +35,7 @@ fn bent(p: DVec3, stretch: f64, curvature: f64) -> DVec3 {
     DVec3::new((radius - p.y) * sin, radius - (radius - p.y) * cos, p.z)
 }
 
-/// Rest shapes that stretch, bend and tremble, of materials that change: every step another.
+/// Rest shapes that stretch, bend and tremble while materials change: a different one in every step.
 fn restless(body: &Body, n_steps: usize) -> Vec<Configuration> {
     let mut random = Random(5);
     (1..=n_steps)
@@ -76,7 +75,7 @@ fn without_forces_positions_are_the_rest_positions_to_the_bit() {
             assert!(moving.velocities().iter().all(|v| *v == DVec3::ZERO), "step {step}: something moves");
             assert!(report.converged && report.iterations == [0, 0], "{report:?}");
         }
-        assert!(way > 0.1, "rest shapes went {way} m, which shows nothing");
+        assert!(way > 0.1, "rest shapes moved only {way} m: too little for this test");
     }
 }
 
@@ -94,20 +93,19 @@ fn without_rebalancing_the_same_rest_shapes_throw_the_bar_about() {
     assert!((0.01..0.06).contains(&most), "{most} m from rest at most; per step {apart:?}");
 }
 
-/// A bar that hangs from a wall, and what its configuration does.
+/// A bar that hangs from a wall, and its sequence of configurations.
 struct Hanging {
     body: Body,
     loads: Vec<DVec3>,
     settled: Vec<DVec3>,
     configurations: Vec<Configuration>,
-    /// Where the bar is in balance, for each configuration.
+    /// Equilibrium positions for each configuration.
     equilibria: Vec<Vec<DVec3>>,
 }
 
 impl Hanging {
-    /// Settles the bar, by steps so long that motion dies away, and finds the equilibria. `change(body,
-    /// share)` is the configuration when the change, which goes back and forth and then rests, has come to
-    /// `share`.
+    /// Settles the bar with steps so long that motion dies out, and finds the equilibria. `change(body,
+    /// share)` is the configuration at `share` of the change; the share oscillates and then stays constant.
     fn prepare(change: impl Fn(&Body, f64) -> Configuration) -> Self {
         let body = held_bar();
         let loads = body.weight(GRAVITY);
@@ -130,7 +128,7 @@ impl Hanging {
         Self { body, loads, settled, configurations, equilibria }
     }
 
-    /// The longest distance of a node from its place in equilibrium, over all steps.
+    /// The longest distance of a node from its equilibrium position, over all steps.
     fn deviation(&self, rebalance: f64, solve: SolveOptions) -> f64 {
         let options = StepOptions { solve, ..with_rebalance(rebalance) };
         let mut moving = self.body.start_at(&self.settled, &self.body.zeros(), Rigid::IDENTITY, options);
@@ -144,13 +142,13 @@ impl Hanging {
         most
     }
 
-    /// How far the equilibrium itself goes.
+    /// How far the equilibrium itself moves.
     fn way(&self) -> f64 {
         self.equilibria.iter().map(|x| farthest(x, &self.settled)).fold(0.0, f64::max)
     }
 }
 
-/// One whose mu triples and one that grows by three tenths.
+/// One bar whose mu triples, and one that grows by 30 %.
 static HANGING: LazyLock<[Hanging; 2]> = LazyLock::new(|| {
     let stiffens = Hanging::prepare(|body, share| {
         let mu = body.first.parameters[0].iter().map(|mu| mu * (1.0 + 2.0 * share)).collect();
@@ -163,13 +161,13 @@ static HANGING: LazyLock<[Hanging; 2]> = LazyLock::new(|| {
     [stiffens, grows]
 });
 
-/// Rebalanced, the bar is at the equilibrium of the moment; conventionally it swings about it.
+/// Rebalanced, the bar stays at the present equilibrium; in the conventional simulation it swings about it.
 fn check_no_oscillation(hanging: &Hanging) {
     let (balanced, thrown, way) =
         (hanging.deviation(1.0, TIGHT), hanging.deviation(0.0, TIGHT), hanging.way());
-    assert!(way > 0.008, "the equilibrium goes {way} m, which shows nothing");
-    assert!(balanced < 1e-10, "rebalanced {balanced:e} m from an equilibrium that goes {way} m");
-    assert!(thrown > 0.005, "conventional {thrown} m from an equilibrium that goes {way} m");
+    assert!(way > 0.008, "the equilibrium moves only {way} m: too little for this test");
+    assert!(balanced < 1e-10, "rebalanced {balanced:e} m from an equilibrium that moves {way} m");
+    assert!(thrown > 0.005, "conventional {thrown} m from an equilibrium that moves {way} m");
 }
 
 #[test]
@@ -187,14 +185,14 @@ fn the_dial_leads_from_conventional_to_rebalanced() {
     for hanging in HANGING.iter() {
         let at = |alpha: f64| hanging.deviation(alpha, TIGHT);
         let dial = [0.0, 0.25, 0.5, 0.75, 1.0].map(at);
-        // In even parts: the quarters lie between a fifth and a third of the whole.
+        // Nearly linear: each quarter is between a fifth and a third of the whole.
         let parts = [0, 1, 2, 3].map(|i| (dial[i] - dial[i + 1]) / dial[0]);
         assert!(
             parts.iter().all(|part| (0.18..0.34).contains(part)),
-            "deviations {dial:?} m at quarters of the dial"
+            "deviations {dial:?} m at rebalancing shares in quarters"
         );
         let jumps = [(dial[0] - at(1e-6)).abs(), (dial[4] - at(1.0 - 1e-6)).abs()];
-        assert!(jumps.iter().all(|jump| *jump < 3e-8), "jumps of {jumps:?} m at the ends of the dial");
+        assert!(jumps.iter().all(|jump| *jump < 3e-8), "jumps of {jumps:?} m at shares of 0 and 1");
     }
 }
 
@@ -204,7 +202,7 @@ fn a_swinging_bar_keeps_velocity_and_inertial_force_while_it_changes() {
     let hanging = &HANGING[1];
     let (body, loads) = (&hanging.body, &hanging.loads);
     let options = StepOptions { solve: TIGHT, ..StepOptions::default() };
-    // It falls from its rest shape; both go the same way until one of them grows.
+    // Both fall from the rest shape and move identically until one of them grows.
     let [mut same, mut grows] = [0, 1].map(|_| body.start(options));
     for _ in 0..15 {
         for moving in [&mut same, &mut grows] {
@@ -222,7 +220,7 @@ fn a_swinging_bar_keeps_velocity_and_inertial_force_while_it_changes() {
     let balanced = body.equilibrium(next, &left, grows.positions());
     let without = body.equilibrium(next, loads, grows.positions());
     let (apart, share) = (farthest(grows.positions(), &balanced), farthest(&without, &balanced));
-    assert!(share > 0.001, "inertial forces bend the bar by {share} m only, which shows nothing");
+    assert!(share > 0.001, "inertial forces bend the bar by only {share} m");
     assert!(apart < 1e-9, "{apart:e} m from the balance of inertial forces, which bend the bar by {share} m");
 }
 
@@ -232,8 +230,8 @@ fn tolerances_decide_how_far_from_equilibrium_a_rebalanced_bar_is() {
         let usual = StepOptions::default().solve;
         let by_step = hanging.deviation(1.0, usual);
         let by_force = hanging.deviation(1.0, SolveOptions { step_tolerance: 1e-9, ..usual });
-        // A short step of quasi-Newton does not mean that the minimum is near: steps of 1e-6 m leave 50
-        // micrometers.
+        // A short quasi-Newton step does not mean that the minimum is near: steps of 1e-6 m leave an error of
+        // 50 micrometers.
         assert!(by_step < 2e-5, "{by_step:e} m with a step tolerance of {} m", usual.step_tolerance);
         assert!(by_force < 5e-6, "{by_force:e} m with a force tolerance of {} N", usual.force_tolerance);
     }
@@ -255,7 +253,7 @@ fn settling_goes_where_many_steps_go() {
     assert!(moved < 1e-10, "{moved:e} m in twenty steps after settling");
 }
 
-/// Steps until the body has calmed down; every state must be finite and upright.
+/// Steps until the body has come to rest; every state must be finite, without inverted tets.
 fn calm_down(moving: &mut Dynamics, at: &Configuration, n_steps: usize) -> Vec<StepReport> {
     let step = |k: usize| {
         let report = moving.step(at, Rigid::IDENTITY, DT, &Around::default(), &no_progress).unwrap();
@@ -283,10 +281,10 @@ fn a_bar_squeezed_to_a_twentieth_comes_back() {
             let reports = calm_down(&mut moving, &at, 240);
             let apart = farthest(moving.positions(), &body.mesh.nodes);
             let unsolved = reports.iter().filter(|r| !r.converged).count();
-            // The release itself is the hardest step: one may end above the tolerance, upright all the same.
+            // The release is the hardest step: one may end above the tolerance, but without inverted tets.
             assert!(
                 apart < 0.001 && unsolved <= 1,
-                "squeezed by {squeeze}, rebalance {rebalance}: {apart} m from rest, {unsolved} steps not solved"
+                "squeezed by {squeeze}, rebalance {rebalance}: {apart} m from rest, {unsolved} steps failed"
             );
         }
     }
@@ -312,7 +310,11 @@ fn a_body_recovers_from_scattered_or_flattened_nodes() {
                 assert_eq!(report.recovered, step == 0, "{what}");
                 fresh.step(next, Rigid::IDENTITY, DT, &Around::forces(&loads), &no_progress).unwrap();
             }
-            assert_eq!(moving.positions(), fresh.positions(), "{what}: as a body that began at rest");
+            assert_eq!(
+                moving.positions(),
+                fresh.positions(),
+                "{what}: differs from a body that started at rest"
+            );
         }
     }
 }
@@ -361,7 +363,7 @@ fn any_stiffness_and_any_step_length_stay_finite_and_upright() {
         let other = Configuration { parameters: vec![mu, lambda], ..body.first.clone() };
         for dt_secs in [1.0, DT, 1e-4] {
             for rebalance in [1.0, 0.5, 0.0] {
-                // The usual step of the factors stays what it is: they fit these steps badly.
+                // The factors are made for the usual step length, so they fit these steps badly.
                 let mut moving = body.start(with_rebalance(rebalance));
                 for step in 0..30 {
                     let next = if (10..20).contains(&step) { &other } else { &body.first };
@@ -379,7 +381,7 @@ fn any_stiffness_and_any_step_length_stay_finite_and_upright() {
     }
 }
 
-/// Springs from nodes to points: an energy besides tissue, with the points as its parameters.
+/// Springs from nodes to points: a second energy besides tissue, with the points as its parameters.
 struct Leash {
     stencils: Vec<Stencil>,
     nodes: Vec<u32>,
@@ -409,8 +411,9 @@ impl BodyEnergy for Leash {
 #[test]
 fn a_body_takes_further_energies_with_parameters_that_move() {
     let body = held_bar();
-    let tip: Vec<u32> =
-        (0..body.mesh.nodes.len() as u32).filter(|&n| body.mesh.nodes[n as usize].x > 0.099).collect();
+    let tip: Vec<u32> = (0..body.mesh.nodes.len() as u32)
+        .filter(|&n| body.mesh.nodes[n as usize].x > SIZE.x - 1e-9)
+        .collect();
     assert!(!tip.is_empty());
     let stencils = tip.iter().map(|&n| Spring::at_node(n, DVec3::ZERO, 0.0).nodes).collect();
     let leash = Leash { stencils, nodes: tip.clone(), stiffness: 200.0 };

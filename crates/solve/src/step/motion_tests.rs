@@ -4,7 +4,7 @@
 //! - 1` its trace, so `U = mu tr(e^2) + lambda/2 tr(e)^2`. Hence Young's modulus `mu (3 lambda + 2
 //! mu)/(lambda + mu)` and Poisson's ratio `lambda/(2 (lambda + mu))`.
 //!
-//! A mode of angular frequency w goes in backward Euler as `(1 + h^2 w^2) x_n+1 = 2 x_n - x_n-1`: an
+//! In backward Euler, a mode of angular frequency w follows `(1 + h^2 w^2) x_n+1 = 2 x_n - x_n-1`: an
 //! oscillation of `atan(h w)` radians per step that shrinks by `1/sqrt(1 + h^2 w^2)` per step.
 
 use crate::fixtures::{Body, Random, TIGHT, farthest};
@@ -28,7 +28,7 @@ fn at_wall(p: DVec3) -> bool {
     p.x < 1e-12
 }
 
-/// What a mode does in steps of `h`: its amplitude after each, from one, at rest.
+/// The amplitude of a mode after each step of `h` seconds, starting at rest with amplitude one.
 fn backward_euler(frequency: f64, h: f64, n_steps: usize) -> Vec<f64> {
     let (mut before, mut now) = (1.0, 1.0);
     let mut step = || {
@@ -38,8 +38,8 @@ fn backward_euler(frequency: f64, h: f64, n_steps: usize) -> Vec<f64> {
     (0..n_steps).map(|_| step()).collect()
 }
 
-/// Lets go of the body in a small displacement `mode`; the amplitude after each step, by the mode's own
-/// share.
+/// Releases the body from a small displacement along `mode`. Returns the amplitude of the mode after each
+/// step.
 fn let_go(body: &Body, mode: &[DVec3], h: f64, n_steps: usize) -> Vec<f64> {
     let start: Vec<DVec3> = body.mesh.nodes.iter().zip(mode).map(|(p, d)| *p + *d).collect();
     let solve = SolveOptions { force_tolerance: 1e-13, step_tolerance: 1e-15, ..TIGHT };
@@ -55,8 +55,8 @@ fn let_go(body: &Body, mode: &[DVec3], h: f64, n_steps: usize) -> Vec<f64> {
     (0..n_steps).map(|_| step()).collect()
 }
 
-/// A bar whose ends are joined by springs and masses in a row: without lambda nothing goes sideways, and
-/// masses are given to the nodes of each cross-section as stiffness is.
+/// A bar that behaves like masses and springs in a row: without lambda nothing moves sideways, and the masses
+/// at the nodes of a cross-section are distributed like the stiffness.
 fn masses_in_a_row(n_cells: usize) -> Body {
     let mut body = Body::bar([n_cells, 2, 2], SIZE, at_wall, 3000.0, 0.0);
     let total = 1000.0 * SIZE.x * SIZE.y * SIZE.z;
@@ -67,7 +67,7 @@ fn masses_in_a_row(n_cells: usize) -> Body {
             let corners: Vec<usize> = (0..4).filter(|&k| k != skipped).map(|k| tet[k] as usize).collect();
             if corners.iter().all(|&v| nodes[v].x == nodes[corners[0]].x) {
                 let [p, q, r] = [0, 1, 2].map(|k| nodes[corners[k]]);
-                // Sections between two layers are seen from both sides.
+                // Sections between two layers are counted from both sides.
                 corners.iter().for_each(|&v| areas[v] += (q - p).cross(r - p).length() / 12.0);
             }
         }
@@ -85,7 +85,7 @@ fn masses_on_springs_swing_as_the_formula_says() {
         let quarter = TAU / 4.0 / SIZE.x;
         let mode: Vec<DVec3> =
             body.mesh.nodes.iter().map(|p| DVec3::X * 1e-7 * (quarter * p.x).sin()).collect();
-        // A row of masses, the last of them half: the wave of a quarter length.
+        // A row of masses, the last of them half as heavy: the quarter-wavelength mode.
         let cell = SIZE.x / n_cells as f64;
         let frequency = 2.0 / cell * (stiffness / density).sqrt() * (0.5 * quarter * cell).sin();
         let period = TAU / frequency;
@@ -164,7 +164,8 @@ fn a_bar_swings_at_its_lowest_eigenfrequency() {
         [let_go(&body, &mode, h, 2 * n_steps), backward_euler(frequency, h, 2 * n_steps)];
     let apart = measured.iter().zip(&discrete).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
     assert!(apart < 1e-4, "{apart:e} of the amplitude from a mode of {frequency} rad/s");
-    // Where the amplitude changes sign, in between two steps: a quarter and three quarters of a swing.
+    // Zero crossings of the amplitude, interpolated between steps: at a quarter and three quarters of a
+    // period.
     let zeros: Vec<f64> = (1..measured.len())
         .filter(|&k| measured[k - 1] * measured[k] < 0.0)
         .map(|k| k as f64 - measured[k] / (measured[k] - measured[k - 1]))
@@ -186,7 +187,7 @@ fn a_beam_under_its_weight_converges_to_the_formula() {
             ..tight(100.0)
         };
         let mut moving = body.start(options);
-        // So long a step that inertia is nothing.
+        // Steps so long that inertia is negligible.
         for _ in 0..2 {
             let report = moving
                 .step(&body.first, Rigid::IDENTITY, 100.0, &Around::forces(&loads), &no_progress)
@@ -199,7 +200,7 @@ fn a_beam_under_its_weight_converges_to_the_formula() {
     };
     let young = mu * (3.0 * lambda + 2.0 * mu) / (lambda + mu);
     let poisson = lambda / (2.0 * (lambda + mu));
-    // Euler and Bernoulli's bending, and Timoshenko's share of shear (Cowper's factor of a square).
+    // Euler-Bernoulli bending plus Timoshenko shear (Cowper's factor for a square section).
     let load = density * gravity * size.y * size.z;
     let bending = load * size.x.powi(4) / (8.0 * young * size.y.powi(4) / 12.0);
     let shear = load * size.x.powi(2)
@@ -214,7 +215,7 @@ fn a_beam_under_its_weight_converges_to_the_formula() {
     assert!(extrapolated.abs() < 0.03, "extrapolated {extrapolated}, errors {errors:?}");
 }
 
-/// A bar that nothing holds, stretched and sheared and of random velocities.
+/// A bar without held nodes, stretched and sheared, with random velocities.
 fn tumbling() -> (Body, Vec<DVec3>, Vec<DVec3>) {
     let body = Body::bar([4, 2, 2], SIZE, |_| false, 8000.0, 12000.0);
     let mut random = Random(6);
@@ -234,7 +235,7 @@ fn a_free_body_keeps_its_momentum() {
     let (body, x, v) = tumbling();
     let momentum = |v: &[DVec3]| -> DVec3 { v.iter().zip(&body.masses).map(|(v, m)| *m * *v).sum() };
     let size: f64 = v.iter().zip(&body.masses).map(|(v, m)| m * v.length()).sum();
-    // The usual tolerances stop early: 1e-8 of the momentum is lost with tight ones, 5e-3 with them.
+    // The usual tolerances stop early: they lose 5e-3 of the momentum, tight ones 1e-8.
     for (solve, most) in
         [(SolveOptions { force_tolerance: 1e-9, ..TIGHT }, 5e-8), (StepOptions::default().solve, 1e-2)]
     {
@@ -294,7 +295,7 @@ fn a_free_body_does_not_know_the_frame_it_is_told_in() {
         most = most.max(farthest(&back, in_world.positions()));
     }
     let way = farthest(in_world.positions(), &x);
-    assert!(way > 0.5 && most < 1e-9, "{most:e} m apart after a way of {way} m");
+    assert!(way > 0.5 && most < 1e-9, "{most:e} m apart after a path of {way} m");
 }
 
 #[test]
@@ -333,7 +334,7 @@ fn a_bar_in_a_frame_of_constant_velocity_stays_at_rest() {
             assert!(report.converged && report.kinetic < 1e-20, "step {step}: {report:?}");
         }
         let apart = farthest(moving.positions(), &body.mesh.nodes);
-        assert!(apart < 1e-13, "{apart:e} m from rest after a way of {} m", velocity.length());
+        assert!(apart < 1e-13, "{apart:e} m from rest after a path of {} m", velocity.length());
     }
 }
 
@@ -354,8 +355,8 @@ fn a_bar_in_a_spinning_frame_hangs_outward_as_statics_says() {
     for step in 1..=400 {
         moving.step(&body.first, at(step), DT, &Around::default(), &no_progress).unwrap();
     }
-    // In backward Euler what turns steadily by an angle per step is pulled outward by (2 sin(angle/2)/h)^2 of
-    // its radius, an angle behind.
+    // In backward Euler, steady rotation by an angle per step gives an outward acceleration of (2
+    // sin(angle/2)/h)^2 times the radius, one angle behind.
     let angle = speed * DT;
     let pull = (2.0 * (0.5 * angle).sin() / DT).powi(2);
     let late = DQuat::from_rotation_y(-angle);
@@ -392,8 +393,8 @@ fn damping_slows_what_moves_relative_to_the_frame() {
     );
 }
 
-/// The static solve of [Kozlov17, eq. 12] has no minimum where nothing is held: inertial forces are balanced
-/// to the tolerance only, and their torque not at all in another shape.
+/// The static solve of [Kozlov17, eq. 12] has no minimum if nothing is held: inertial forces balance only to
+/// the tolerance, and in a different shape their torque does not balance at all.
 #[test]
 fn a_free_body_in_motion_cannot_be_rebalanced_and_that_is_reported() {
     let (body, x, v) = tumbling();
@@ -403,7 +404,7 @@ fn a_free_body_in_motion_cannot_be_rebalanced_and_that_is_reported() {
     let report = moving.step(&longer, Rigid::IDENTITY, DT, &Around::default(), &no_progress).unwrap();
     let moved = farthest(moving.positions(), &x);
     assert!(!report.converged, "solved after all, {moved} m away: {report:?}");
-    // At rest it can: there is nothing to balance. And conventional steps need no balance.
+    // At rest it converges, because there are no inertial forces. Conventional steps have no static solve.
     let mut resting = body.start(StepOptions::default());
     let report = resting.step(&longer, Rigid::IDENTITY, DT, &Around::default(), &no_progress).unwrap();
     assert!(report.converged && resting.positions() == longer.rest, "{report:?}");

@@ -1,4 +1,8 @@
-//! The minima of a step: the dynamic solve, the static one, contacts found anew while points are too deep.
+//! The solves of a step: the dynamic solve and the static one (rebalancing).
+//!
+//! Each solve works on contacts that were detected at its start. If points end up too deep, contacts are
+//! detected again and the solve is repeated, with higher stiffness where points are deep, for a limited
+//! number of rounds. Equations: [`crate::step::dynamics`].
 
 use crate::contact::planes::{Contact, Contacts};
 use crate::energy::least_det;
@@ -37,7 +41,7 @@ pub(super) fn in_order<'a>(
     own.chain([inertia as &dyn Energy, contacts as &dyn Energy]).collect()
 }
 
-/// What acts on the body during a step, and who watches.
+/// The loads of a step, its length, and the progress callback.
 pub(super) struct StepLoads<'a> {
     pub(super) around: Around<'a>,
     /// Length of the step, seconds.
@@ -51,29 +55,29 @@ pub(super) struct Solve<'a> {
     pub(super) inertia: &'a Springs,
     pub(super) loads: &'a [DVec3],
     pub(super) factor: &'a Preconditioner,
-    /// In [`StepReport::times`].
+    /// Index into [`StepReport::times`].
     pub(super) stage: usize,
-    /// What touches where the solve begins, if that is known.
+    /// Contacts at the start of the solve, if known.
     pub(super) known: Option<&'a [Contact]>,
-    /// The step ends with it: what touches afterwards will be asked for.
+    /// The last solve of the step, whose final contacts are needed.
     pub(super) last: bool,
 }
 
 /// Contacts of a solve.
 #[derive(Default)]
 pub(super) struct ContactOutcome {
-    /// Where the surface was when the contacts of the last solve were found.
+    /// The surface points at which the contacts of the last solve were found.
     pub(super) points: Vec<DVec3>,
-    /// As the last solve saw them.
+    /// The contacts as the last solve used them.
     pub(super) seen: Vec<Contact>,
-    /// What touches in the end; nothing if nobody asks.
+    /// Contacts at the end; empty if not needed.
     pub(super) touching: Vec<Contact>,
 }
 
-/// Solves begin only where every `det F` is above this.
+/// Solves start only from states in which every `det F` is above this.
 const UPRIGHT: f64 = 0.02;
 
-/// Iterations after which the preconditioner is made anew for the contacts that press then.
+/// Iterations after which the preconditioner is rebuilt for the contacts that press by then.
 const REFRESHED: usize = 10;
 
 /// Iterations of quasi-Newton before Newton's method takes over.
@@ -83,16 +87,16 @@ const PATIENCE: usize = 80;
 const DYNAMIC: usize = 1;
 const STATIC: usize = 2;
 
-/// Solves with contacts found anew, at most.
+/// Most rounds of contact detection and solve.
 const ROUNDS: usize = 8;
 
-/// In each round, contacts that are too deep push harder by this factor.
+/// In each round, the stiffness of contacts that are too deep grows by this factor.
 const HARDER: f64 = 3.0;
 
 /// A state is accepted when no point is deeper than this many walls.
 const DEEP: f64 = 1.5;
 
-/// Deeper than this many walls, a point comes out over many steps.
+/// Points deeper than this many walls are pushed out over many steps instead.
 const DEEPEST_RECOVERABLE: f64 = 10.0;
 
 impl Dynamics {
@@ -134,8 +138,8 @@ impl Dynamics {
     }
 
     /// The static solve at `state`, with the inertial forces of the dynamic one, which led to `moved`. Its
-    /// contacts are those of the dynamic one, moved with the pose: found anew, they would push otherwise, and
-    /// flesh without inertia is soft.
+    /// contacts are those of the dynamic solve, moved with the pose. Newly detected ones would push
+    /// differently, and without inertia the flesh is soft.
     pub(super) fn rebalance(
         &self,
         state: &RestState,
@@ -170,7 +174,7 @@ impl Dynamics {
         Ok((x, touching))
     }
 
-    /// Finds contacts and solves, again while points end deeper than they may.
+    /// Detects contacts and solves; repeats while points end up too deep.
     pub(super) fn solve_in_contact(
         &self,
         task: &Solve,
@@ -196,20 +200,21 @@ impl Dynamics {
                 return Ok(ContactOutcome::default());
             }
             let (new_points, new_found) = self.detect(task, x, None, step, report);
-            // Flesh that is crushed until solves hardly end is not pushed harder.
+            // Flesh so compressed that solves barely converge is not pushed harder.
             let crushed = !solved.converged() || report.iterations[task.stage - DYNAMIC] > 2 * PATIENCE;
             if !pushes || !too_deep(&new_found) || round == ROUNDS || crushed {
                 return Ok(ContactOutcome { points, seen, touching: new_found });
             }
             (points, found) = (new_points, new_found);
-            // Harder where it was not enough.
+            // Push harder where points are still too deep.
             let harder = HARDER.powi(round as i32);
             found.iter_mut().filter(|contact| deep(contact)).for_each(|contact| contact.stiffness *= harder);
             round += 1;
         }
     }
 
-    /// Where the surface is when the body is at `x`, and what touches: on itself what is known, if it is.
+    /// The surface points when the body is at `x`, and the contacts. Contacts of the body with itself are
+    /// `known`, if given.
     pub(super) fn detect(
         &self,
         task: &Solve,
@@ -246,8 +251,8 @@ impl Dynamics {
         Ok(solved)
     }
 
-    /// Where a solve at `state` begins: displaced from rest there as `x` is from rest now, or less where that
-    /// is not upright. Held nodes are where they rest.
+    /// The start of a solve at `state`: its rest shape plus the displacement of `x` from the present rest
+    /// shape, scaled down if that inverts tets. Held nodes are at rest.
     pub(super) fn start(&self, state: &RestState, x: &[DVec3]) -> Vec<DVec3> {
         if std::ptr::eq(state.configuration, &self.configuration) {
             return x.to_vec();
@@ -285,7 +290,7 @@ impl Dynamics {
         Contacts::prepare(self.touch.carriers(), self.touch.attachments(), contacts, x)
     }
 
-    /// Contacts without those of obstacles, which move on.
+    /// Contacts without those with obstacles, which move between steps.
     pub(super) fn on_itself(&self, mut touching: Vec<Contact>) -> Vec<Contact> {
         touching.retain(|contact| !contact.is_with_obstacle());
         touching

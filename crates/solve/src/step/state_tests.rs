@@ -1,4 +1,5 @@
-//! A body that is put into a state goes on to the bits of the run that the state came from, factors included.
+//! A body restored to a state continues to the same bits as the run that the state came from, factors
+//! included.
 
 use crate::fixtures::Body;
 use crate::*;
@@ -13,8 +14,8 @@ fn bar() -> Body {
     Body::bar([6, 2, 2], DVec3::new(0.06, 0.02, 0.02), |p| p.x < 1e-12, 8000.0, 12000.0)
 }
 
-/// Stiffness grows up to 160-fold, slowly at first, while the bar gets longer: the first factors fit worse
-/// and worse.
+/// Stiffness grows up to 160-fold, slowly at first, while the bar gets longer, so the first factors fit less
+/// and less.
 fn configuration(body: &Body, step: usize) -> Configuration {
     let share = step as f64 / N_STEPS as f64;
     let scaled = |all: &[f64]| {
@@ -60,7 +61,7 @@ fn a_restored_body_goes_on_to_the_same_bits_across_factorizations() {
     }
     let refactored: Vec<usize> =
         (1..=N_STEPS).filter(|&k| states[k].factored != states[k - 1].factored).collect();
-    assert!((1..N_STEPS).contains(&refactored.len()), "factors were made anew at steps {refactored:?}");
+    assert!((1..N_STEPS).contains(&refactored.len()), "factors were rebuilt at steps {refactored:?}");
     let after = refactored[0];
     assert!(after > 2 && after + 2 < N_STEPS, "the first time of {refactored:?}");
     let end = bits(&states[N_STEPS]);
@@ -68,9 +69,9 @@ fn a_restored_body_goes_on_to_the_same_bits_across_factorizations() {
         let mut again = body.start(StepOptions { damping: 2.0, ..StepOptions::default() });
         again.restore(states[from].clone()).unwrap();
         (from + 1..=N_STEPS).for_each(|k| step(&body, &mut again, k));
-        assert!(bits(&again.state()) == end, "gone on from step {from}: other bits at the end");
+        assert!(bits(&again.state()) == end, "resumed from step {from}: other bits at the end");
     }
-    // Other factors or another drift end elsewhere: leaving either out of a state would be seen.
+    // Other factors or another drift give other bits, so leaving either out of a state would be noticed.
     let without = [
         State { factored: states[0].factored.clone(), ..states[after].clone() },
         State { drift: body.zeros(), ..states[after].clone() },
@@ -79,6 +80,6 @@ fn a_restored_body_goes_on_to_the_same_bits_across_factorizations() {
         let mut again = body.start(StepOptions { damping: 2.0, ..StepOptions::default() });
         again.restore(state).unwrap();
         step(&body, &mut again, after + 1);
-        assert!(again.positions() != states[after + 1].positions, "{what} decides nothing");
+        assert!(again.positions() != states[after + 1].positions, "{what} has no effect");
     }
 }

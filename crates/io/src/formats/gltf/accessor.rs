@@ -132,7 +132,7 @@ impl<'d> Accessor<'d> {
     }
 
     /// Rejects a number of elements other than `expected`.
-    pub fn expect_count(&self, expected: usize, of: &str) -> Result<(), IoError> {
+    pub(crate) fn expect_count(&self, expected: usize, of: &str) -> Result<(), IoError> {
         if self.count != expected {
             let problem = format!("it has {} elements where {of} has {expected}", self.count);
             return Err(malformed(self.place.as_str(), problem));
@@ -141,7 +141,7 @@ impl<'d> Accessor<'d> {
     }
 
     /// Whether the elements are in a buffer view.
-    pub fn is_backed(&self) -> bool {
+    pub(crate) fn is_backed(&self) -> bool {
         self.base.is_some()
     }
 

@@ -60,12 +60,12 @@ impl<'a> Document<'a> {
         }
     }
 
-    pub fn into_notes(self) -> Vec<String> {
+    pub(crate) fn into_notes(self) -> Vec<String> {
         self.notes.into_inner()
     }
 
     /// Bytes of the file and of everything that it refers to and that was loaded.
-    pub fn backing(&self) -> u64 {
+    pub(crate) fn backing(&self) -> u64 {
         self.backing.get()
     }
 
@@ -75,7 +75,7 @@ impl<'a> Document<'a> {
     }
 
     /// Accounts for `n` values about to be read.
-    pub fn look_at(&self, n: u64, what: &str) -> Result<(), IoError> {
+    pub(crate) fn look_at(&self, n: u64, what: &str) -> Result<(), IoError> {
         self.spend(&self.looked_at, n, format!("the number of values up to {what}"))
     }
 

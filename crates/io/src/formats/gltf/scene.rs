@@ -83,12 +83,12 @@ pub(super) fn unit_quat(xyzw: Option<[f64; 4]>) -> DQuat {
 
 impl Tree {
     /// The name of the nearest named ancestor of `node`.
-    pub fn named_ancestor<'r>(&self, root: &'r Root, node: usize) -> Option<&'r str> {
+    pub(crate) fn named_ancestor<'r>(&self, root: &'r Root, node: usize) -> Option<&'r str> {
         self.named_above[node].and_then(|i| root.nodes[i].name.as_deref())
     }
 
     /// Which of the parts, by their nodes, lie at or below the node `wanted`.
-    pub fn parts_below(&self, wanted: usize, part_nodes: &[Option<usize>]) -> Vec<usize> {
+    pub(crate) fn parts_below(&self, wanted: usize, part_nodes: &[Option<usize>]) -> Vec<usize> {
         let mut below = vec![false; self.parent.len()];
         for &i in &self.top_down {
             below[i] = i == wanted || self.parent[i].is_some_and(|p| below[p]);

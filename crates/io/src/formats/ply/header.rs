@@ -105,7 +105,7 @@ impl Type {
     }
 
     /// The stored value that means 1.0 in a color.
-    pub fn full_range(self) -> f64 {
+    pub(crate) fn full_range(self) -> f64 {
         match self {
             Self::I8 => 127.0,
             Self::U8 => 255.0,

@@ -24,7 +24,7 @@ impl<'a> Rows<'a> {
     }
 
     /// The fewest bytes that a property can take.
-    pub fn least_bytes(&self, property: &Property) -> u64 {
+    pub(crate) fn least_bytes(&self, property: &Property) -> u64 {
         match (self.encoding, property.kind) {
             // A digit and a space.
             (Encoding::Text, _) => 2,
@@ -74,7 +74,7 @@ impl<'a> Rows<'a> {
     }
 
     /// The length of a list of `of_type`, checked against the bytes that are left.
-    pub fn list_length(&mut self, count: Type, of_type: Type) -> Result<usize, IoError> {
+    pub(crate) fn list_length(&mut self, count: Type, of_type: Type) -> Result<usize, IoError> {
         let length = self.scalar(count)?;
         let each = if self.encoding == Encoding::Text { 2 } else { of_type.n_bytes() };
         let most = (self.rest.len() + 1) / each;

@@ -20,7 +20,7 @@ const HEIGHT_SPREAD: [f64; 2] = [0.35, 0.8];
 const SLICE: f64 = 0.04;
 
 /// Everything that was found.
-pub struct Evidence {
+pub(crate) struct Evidence {
     pub votes: Vec<Vote>,
     bounds: Option<Aabb>,
     motions: Motions,

@@ -1,5 +1,4 @@
-//! Stiffness that the user painted: vertex colors of a copy of the rig, or a mask over its texture
-//! coordinates.
+//! Painted stiffness: vertex colors of a copy of the rig, or a mask over its texture coordinates.
 
 use crate::error::{Error, Result, in_file};
 use crate::files::extension;
@@ -11,14 +10,14 @@ use risorius_rig::lookup::find_shape;
 use risorius_rig::{Part, Rig};
 use std::path::{Path, PathBuf};
 
-/// mu of black and of white in Pa: from fat to a muscle at full contraction.
+/// Shear stiffness mu of black and of white, Pa: from fat to a fully contracted muscle.
 const RANGE: [f32; 2] = [3000.0, 20_000.0];
 
 /// Painted stiffness of the neutral, or of a shape. Black is 3000 Pa, white 20000 Pa, transparent is not
 /// painted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Painting {
-    /// Name of the shape; the neutral without one.
+    /// Name of the shape; `None` for the neutral.
     pub shape: Option<String>,
     /// Vertex colors (`.glb`, `.gltf`, `.ply`), or a mask over the UVs (`.png`).
     pub file: PathBuf,
@@ -30,7 +29,7 @@ pub(super) fn paintings(given: &[Painting], rig: &Rig, progress: &Progress) -> R
     for painting in given {
         let path = &painting.file;
         if !["png", "glb", "gltf", "ply"].contains(&extension(path).as_str()) {
-            let message = "a painting is a .glb or .ply with vertex colors, or a .png";
+            let message = "a painting must be a .glb, .gltf or .ply with vertex colors, or a .png";
             return Err(Error::request(message).at(&format!("'{}'", path.display())));
         }
         let shape = painting.shape.as_deref().map(|name| find_shape(rig, name)).transpose()?;
@@ -52,7 +51,7 @@ fn on_skin(shape: Option<usize>, path: &Path, rig: &Rig, progress: &Progress) ->
     };
     let mu: Vec<f32> = values.into_iter().map(|v| RANGE[0] + (RANGE[1] - RANGE[0]) * v).collect();
     if mu.iter().all(|m| m.is_nan()) {
-        return Err(Error::failed("nothing is painted, all is transparent").in_file(path));
+        return Err(Error::failed("nothing is painted: everything is transparent").in_file(path));
     }
     Ok(SkinPainting { shape, mu })
 }
@@ -77,11 +76,11 @@ impl Means {
     }
 }
 
-/// A value per rig vertex, read off a mask.
+/// A value per rig vertex, sampled from a mask.
 fn through_uvs(mask: &Mask, rig: &Rig, path: &Path) -> Result<Vec<f32>> {
     if rig.parts.iter().all(|p| p.corner_uvs.is_none()) {
         let advice = "export it with its UVs, or paint vertex colors (.glb, .ply)";
-        let message = format!("the rig has no texture coordinates to lay a picture on; {advice}");
+        let message = format!("the rig has no texture coordinates for a mask; {advice}");
         return Err(Error::failed(message).in_file(path));
     }
     let mut means = Means::new(rig.n_vertices());
@@ -114,7 +113,8 @@ fn from_colors(path: &Path, rig: &Rig, progress: &Progress) -> Result<Vec<f32>> 
         let part = |p: &Part| format!("'{}' {}", p.name, p.n_file_vertices());
         let parts: Vec<String> = rig.parts.iter().take(8).map(part).collect();
         let advice = "paint a copy of the rig's own file, or of one part";
-        let message = format!("{n} vertices, the rig has {n_rig} ({}); {advice}", parts.join(", "));
+        let message =
+            format!("it has {n} vertices, but the rig has {n_rig} ({}); {advice}", parts.join(", "));
         return Err(Error::failed(message).in_file(path));
     };
     let unpainted = |part: &Part| vec![[0.0; 4]; part.n_file_vertices()];

@@ -1,4 +1,4 @@
-//! Puts learned wrinkles on an animation: a take, a rig over a clip, or recorded markers.
+//! Applies learned wrinkles to an animation: a take, a rig with a clip, or recorded markers.
 
 use super::maps::{MapOptions, Maps, MapsReport};
 use super::points::named_points;
@@ -20,7 +20,7 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Frames per second of a PC2 take that nobody gave a rate for.
+/// Frames per second of a PC2 take without a given rate.
 const USUAL_FPS: f64 = 30.0;
 
 /// Applies a detail.
@@ -28,26 +28,26 @@ const USUAL_FPS: f64 = 30.0;
 pub struct ApplyJob {
     /// The detail (`.detail`).
     pub detail: PathBuf,
-    /// What it is put on.
+    /// The animation that it is applied to.
     pub animation: Animation,
     /// How clips are read.
     pub reading: ClipReading,
-    /// Leave out what is coarser than this, which the animation shows already: millimeters. By default
-    /// nothing if it was learned with plain poses, else three quarters of the distance between handles where
-    /// they are dense.
+    /// Omit detail coarser than this length, millimeters, because the animation already shows it. By default
+    /// nothing is omitted if the detail was learned with plain poses; otherwise three quarters of the
+    /// distance between handles where they are dense.
     pub finer_than: Option<f64>,
-    /// Write displacement and normal maps of every frame too.
+    /// Also write displacement and normal maps of every frame.
     pub maps: Option<MapOptions>,
-    /// `.glb`, `.gltf`, `.mdd`, `.pc2` or `.npz`; not needed with maps.
+    /// `.glb`, `.gltf`, `.mdd`, `.pc2` or `.npz`; optional with maps.
     pub output: Option<PathBuf>,
 }
 
-/// What a detail is put on.
+/// The animation that a detail is applied to.
 #[derive(Debug, Clone)]
 pub enum Animation {
-    /// Frames of the rest's vertices.
+    /// Frames with the vertices of the rest mesh.
     Take(PathBuf),
-    /// A rig with the vertices of the rest, over a clip.
+    /// A rig with the vertices of the rest mesh, and a clip.
     RigClip {
         /// The rig.
         rig: PathBuf,
@@ -58,11 +58,11 @@ pub enum Animation {
     Markers {
         /// The recording.
         file: PathBuf,
-        /// Where some markers sit on the face, as pins by marker name: JSON or the name of a JSON file. By
-        /// default handles that have the names of markers.
+        /// Positions of some markers on the face, as pins by marker name: JSON or the name of a JSON file. By
+        /// default the handles that have the names of markers.
         points: Option<String>,
-        /// A time at which the actor's face is at rest, seconds; by default the first frame that shows most
-        /// markers.
+        /// A time at which the actor's face is at rest, seconds; by default the first frame with the most
+        /// markers visible.
         neutral: Option<f64>,
     },
 }
@@ -73,30 +73,30 @@ impl Default for Animation {
     }
 }
 
-/// What was applied.
+/// The report of an application.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ApplyReport {
-    /// The file.
+    /// The written file.
     pub output: Option<PathBuf>,
-    /// What the maps mean.
+    /// Description of the maps.
     pub maps: Option<MapsReport>,
-    /// How many.
+    /// Number of frames.
     pub frames: usize,
-    /// Of each frame.
+    /// Number of vertices of each frame.
     pub vertices: usize,
-    /// What is coarser was left out.
+    /// Coarser detail was omitted.
     pub finer_than_mm: Option<f64>,
-    /// By detail; 0 for markers.
+    /// Largest displacement by detail; 0 for markers.
     pub largest_displacement_mm: f64,
-    /// To play a frame.
+    /// Computation time of a frame, milliseconds.
     pub ms_per_frame: f64,
-    /// Of a clip: what drives what.
+    /// Of a clip: which columns drive which sliders.
     pub mapping: Option<Mapping>,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
-    /// Time taken.
+    /// Computation time, seconds.
     pub seconds: f64,
-    /// Whether frames of a mesh were there before.
+    /// Whether the animation has frames of a mesh.
     #[serde(skip)]
     pub is_on_mesh: bool,
     /// Folder of the maps.
@@ -111,11 +111,11 @@ struct Opened {
     mapping: Option<Mapping>,
 }
 
-/// What is known of frames.
+/// The input of each frame.
 enum Driving {
-    /// Where every vertex is without detail.
+    /// Positions of all vertices without detail.
     Mesh(Box<dyn FrameSource>),
-    /// Where the handles are.
+    /// Positions of the handles.
     Handles { times_secs: Vec<f64>, head: HeadMotion, at: Box<dyn Fn(usize) -> Vec<DVec3>> },
 }
 
@@ -136,7 +136,7 @@ impl Driving {
 }
 
 impl ApplyJob {
-    /// Does it.
+    /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<ApplyReport> {
         let start = Instant::now();
         self.output.as_ref().map(|output| expect_ending(output, &FRAMES, "a take")).transpose()?;
@@ -206,8 +206,8 @@ impl ApplyJob {
         })
     }
 
-    /// The frames of the animation on the vertices of the detail: files have those of the artist's rig, or
-    /// the detail's own.
+    /// The frames of the animation on the vertices of the detail. Files have the vertices of the artist's rig
+    /// or of the detail.
     fn open(&self, rest: &Rest, detail: &Detail, progress: &Progress) -> Result<Opened> {
         match &self.animation {
             Animation::Take(path) => {
@@ -230,7 +230,7 @@ impl ApplyJob {
     }
 }
 
-/// Markers, as what they do to the handles of a detail.
+/// Reads markers and attaches them to the face, to drive the handles of a detail.
 fn open_markers(
     path: &Path,
     (points, neutral_secs): (Option<&str>, Option<f64>),
@@ -242,7 +242,7 @@ fn open_markers(
     let reference = neutral_secs.map(|time| frame_at(&take.times_secs, time)).transpose()?;
     let settled = take.settled(reference)?;
     notes.push(format!(
-        "the face is taken to be at rest at {:.2} s (frame {}); another time can be given",
+        "the face is assumed to be at rest at {:.2} s (frame {}); `neutral` sets another time",
         take.times_secs[settled.reference], settled.reference
     ));
     let named = match points {
@@ -265,14 +265,14 @@ fn open_markers(
     let farther = |w: (usize, f64), (k, &d): (usize, &f64)| if d > w.1 { (k, d) } else { w };
     let far = attached.distances.iter().enumerate().fold((0, 0.0), farther);
     notes.push(format!(
-        "{} markers attached, '{}' farthest from its vertex, {:.1} mm; a unit of the markers is {:.3} mm",
+        "{} markers attached, '{}' is farthest from its vertex, {:.1} mm; a marker unit is {:.3} mm",
         take.names.len(),
         take.names[far.0],
         far.1 * mm_per_unit,
         attached.similarity.scale * mm_per_unit,
     ));
     if settled.n_filled > 0 {
-        notes.push(format!("{} positions of markers that were lost were filled in", settled.n_filled));
+        notes.push(format!("{} positions of lost markers were filled in", settled.n_filled));
     }
     let times_secs = take.times_secs.clone();
     let heads = attached.heads(&settled).into_iter();
@@ -286,7 +286,7 @@ fn open_markers(
 fn frame_at(times_secs: &[f64], time: f64) -> Result<usize> {
     let [first, last] = [times_secs.first(), times_secs.last()].map(|t| t.copied().unwrap_or(0.0));
     if !(first..=last).contains(&time) {
-        let message = format!("{time} s is not in the take, which goes from {first} to {last} s");
+        let message = format!("{time} s is outside the take, which runs from {first} to {last} s");
         return Err(Error::failed(message).with_options(&["neutral"]));
     }
     let far = |f: &usize| (times_secs[*f] - time).abs();

@@ -1,4 +1,4 @@
-//! Changes what was learned: a pose replaced or painted, everything else kept.
+//! Edits a learned detail: replaces a pose or paints on it, and keeps everything else.
 
 use super::poses::open_pose;
 use super::texture::Texture;
@@ -21,25 +21,25 @@ use std::time::Instant;
 pub struct EditJob {
     /// The detail (`.detail`).
     pub detail: PathBuf,
-    /// The pose to change, by name; `rest` is relief that every pose has, such as pores.
+    /// The pose to change, by name; `rest` is the relief that all poses have, such as pores.
     pub pose: String,
-    /// What it becomes.
+    /// The change.
     pub change: PoseChange,
-    /// `.detail`.
+    /// The edited detail (`.detail`).
     pub output: PathBuf,
 }
 
-/// What a pose becomes.
+/// A change of a pose.
 #[derive(Debug, Clone)]
 pub enum PoseChange {
-    /// A mesh with the vertices of the rest, or of the rest as it is subdivided.
+    /// Replace it by a mesh with the vertices of the rest mesh, or of the subdivided rest mesh.
     Mesh {
-        /// With detail.
+        /// The pose with detail.
         mesh: PathBuf,
-        /// The same pose without detail, where detail was learned with plain poses.
+        /// The same pose without detail, if the detail was learned with plain poses.
         plain: Option<PathBuf>,
     },
-    /// Heights painted along the normals, through the texture coordinates.
+    /// Paint heights along the normals, by the texture coordinates.
     Paint(PaintedHeights),
 }
 
@@ -48,33 +48,33 @@ pub enum PoseChange {
 pub struct PaintedHeights {
     /// `.png`, `.jpg`, `.tif` or `.exr`.
     pub image: PathBuf,
-    /// How much higher white is than black, or 1 than 0 in an OpenEXR: millimeters.
+    /// Height of white above black, or of 1 above 0 in an OpenEXR, millimeters.
     pub height: f64,
     /// The value that changes nothing; by default 0.5, or 0 in an OpenEXR.
     pub middle: Option<f32>,
-    /// Instead of what the pose shows, rather than on top of it.
+    /// Replace the detail of the pose instead of adding to it.
     pub replace: bool,
-    /// The part whose texture coordinates it is for; that with most handles by default.
+    /// The part whose texture coordinates are used; by default the one with the most handles.
     pub part: Option<String>,
 }
 
-/// What was changed.
+/// The report of an edit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EditReport {
-    /// The file.
+    /// The written file.
     pub output: String,
     /// The pose.
     pub pose: String,
-    /// Of the mesh.
+    /// Number of vertices of the mesh.
     pub vertices: usize,
-    /// Vertices that changed.
+    /// Number of vertices that changed.
     pub changed: usize,
-    /// Time taken.
+    /// Computation time, seconds.
     pub seconds: f64,
 }
 
 impl EditJob {
-    /// Does it.
+    /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<EditReport> {
         let start = Instant::now();
         expect_ending(&self.output, &["detail"], "a detail")?;
@@ -109,7 +109,9 @@ impl EditJob {
 impl PaintedHeights {
     fn paint(&self, content: &mut FaceDetail, pose: usize) -> Result<usize> {
         if !self.height.is_finite() {
-            return Err(Error::request("heights are in millimeters").with_options(&["height"]));
+            return Err(
+                Error::request("the height must be a finite number of millimeters").with_options(&["height"])
+            );
         }
         let picture = picture::read(&read_file(&self.image)?).map_err(in_file(&self.image))?;
         let rig = &content.rest.fine;

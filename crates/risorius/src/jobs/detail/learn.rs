@@ -26,28 +26,30 @@ pub struct LearnJob {
     /// The face at rest: a rig or a mesh.
     pub rest: RigSource,
     /// Handles as JSON or the name of a JSON file: pins, `[{"vertex": 12}]`, or pins by the names of the
-    /// markers that will drive them, `{"Chin": {"vertex": 12}}`. Chosen by default.
+    /// markers that will drive them, `{"Chin": {"vertex": 12}}`. Chosen automatically by default.
     pub handles: Option<String>,
-    /// Strain gauges as JSON or the name of a JSON file: pairs of handles by number from 0 or by name. Made
-    /// by default.
+    /// Strain gauges as JSON or the name of a JSON file: pairs of handles, by number from 0 or by name.
+    /// Chosen automatically by default.
     pub gauges: Option<String>,
-    /// How many handles are chosen when none are given.
+    /// Number of handles to choose if none are given. Default 90.
     pub count: usize,
-    /// Steps of subdivision of the rest: wrinkles need vertices a millimeter apart.
+    /// Number of subdivisions of the rest mesh; wrinkles need vertices about a millimeter apart. Default 0.
     pub subdivide: usize,
-    /// Example poses: a folder of meshes with the vertices of the rest, or a take.
+    /// Example poses: a folder of meshes with the vertices of the rest mesh, or a take.
     pub examples: Option<PathBuf>,
-    /// The same poses without detail, as the rig shows them: meshes of the same names.
+    /// The same poses without detail, as the rig produces them: meshes of the same names.
     pub plain: Option<PathBuf>,
-    /// Poses in the model, chosen so that all examples are met best; all of them, exactly, by default.
+    /// Number of poses in the model, chosen to approximate all examples best. By default all poses, which is
+    /// exact.
     pub basis: Option<usize>,
-    /// As many poses as it takes for all examples to be met within this many millimeters.
+    /// Use as many poses as needed to approximate all examples within this many millimeters.
     pub tolerance: Option<f64>,
-    /// How wrinkles follow from the strain of the skin.
+    /// The model that predicts wrinkles from skin strain.
     pub model: PoseModel,
-    /// The length below which the large scale bends rather than stretches, in distances between handles.
+    /// The length below which the large-scale deformation bends rather than stretches, in mean distances
+    /// between handles. Default 3.
     pub bending: f64,
-    /// `.detail`.
+    /// The learned detail (`.detail`).
     pub output: PathBuf,
 }
 
@@ -70,31 +72,31 @@ impl Default for LearnJob {
     }
 }
 
-/// What was learned.
+/// The report of learning.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LearnReport {
-    /// The file.
+    /// The written file.
     pub output: String,
-    /// Of the mesh that detail is on.
+    /// Number of vertices of the mesh that carries the detail.
     pub vertices: usize,
-    /// Their vertices.
+    /// Vertices of the handles.
     pub handles: Vec<u32>,
-    /// How many strain gauges.
+    /// Number of strain gauges.
     pub gauges: usize,
     /// Names of the examples.
     pub examples: Vec<String>,
     /// Names of the poses in the model, the rest first.
     pub poses: Vec<String>,
-    /// How far the model is from each example anywhere.
+    /// Largest distance of the model from each example.
     pub example_errors_mm: Vec<f64>,
-    /// Beyond the large scale.
+    /// Largest displacement beyond the large-scale deformation.
     pub largest_displacement_mm: f64,
-    /// Time taken.
+    /// Computation time, seconds.
     pub seconds: f64,
 }
 
 impl LearnJob {
-    /// Does it.
+    /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<LearnReport> {
         let start = Instant::now();
         expect_ending(&self.output, &["detail"], "a detail")?;
@@ -134,7 +136,7 @@ impl LearnJob {
         })
     }
 
-    /// The examples, with the same poses without detail if they are given.
+    /// Reads the examples, and the same poses without detail if given.
     fn open_examples(&self, rest: &Rest, progress: &Progress) -> Result<Examples> {
         let Some(path) = &self.examples else { return Ok(Examples::default()) };
         let mut examples = open_examples(path, rest, progress)?;
@@ -142,8 +144,8 @@ impl LearnJob {
         let mut plain = open_examples(path, rest, progress)?;
         for name in &examples.names {
             let Some(at) = plain.names.iter().position(|n| n == name) else {
-                let problem = format!("there is no pose '{name}' without detail");
-                let advice = "give one for each example, of the same name";
+                let problem = format!("there is no plain pose '{name}'");
+                let advice = "give one for each example, with the same name";
                 return Err(Error::failed(format!("{problem}; {advice}")).in_file(path));
             };
             examples.plain.push(std::mem::take(&mut plain.positions[at]));
@@ -151,7 +153,7 @@ impl LearnJob {
         Ok(examples)
     }
 
-    /// Names, if they have any, and vertices of the handles.
+    /// Names (empty if they have none) and vertices of the handles.
     fn find_handles(&self, rig: &Rig, examples: &Examples) -> Result<(Vec<String>, Vec<u32>)> {
         match &self.handles {
             Some(given) if is_named(given)? => Ok(named_points(given, rig)?.into_iter().unzip()),
@@ -169,7 +171,7 @@ impl LearnJob {
     }
 }
 
-/// JSON itself, or that of a file.
+/// Parses JSON text, or the file of that name.
 fn json_of(given: &str) -> Result<Value> {
     let (bytes, path) = json_text(given)?;
     serde_json::from_slice(&bytes).map_err(|e| {
@@ -178,13 +180,13 @@ fn json_of(given: &str) -> Result<Value> {
     })
 }
 
-/// Whether handles are pins by name, rather than a pin or a list of pins.
+/// Whether handles are given as pins by name, rather than as a pin or a list of pins.
 fn is_named(given: &str) -> Result<bool> {
     let json = json_of(given)?;
     Ok(json.as_object().is_some_and(|all| !all.is_empty() && all.values().all(Value::is_object)))
 }
 
-/// The vertices of pins, in the order in which they are given, each once.
+/// The vertices of pins, in the given order, without duplicates.
 fn in_order(given: &str, rig: &Rig) -> Result<Vec<u32>> {
     let json = json_of(given)?;
     let list = json.as_array().cloned().unwrap_or_else(|| vec![json]);
@@ -209,18 +211,18 @@ fn edges(given: &str, names: &[String]) -> Result<Vec<[u32; 2]>> {
     let handle = |end: &Value| {
         let by_name = |name: &str| names.iter().position(|n| n == name).map(|k| k as u64);
         let found = end.as_u64().or_else(|| by_name(end.as_str()?)).and_then(|k| u32::try_from(k).ok());
-        found.ok_or_else(|| problem(format!("{end} is no handle, by number from 0 or by name")))
+        found.ok_or_else(|| problem(format!("{end} is not a handle, by number from 0 or by name")))
     };
     let json = json_of(given)?;
     let pairs = json.as_array().ok_or_else(|| problem("give a list of pairs of handles".into()))?;
     let pair = |pair: &Value| match pair.as_array().map(Vec::as_slice) {
         Some([a, b]) => Ok([handle(a)?, handle(b)?]),
-        _ => Err(problem(format!("{pair} is no pair of handles"))),
+        _ => Err(problem(format!("{pair} is not a pair of handles"))),
     };
     pairs.iter().map(pair).collect()
 }
 
-/// How far the model is from an example anywhere, in the mesh's unit.
+/// Largest distance of the model from an example, in the mesh's unit.
 fn farthest(detail: &Detail, example: &[[f32; 3]], plain: Option<&Vec<[f32; 3]>>) -> f64 {
     let at = |v: u32| Vec3::from(example[v as usize]).as_dvec3();
     let made = match plain {
@@ -252,7 +254,7 @@ fn open_examples(path: &Path, rest: &Rest, progress: &Progress) -> Result<Exampl
     files.sort();
     if files.is_empty() {
         let advice = "put example meshes there (.obj, .ply, .glb, .fbx)";
-        return Err(Error::failed(format!("there are no meshes in it; {advice}")).in_file(path));
+        return Err(Error::failed(format!("the folder has no meshes; {advice}")).in_file(path));
     }
     for (k, file) in files.iter().enumerate() {
         tick(progress, "examples", k as f32 / files.len() as f32)?;

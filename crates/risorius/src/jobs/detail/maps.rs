@@ -1,4 +1,4 @@
-//! Displacement and normal maps of an animation, for those who keep a light mesh.
+//! Displacement and normal maps of an animation, to render detail on a light mesh.
 
 use super::texture::Texture;
 use crate::error::{Error, Result};
@@ -11,16 +11,16 @@ use risorius_io::output::write_whole;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Maps of every frame.
+/// Options of the maps, which are written for every frame.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MapOptions {
-    /// Where they are written.
+    /// Folder for the maps.
     pub folder: PathBuf,
     /// Texels along a side, 16 to 16384.
     pub size: usize,
-    /// What displacement maps are.
+    /// Format of displacement maps.
     pub kind: MapKind,
-    /// The part whose texture coordinates are used; that with most handles by default.
+    /// The part whose texture coordinates are used; by default the one with the most handles.
     pub part: Option<String>,
 }
 
@@ -30,34 +30,34 @@ impl Default for MapOptions {
     }
 }
 
-/// What displacement maps are.
+/// Format of displacement maps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MapKind {
-    /// Heights, 16 bits.
+    /// Heights along the normal, 16-bit PNG.
     #[default]
     Png,
-    /// Vectors, 32-bit floats.
+    /// Displacement vectors, 32-bit float OpenEXR.
     Exr,
 }
 
-/// What the maps mean; it is written beside them as `maps.json`.
+/// The description of the maps, written beside them as `maps.json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MapsReport {
-    /// Whose texture coordinates are used.
+    /// The part whose texture coordinates are used.
     pub part: String,
-    /// Texels.
+    /// Width and height in texels.
     pub size: [usize; 2],
-    /// How many.
+    /// Number of frames.
     pub frames: usize,
-    /// Of each frame.
+    /// Time of each frame.
     pub times_secs: Vec<f64>,
-    /// What their channels are.
+    /// Meaning of the channels of displacement maps.
     pub displacement: &'static str,
-    /// What their channels are.
+    /// Meaning of the channels of normal maps.
     pub normal: &'static str,
-    /// Of the mesh.
+    /// Millimeters per unit of the mesh.
     pub mm_per_unit: f64,
-    /// Of heights: white is this far outwards.
+    /// Of height maps: the displacement that white stands for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range_mm: Option<f64>,
 }
@@ -76,7 +76,7 @@ pub(super) struct Maps {
 }
 
 impl Maps {
-    /// Makes the folder.
+    /// Creates the folder.
     pub(super) fn open(options: &MapOptions, rest: &Rest, detail: &Detail) -> Result<Self> {
         let folder = options.folder.clone();
         let texture = Texture::of(&rest.fine, options.part.as_deref(), &detail.shell.handles)?;
@@ -116,7 +116,7 @@ impl Maps {
             }
         }
         let normals = self.atlas.map(&self.fans, plain, moved, Shown::Normal);
-        // Where there is no skin a flat normal does no harm.
+        // Texels without skin get a flat normal.
         let flat = [0.5, 0.5, 1.0];
         let colors = normals.iter().map(|n| if *n == [0.0; 3] { flat } else { n.map(|x| 0.5 + 0.5 * x) });
         picture::write_color(&path("normal", "png"), size, &colors.collect::<Vec<_>>())?;
@@ -124,7 +124,7 @@ impl Maps {
         Ok(())
     }
 
-    /// Says in a file what the maps mean, and what was noticed.
+    /// Writes the description of the maps; returns it with notes.
     pub(super) fn finish(self, times_secs: &[f64]) -> Result<(MapsReport, Vec<String>)> {
         let is_png = self.kind == MapKind::Png;
         let about = MapsReport {
@@ -150,12 +150,12 @@ impl Maps {
             (
                 self.n_clipped * usize::from(is_png),
                 "texels",
-                "are beyond the range of 16-bit maps; write OpenEXR",
+                "are clipped to the range of 16-bit maps; set `map_kind` to exr to avoid it",
             ),
             (
                 self.atlas.n_left_out,
                 "triangles",
-                "are larger than the maps, or lie on many others, and are left out",
+                "are larger than the maps, or overlap many others, and are left out",
             ),
             (self.atlas.n_overlapping, "texels", "are used by several triangles; maps show one of them"),
         ];

@@ -6,7 +6,7 @@ use risorius_attenuate::PinSpec;
 use risorius_rig::Rig;
 use std::collections::BTreeMap;
 
-/// The vertices that named points mean; `given` is JSON or the name of a file.
+/// The vertices of named points; `given` is JSON or the name of a JSON file.
 pub(super) fn named_points(given: &str, rig: &Rig) -> Result<Vec<(String, u32)>> {
     let (bytes, path) = json_text(given)?;
     let source = path.map_or("points".to_string(), |path| path.display().to_string());

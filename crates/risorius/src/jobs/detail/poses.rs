@@ -1,5 +1,5 @@
-//! Poses and takes on the vertices of a detail: files have those of the artist's rig, or those of the rig
-//! subdivided.
+//! Poses and takes on the vertices of a detail. Files have the vertices of the artist's rig or of the
+//! subdivided rig.
 
 use crate::error::{Result, in_file};
 use risorius_base::Progress;

@@ -1,4 +1,4 @@
-//! The texture coordinates of the skin, for pictures that are painted or written.
+//! The texture coordinates of the skin, for painted heights and written maps.
 
 use crate::error::{Error, Result};
 use risorius_rig::lookup::unknown;
@@ -8,14 +8,14 @@ use risorius_rig::{Part, Rig};
 pub(super) struct Texture {
     /// Name of the part.
     pub(super) part: String,
-    /// Over the vertices of the rig.
+    /// Triangles over the vertices of the rig.
     pub(super) triangles: Vec<[u32; 3]>,
-    /// For each corner.
+    /// Texture coordinates of each corner.
     pub(super) uvs: Vec<[[f32; 2]; 3]>,
 }
 
 impl Texture {
-    /// Of a part by name, or of that which has most of the handles.
+    /// Of a part by name, or of the part with the most handles.
     pub(super) fn of(rig: &Rig, part: Option<&str>, handles: &[u32]) -> Result<Self> {
         let count = |part: &Part| handles.iter().filter(|&&v| part.vertices.contains(&(v as usize))).count();
         let part = match part {

@@ -1,4 +1,4 @@
-//! Carries learned wrinkles over to another face.
+//! Transfers learned wrinkles to another face.
 
 use crate::error::{Error, Result, in_file};
 use crate::files::expect_ending;
@@ -22,53 +22,54 @@ pub struct TransferJob {
     pub detail: PathBuf,
     /// The other face at rest: a rig or a mesh.
     pub to: RigSource,
-    /// Points that correspond, about 40 all over the face: a JSON file, `[{"from": {"vertex": 12}, "to":
-    /// {"near": [0, 1, 2]}}]`. By default landmarks are looked for on both faces.
+    /// Corresponding points, about 40 spread over the face: a JSON file, `[{"from": {"vertex": 12}, "to":
+    /// {"near": [0, 1, 2]}}]`. By default landmarks are detected on both faces.
     pub points: Option<PathBuf>,
-    /// A rig of the detail's own face, at the same place as its rest, whose shapes make landmarks surer.
+    /// A rig of the detail's own face, in the same place as its rest mesh. Its shapes make landmark detection
+    /// more reliable.
     pub from: Option<PathBuf>,
-    /// Steps of subdivision of the other face.
+    /// Number of subdivisions of the other face. Default 0.
     pub subdivide: usize,
-    /// `.detail`.
+    /// The transferred detail (`.detail`).
     pub output: PathBuf,
 }
 
-/// What was transferred.
+/// The report of a transfer.
 #[derive(Debug, Clone, Serialize)]
 pub struct TransferReport {
-    /// The file.
+    /// The written file.
     pub output: String,
-    /// Of the other face.
+    /// Number of vertices of the other face.
     pub vertices: usize,
-    /// Of those, with detail.
+    /// Number of its vertices that got detail.
     pub covered: usize,
-    /// Points that correspond.
+    /// Corresponding points.
     pub pairs: Vec<PairReport>,
-    /// Of the other face over the detail's.
+    /// Size of the other face relative to the detail's face.
     pub scale: f64,
-    /// Between the faces, after bending.
+    /// Mean distance between the faces after bending.
     pub mean_distance_mm: f64,
-    /// Time taken.
+    /// Computation time, seconds.
     pub seconds: f64,
 }
 
-/// Two points that correspond.
+/// A pair of corresponding points.
 #[derive(Debug, Clone, Serialize)]
 pub struct PairReport {
-    /// What they are.
+    /// Name of the point.
     pub name: String,
-    /// On the detail's face.
+    /// Point on the detail's face.
     pub from: NearReport,
-    /// On the other face.
+    /// Point on the other face.
     pub to: NearReport,
-    /// How far they were apart before bending.
+    /// Distance of the two points before bending.
     pub off_mm: f64,
 }
 
-/// A point, as pins have it.
+/// A point in the format of pins.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct NearReport {
-    /// In the unit of the file.
+    /// Position in the unit of the file.
     pub near: [f32; 3],
 }
 
@@ -83,7 +84,7 @@ struct PairSpec {
 }
 
 impl TransferJob {
-    /// Does it.
+    /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<TransferReport> {
         let start = Instant::now();
         expect_ending(&self.output, &["detail"], "a detail")?;
