@@ -2,6 +2,8 @@
 //!
 //!     cargo run --release --example contact_sheet face.glb sheet.png
 
+#![allow(clippy::print_stdout)] // An example prints.
+
 use risorius::jobs::inspect::Inspection;
 use risorius::prelude::*;
 use std::path::PathBuf;

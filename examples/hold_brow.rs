@@ -2,6 +2,8 @@
 //!
 //!     cargo run --release --example hold_brow [RIG]
 
+#![allow(clippy::print_stdout)] // An example prints.
+
 use risorius::prelude::*;
 
 /// Runs the example.

@@ -2,6 +2,8 @@
 //!
 //!     cargo run --release --example shake [NODES]
 
+#![allow(clippy::print_stdout)] // An example prints.
+
 use risorius::flesh::{BuildOptions, Surroundings, build};
 use risorius::prelude::*;
 use std::ops::ControlFlow;

@@ -2,6 +2,8 @@
 //!
 //!     cargo run --release --example wrinkles
 
+#![allow(clippy::print_stdout)] // An example prints.
+
 use risorius::prelude::*;
 use std::path::Path;
 

@@ -307,7 +307,7 @@ fn given_landmarks_and_bones_are_checked() {
         carried.bones.cranium.positions.iter().sum::<DVec3>() / carried.bones.cranium.positions.len() as f64;
     assert_eq!(with(1.0, middle).unwrap().bones.cranium, carried.bones.cranium);
     for (scale, about, text) in [
-        (1.25, middle, "outside of the skin"),
+        (1.25, middle, "outside the skin"),
         (1000.0, middle, "in mm"),
         (1.0 / 2.54, middle, "inches were read as cm"),
     ] {

@@ -1,5 +1,5 @@
-//! Selected motion attenuation [Lewis05]: keeps pinned points in place while sliders move, and measures which
-//! sliders disturb which.
+//! Selected motion attenuation [Lewis05, section 4]: keeps pinned points in place while sliders move, and
+//! measures which sliders disturb which.
 //!
 //! Reading order: [`pins`] (what is held), [`gram`] (inner products, once per rig), [`selection`] (one set of
 //! pins on a linear rig) and [`constrained`] (limits, in-betweens, combinations); [`pose`] and [`clip`] are

@@ -1,4 +1,4 @@
-//! Arguments that several verbs take.
+//! Arguments that several verbs share.
 
 use crate::outcome::{Failure, some_of};
 use clap::{ArgGroup, Args};
@@ -9,7 +9,7 @@ use risorius::jobs::pose::Posed;
 use risorius::source::{ClipReading, Mapping, RigSource};
 use std::path::{Path, PathBuf};
 
-/// A rig file and what the user knows better than it.
+/// A rig file, with overrides.
 #[derive(Args, Debug, Clone)]
 pub struct RigArgs {
     /// The rig: .face, .glb, .gltf, .fbx, .obj, .ply, .stl, or a folder of OBJs with a neutral.
@@ -25,28 +25,28 @@ impl RigArgs {
     }
 }
 
-/// What the user knows of a rig.
+/// What the user specifies about a rig.
 #[derive(Args, Debug, Clone, Default)]
 pub struct AboutRig {
-    /// Roles, regions and units of the rig as JSON; by default FILE.rig.json beside it.
+    /// JSON file with roles, regions and units of the rig; default FILE.rig.json beside the rig.
     #[arg(long, value_name = "JSON")]
     sidecar: Option<PathBuf>,
-    /// Named vertex ranges as JSON, e.g. {"lips": [10, 20]}, end not included.
+    /// JSON file with named vertex ranges, e.g. {"lips": [10, 20]}; the end is not included.
     #[arg(long, value_name = "JSON")]
     regions: Option<PathBuf>,
-    /// Unit of the file: m, dm, cm, mm, in, ft or a number of meters; guessed when left out.
+    /// Unit of the rig: m, dm, cm, mm, in, ft or a number of meters; guessed by default.
     #[arg(long, value_parser = parse_unit)]
     unit: Option<f64>,
-    /// Axis to the top of the head, e.g. +Y; guessed when left out.
+    /// Axis to the top of the head, e.g. +Y; guessed by default.
     #[arg(long, allow_hyphen_values = true)]
     up: Option<Axis>,
-    /// Axis that the face looks along, e.g. +Z; guessed when left out.
+    /// Axis along which the face looks, e.g. +Z; guessed by default.
     #[arg(long, allow_hyphen_values = true)]
     front: Option<Axis>,
 }
 
 impl AboutRig {
-    /// A rig with what is known of it, for a job.
+    /// The rig with these overrides, for a job.
     pub fn source(&self, path: &Path) -> RigSource {
         let options = OpenOptions {
             sidecar: self.sidecar.clone(),
@@ -63,10 +63,10 @@ impl AboutRig {
 #[derive(Args, Debug, Clone)]
 #[command(group(ArgGroup::new("what").required(true).args(["weights", "clip"])))]
 pub struct WeightsOrClip {
-    /// Slider values: a JSON file, inline JSON, or jawOpen=0.6,smile=1.
+    /// Slider values of a pose: a JSON file, inline JSON, or jawOpen=0.6,smile=1.
     #[arg(long, short, value_name = "W")]
     weights: Option<String>,
-    /// Slider values over time: Live Link Face CSV, CSV, JSON, or a glTF animation.
+    /// Slider values over time: Live Link Face CSV, CSV, JSON, or the animation of a glTF or FBX.
     #[arg(long, value_name = "FILE")]
     clip: Option<PathBuf>,
     #[command(flatten)]
@@ -86,16 +86,18 @@ impl WeightsOrClip {
 /// How to read a clip.
 #[derive(Args, Debug, Clone)]
 pub struct ClipArgs {
-    /// Frames per second of the output; the clip's own frames when left out.
+    /// Resample the clip to this many frames per second; default its own frames. Of a .pc2 take, which stores
+    /// no times: its frame rate; default 30.
     #[arg(long, allow_negative_numbers = true)]
     fps: Option<f64>,
-    /// Head motion: CSV, BVH, or a clip that has it.
+    /// Head motion: CSV, BVH, or a clip that contains it.
     #[arg(long, value_name = "FILE")]
     head: Option<PathBuf>,
-    /// Joint that is the head, in a BVH.
+    /// Name of the head joint in a BVH; default Head, or the first joint with "head" in its name.
     #[arg(long)]
     joint: Option<String>,
-    /// Unit of head positions in a BVH or in head_tx.. columns: m, cm, ... or a number of meters.
+    /// Unit of head positions in a BVH or in head_tx.. columns: m, dm, cm, mm, in, ft or a number of meters;
+    /// default m.
     #[arg(long, value_parser = parse_unit, allow_negative_numbers = true)]
     head_unit: Option<f64>,
 }
@@ -108,17 +110,17 @@ impl ClipArgs {
     }
 }
 
-/// The pieces of a list separated by commas.
+/// The items of a list separated by commas.
 pub fn list(text: &str) -> Vec<String> {
     text.split(',').map(|piece| piece.trim().to_string()).collect()
 }
 
-/// Names of a list separated by commas; empty ones do not count.
+/// Names of a list separated by commas, without empty ones.
 pub fn names(text: Option<&str>) -> Vec<String> {
     list(text.unwrap_or_default()).into_iter().filter(|name| !name.is_empty()).collect()
 }
 
-/// What drives what, in a sentence or two.
+/// Which columns drive which sliders, as text.
 pub fn mapping_text(mapping: &Mapping) -> String {
     let driven = mapping.n_sliders - mapping.undriven_sliders.len();
     let warning = if driven == 0 { "warning: " } else { "" };
@@ -132,7 +134,7 @@ pub fn mapping_text(mapping: &Mapping) -> String {
     text + "\n"
 }
 
-/// A number of pixels, or two.
+/// Parses one number of pixels, or two as WIDTHxHEIGHT.
 pub fn size(text: &str) -> Result<[usize; 2], Failure> {
     let side = |s: &str| s.trim().parse::<usize>().ok().filter(|&n| n > 0);
     let size = match text.split_once(['x', 'X']) {

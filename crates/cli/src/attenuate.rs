@@ -1,4 +1,4 @@
-//! `attenuate`: pinned points stay while sliders move, for a pose or for a whole clip.
+//! `attenuate`: holds pinned points still while sliders move, for a pose or for a whole clip.
 
 use crate::arguments::{RigArgs, WeightsOrClip, mapping_text, names};
 use crate::outcome::{Failure, Printed};
@@ -10,7 +10,7 @@ use risorius::jobs::attenuate::{
 use risorius::jobs::pose::Posed;
 use std::path::PathBuf;
 
-/// Sliders that text shows.
+/// Most sliders listed in the text report.
 const SHOWN: usize = 12;
 
 /// See [`crate`].
@@ -18,33 +18,36 @@ const SHOWN: usize = 12;
 pub struct Arguments {
     #[command(flatten)]
     rig: RigArgs,
-    /// Pins: a JSON file such as [{"vertex": 12, "axes": "xyz"}], or that JSON itself.
+    /// Points to hold: a JSON file or inline JSON, e.g. [{"vertex": 12, "axes": "xyz"}]. See
+    /// docs/attenuation.md.
     #[arg(long, value_name = "P")]
     pins: String,
     #[command(flatten)]
     what: WeightsOrClip,
-    /// Slider values when the pins were set; the neutral when left out.
+    /// Slider values at which the pins were set, as for --weights; default the neutral.
     #[arg(long, value_name = "W0")]
     from: Option<String>,
-    /// Weight of pins against the rest, 0 or more, or inf; untagged over tagged coordinates when left out.
+    /// Weight of pinned against other coordinates, 0 or more, or inf; default the number of other coordinates
+    /// divided by the number of pinned ones.
     #[arg(long, value_name = "A", allow_hyphen_values = true)]
     alpha: Option<f64>,
     /// Keep sliders within their ranges.
     #[arg(long)]
     bounds: bool,
-    /// Sliders that may not change, separated by commas.
+    /// Sliders that must not change, separated by commas.
     #[arg(long, value_name = "NAMES")]
     lock: Option<String>,
-    /// Seconds over which pins with times fade in and out.
+    /// Time over which pins with times fade in and out, seconds, 0 or more.
     #[arg(long, value_name = "SECONDS", default_value_t = 0.2, allow_negative_numbers = true)]
     fade: f64,
-    /// Seconds of smoothing of the change of weights over a clip; 0 for none.
+    /// Standard deviation of the smoothing of weight changes over a clip, seconds; 0 for none.
     #[arg(long, value_name = "SECONDS", default_value_t = 0.0, allow_negative_numbers = true)]
     smooth: f64,
-    /// New weights (.json), or the new clip (.csv, .json, .glb, .gltf, .mdd, .pc2, .npz).
+    /// Output: new weights (.json), or the new clip (.csv, .json, .glb, .gltf, .mdd, .pc2, .npz).
     #[arg(long, short)]
     output: Option<PathBuf>,
-    /// A picture (.png): before and after, and how far each vertex is from where it was asked to go.
+    /// Also draw a picture (.png). Of a pose: without and with pins, and how far each vertex moved since the
+    /// pins were set. Of a clip: the distance of pins over time.
     #[arg(long, value_name = "PNG")]
     picture: Option<PathBuf>,
 }
@@ -101,7 +104,7 @@ fn pose_text(report: &PoseAttenuationReport) -> String {
 
 fn clip_text(report: &ClipAttenuationReport) -> String {
     format!(
-        "{} frames, pins on in {}, {} pinned coordinates, alpha {}\n  pinned before: {}\n  pinned after:  {}\n  \
+        "{} frames, {} with active pins, {} pinned coordinates, alpha {}\n  pinned before: {}\n  pinned after:  {}\n  \
          others deviate: rms {:.3} mm\n{}{}",
         report.frames,
         report.frames_with_pins,

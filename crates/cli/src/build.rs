@@ -1,4 +1,4 @@
-//! `build`: a rig gets bones, muscles and flesh, and becomes a `.face` file.
+//! `build`: adds bones, muscles and flesh to a rig and writes a `.face` file.
 
 use crate::arguments::RigArgs;
 use crate::outcome::{Failure, Printed};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Landmarks below this confidence are listed.
 const UNSURE: f64 = 0.5;
 
-/// Shapes of the worst fit that text shows.
+/// Number of worst-fitting shapes in the text report.
 const WORST_SHAPES: usize = 8;
 
 /// See [`crate`].
@@ -19,36 +19,36 @@ const WORST_SHAPES: usize = 8;
 pub struct Arguments {
     #[command(flatten)]
     rig: RigArgs,
-    /// Skull without the jaw, a closed surface in the rig's own unit and axes; the built-in one is fitted
-    /// when left out.
+    /// Skull without the jaw: a closed surface in the rig's unit and axes. By default the built-in skull is
+    /// fitted.
     #[arg(long, value_name = "FILE")]
     skull: Option<PathBuf>,
-    /// Lower jaw, likewise.
+    /// Lower jaw: a closed surface in the rig's unit and axes. By default the built-in jaw is fitted.
     #[arg(long, value_name = "FILE")]
     jaw: Option<PathBuf>,
-    /// Upper teeth, likewise; the rig's own when left out.
+    /// Upper teeth, in the rig's unit and axes; default the rig's own.
     #[arg(long, value_name = "FILE")]
     teeth_upper: Option<PathBuf>,
-    /// Lower teeth, likewise.
+    /// Lower teeth, in the rig's unit and axes; default the rig's own.
     #[arg(long, value_name = "FILE")]
     teeth_lower: Option<PathBuf>,
-    /// Landmarks that you know better, as JSON: {"nose_tip": 1234, "mouth_left": [0.1, 2.3, 4.5]}, vertex or
-    /// position.
+    /// JSON file with landmarks that override the detected ones, each a vertex or a position: {"nose_tip":
+    /// 1234, "mouth_left": [0.1, 2.3, 4.5]}.
     #[arg(long, value_name = "JSON")]
     landmarks: Option<PathBuf>,
-    /// Nodes of the flesh, 500 to 200000: more follow the skin closer and take longer.
+    /// Number of flesh nodes, 500 to 200000; more nodes follow the skin more closely and take longer.
     #[arg(long, value_name = "N", default_value_t = 9000, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(500..=200_000))]
     nodes: u32,
-    /// Painted stiffness of the neutral, or of a shape: vertex colors (.glb, .ply) or a mask over the UVs
-    /// (.png), black 3000 Pa to white 20000 Pa, transparent for not painted. Several times for several
+    /// Painted stiffness of the neutral, or of SHAPE: vertex colors (.glb, .gltf, .ply) or a mask over the
+    /// UVs (.png), from black, 3000 Pa, to white, 20000 Pa; transparent is unpainted. Repeat for several
     /// shapes.
     #[arg(long, value_name = "[SHAPE=]FILE")]
     paint: Vec<String>,
-    /// Folder for pictures of landmarks, bones, muscles, and the flesh cut open.
+    /// Folder for pictures of landmarks, bones, muscles and a cut through the flesh.
     #[arg(long, value_name = "DIR")]
     pictures: Option<PathBuf>,
-    /// The face to write (.face).
+    /// Output: the face (.face).
     #[arg(long, short)]
     output: PathBuf,
 }
@@ -78,7 +78,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
 
 /// The shape and the file of `[SHAPE=]FILE`.
 fn painting(text: &str) -> Painting {
-    // A file may have = in its name.
+    // A file name may contain =.
     match text.split_once('=') {
         Some((name, path)) if !Path::new(text).exists() => {
             Painting { shape: Some(name.into()), file: path.into() }
@@ -87,7 +87,7 @@ fn painting(text: &str) -> Painting {
     }
 }
 
-/// What was made, for people.
+/// The report as text.
 pub fn summary(built: &BuildJobReport) -> String {
     let report = &built.report;
     let quality = &report.quality;
@@ -157,15 +157,15 @@ fn pairs_text(report: &BuildReport) -> String {
     text
 }
 
-/// What a person may want to do now.
+/// Suggestions for the next step.
 fn next_steps(built: &BuildJobReport) -> String {
     let mut text = String::from("Try next:\n");
     if built.pictures.is_empty() {
-        text += "  the same call with --pictures DIR      to see landmarks, bones, muscles and flesh\n";
+        text += "  repeat the call with --pictures DIR    to see landmarks, bones, muscles and flesh\n";
     }
     if built.landmarks.iter().any(|l| l.confidence < UNSURE) {
         text +=
-            "  --landmarks FILE.json                  to put right landmarks that are off in the pictures\n";
+            "  --landmarks FILE.json                  to correct landmarks that are wrong in the pictures\n";
     }
     if built.report.embedding_mm[1] > 2.0 {
         text += "  --nodes N                              with more nodes, for flesh closer to the skin\n";

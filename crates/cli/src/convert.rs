@@ -1,4 +1,4 @@
-//! `convert`: rigs to rigs, clips to clips, head motion to CSV, takes to takes.
+//! `convert`: converts rigs to rigs, clips to clips, head motion to CSV, takes to takes.
 
 use crate::arguments::{AboutRig, ClipArgs};
 use crate::outcome::{Failure, Printed, notes_text};
@@ -13,20 +13,20 @@ use std::path::PathBuf;
 pub struct Arguments {
     /// A rig, clip, head motion or take.
     input: PathBuf,
-    /// .glb, .gltf, .obj, .ply or a folder (with a / at its end) for rigs; .csv or .json for clips; .csv for
-    /// head motion; .mdd, .pc2 or .npz for takes.
+    /// Output: .glb, .gltf, .obj, .ply or a folder (ending with /) for rigs; .csv or .json for clips; .csv
+    /// for head motion; .mdd, .pc2 or .npz for takes.
     output: PathBuf,
     #[command(flatten)]
     about: AboutRig,
-    /// Spell ARKit and ICT names this way; others are kept.
+    /// Spelling of ARKit and ICT names; other names are kept. By default names do not change.
     #[arg(long, value_enum)]
     names: Option<Names>,
-    /// Animate the rig with this clip.
+    /// Animate the rig with this clip; default the first animation of the input.
     #[arg(long, value_name = "FILE")]
     clip: Option<PathBuf>,
     #[command(flatten)]
     clip_args: ClipArgs,
-    /// Leave the normals of shapes out of a GLB: half the size, shading computed by the player.
+    /// Omit the normals of shapes from a GLB: half the size, but the player computes the shading.
     #[arg(long)]
     no_target_normals: bool,
 }

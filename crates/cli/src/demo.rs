@@ -1,4 +1,4 @@
-//! `demo`: the journey so far on the built-in head, ending in pictures and files that can be opened.
+//! `demo`: a tour on the built-in head that writes pictures, a rig, a face and a clip.
 
 use crate::build::summary;
 use crate::outcome::{Failure, Printed};
@@ -13,7 +13,7 @@ pub struct Arguments {
     /// Folder for the pictures and files.
     #[arg(long, default_value = "demo-out")]
     out: PathBuf,
-    /// Nodes of the flesh, 500 to 200000.
+    /// Number of flesh nodes, 500 to 200000.
     #[arg(long, value_name = "N", default_value_t = 4000, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(500..=200_000))]
     nodes: u32,

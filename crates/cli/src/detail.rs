@@ -1,4 +1,4 @@
-//! `detail`: wrinkles learned from examples, put on animations, carried to other faces, and edited.
+//! `detail`: learns wrinkles from examples, applies them to animations, transfers and edits them.
 
 mod apply;
 mod edit;
@@ -20,11 +20,11 @@ pub struct Arguments {
 enum DetailVerb {
     /// Learn wrinkles from example poses.
     Learn(learn::Arguments),
-    /// Put learned wrinkles on an animation.
+    /// Apply learned wrinkles to an animation.
     Apply(apply::Arguments),
-    /// Carry learned wrinkles over to another face.
+    /// Transfer learned wrinkles to another face.
     Transfer(transfer::Arguments),
-    /// Change what was learned: replace a pose, or paint on it.
+    /// Edit learned wrinkles: replace a pose, or paint on it.
     Edit(edit::Arguments),
 }
 

@@ -1,4 +1,4 @@
-//! `inspect`: what a file holds, and every problem found, each with its place and advice.
+//! `inspect`: reports the contents of a file and every problem found, each with its place and advice.
 
 use crate::arguments::{AboutRig, mapping_text};
 use crate::inspect_face::face_text;
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 /// See [`crate`].
 #[derive(Args)]
 pub struct Arguments {
-    /// A rig, face, clip, head motion or take.
+    /// A rig, face, clip, head motion, take, or a JSON file of weights, pins or a sidecar.
     file: PathBuf,
     #[command(flatten)]
     about: AboutRig,
@@ -25,7 +25,7 @@ pub struct Arguments {
     /// Also count self-intersections of every shape (slow).
     #[arg(long)]
     all_shapes: bool,
-    /// Joint that is the head, in a BVH.
+    /// Name of the head joint in a BVH; default Head, or the first joint with "head" in its name.
     #[arg(long)]
     joint: Option<String>,
 }

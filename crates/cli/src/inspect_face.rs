@@ -1,13 +1,13 @@
-//! `inspect` of a `.face` file: what was built beneath the rig, how well, and what the file is made of.
+//! `inspect` of a `.face` file: flesh, bones, muscles, quality of the build, arrays of the file.
 //!
-//! Text shows the worst rows of long tables; JSON has all.
+//! The text shows the worst rows of long tables; JSON has all rows.
 
 use risorius::jobs::inspect::{BonesReport, FaceInspection};
 
-/// Rows of a table that text shows.
+/// Most rows of a table in the text report.
 const MOST_ROWS: usize = 12;
 
-/// What is reported of a face beyond its rig.
+/// The report on a face beyond its rig.
 pub fn face_text(face: &FaceInspection) -> String {
     let sections = [volume, materials, bones, muscles, landmarks, jaw, fit, pairs, notes, contents];
     sections.iter().map(|section| section(face)).collect()
@@ -95,7 +95,9 @@ fn landmarks(face: &FaceInspection) -> String {
     let n_sure = worst.iter().filter(|l| l.confidence >= 0.5).count();
     let rows = table(&worst, |l| format!("{:<24} {:.2}  {}", l.name, l.confidence, l.source));
     let n = worst.len();
-    format!("  landmarks: {n}, {n_sure} of them with a confidence of at least 0.5; the least sure:\n{rows}")
+    format!(
+        "  landmarks: {n}, {n_sure} of them with a confidence of at least 0.5; the least certain:\n{rows}"
+    )
 }
 
 fn jaw(face: &FaceInspection) -> String {
@@ -125,13 +127,13 @@ fn pairs(face: &FaceInspection) -> String {
     if let Some(([a, b], least)) = &report.pairs.worst {
         text += &format!("    the worst: {a} with {b}, least volume {least:.2}\n");
     }
-    text += &table(&report.pairs.unrepaired, |[a, b]| format!("drawn back: {a} with {b}"));
+    text += &table(&report.pairs.unrepaired, |[a, b]| format!("not repaired: {a} with {b}"));
     let (slits, fused) = (report.slit_pairs, report.fused_pairs);
     text += &format!("  closed lips and lids: {slits} pairs of vertices, {fused} fused\n");
     let pose: Vec<String> =
         report.parting_pose.iter().map(|(name, value)| format!("{name}={value}")).collect();
     if !pose.is_empty() {
-        text += &format!("    parted at {}\n", pose.join(", "));
+        text += &format!("    separated at {}\n", pose.join(", "));
     }
     text
 }

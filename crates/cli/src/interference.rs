@@ -1,4 +1,5 @@
-//! `interference`: which slider disturbs which, as a matrix, a list, and for two sliders on the face.
+//! `interference`: measures which slider disturbs which, as a matrix, a list, and for two sliders on the
+//! face.
 
 use crate::arguments::{RigArgs, names};
 use crate::outcome::{Failure, Printed};
@@ -12,13 +13,13 @@ use std::path::PathBuf;
 pub struct Arguments {
     #[command(flatten)]
     rig: RigArgs,
-    /// Two sliders, A,B: a heat map on the face of where they meet, instead of the matrix.
+    /// Two sliders, for a heat map on the face of where both move, instead of the matrix.
     #[arg(long, value_name = "A,B")]
     sliders: Option<String>,
-    /// Most sliders in the picture of the matrix, those of largest effect.
+    /// Most sliders in the picture of the matrix; those of largest effect are shown.
     #[arg(long, default_value_t = 60)]
     most: usize,
-    /// The report: .png or .json.
+    /// Output: the report (.png or .json).
     #[arg(long, short)]
     output: PathBuf,
 }

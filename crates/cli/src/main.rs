@@ -1,7 +1,7 @@
 //! The `risorius` command line: arguments, progress and printing over the jobs of the library.
 //!
-//! Every verb prints a short report for people, or with `--json` one JSON object and nothing else on standard
-//! output. Progress goes to standard error when that is a terminal. Exit codes: 0 done, 1 could not, 2 wrong
+//! Every verb prints a short report as text, or with `--json` one JSON object and nothing else, on standard
+//! output. Progress goes to standard error if that is a terminal. Exit codes: 0 success, 1 failure, 2 wrong
 //! call.
 
 mod arguments;
@@ -31,10 +31,10 @@ use std::process::ExitCode;
 #[derive(Parser)]
 #[command(name = "risorius", version)]
 struct Cli {
-    /// Print one JSON object with what was done and its figures.
+    /// Print the report as one JSON object instead of text.
     #[arg(long, global = true)]
     json: bool,
-    /// Number of threads; all cores when left out. Results are the same for any number.
+    /// Number of threads, 1 to 1024; default all cores. Results are the same for any number.
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     #[arg(allow_negative_numbers = true)]
     threads: Option<u16>,
@@ -44,27 +44,27 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Show what Risorius does, on the built-in head, ending in pictures and files.
+    /// Show what Risorius does on the built-in head: write pictures, a rig, a face and a clip.
     Demo(demo::Arguments),
-    /// Report what a file holds, and every problem found.
+    /// Report the contents of a file and every problem found.
     Inspect(inspect::Arguments),
-    /// Give a rig bones, muscles and flesh: a face that can be simulated.
+    /// Add bones, muscles and flesh to a rig: makes a face (.face) that can be simulated.
     Build(build::Arguments),
     /// Convert between formats: rigs, clips, head motion, takes.
     Convert(convert::Arguments),
     /// Evaluate a rig at slider values, or over a clip.
     Pose(pose::Arguments),
-    /// Play a clip through the flesh of a face: secondary motion on top of the animation.
+    /// Simulate a clip on the flesh of a face: secondary motion on top of the animation.
     Perform(perform::Arguments),
-    /// Learn wrinkles from examples, and put them on an animation.
+    /// Learn wrinkles from examples and apply them to an animation.
     Detail(detail::Arguments),
     /// Hold pinned points still while sliders move.
     Attenuate(attenuate::Arguments),
-    /// Report which slider disturbs which.
+    /// Measure which slider disturbs which.
     Interference(interference::Arguments),
     /// Draw a face: pictures, sheets, movies, performances side by side.
     Render(render::Arguments),
-    /// Draw what `perform` reported over time, several runs in one figure.
+    /// Plot values that `perform` reported over time, several runs in one figure.
     Plot(plot::Arguments),
 }
 
@@ -72,12 +72,12 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version are no errors; everything else is a wrong call.
+            // Help and version are not errors; everything else is a wrong call.
             let is_wrong = error.use_stderr();
             if is_wrong && std::env::args_os().any(|a| a == "--json") {
                 print_json(&serde_json::json!({ "error": error.to_string().trim_end() }));
             }
-            // A reader that has seen enough is no failure here either.
+            // A closed pipe is not a failure here either.
             let _ = error.print();
             return ExitCode::from(if is_wrong { 2 } else { 0 });
         }
@@ -127,6 +127,6 @@ fn print_json(value: &serde_json::Value) {
 }
 
 fn print(text: &str) {
-    // A reader that has seen enough (`| head`) is no failure.
+    // A closed pipe (`| head`) is not a failure.
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
 }

@@ -1,43 +1,43 @@
-//! What verbs print: reports, and failures with their exit code and the flags that can help.
+//! The output of verbs: reports, and failures with their exit code and the flags that can help.
 
 use risorius::{Error, ErrorKind};
 use serde::Serialize;
 use serde_json::Value;
 
-/// What a verb did.
+/// The report of a verb.
 pub struct Printed {
-    /// For programs.
+    /// For `--json`.
     pub json: Value,
-    /// For people; ends with a new line.
+    /// As text, ending with a newline.
     pub text: String,
 }
 
 impl Printed {
-    /// A report for programs, and text for people.
+    /// From a serializable report and its text.
     pub fn new(report: &impl Serialize, text: String) -> Result<Self, Failure> {
         let json = serde_json::to_value(report).map_err(|e| Failure { message: e.to_string(), code: 1 })?;
         Ok(Self { json, text })
     }
 }
 
-/// Why a verb did not.
+/// Why a verb failed.
 #[derive(Debug)]
 pub struct Failure {
     /// What is wrong and what to do.
     pub message: String,
-    /// Exit code: 1 could not, 2 wrong call.
+    /// Exit code: 1 failure, 2 wrong call.
     pub code: u8,
 }
 
 impl Failure {
-    /// The call itself makes no sense.
+    /// The call itself is wrong.
     pub fn wrong_call(message: impl Into<String>) -> Self {
         Self { message: message.into(), code: 2 }
     }
 }
 
 impl From<Error> for Failure {
-    /// The library names options; here they become flags.
+    /// The library names options; here they are turned into flags.
     fn from(error: Error) -> Self {
         let flags: Vec<String> =
             error.options().iter().map(|o| format!("--{}", o.replace('_', "-"))).collect();

@@ -1,4 +1,4 @@
-//! `perform`: a clip played through the flesh of a face, as frames.
+//! `perform`: simulates a clip on the flesh of a face and writes the frames.
 
 use crate::arguments::{ClipArgs, mapping_text};
 use crate::outcome::{Failure, Printed, notes_text};
@@ -14,65 +14,66 @@ use std::path::PathBuf;
 pub struct Arguments {
     /// The face (.face), made by `build`.
     face: PathBuf,
-    /// Slider values over time: Live Link Face CSV, CSV, JSON, or a glTF animation.
+    /// Slider values over time: Live Link Face CSV, CSV, JSON, or the animation of a glTF or FBX.
     #[arg(long, value_name = "FILE")]
     clip: PathBuf,
     #[command(flatten)]
     clip_args: ClipArgs,
-    /// 1: shapes set nothing in motion by themselves; 0: they do, as in a conventional simulation.
+    /// Share of dynamic rebalancing, 0 to 1. At 1, shape changes alone excite no motion of the flesh; at 0,
+    /// they do, as in a conventional simulation.
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     rebalance: f64,
-    /// A conventional simulation, for comparison: --rebalance 0.
+    /// Run a conventional simulation, for comparison; same as --rebalance 0.
     #[arg(long, conflicts_with = "rebalance")]
     naive: bool,
-    /// Longest time step, seconds.
+    /// Longest time step, seconds, positive.
     #[arg(long, default_value_t = 1.0 / 300.0, allow_negative_numbers = true)]
     dt: f64,
-    /// Time steps per frame at least, instead of --dt.
+    /// Fewest time steps per frame, 1 to 10000; replaces --dt.
     #[arg(long, value_name = "N", conflicts_with = "dt", value_parser = clap::value_parser!(u32).range(1..=10000))]
     substeps: Option<u32>,
-    /// Decay of motion relative to the head, 1/s.
+    /// Decay rate of motion relative to the head, 1/s, 0 or more.
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
     damping: f64,
-    /// Factor on how much shapes tighten the flesh; 0 for a stiffness that stays the same.
+    /// Factor on the stiffness that shapes add to the flesh, 0 or more; 0 keeps the stiffness constant.
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     tightening: f64,
     #[command(flatten)]
     acting: SceneArgs,
-    /// Gravity, m/s^2; what counts is its change relative to the head.
+    /// Gravity, m/s^2. Only its change relative to the head acts, because the neutral already includes it.
     #[arg(long, default_value_t = 9.81, allow_negative_numbers = true)]
     gravity: f64,
-    /// Smooth the head's motion over this many seconds: captured markers jump. Frames of the head stay as
-    /// they are.
+    /// Standard deviation of the smoothing of the head motion, seconds; 0 for none. It removes jumps of
+    /// captured markers from the simulation; the written head motion is not smoothed.
     #[arg(long, default_value_t = 0.01, value_name = "SECONDS", allow_negative_numbers = true)]
     smooth_head: f64,
-    /// Resume from the frames that an earlier run kept in OUTPUT.partial, as far as nothing that leads to
-    /// them changed; and keep them, so that this can be done again after an edit. The take is the same as
-    /// without.
+    /// Resume from the frames that an earlier run kept in OUTPUT.partial, up to the first frame with a
+    /// changed input. Also keep the frames of this run, so that it can be resumed after an edit. The take is
+    /// the same as without.
     #[arg(long)]
     resume: bool,
-    /// What the written vertices are expressed in: the head frame, which a GLB also moves; or the world, in
-    /// which vertices move with the head.
+    /// Frame in which the written vertices are expressed: the head frame, where a GLB also holds the head
+    /// motion; or the world, where vertices move with the head.
     #[arg(long, value_enum, default_value_t = SpaceName::Head)]
     space: SpaceName,
-    /// Apply these learned wrinkles to the result (.detail), as `detail apply` does; they have to be of this
+    /// Apply these learned wrinkles (.detail) to the result, as `detail apply` does; they must belong to this
     /// rig.
     #[arg(long, value_name = "FILE")]
     detail: Option<PathBuf>,
     /// Output: .glb, .gltf, .mdd, .pc2 or .npz.
     #[arg(long, short)]
     output: PathBuf,
-    /// Write what --json prints to this .json file too, for `plot`.
+    /// Also write the JSON report to this file (.json), for `plot`.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }
 
-/// What written vertices are expressed in.
+/// The frame in which written vertices are expressed.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 enum SpaceName {
     /// The head frame.
     Head,
-    /// The space that the head moves in.
+    /// The world, in which the head moves.
     World,
 }
 
@@ -116,7 +117,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
     Printed::new(&report, text)
 }
 
-/// The figures of all frames, for people.
+/// A summary of all frames as text.
 fn summary(report: &PerformReport) -> String {
     let frames = &report.frames;
     let sum = |f: &dyn Fn(&FrameReport) -> usize| frames.iter().map(f).sum::<usize>();
@@ -139,12 +140,12 @@ fn summary(report: &PerformReport) -> String {
         "  skin moved by physics: mean {mean:.3} mm, at most {most:.2} mm (frame {frame}, vertex {vertex})\n"
     );
     let (halved, unconverged) = (sum(&|f| f.halved), sum(&|f| f.unconverged));
-    text += &format!("  smallest volume of an element {least:.3} of its rest");
+    text += &format!("  smallest element volume {least:.3} of its rest volume");
     text += &format!("; {halved} steps halved, {unconverged} not converged\n");
     if let (Some(frame), Some(vertex)) = (report.contact.frame, report.contact.vertex) {
         let (most, deepest) = (report.contact.most, report.contact.deepest_mm);
         text += &format!(
-            "  up to {most} contacts, {deepest:.2} mm deep at most (frame {frame}, vertex {vertex})\n"
+            "  up to {most} contacts, at most {deepest:.2} mm deep (frame {frame}, vertex {vertex})\n"
         );
     }
     text

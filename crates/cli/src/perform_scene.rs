@@ -1,4 +1,4 @@
-//! What acts on the face in `perform`: the options, taken apart.
+//! The options of `perform` for what acts on the face, and their parsing.
 
 use crate::outcome::Failure;
 use clap::{Args, ValueEnum};
@@ -10,26 +10,28 @@ use std::path::PathBuf;
 /// What acts on the face.
 #[derive(Args, Debug, Clone)]
 pub struct SceneArgs {
-    /// Colliders, wind and forces, as JSON; meters, seconds, newtons, +Y up, +Z front. See
+    /// JSON file with colliders, wind and forces, in meters, seconds and newtons, +Y up, +Z front. See
     /// docs/performing.md.
     #[arg(long, value_name = "FILE")]
     scene: Option<PathBuf>,
-    /// Wind in the world, m/s: 0,0,-20 blows into the face.
+    /// Velocity of the wind in the world, m/s, e.g. 0,0,-20 for wind from the front; default no wind.
     #[arg(long, value_name = "X,Y,Z", allow_hyphen_values = true)]
     wind: Option<String>,
-    /// Factor on stiffness: a number for all flesh, or regions such as lips=2,cheeks=0.5. Factors multiply.
+    /// Factor on stiffness, positive: a number for all flesh, or regions such as lips=2,cheeks=0.5. Factors
+    /// multiply; default 1.
     #[arg(long, value_name = "FACTORS", allow_hyphen_values = true)]
     stiffness: Vec<String>,
-    /// Factor on mass, likewise.
+    /// Factor on mass, positive: a number for all flesh, or regions such as lips=2,cheeks=0.5. Factors
+    /// multiply; default 1.
     #[arg(long, value_name = "FACTORS", allow_hyphen_values = true)]
     mass: Vec<String>,
-    /// What keeps lips, lids, teeth and colliders apart.
+    /// How contacts of lips, lids, teeth and colliders are enforced.
     #[arg(long, value_enum, default_value_t = ContactArg::Wall)]
     contact: ContactArg,
-    /// Overlaps that the artist's poses have: keep leaves them alone, remove pushes them out too.
+    /// Overlaps that the artist's poses already have: keep them, or remove them by pushing them out.
     #[arg(long, value_enum, default_value_t = OverlapArg::Keep)]
     overlap: OverlapArg,
-    /// Two regions that are kept apart as well, such as cheek_left:nose.
+    /// A further collision pair of two regions, such as cheek_left:nose. May be repeated.
     #[arg(long, value_name = "A:B")]
     touch: Vec<String>,
 }
@@ -37,25 +39,25 @@ pub struct SceneArgs {
 /// See [`ContactMode`].
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 enum ContactArg {
-    /// Nothing gets deeper than a fraction of a millimeter.
+    /// Penetration never exceeds a fraction of a millimeter.
     Wall,
-    /// A force that grows with depth.
+    /// A force that grows with penetration depth.
     Penalty,
-    /// Everything passes through everything; depths are reported.
+    /// No contact forces; penetration depth is still reported.
     Off,
 }
 
 /// See [`Overlap`].
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 enum OverlapArg {
-    /// What overlaps in the animation may stay so.
+    /// Overlaps of the animation may remain.
     Keep,
-    /// Nothing may overlap; the face moves even where nothing else acts.
+    /// Nothing may overlap; the face moves even without other forces.
     Remove,
 }
 
 impl SceneArgs {
-    /// How contact is kept.
+    /// How contacts are enforced.
     pub fn contact(&self) -> ContactMode {
         match self.contact {
             ContactArg::Wall => ContactMode::Wall,
@@ -64,7 +66,7 @@ impl SceneArgs {
         }
     }
 
-    /// Which overlap contact allows.
+    /// The overlap that contacts allow.
     pub fn overlap(&self) -> Overlap {
         match self.overlap {
             OverlapArg::Keep => Overlap::OfPose,
@@ -95,7 +97,7 @@ fn parse_vector(text: &str) -> Result<[f64; 3], Failure> {
     }
 }
 
-/// `A:B`, where `shape:NAME` is one name.
+/// Parses `A:B`, where `shape:NAME` is one name.
 fn parse_pair(text: &str) -> Result<[String; 2], Failure> {
     let colon = |from: usize| text[from..].find(':').map(|at| from + at);
     let first = if text.starts_with("shape:") { colon("shape:".len()) } else { colon(0) };
@@ -105,7 +107,7 @@ fn parse_pair(text: &str) -> Result<[String; 2], Failure> {
     })
 }
 
-/// Factors, each of a region or, without a name, of all.
+/// Parses factors, each of a region or, without a name, of all flesh.
 fn parse_factors(option: &str, texts: &[String]) -> Result<Vec<RegionFactor>, Failure> {
     let one = |text: &str| {
         let (region, number) = match text.rsplit_once('=') {
@@ -114,8 +116,8 @@ fn parse_factors(option: &str, texts: &[String]) -> Result<Vec<RegionFactor>, Fa
         };
         let factor = number.trim().parse().ok().filter(|_| region.as_deref() != Some(""));
         let advice = "give a number, or regions with numbers such as lips=2,cheeks=0.5";
-        let factor =
-            factor.ok_or_else(|| Failure::wrong_call(format!("{option} '{text}' is no factor; {advice}")))?;
+        let factor = factor
+            .ok_or_else(|| Failure::wrong_call(format!("{option} '{text}' is not a factor; {advice}")))?;
         Ok(RegionFactor { region, factor })
     };
     texts.iter().flat_map(|text| text.split(',')).map(one).collect()

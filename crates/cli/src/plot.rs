@@ -1,4 +1,4 @@
-//! `plot`: figures of `perform` over time, several runs in one picture.
+//! `plot`: plots values of `perform` over time, several runs in one figure.
 
 use crate::arguments::list;
 use crate::outcome::{Failure, Printed};
@@ -9,36 +9,36 @@ use std::path::PathBuf;
 /// See [`crate`].
 #[derive(Args)]
 pub struct Arguments {
-    /// Reports: what `perform` wrote with --report, or printed with --json.
+    /// Reports that `perform` wrote with --report or printed with --json.
     #[arg(required = true, value_name = "REPORT")]
     reports: Vec<PathBuf>,
-    /// What is drawn over time.
+    /// The value to plot over time.
     #[arg(long, value_enum, default_value_t = QuantityName::Mean)]
     value: QuantityName,
-    /// Names of the runs, separated by commas; those of the files when left out.
+    /// Names of the runs, separated by commas; default the file names.
     #[arg(long, value_name = "LIST")]
     label: Option<String>,
-    /// The figure, .png.
+    /// Output: the figure (.png).
     #[arg(long, short)]
     output: PathBuf,
 }
 
-/// A figure that every frame has.
+/// A value that every frame reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum QuantityName {
-    /// Mean displacement of the skin by physics.
+    /// Mean displacement of the skin by physics, mm.
     Mean,
-    /// Largest displacement of the skin by physics.
+    /// Largest displacement of the skin by physics, mm.
     Max,
-    /// Kinetic energy relative to the head.
+    /// Kinetic energy relative to the head, J.
     Kinetic,
-    /// Elastic energy.
+    /// Elastic energy, J.
     Elastic,
-    /// Largest force left at a node.
+    /// Largest residual force at a node, N.
     Residual,
-    /// Smallest volume of an element, as a part of its rest.
+    /// Smallest ratio of an element's volume to its rest volume.
     Volume,
-    /// Time taken.
+    /// Computation time, s.
     Seconds,
 }
 

@@ -1,4 +1,4 @@
-//! `pose`: a rig at slider values as a surface, or over a clip as frames.
+//! `pose`: evaluates a rig at slider values as a surface, or over a clip as frames.
 
 use crate::arguments::{RigArgs, WeightsOrClip, mapping_text};
 use crate::outcome::{Failure, Printed, notes_text};
@@ -14,7 +14,7 @@ pub struct Arguments {
     rig: RigArgs,
     #[command(flatten)]
     what: WeightsOrClip,
-    /// Write the vertices of every frame into a GLB, instead of shapes with a weight animation.
+    /// Write the vertices of every frame into the GLB, instead of shapes with a weight animation.
     #[arg(long, conflicts_with = "weights")]
     bake: bool,
     /// Output: .glb, .gltf, .obj or .ply for a pose; .glb, .gltf, .mdd, .pc2 or .npz for a clip.

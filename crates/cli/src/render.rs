@@ -1,4 +1,4 @@
-//! `render`: pictures of a face, one, many on a sheet, or a movie; performances side by side.
+//! `render`: draws a face, as one picture, many on a sheet, or a movie; performances side by side.
 
 use crate::arguments::{ClipArgs, RigArgs, list, size};
 use crate::outcome::{Failure, Printed, notes_text};
@@ -14,66 +14,68 @@ use std::path::PathBuf;
 pub struct Arguments {
     #[command(flatten)]
     rig: RigArgs,
-    /// Slider values: a JSON file, inline JSON, or jawOpen=0.6,smile=1. Several times for several poses on a
-    /// sheet.
+    /// Slider values of a pose: a JSON file, inline JSON, or jawOpen=0.6,smile=1; default the neutral. Repeat
+    /// for several poses on a sheet.
     #[arg(long, short, value_name = "W")]
     weights: Vec<String>,
-    /// One picture of every slider at 1, on a sheet.
+    /// Draw every slider at 1, on a sheet.
     #[arg(long, conflicts_with_all = ["weights", "clip", "take"])]
     shapes: bool,
-    /// Frames of a clip, on a sheet or as a movie.
+    /// Draw the frames of a clip, on a sheet or as a movie.
     #[arg(long, value_name = "FILE", conflicts_with = "weights")]
     clip: Option<PathBuf>,
     #[command(flatten)]
     clip_args: ClipArgs,
-    /// Frames of a take (.glb, .gltf, .mdd, .pc2, .npz) of this rig. Several times, also with a clip, to
-    /// compare.
+    /// Draw the frames of a take of this rig (.glb, .gltf, .mdd, .pc2, .npz). Repeat, or combine with --clip,
+    /// to compare.
     #[arg(long, value_name = "FILE", conflicts_with = "weights")]
     take: Vec<PathBuf>,
-    /// Names of what is compared, separated by commas: the clip, then the takes; those of the files when left
-    /// out.
+    /// Names of the compared performances, separated by commas: the clip, then the takes; default the file
+    /// names.
     #[arg(long, value_name = "LIST", requires = "over_time")]
     label: Option<String>,
-    /// Color by the distance from the first that is compared.
+    /// Color by the distance from the first compared performance.
     #[arg(long, conflicts_with = "color", requires = "over_time")]
     difference: bool,
-    /// Move the head as the take, the clip or --head says, from where it is at first; the camera stays.
+    /// Show the head motion of the take, the clip or --head, relative to its first frame; the camera does not
+    /// move.
     #[arg(long, requires = "over_time")]
     with_head: bool,
-    /// Which frames go on a sheet, separated by commas; 12 spread over the whole when left out, 6 to compare.
+    /// Frames to put on a sheet, separated by commas, from 0; default 12 spread over the whole, or 6 when
+    /// comparing.
     #[arg(long, value_name = "LIST")]
     frames: Option<String>,
-    /// front, left, right, three-quarter, below, or YAW,PITCH in degrees. Several times for several views on
-    /// a sheet.
+    /// Camera view: front, left, right, three-quarter, below, or YAW,PITCH in degrees; default front. Repeat
+    /// for several views on a sheet.
     #[arg(long, value_name = "VIEW", allow_hyphen_values = true)]
     view: Vec<String>,
-    /// Colors: motion (distance from the neutral), shape:NAME, region:NAME, or a JSON list of numbers per
-    /// file vertex.
+    /// Color by motion (distance from the neutral), shape:NAME, region:NAME, or a JSON file with a list of
+    /// numbers, one per file vertex; default skin.
     #[arg(long, value_name = "WHAT")]
     color: Option<String>,
     /// Draw the edges of the artist's polygons.
     #[arg(long)]
     wireframe: bool,
-    /// Mark these pinned points: a JSON file, or the JSON itself.
+    /// Mark these pinned points: a JSON file or inline JSON.
     #[arg(long, value_name = "P")]
     pins: Option<String>,
-    /// Pixels of one picture: WIDTH or WIDTHxHEIGHT; 900, 560 side by side in a movie, 400 where there are
-    /// many.
+    /// Size of one picture in pixels: WIDTH or WIDTHxHEIGHT; default 900, or 400 to 560 for several pictures.
     #[arg(long, value_name = "SIZE")]
     size: Option<String>,
-    /// Above 1 comes closer.
+    /// Zoom factor; above 1 is closer.
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     zoom: f32,
-    /// Frame everything in the rig rather than the face.
+    /// Frame the whole rig rather than the face.
     #[arg(long, conflicts_with = "frame")]
     whole: bool,
-    /// Frame this region, part, or shape:NAME.
+    /// Frame this region, part, or shape:NAME; default the face.
     #[arg(long, value_name = "REGION")]
     frame: Option<String>,
-    /// Columns of the sheet, or of pictures side by side in a movie.
+    /// Number of columns of the sheet, or of pictures side by side in a movie; chosen automatically by
+    /// default.
     #[arg(long)]
     columns: Option<usize>,
-    /// The picture, .png, or the movie, .mp4.
+    /// Output: the picture (.png) or the movie (.mp4).
     #[arg(long, short)]
     output: PathBuf,
 }
@@ -106,7 +108,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
     let (output, width, height) = (&report.output, report.width, report.height);
     let mut text = match report.frames.zip(report.fps) {
         Some((frames, fps)) => {
-            format!("{output}: {frames} frames of {width} x {height} pixels, {fps:.3} a second\n")
+            format!("{output}: {frames} frames of {width} x {height} pixels, {fps:.3} fps\n")
         }
         None => format!("{output}: {width} x {height} pixels\n"),
     };

@@ -1,4 +1,4 @@
-//! Progress on standard error, which Ctrl-C cancels.
+//! Progress on standard error, and cancellation by Ctrl-C.
 
 use risorius::base::Flow;
 use std::io::{IsTerminal, Write};
@@ -16,8 +16,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Listens for Ctrl-C: the first asks the work to stop, so that nothing half-made is left; the second
-    /// ends at once.
+    /// Installs the Ctrl-C handler. The first Ctrl-C asks the job to stop cleanly, without incomplete files;
+    /// the second ends the program at once.
     pub fn start() -> Self {
         let listening = ctrlc::set_handler(|| {
             if CANCELLED.swap(true, Ordering::SeqCst) {

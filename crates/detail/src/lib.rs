@@ -1,4 +1,4 @@
-//! Wrinkles and fine detail on a face that is driven by few points [Bickel08].
+//! Wrinkles and fine detail on a face that is driven by few points [Bickel08, all of it].
 //!
 //! Handles (mocap markers, or points of an animation) drive a linear shell, which is the large scale
 //! ([`shell`]). Edges between neighboring handles are strain gauges ([`features`]). The difference between

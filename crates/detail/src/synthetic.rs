@@ -1,8 +1,8 @@
 //! Generates wrinkles with known ground truth, for tests, benchmarks and demonstrations.
 //!
-//! Compressed skin folds across the direction of compression [Wu96]. The Green strain of every triangle,
-//! averaged at vertices and smoothed, is evaluated along two fixed directions on the face. Where it is
-//! negative, ripples of fixed phase rise in proportion, independently for the two directions, with crests
+//! Compressed skin folds across the direction of compression [Wu96, all of it]. The Green strain of every
+//! triangle, averaged at vertices and smoothed, is evaluated along two fixed directions on the face. Where it
+//! is negative, ripples of fixed phase rise in proportion, independently for the two directions, with crests
 //! higher than troughs are deep. Strain is taken from the whole surface, not from handles, so a learner
 //! cannot use the generator's own input.
 

@@ -185,7 +185,8 @@ impl Rig {
         self.parts.iter().flat_map(Part::rig_triangles).collect()
     }
 
-    /// The rig with some of its sliders only, in the order of the rig, and with the shapes that they alone drive.
+    /// The rig with some of its sliders only, in the order of the rig, and with the shapes that they alone
+    /// drive.
     pub fn with_sliders(&self, names: &[&str]) -> Self {
         let kept: Vec<usize> =
             (0..self.sliders.len()).filter(|&s| names.contains(&self.sliders[s].name.as_str())).collect();

@@ -29,10 +29,7 @@ pub(crate) fn expect_ending(output: &Path, known: &[&str], what: &str) -> Result
         return Ok(found);
     }
     let endings = known.join(", .");
-    Err(Error::request(format!(
-        "'{}': {what} must be written to a file ending in .{endings}",
-        output.display()
-    )))
+    Err(Error::request(format!("'{}': {what} must go to a file ending in .{endings}", output.display())))
 }
 
 /// Whether a path is written as a point cache.

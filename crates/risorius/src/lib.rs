@@ -27,17 +27,17 @@
 //! # }
 //! ```
 //!
-//! | job | does |
+//! | job | purpose |
 //! | --- | --- |
-//! | [`InspectJob`](jobs::inspect::InspectJob) | reports the contents of a file and every problem found |
-//! | [`ConvertJob`](jobs::convert::ConvertJob) | converts between formats |
-//! | [`PoseJob`](jobs::pose::PoseJob) | evaluates a rig at slider values, or over a clip |
-//! | [`AttenuateJob`](jobs::attenuate::AttenuateJob) | holds pinned points still while sliders move |
-//! | [`InterferenceJob`](jobs::interference::InterferenceJob) | measures which slider disturbs which |
-//! | [`BuildJob`](jobs::build::BuildJob) | adds bones, muscles and flesh to a rig |
-//! | [`PerformJob`](jobs::perform::PerformJob) | simulates a clip on the flesh |
-//! | [`LearnJob`](jobs::detail::learn::LearnJob), [`ApplyJob`](jobs::detail::apply::ApplyJob), [`TransferJob`](jobs::detail::transfer::TransferJob), [`EditJob`](jobs::detail::edit::EditJob) | learns, applies, transfers and edits wrinkles |
-//! | [`RenderJob`](jobs::render::RenderJob), [`PlotJob`](jobs::plot::PlotJob) | draws pictures, movies and figures |
+//! | [`InspectJob`](jobs::inspect::InspectJob) | report the contents of a file and every problem found |
+//! | [`ConvertJob`](jobs::convert::ConvertJob) | convert between formats |
+//! | [`PoseJob`](jobs::pose::PoseJob) | evaluate a rig at slider values, or over a clip |
+//! | [`AttenuateJob`](jobs::attenuate::AttenuateJob) | hold pinned points still while sliders move |
+//! | [`InterferenceJob`](jobs::interference::InterferenceJob) | measure which slider disturbs which |
+//! | [`BuildJob`](jobs::build::BuildJob) | add bones, muscles and flesh to a rig |
+//! | [`PerformJob`](jobs::perform::PerformJob) | simulate a clip on the flesh |
+//! | [`LearnJob`](jobs::detail::learn::LearnJob), [`ApplyJob`](jobs::detail::apply::ApplyJob), [`TransferJob`](jobs::detail::transfer::TransferJob), [`EditJob`](jobs::detail::edit::EditJob) | learn, apply, transfer and edit wrinkles |
+//! | [`RenderJob`](jobs::render::RenderJob), [`PlotJob`](jobs::plot::PlotJob) | draw pictures and movies |
 //!
 //! The underlying crates are re-exported as modules ([`rig`], [`attenuate`], [`flesh`], [`perform`] ...) for
 //! programs that need the single steps of a job.

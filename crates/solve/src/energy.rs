@@ -98,12 +98,12 @@ const DETS: usize = 1024;
 
 /// The smallest determinant of a deformation gradient over all elements of some energies.
 pub(crate) fn least_det(energies: &[Box<dyn Energy + Send>], x: &[DVec3]) -> f64 {
-    let of = |energy: &Box<dyn Energy + Send>| {
+    let of = |energy: &(dyn Energy + Send)| {
         let n = energy.stencils().len();
         let parts = (0..n).into_par_iter().step_by(DETS);
         parts
             .map(|first| energy.smallest_det(x, first..(first + DETS).min(n)))
             .reduce(|| f64::INFINITY, f64::min)
     };
-    energies.iter().map(of).fold(f64::INFINITY, f64::min)
+    energies.iter().map(|energy| of(&**energy)).fold(f64::INFINITY, f64::min)
 }

@@ -6,7 +6,7 @@
 //!
 //! An [`Energy`] is a sum over elements of up to four nodes. A [`System`] holds what is prepared once for a
 //! topology and a set of held nodes (elimination order, symbolic factor, gather lists); threads can share it.
-//! [`settle`], [`minimize`] (Newton) and [`minimize_quasi`] each find minima in their own workspace.
+//! [`settle`], [`minimize()`] (Newton) and [`minimize_quasi`] each find minima in their own workspace.
 
 pub mod contact;
 pub mod diffuse;

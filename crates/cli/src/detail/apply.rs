@@ -1,4 +1,4 @@
-//! `detail apply`: learned wrinkles on an animation.
+//! `detail apply`: applies learned wrinkles to an animation.
 
 use crate::arguments::{ClipArgs, mapping_text};
 use crate::outcome::{Failure, Printed, notes_text};
@@ -14,25 +14,25 @@ use std::path::PathBuf;
 pub struct Arguments {
     /// The detail (.detail), made by `detail learn`.
     detail: PathBuf,
-    /// An animation as frames of the rest's vertices: .glb, .gltf, .mdd, .pc2 or .npz; for example what
-    /// `perform` made.
+    /// An animation as frames with the vertices of the rest mesh: .glb, .gltf, .mdd, .pc2 or .npz; for
+    /// example the output of `perform`.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["rig", "clip"])]
     #[arg(required_unless_present_any = ["rig", "markers"])]
     take: Option<PathBuf>,
-    /// A marker take: CSV with a time column and NAME_X, NAME_Y, NAME_Z. Its head motion is taken out, its
-    /// gaps are filled.
+    /// A marker take: CSV with a time column and columns NAME_X, NAME_Y, NAME_Z. Its head motion is removed
+    /// and its gaps are filled.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["rig", "clip", "take"])]
     markers: Option<PathBuf>,
-    /// Where some markers sit on the face, as pins by marker name: a JSON file, {"Chin": {"vertex": 12},
-    /// "Nose": {"near": [0, 1, 2]}}. At least four; the others are aligned with them. When left out, handles
-    /// that have the names of markers.
+    /// Positions of some markers on the face, as pins by marker name: a JSON file or inline JSON, {"Chin":
+    /// {"vertex": 12}, "Nose": {"near": [0, 1, 2]}}. At least four; the other markers are aligned with them.
+    /// Default: the handles that have the names of markers.
     #[arg(long, value_name = "JSON", requires = "markers")]
     points: Option<String>,
-    /// A time at which the actor's face is at rest, in seconds; the first frame that shows most markers when
-    /// left out.
+    /// A time at which the actor's face is at rest, seconds; default the first frame with the most markers
+    /// visible.
     #[arg(long, value_name = "SECONDS", requires = "markers", allow_negative_numbers = true)]
     neutral: Option<f64>,
-    /// A rig with the vertices of the rest; give --clip too.
+    /// A rig with the vertices of the rest mesh, animated by --clip.
     #[arg(long, value_name = "FILE", requires = "clip")]
     rig: Option<PathBuf>,
     /// Slider values over time, for --rig.
@@ -40,36 +40,36 @@ pub struct Arguments {
     clip: Option<PathBuf>,
     #[command(flatten)]
     clip_args: ClipArgs,
-    /// Leave out what is coarser than this, which the animation shows already: millimeters. When left out:
-    /// nothing if it was learned with --plain, else three quarters of the distance between handles where they
-    /// are dense.
+    /// Omit detail coarser than this length, millimeters, because the animation already shows it. Default:
+    /// omit nothing if the detail was learned with --plain; otherwise three quarters of the distance between
+    /// handles where they are dense.
     #[arg(long, value_name = "MM", allow_negative_numbers = true)]
     finer_than: Option<f64>,
-    /// Write a displacement map and a normal map of every frame to this folder, through the texture
-    /// coordinates of the rest.
+    /// Write a displacement map and a normal map of every frame to this folder, in the texture coordinates of
+    /// the rest mesh.
     #[arg(long, value_name = "DIR", conflicts_with = "markers")]
     maps: Option<PathBuf>,
-    /// Texels along a side of the maps.
+    /// Width and height of the maps in texels, 16 to 16384.
     #[arg(long, value_name = "N", default_value_t = 2048, requires = "maps")]
     #[arg(value_parser = clap::value_parser!(u32).range(16..=picture::MAX_SIDE as i64))]
     map_size: u32,
-    /// What displacement maps are: heights as 16-bit PNG, or whole vectors as OpenEXR.
+    /// Format of displacement maps: heights as 16-bit PNG, or vectors as OpenEXR.
     #[arg(long, value_enum, default_value_t = MapKindName::Png, requires = "maps")]
     map_kind: MapKindName,
-    /// The part whose texture coordinates are used; that with most handles when left out.
+    /// The part whose texture coordinates are used; default the one with the most handles.
     #[arg(long, value_name = "NAME", requires = "maps")]
     map_part: Option<String>,
-    /// Output: .glb, .gltf, .mdd, .pc2 or .npz.
+    /// Output: .glb, .gltf, .mdd, .pc2 or .npz; optional with --maps.
     #[arg(long, short, required_unless_present = "maps")]
     output: Option<PathBuf>,
 }
 
-/// What displacement maps are.
+/// Format of displacement maps.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 enum MapKindName {
-    /// Heights, 16 bits.
+    /// Heights along the normal, 16 bits.
     Png,
-    /// Vectors, 32-bit floats.
+    /// Displacement vectors, 32-bit floats.
     Exr,
 }
 
@@ -97,7 +97,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
     let written: Vec<String> = written.map(|path| path.display().to_string()).collect();
     let (n_frames, seconds, ms) = (report.frames, report.seconds, report.ms_per_frame);
     let mut text = format!(
-        "{}: {n_frames} frames in {seconds:.1} s, {ms:.2} ms of it for a frame\n",
+        "{}: {n_frames} frames in {seconds:.1} s, {ms:.2} ms of it per frame for detail\n",
         written.join(", ")
     );
     if report.is_on_mesh {

@@ -1,4 +1,4 @@
-//! `detail edit`: a pose replaced or painted, everything else kept.
+//! `detail edit`: replaces a pose or paints on it, and keeps everything else.
 
 use crate::outcome::{Failure, Printed};
 use crate::session::Session;
@@ -11,31 +11,31 @@ use std::path::PathBuf;
 pub struct Arguments {
     /// The detail (.detail).
     detail: PathBuf,
-    /// The pose to change, by name; 'rest' is relief that every pose has, such as pores.
+    /// Name of the pose to change; 'rest' is the relief that all poses have, such as pores.
     #[arg(long, value_name = "NAME")]
     pose: String,
-    /// The pose as it should be: a mesh with the vertices of the rest, or of the rest as it is subdivided.
+    /// The new pose: a mesh with the vertices of the rest mesh, or of the subdivided rest mesh.
     #[arg(long, value_name = "FILE", required_unless_present = "image")]
     mesh: Option<PathBuf>,
-    /// The same pose without detail, where detail was learned with --plain.
+    /// The same pose without detail, if the detail was learned with --plain.
     #[arg(long, value_name = "FILE", requires = "mesh")]
     plain: Option<PathBuf>,
-    /// Heights painted along the normals, through the texture coordinates: .png, .jpg, .tif or .exr.
+    /// Heights along the normals, painted in the texture coordinates: .png, .jpg, .tif or .exr.
     #[arg(long, value_name = "FILE", conflicts_with = "mesh", requires = "height")]
     image: Option<PathBuf>,
-    /// How much higher white is than black in --image, or 1 than 0 in an OpenEXR: millimeters.
+    /// Height of white above black in --image, or of 1 above 0 in an OpenEXR, millimeters.
     #[arg(long, value_name = "MM", requires = "image", allow_negative_numbers = true)]
     height: Option<f64>,
-    /// The value in --image that changes nothing; 0.5 when left out, 0 in an OpenEXR.
+    /// The value in --image that means no change; default 0.5, or 0 in an OpenEXR.
     #[arg(long, value_name = "V", requires = "image", allow_negative_numbers = true)]
     middle: Option<f32>,
-    /// Paint instead of what the pose shows, rather than on top of it.
+    /// Replace the detail of the pose by --image instead of adding to it.
     #[arg(long, requires = "image")]
     replace: bool,
-    /// The part whose texture coordinates --image is for; that with most handles when left out.
+    /// The part whose texture coordinates --image uses; default the one with the most handles.
     #[arg(long, value_name = "NAME", requires = "image")]
     part: Option<String>,
-    /// Output: .detail.
+    /// Output: the edited detail (.detail).
     #[arg(long, short)]
     output: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! `detail learn`: wrinkles from example poses.
+//! `detail learn`: learns wrinkles from example poses.
 
 use crate::arguments::AboutRig;
 use crate::outcome::{Failure, Printed};
@@ -17,45 +17,49 @@ pub struct Arguments {
     rest: PathBuf,
     #[command(flatten)]
     about: AboutRig,
-    /// Handles: a JSON file, or the JSON itself. Pins, [{"vertex": 12}, {"near": [0, 1, 2]}], or pins by the
-    /// names of the markers that will drive them, {"Chin": {"vertex": 12}}. Chosen when left out.
+    /// Handles, the vertices that drive the large-scale deformation: a JSON file or inline JSON. Pins,
+    /// [{"vertex": 12}, {"near": [0, 1, 2]}], or pins by the names of the markers that will drive them,
+    /// {"Chin": {"vertex": 12}}. Chosen automatically by default.
     #[arg(long, value_name = "H")]
     handles: Option<String>,
-    /// Strain gauges of your own: JSON, or a JSON file, with pairs of handles by number from 0 or by name,
-    /// [[0, 1], ["Chin", "Lip"]]. Made when left out.
+    /// Strain gauges: a JSON file or inline JSON with pairs of handles, by number from 0 or by name, [[0, 1],
+    /// ["Chin", "Lip"]]. Chosen automatically by default.
     #[arg(long, value_name = "PAIRS", requires = "handles")]
     gauges: Option<String>,
-    /// How many handles are chosen when none are given: well spread, and denser where examples move.
+    /// Number of handles to choose if --handles is not given, 1 to 2000: well spread, and denser where
+    /// examples move.
     #[arg(long, value_name = "N", default_value_t = 90, conflicts_with = "handles")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=2000))]
     count: u32,
-    /// Subdivide the rest N times: wrinkles need vertices a millimeter apart. Examples have its vertices, or
-    /// those of the rest as it is.
+    /// Subdivide the rest mesh N times; wrinkles need vertices about a millimeter apart. Examples may have
+    /// the vertices of the subdivided mesh or of the original one.
     #[arg(long, value_name = "N", default_value_t = 0)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=MAX_STEPS as i64))]
     subdivide: u32,
-    /// Example poses: a folder of meshes with the vertices of the rest, or a take (.glb, .mdd, .pc2, .npz).
-    /// Without any there are no wrinkles, only what `detail edit` paints.
+    /// Example poses: a folder of meshes with the vertices of the rest mesh, or a take (.glb, .mdd, .pc2,
+    /// .npz). Without examples there are no wrinkles until `detail edit` adds some.
     #[arg(long, value_name = "DIR")]
     examples: Option<PathBuf>,
-    /// The same poses without detail, as the rig shows them: meshes of the same names. Detail is then learned
-    /// to be put on that rig's animations, and nothing of the pose itself is taken for detail.
+    /// The same poses without detail, as the rig produces them: a folder of meshes with the same names. The
+    /// detail is then the difference to these poses, to be applied to animations of that rig.
     #[arg(long, value_name = "DIR", requires = "examples")]
     plain: Option<PathBuf>,
-    /// Use P poses in the model, chosen for all examples to be met best; all of them, exactly, when left out.
+    /// Number of poses in the model, 1 to 1000, chosen to approximate all examples best; default all poses,
+    /// which is exact.
     #[arg(long, value_name = "P", conflicts_with = "tolerance")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     basis: Option<u32>,
-    /// Use as many poses as it takes for all examples to be met within this many millimeters.
+    /// Use as many poses as needed to approximate all examples within this distance, millimeters.
     #[arg(long, value_name = "MM", allow_negative_numbers = true)]
     tolerance: Option<f64>,
-    /// How wrinkles follow from the strain of the skin.
+    /// The model that predicts wrinkles from skin strain.
     #[arg(long, value_enum, default_value_t = ModelName::Wpsd)]
     model: ModelName,
-    /// The length below which the large scale bends rather than stretches, in distances between handles.
+    /// The length below which the large-scale deformation bends rather than stretches, in mean distances
+    /// between handles; positive.
     #[arg(long, default_value_t = 3.0, allow_negative_numbers = true)]
     bending: f64,
-    /// Output: .detail.
+    /// Output: the learned detail (.detail).
     #[arg(long, short)]
     output: PathBuf,
 }
@@ -63,13 +67,13 @@ pub struct Arguments {
 /// See [`PoseModel`].
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 enum ModelName {
-    /// Around each vertex.
+    /// Pose-space deformation with weights per vertex.
     Wpsd,
-    /// Over the whole face.
+    /// Pose-space deformation with the same weights for the whole face.
     Psd,
-    /// Examples blended around each vertex, for comparison.
+    /// Blend of examples with weights per vertex, for comparison.
     LocalBlendshapes,
-    /// Examples blended over the whole face, for comparison.
+    /// Blend of examples with the same weights for the whole face, for comparison.
     GlobalBlendshapes,
 }
 
@@ -105,11 +109,14 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
         report.examples.len() + 1,
         report.seconds,
     );
-    text += &format!("  detail beyond the large scale: {:.2} mm at most\n", report.largest_displacement_mm);
+    text += &format!(
+        "  detail beyond the large-scale deformation: {:.2} mm at most\n",
+        report.largest_displacement_mm
+    );
     let worse = |w: (usize, f64), (k, &mm): (usize, &f64)| if mm > w.1 { (k, mm) } else { w };
     let worst = report.example_errors_mm.iter().enumerate().fold((0, 0.0), worse);
     if let Some(name) = report.examples.get(worst.0) {
-        text += &format!("  examples are met within {:.3} mm ('{name}')\n", worst.1);
+        text += &format!("  examples are reproduced within {:.3} mm (worst: '{name}')\n", worst.1);
     }
     Printed::new(&report, text)
 }

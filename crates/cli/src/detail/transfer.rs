@@ -1,4 +1,4 @@
-//! `detail transfer`: learned wrinkles on another face.
+//! `detail transfer`: transfers learned wrinkles to another face.
 
 use crate::arguments::AboutRig;
 use crate::outcome::{Failure, Printed};
@@ -18,20 +18,20 @@ pub struct Arguments {
     to: PathBuf,
     #[command(flatten)]
     about: AboutRig,
-    /// Points that correspond, about 40 all over the face: a JSON file, [{"from": {"vertex": 12}, "to":
-    /// {"near": [0, 1, 2]}}]. When left out, landmarks are looked for on both faces.
+    /// JSON file with corresponding points, about 40 spread over the face: [{"from": {"vertex": 12}, "to":
+    /// {"near": [0, 1, 2]}}]. By default landmarks are detected on both faces.
     #[arg(long, value_name = "PAIRS")]
     points: Option<PathBuf>,
-    /// A rig of the detail's own face, at the same place as its rest, whose shapes make landmarks surer than
-    /// a mesh alone.
+    /// A rig of the detail's own face, in the same place as its rest mesh. Its shapes make landmark detection
+    /// more reliable.
     #[arg(long, value_name = "RIG", conflicts_with = "points")]
     from: Option<PathBuf>,
-    /// Subdivide the other face N times: wrinkles need vertices a millimeter apart. `apply` then takes
-    /// animations of the face as it is and subdivides them.
+    /// Subdivide the other face N times; wrinkles need vertices about a millimeter apart. `detail apply` then
+    /// subdivides animations of the original face.
     #[arg(long, value_name = "N", default_value_t = 0)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=MAX_STEPS as i64))]
     subdivide: u32,
-    /// Output: .detail.
+    /// Output: the transferred detail (.detail).
     #[arg(long, short)]
     output: PathBuf,
 }
@@ -51,7 +51,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
         report.pairs.iter().reduce(|worst, pair| if pair.off_mm > worst.off_mm { pair } else { worst });
     let (name, off) = worst.map_or(("", 0.0), |pair| (pair.name.as_str(), pair.off_mm));
     let text = format!(
-        "{}: {} of {} vertices got detail, in {:.1} s\n  {} pairs; '{name}' was off most before bending, {off:.1} mm; \
+        "{}: {} of {} vertices got detail, in {:.1} s\n  {} pairs; '{name}' had the largest distance before bending, {off:.1} mm; \
          after it the faces are {:.2} mm apart on average\n",
         report.output,
         report.covered,

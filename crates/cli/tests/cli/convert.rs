@@ -68,7 +68,7 @@ fn shapes_that_stay_behind_are_noted() {
     desk.write("face.glb", rigs::face());
     for output in ["face.obj", "face.ply"] {
         let report = desk.json(&["convert", "face.glb", output]);
-        assert!(report["notes"].to_string().contains("the 5 shapes stay behind"), "{report}");
+        assert!(report["notes"].to_string().contains("the 5 shapes are not written"), "{report}");
         assert_eq!(desk.json(&["inspect", output])["vertices"], 81);
     }
 }

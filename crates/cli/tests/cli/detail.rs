@@ -324,7 +324,7 @@ fn markers_drive_the_face() {
             "w.detail",
         ]
     };
-    desk.fails_with(1, &wrong(r#"[["chin", "ear"]]"#), &["ear", "no handle"]);
+    desk.fails_with(1, &wrong(r#"[["chin", "ear"]]"#), &["ear", "not a handle"]);
     desk.fails_with(1, &wrong(r#"[["chin"]]"#), &["no pair"]);
     desk.fails_with(1, &wrong("[[0, 5]]"), &["handle 5", "numbered from 0"]);
     // Handles are numbered as they are given.
@@ -341,7 +341,7 @@ fn markers_drive_the_face() {
         |time: &'static str| [&alone[..2], &["named.detail"], &alone[3..], &["--neutral", time]].concat();
     let told = desk.json(&at("0.2"));
     assert!(told["notes"].to_string().contains("(frame 12)"), "{told}");
-    desk.fails_with(1, &at("9"), &["--neutral", "which goes from 0"]);
+    desk.fails_with(1, &at("9"), &["--neutral", "which runs from 0"]);
 }
 
 /// A square of 41 x 41 vertices with texture coordinates, as OBJ: a bump of some height, pressed together by

@@ -100,7 +100,7 @@ fn performances_stand_side_by_side() {
     assert_eq!(told["frames"], 13, "the longer one tells the rate: {told}");
     desk.write("late.csv", "time_s,jawOpen\n2,0\n3,1\n");
     let told = desk.json(&render(&["--clip", "late.csv", "--take", "take.npz", "-o", "out.mp4"]));
-    assert_eq!(told["notes"], json!(["'late' begins 2.00 s late and holds its first frame"]), "{told}");
+    assert_eq!(told["notes"], json!(["'late' starts 2.00 s late and holds its first frame"]), "{told}");
 }
 
 #[test]

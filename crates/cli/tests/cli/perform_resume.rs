@@ -87,7 +87,7 @@ fn longer_shorter_and_edited_clips_go_on_where_they_change() {
     assert_eq!(from(&resumed(&desk, &[]), "nothing to resume from in take.npz.partial"), 0);
     desk.write("clip.csv", clip(20));
     let longer = resumed(&desk, &[]);
-    assert_eq!(from(&longer, "frame 10 was not there yet"), 10);
+    assert_eq!(from(&longer, "frame 10 had not been computed"), 10);
     assert_eq!(longer["frames"].as_array().unwrap().len(), 20, "reports of kept frames are told too");
     assert!(longer["frames"][3]["max_mm"].as_f64().unwrap() > 0.01, "nothing moves in {longer}");
     desk.write("clip.csv", edited(&clip(20), 15));
@@ -227,7 +227,7 @@ fn a_run_that_was_stopped_goes_on_to_the_same_bytes() {
     assert!((6..60).contains(&n_kept), "{said}");
     assert!(desk.path("take.npz").is_file(), "the frames before the stop are not there");
     let report = resumed(&desk, &fine);
-    assert_eq!(from(&report, "was not there yet"), n_kept, "all frames that were done are used");
+    assert_eq!(from(&report, "had not been computed"), n_kept, "all frames that were done are used");
     // Without --resume a run begins anew, and leaves nothing beside its take.
     desk.ok(&[&CALL[..], &fine, &["-o", "take.npz"]].concat());
     assert!(!desk.path("take.npz.partial").exists());

@@ -314,7 +314,7 @@ fn wrong_scenes_say_what_is_wrong() {
         (1, &["--scene", "radius.json"], &["radius.json", "colliders[0]", "`radius` is 0"]),
         (1, &["--scene", "mesh.json"], &["colliders[0]", "none.obj"]),
         (1, &["--scene", "teeth.json"], &["force 0", "no flesh"]),
-        (2, &["--scene", "windy.json", "--wind", "1,0,0"], &["has wind already", "--wind"]),
+        (2, &["--scene", "windy.json", "--wind", "1,0,0"], &["already has wind", "--wind"]),
         (2, &["--wind", "1,2"], &["'1,2'", "X,Y,Z"]),
         (2, &["--contact", "hard"], &["wall", "penalty", "off"]),
         (2, &["--space", "moon"], &["world"]),

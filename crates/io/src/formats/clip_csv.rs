@@ -1,11 +1,12 @@
 //! Clips as CSV: Live Link Face recordings and tables of time and slider values.
 //!
-//! **Live Link Face**: columns `Timecode`, `BlendShapeCount`, sliders, and optionally `HeadYaw HeadPitch
-//! HeadRoll`, `LeftEye...`, `RightEye...` in radians. Times are relative to the first frame; the [`timecode`]
-//! module describes timecodes. A row of lost tracking (count 0) repeats the frame before it; a row that
-//! repeats a timecode is dropped. Both are noted. **Other tables**: `time_s`, `time`, `t` (seconds) or
-//! `frame` (with [`ClipOptions::fps`]), then sliders; the head as `head_tx .. head_tz, head_qx .. head_qw`,
-//! as `px_m py_m pz_m qx qy qz qw` (meters), or as the angles above.
+//! **Live Link Face**: columns `Timecode`, `BlendShapeCount`, sliders, and optionally
+//! `HeadYaw HeadPitch HeadRoll`, `LeftEye...`, `RightEye...` in radians. Times are relative to the first
+//! frame; the [`timecode`] module describes timecodes. A row of lost tracking (count 0) repeats the frame
+//! before it; a row that repeats a timecode is dropped. Both are noted. **Other tables**: `time_s`, `time`,
+//! `t` (seconds) or `frame` (with [`ClipOptions::fps`]), then sliders; the head as
+//! `head_tx .. head_tz, head_qx .. head_qw`, as `px_m py_m pz_m qx qy qz qw` (meters), or as the angles
+//! above.
 //!
 //! Head angles become the rotation `Ry(-yaw) Rx(pitch) Rz(roll)` about axes with +Y up and +Z front: positive
 //! yaw turns the face to the character's right, positive pitch lowers the nose, with the same signs as the

@@ -87,7 +87,7 @@ fn the_head_moves_alike_in_every_unit_and_axes() {
                 assert!(moved < 1e-5, "up {up}, front {front}: turned {moved} off");
             }
         };
-        check(&opened(&glb, ".glb", &rig).unwrap().head().expect("no head motion"));
+        check(opened(&glb, ".glb", &rig).unwrap().head().expect("no head motion"));
         let file = tempfile::Builder::new().suffix(".glb").tempfile().unwrap();
         std::fs::write(file.path(), &glb).unwrap();
         let opened = open_rig(file.path(), &OpenOptions::default(), &no_progress).unwrap();

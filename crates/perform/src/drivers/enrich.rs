@@ -5,7 +5,7 @@
 //! on skull, jaw and border, and those around the jaw joint, are held at their rest positions. All of this is
 //! expressed in the head frame, which moves with the head. The sculpted shape of an upright head already
 //! includes gravity, so only the *change* of gravity relative to the head acts, `m (R^-1 g - g)`. Everything
-//! else that acts is in the [`Scene`].
+//! else that acts is in the [`crate::Scene`].
 //!
 //! Input: a face, weights over time, the path of the head. Output: the rig's vertices at every frame, in the
 //! head frame, and a report. Without head motion and scene the vertices are the artist's, to the bit.
@@ -255,7 +255,6 @@ impl Driver for Enrich<'_> {
             damping: options.damping,
             solve: options.solve,
             reference: options.reference,
-            ..StepOptions::default()
         };
         let tets = &self.face.flesh.tets;
         let energies: Vec<Arc<dyn BodyEnergy>> = vec![Arc::new(ElasticTets::new(tets))];

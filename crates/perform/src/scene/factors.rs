@@ -2,10 +2,10 @@
 //!
 //! A region is given on the skin. Each skin vertex belongs to it by a share s: 1 within, falling to 0 over
 //! [`FALLOFF`] along the skin by `f^2 (3 - 2 f)`, `f = 1 - distance / FALLOFF`. Nodes that carry skin take
-//! the weighted mean of the shares of the vertices attached to them. At deeper nodes s is harmonic (`L s =
-//! 0`, [`risorius_solve::Harmonic`]), so it extends continuously to the bone. A node's mass is multiplied by
-//! `factor^s`; a tet's mu and lambda by `factor^s` with the mean s of its nodes. The factors of overlapping
-//! regions multiply.
+//! the weighted mean of the shares of the vertices attached to them. At deeper nodes s is harmonic
+//! (`L s = 0`, [`risorius_solve::Harmonic`]), so it extends continuously to the bone. A node's mass is
+//! multiplied by `factor^s`; a tet's mu and lambda by `factor^s` with the mean s of its nodes. The factors of
+//! overlapping regions multiply.
 
 use crate::scene::along_skin::distances;
 use crate::scene::model::{Factor, Scene};

@@ -1,4 +1,4 @@
-//! Holds pinned points still while sliders move, for a pose or for a whole clip [Lewis05].
+//! Holds pinned points still while sliders move, for a pose or for a whole clip [Lewis05, section 4].
 
 use crate::error::{Error, Result};
 use crate::files::{expect_ending, extension};

@@ -176,9 +176,7 @@ impl ConvertJob {
             notes.push(format!("data that the format cannot hold is in {}", path.display()));
         } else if let Some(old) = Some(sidecar_path(output)).filter(|p| p.is_file()) {
             let old = old.display();
-            notes.push(format!(
-                "{old} already exists and will be read with the new rig; remove it if unwanted"
-            ));
+            notes.push(format!("{old} exists and will be read with the new rig; remove it if unwanted"));
         }
         Ok(ConvertReport {
             vertices: Some(rig.n_vertices()),
@@ -234,9 +232,7 @@ fn check_rig_output(output: &Path) -> Result<()> {
     }
     let ending = extension(output);
     if ending.is_empty() {
-        return Err(Error::request(format!(
-            "'{shown}' has no ending; for a new folder of OBJs, give '{shown}/'"
-        )));
+        return Err(Error::request(format!("'{shown}' has no ending; give '{shown}/' for a folder of OBJs")));
     }
     if CACHES.contains(&ending.as_str()) {
         return Err(Error::request(format!("'{shown}' holds frames; pose the rig over a clip to make them")));

@@ -1,4 +1,5 @@
-//! Wrinkles: learned from examples, applied to animations, transferred to other faces, edited [Bickel08].
+//! Wrinkles: learned from examples, applied to animations, transferred to other faces, edited [Bickel08, all
+//! of it].
 
 pub mod apply;
 pub mod edit;

@@ -1,4 +1,4 @@
-//! What a file holds, and every problem found, each with its place and advice.
+//! Reports the contents of a file and every problem found, each with its place and advice.
 
 mod face;
 
@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Looks at a file.
+/// Inspects a file.
 #[derive(Debug, Clone, Default)]
 pub struct InspectJob {
     /// A rig, face, clip, head motion, take, or a small JSON file.
@@ -34,11 +34,11 @@ pub struct InspectJob {
     pub clip: Option<PathBuf>,
     /// Also count self-intersections of every shape (slow).
     pub all_shapes: bool,
-    /// Joint that is the head, in a BVH.
+    /// Name of the head joint in a BVH; by default `Head`, or the first joint with "head" in its name.
     pub joint: Option<String>,
 }
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum Inspection {
@@ -48,7 +48,7 @@ pub enum Inspection {
     Clip(ClipInspection),
     /// Motion of a head.
     Head(HeadInspection),
-    /// Frames.
+    /// Frames of vertices.
     Take(TakeInspection),
     /// Weights, pins, or a rig's sidecar.
     Settings(SettingsInspection),
@@ -61,27 +61,27 @@ pub struct RigInspection {
     pub file: String,
     /// `rig` or `face`.
     pub kind: &'static str,
-    /// Name of the format.
+    /// Name of the file format.
     pub format: &'static str,
     /// Name of the asset.
     pub name: String,
-    /// Over all parts, welded.
+    /// Number of vertices over all parts, after welding.
     pub vertices: usize,
-    /// File vertices that became one with another.
+    /// Number of file vertices that were merged into another.
     pub welded: usize,
-    /// Skin, eyes, teeth ...
+    /// Objects of the file: skin, eyes, teeth ...
     pub parts: Vec<PartInspection>,
-    /// How many.
+    /// Number of sliders.
     pub sliders: usize,
-    /// All of them.
+    /// All shapes.
     pub shapes: Vec<ShapeInspection>,
-    /// Of the 52 ARKit names.
+    /// Number of sliders with one of the 52 ARKit names.
     pub arkit_matched: usize,
-    /// Vertices of each.
+    /// Number of vertices of each region.
     pub regions: BTreeMap<String, usize>,
     /// Unit and axes that are used.
     pub space: SpaceReport,
-    /// What unit and axes look like.
+    /// Guess of unit and axes from the geometry.
     pub guess: SpaceGuess,
     /// Animations in the file.
     pub clips: Vec<ClipSummary>,
@@ -91,12 +91,12 @@ pub struct RigInspection {
     pub role_problems: Vec<String>,
     /// What was left out or assumed.
     pub notes: Vec<String>,
-    /// Time taken.
+    /// Computation time.
     pub seconds: InspectSeconds,
-    /// How a clip maps to the sliders.
+    /// Which columns of a clip drive which sliders.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mapping: Option<Mapping>,
-    /// What was built beneath the rig.
+    /// The contents of a face beyond its rig.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub face: Option<FaceInspection>,
     /// Names of the animations.
@@ -104,7 +104,7 @@ pub struct RigInspection {
     pub clip_names: Vec<String>,
 }
 
-/// Time that an inspection took.
+/// Computation time of an inspection, seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct InspectSeconds {
     /// Reading the file.
@@ -118,13 +118,13 @@ pub struct InspectSeconds {
 pub struct PartInspection {
     /// Its name.
     pub name: String,
-    /// As the file has them.
+    /// Number of vertices in the file.
     pub file_vertices: usize,
-    /// Welded.
+    /// Number of vertices after welding.
     pub vertices: usize,
-    /// Polygons.
+    /// Number of polygons.
     pub faces: usize,
-    /// Of those, with four corners.
+    /// Number of polygons with four corners.
     pub quads: usize,
     /// Whether it has texture coordinates.
     pub uvs: bool,
@@ -135,23 +135,23 @@ pub struct PartInspection {
 pub struct ShapeInspection {
     /// Its name.
     pub name: String,
-    /// What makes it appear.
+    /// How the shape is driven.
     pub role: RoleInspection,
-    /// How many it moves.
+    /// Number of vertices that it moves.
     pub moved_vertices: usize,
-    /// How far at most.
+    /// Longest motion of a vertex.
     pub max_motion_mm: f64,
-    /// The ARKit name that it is a spelling of.
+    /// The ARKit name that its name is a spelling of.
     pub arkit: Option<&'static str>,
 }
 
-/// What makes a shape appear.
+/// How a shape is driven.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum RoleInspection {
     /// Its own slider.
     Slider,
-    /// A slider at a value between.
+    /// A slider at an intermediate value.
     Inbetween {
         /// The slider.
         slider: String,
@@ -160,7 +160,7 @@ pub enum RoleInspection {
     },
     /// Several sliders together.
     Combination {
-        /// How their values make the strength.
+        /// How the strength follows from their values.
         rule: CombinationRule,
         /// The sliders.
         sliders: Vec<String>,
@@ -170,28 +170,28 @@ pub enum RoleInspection {
 /// Unit and axes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SpaceReport {
-    /// Of the file's unit.
+    /// Meters per unit of the file.
     pub meters_per_unit: f64,
     /// Axis to the top of the head.
     pub up: String,
-    /// Axis that the face looks along.
+    /// Axis along which the face looks.
     pub front: String,
 }
 
-/// A clip in short.
+/// A summary of a clip.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClipSummary {
-    /// How many.
+    /// Number of frames.
     pub frames: usize,
-    /// Mean rate.
+    /// Mean frame rate.
     pub fps: f64,
     /// Time of the first frame.
     pub first_secs: Option<f64>,
     /// Time of the last frame.
     pub last_secs: Option<f64>,
-    /// Names of its values.
+    /// Names of its columns.
     pub columns: Vec<String>,
-    /// Samples of its head motion.
+    /// Number of samples of its head motion.
     pub head: Option<usize>,
     /// Whether it has eye rotations.
     pub eyes: bool,
@@ -204,16 +204,16 @@ pub struct ClipInspection {
     pub file: String,
     /// `clip`.
     pub kind: &'static str,
-    /// In short.
+    /// Its summary.
     #[serde(flatten)]
     pub summary: ClipSummary,
-    /// The rate, if it is the same all along.
+    /// The frame rate, if it is constant.
     pub steady_fps: Option<f64>,
-    /// Of a recording with time codes.
+    /// First time code of a recording with time codes.
     pub timecode_start: Option<String>,
     /// What was assumed or left out.
     pub notes: Vec<String>,
-    /// Of the 52 ARKit names.
+    /// Number of columns with one of the 52 ARKit names.
     pub arkit_matched: usize,
 }
 
@@ -224,11 +224,11 @@ pub struct HeadInspection {
     pub file: String,
     /// `head motion`.
     pub kind: &'static str,
-    /// How many.
+    /// Number of samples.
     pub frames: usize,
-    /// From the first to the last.
+    /// Time from the first to the last sample.
     pub seconds: f64,
-    /// Mean rate.
+    /// Mean sample rate.
     pub fps: f64,
     /// Whether positions are in the unit of a BVH.
     #[serde(skip)]
@@ -242,11 +242,11 @@ pub struct TakeInspection {
     pub file: String,
     /// `take`.
     pub kind: &'static str,
-    /// How many.
+    /// Number of frames.
     pub frames: usize,
-    /// Of each frame.
+    /// Number of vertices of each frame.
     pub vertices: usize,
-    /// Mean rate.
+    /// Mean frame rate.
     pub fps: f64,
 }
 
@@ -257,13 +257,13 @@ pub struct SettingsInspection {
     pub file: String,
     /// `weights`, `pins` or `sidecar`.
     pub kind: &'static str,
-    /// Of weights.
+    /// Of weights: number of sliders.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sliders: Option<usize>,
-    /// Of pins.
+    /// Of pins: number of entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entries: Option<usize>,
-    /// Of a sidecar.
+    /// Of a sidecar: number of regions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub regions: Option<usize>,
 }
@@ -307,7 +307,7 @@ impl InspectJob {
 }
 
 impl RigInspection {
-    /// Problems of a severity.
+    /// Number of problems of a severity.
     pub fn count(&self, severity: Severity) -> usize {
         self.problems.iter().filter(|p| p.severity == severity).count()
     }
@@ -389,7 +389,7 @@ fn recording(path: &Path, progress: &Progress) -> Result<Inspection> {
     }
 }
 
-/// Small JSON files that are no recording: weights, pins, a rig's sidecar.
+/// Small JSON files that are not recordings: weights, pins, a rig's sidecar.
 fn settings(path: &Path) -> Option<Inspection> {
     let bytes = open::read_file(path).ok().filter(|_| extension(path) == "json")?;
     let mut found = SettingsInspection {

@@ -1,4 +1,4 @@
-//! Which slider disturbs which: a matrix, a list, and for two sliders a heat map on the face.
+//! Measures which slider disturbs which: a matrix, a list, and for two sliders a heat map on the face.
 
 use super::shown;
 use crate::error::{Error, Result};
@@ -13,14 +13,14 @@ use risorius_view::{DrawOptions, FaceLook, ScalarField, draw, sheet};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Measures a rig.
+/// Measures the interference of a rig's sliders.
 #[derive(Debug, Clone)]
 pub struct InterferenceJob {
     /// The rig.
     pub rig: RigSource,
-    /// Two sliders, for a heat map of where they meet instead of the matrix.
+    /// Two sliders, for a heat map of where both move, instead of the matrix.
     pub sliders: Option<Vec<String>>,
-    /// Most sliders in the picture of the matrix, those of largest effect.
+    /// Most sliders in the picture of the matrix; those of largest effect are shown. Default 60.
     pub most: usize,
     /// `.png` or `.json`.
     pub output: PathBuf,
@@ -32,25 +32,25 @@ impl Default for InterferenceJob {
     }
 }
 
-/// What was measured; rows and columns are in the order of `sliders`.
+/// The report; rows and columns are in the order of `sliders`.
 #[derive(Debug, Clone, Serialize)]
 pub struct InterferenceReport {
-    /// The file.
+    /// The written file.
     #[serde(skip)]
     pub output: String,
-    /// Sliders by their effect, largest first.
+    /// Sliders, sorted by effect, largest first.
     pub sliders: Vec<String>,
-    /// Effect of each.
+    /// Effect of each slider.
     pub effect: Vec<f64>,
-    /// How far the column's slider moves what the row's slider moves, as a part of its own motion.
+    /// How far the column's slider moves what the row's slider moves, relative to the row's own motion.
     pub disturbs: Vec<Vec<f64>>,
-    /// Cosine between shapes.
+    /// Cosine of the angle between shapes.
     pub cosine: Vec<Vec<f64>>,
     /// The strongest pairs.
     pub strongest: Vec<Disturbance>,
-    /// Motion of regions.
+    /// Motion of regions by each slider.
     pub regions: Vec<RegionReport>,
-    /// The two sliders that were asked for.
+    /// The two requested sliders.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pair: Option<PairReport>,
 }
@@ -58,17 +58,17 @@ pub struct InterferenceReport {
 /// One slider disturbs another.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Disturbance {
-    /// Whose motion is disturbed.
+    /// The slider whose motion is disturbed.
     pub disturbed: String,
-    /// By which slider.
+    /// The slider that disturbs it.
     pub by: String,
-    /// Part of its own motion.
+    /// Disturbance relative to its own motion.
     pub value: f64,
-    /// Between the shapes.
+    /// Cosine of the angle between the shapes.
     pub cosine: f64,
 }
 
-/// How sliders move a region, in the order of sliders.
+/// Motion of a region by each slider, in the order of sliders.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RegionReport {
     /// Its name.
@@ -84,11 +84,11 @@ pub struct RegionReport {
 pub struct PairReport {
     /// Their names.
     pub sliders: [String; 2],
-    /// How far the second disturbs the first, and the first the second.
+    /// How far the second disturbs the first, and the first the second, relative to own motion.
     pub disturbs: [f64; 2],
-    /// Between the shapes.
+    /// Cosine of the angle between the shapes.
     pub cosine: f64,
-    /// Where both move, mm.
+    /// Largest motion where both move.
     pub largest_common_motion_mm: f64,
 }
 

@@ -1,4 +1,8 @@
-//! A clip played through the flesh of a face, as frames.
+//! Simulates a clip on the flesh of a face and writes the frames.
+//!
+//! Input: a face, slider values over time, head motion, and a scene. Output: a take in the head frame or in
+//! the world, optionally with learned wrinkles, and a report. Frames and resume states are kept beside the
+//! output while the job runs, so that it can be resumed. The method is in [`risorius_perform`].
 
 mod keep;
 mod scene;
@@ -26,11 +30,11 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// What a head endures during a tenth of the time, as a multiple of gravity: running gives 1.5, centimeters
-/// read as meters 13.
+/// Largest plausible head acceleration, in multiples of gravity, exceeded during a tenth of the time. Running
+/// gives 1.5; centimeters read as meters give 13.
 const MAX_USUAL_G: f64 = 6.0;
 
-/// Plays a clip.
+/// Simulates a clip.
 #[derive(Debug, Clone)]
 pub struct PerformJob {
     /// The face (`.face`).
@@ -39,36 +43,37 @@ pub struct PerformJob {
     pub clip: PathBuf,
     /// How the clip and head motion are read.
     pub reading: ClipReading,
-    /// 1: shapes set nothing in motion by themselves; 0: they do, as in a conventional simulation.
+    /// Share of dynamic rebalancing, 0 to 1. At 1, shape changes alone excite no motion; at 0, they do, as in
+    /// a conventional simulation. Default 1.
     pub rebalance: f64,
-    /// Longest time step, seconds.
+    /// Longest time step, seconds. Default 1/300.
     pub dt: f64,
-    /// Time steps per frame at least, instead of `dt`.
+    /// Fewest time steps per frame, instead of `dt`.
     pub substeps: Option<u32>,
-    /// Decay of motion relative to the head, 1/s.
+    /// Decay rate of motion relative to the head, 1/s. Default 0.
     pub damping: f64,
-    /// Factor on how much shapes tighten the flesh; 0 for a stiffness that stays the same.
+    /// Factor on the stiffness that shapes add to the flesh; 0 keeps the stiffness constant. Default 1.
     pub tightening: f64,
-    /// What acts besides the head.
+    /// Everything that acts on the face besides the motion of the head.
     pub scene: SceneSource,
-    /// What keeps lips, lids, teeth and colliders apart.
+    /// How contacts of lips, lids, teeth and colliders are enforced.
     pub contact: ContactMode,
-    /// Overlaps that the artist's poses have: left alone, or pushed out too.
+    /// Whether overlaps of the artist's poses are kept or pushed out.
     pub overlap: Overlap,
-    /// Gravity, m/s^2; what counts is its change relative to the head.
+    /// Gravity, m/s^2. Only its change relative to the head acts. Default 9.81.
     pub gravity: f64,
-    /// Smooth the head's motion over this many seconds.
+    /// Standard deviation of the smoothing of the head motion, seconds; 0 for none. Default 0.01.
     pub smooth_head: f64,
-    /// Resume from the frames that an earlier run kept beside the output, as far as nothing that leads to
-    /// them changed; and keep them. The take is the same as without.
+    /// Resume from the frames that an earlier run kept beside the output, up to the first frame with a
+    /// changed input; and keep them again. The take is the same as without.
     pub resume: bool,
-    /// The frame that written vertices are expressed in.
+    /// The frame in which written vertices are expressed.
     pub space: OutputSpace,
-    /// Apply this learned detail (`.detail`) to the result; it has to be of this rig.
+    /// Apply this learned detail (`.detail`) to the result; it must belong to this rig.
     pub detail: Option<PathBuf>,
     /// `.glb`, `.gltf`, `.mdd`, `.pc2` or `.npz`.
     pub output: PathBuf,
-    /// Write the report to this `.json` file too.
+    /// Also write the report to this `.json` file.
     pub report: Option<PathBuf>,
 }
 
@@ -98,49 +103,49 @@ impl Default for PerformJob {
     }
 }
 
-/// The frame that written vertices are expressed in.
+/// The frame in which written vertices are expressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OutputSpace {
-    /// The head frame; a GLB also moves the head.
+    /// The head frame; a GLB also holds the motion of the head.
     #[default]
     Head,
     /// The world, in which vertices move with the head.
     World,
 }
 
-/// What a performance gave.
+/// The report of a performance.
 #[derive(Debug, Clone, Serialize)]
 pub struct PerformReport {
-    /// The file.
+    /// The written file.
     pub output: String,
-    /// Of each frame.
+    /// Time of each frame.
     pub times_secs: Vec<f64>,
-    /// Of each frame.
+    /// Report of each frame.
     pub frames: Vec<FrameReport>,
-    /// That were written.
+    /// Number of written vertices.
     pub vertices: usize,
-    /// What drives what.
+    /// Which columns drive which sliders.
     pub mapping: Mapping,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
-    /// Time taken.
+    /// Computation time, seconds.
     pub seconds: f64,
-    /// Where a resumed run began.
+    /// Where a resumed run started.
     pub resumed: Option<Resumed>,
-    /// What touched.
+    /// Contacts over all frames.
     pub contact: ContactReport,
 }
 
-/// What touched over all frames.
+/// Contacts over all frames.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct ContactReport {
-    /// Most contacts that pressed at the end of a step.
+    /// Largest number of pressing contacts at the end of a step.
     pub most: usize,
-    /// How much deeper than the artist made it a vertex was in something, mm.
+    /// Largest penetration depth of a vertex beyond the artist's overlap, mm.
     pub deepest_mm: f64,
-    /// In which frame.
+    /// The frame of the largest depth.
     pub frame: Option<usize>,
-    /// Which rig vertex.
+    /// The rig vertex of the largest depth.
     pub vertex: Option<u32>,
 }
 
@@ -217,7 +222,7 @@ impl PerformJob {
         Ok(Some(applied))
     }
 
-    /// With factors on the stiffness and mass of all flesh.
+    /// The options of the simulation, with factors on the stiffness and mass of all flesh.
     fn options(&self, times_secs: &[f64], [stiffness, mass]: [f64; 2]) -> EnrichOptions {
         let shortest = times_secs.windows(2).map(|w| w[1] - w[0]).fold(f64::INFINITY, f64::min);
         let dt_secs = match self.substeps {
@@ -239,7 +244,7 @@ impl PerformJob {
         }
     }
 
-    /// Writes the frames that are done, which are those at `times_secs`, with their detail.
+    /// Writes the finished frames, which are those at `times_secs`, with detail.
     fn write(
         &self,
         (rig, mut applied): (&Rig, Option<&mut AppliedDetail>),
@@ -266,30 +271,30 @@ impl PerformJob {
 
     fn space_note(&self, has_head: bool) -> Option<&'static str> {
         match (has_head, self.space) {
-            (true, OutputSpace::Head) if is_cache(&self.output) => Some(
-                "the frames are expressed in the head frame; .glb also moves the head, `space` world moves vertices",
-            ),
+            (true, OutputSpace::Head) if is_cache(&self.output) => {
+                Some("frames are in the head frame; write .glb to keep head motion, or set `space` to world")
+            }
             (false, OutputSpace::World) => {
-                Some("there is no head motion, so vertices in the world are those in the head frame")
+                Some("there is no head motion, so the world frame is the same as the head frame")
             }
             _ => None,
         }
     }
 }
 
-/// Refuses implausible head acceleration: positions in centimeters, read as meters, make every step take
-/// minutes.
+/// Fails on implausible head acceleration. Positions in centimeters that are read as meters would make every
+/// step take minutes.
 fn check_head_acceleration(head: &HeadMotion) -> Result<()> {
     let g = head.usual_acceleration() / 9.81;
     if g <= MAX_USUAL_G {
         return Ok(());
     }
     let problem = format!("implausible head acceleration: {g:.0} g or more during a tenth of the time");
-    let advice = "are its positions in centimeters? then say cm as their unit; if this is meant, say m";
+    let advice = "if its positions are in centimeters, set their unit to cm; if it is correct, set it to m";
     Err(Error::failed(format!("{problem}; {advice}")).with_options(&["head_unit"]))
 }
 
-/// Where the head puts vertices of the rig, in file units, as a GLB that moves the head would show them.
+/// Vertices of the rig moved by the head, in file units, as a GLB with head motion shows them.
 fn moved(rig: &Rig, vertices: &[[f32; 3]], head: &HeadMotion, time_secs: f64) -> Vec<[f32; 3]> {
     let (si_from_file, file_from_si) = (rig.space.si_from_file(), rig.space.file_from_si());
     let head = head.at(time_secs);
@@ -299,7 +304,7 @@ fn moved(rig: &Rig, vertices: &[[f32; 3]], head: &HeadMotion, time_secs: f64) ->
     vertices.iter().map(one).collect()
 }
 
-/// The name of the folder in which a run keeps its frames.
+/// The folder in which a run keeps its frames.
 pub fn partial_folder(output: &Path) -> PathBuf {
     risorius_io::native::take_folder::TakeFolder::beside(output)
 }

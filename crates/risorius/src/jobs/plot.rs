@@ -1,4 +1,4 @@
-//! Figures of performances over time, several runs in one picture.
+//! Plots values of performances over time, several runs in one figure.
 
 use super::shown;
 use crate::error::{Error, Result};
@@ -10,20 +10,20 @@ use serde::Serialize;
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// Draws what performances reported.
+/// Plots the reports of performances.
 #[derive(Debug, Clone, Default)]
 pub struct PlotJob {
     /// Reports of [`super::perform::PerformJob`], as JSON files.
     pub reports: Vec<PathBuf>,
-    /// What is drawn over time.
+    /// The value to plot over time.
     pub value: Quantity,
-    /// Names of the runs; those of the files by default.
+    /// Names of the runs; the file names by default.
     pub labels: Option<Vec<String>>,
     /// The figure, `.png`.
     pub output: PathBuf,
 }
 
-/// A figure that every frame has.
+/// A value that every frame reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Quantity {
     /// Mean displacement of the skin by physics.
@@ -35,43 +35,43 @@ pub enum Quantity {
     Kinetic,
     /// Elastic energy.
     Elastic,
-    /// Largest force left at a node.
+    /// Largest residual force at a node.
     Residual,
-    /// Smallest volume of an element, as a part of its rest.
+    /// Smallest ratio of an element's volume to its rest volume.
     Volume,
-    /// Time taken.
+    /// Computation time.
     Seconds,
 }
 
 impl Quantity {
-    /// Key in the report, label of the axis, title.
+    /// Key in the report, axis label, title.
     fn texts(self) -> [&'static str; 3] {
         match self {
-            Self::Mean => ["mean_mm", "mean displacement (mm)", "Skin moved by physics, mean over the skin"],
-            Self::Max => ["max_mm", "largest displacement (mm)", "Skin moved by physics, where it is most"],
+            Self::Mean => ["mean_mm", "mean displacement (mm)", "Skin moved by physics, mean"],
+            Self::Max => ["max_mm", "largest displacement (mm)", "Skin moved by physics, largest"],
             Self::Kinetic => {
                 ["kinetic", "kinetic energy (J)", "Kinetic energy of the flesh, relative to the head"]
             }
             Self::Elastic => ["elastic", "elastic energy (J)", "Elastic energy of the flesh"],
-            Self::Residual => ["residual", "force (N)", "Largest force left at a node"],
+            Self::Residual => ["residual", "force (N)", "Largest residual force at a node"],
             Self::Volume => ["smallest_det", "volume / rest volume", "Smallest element"],
-            Self::Seconds => ["seconds", "time taken (s)", "Time taken for each frame"],
+            Self::Seconds => ["seconds", "computation time (s)", "Computation time of each frame"],
         }
     }
 }
 
-/// What was drawn.
+/// The report of a plot.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlotReport {
-    /// The file.
+    /// The written file.
     pub output: String,
     /// Pixels.
     pub width: usize,
     /// Pixels.
     pub height: usize,
-    /// Key of the figure in reports.
+    /// Key of the plotted value in reports.
     pub value: &'static str,
-    /// Each run.
+    /// All runs.
     pub runs: Vec<RunReport>,
 }
 
@@ -80,13 +80,13 @@ pub struct PlotReport {
 pub struct RunReport {
     /// Its name.
     pub name: String,
-    /// How many frames it has.
+    /// Number of frames.
     pub frames: usize,
-    /// Over all frames.
+    /// Mean over all frames.
     pub mean: f64,
     /// Largest value.
     pub max: f64,
-    /// When it is largest.
+    /// Time of the largest value.
     pub max_at_secs: f64,
 }
 
@@ -128,10 +128,10 @@ impl PlotJob {
 /// Time and `key` of every frame of a report.
 fn points(bytes: &[u8], key: &str) -> Result<Vec<[f64; 2]>> {
     let report: Value = serde_json::from_slice(bytes).map_err(|e| Error::failed(format!("not JSON: {e}")))?;
-    let advice = "let `perform` write one";
+    let advice = "write one with `perform`";
     let missing = |what: &str| Error::failed(format!("{what}; {advice}")).with_options(&["report"]);
     let Some(frames) = report.get("frames").and_then(Value::as_array) else {
-        return Err(missing("not a report of `perform`, as it has no list of frames"));
+        return Err(missing("not a report of `perform`: it has no list of frames"));
     };
     if frames.is_empty() {
         return Err(Error::failed("the report has no frames"));
@@ -149,9 +149,7 @@ fn points(bytes: &[u8], key: &str) -> Result<Vec<[f64; 2]>> {
             |what: String, value: &Value| Error::failed(format!("{what} is {value}, not a number"));
         let secs = time.as_f64().ok_or_else(|| not_a_number(format!("time {i}"), time))?;
         if points.last().is_some_and(|before| secs <= before[0]) {
-            return Err(Error::failed(format!(
-                "time {i} is {secs} s and does not come after the one before"
-            )));
+            return Err(Error::failed(format!("time {i} is {secs} s, which is not after the previous time")));
         }
         let value = frame.get(key).unwrap_or(&Value::Null);
         let number = value.as_f64().ok_or_else(|| not_a_number(format!("{key} of frame {i}"), value))?;

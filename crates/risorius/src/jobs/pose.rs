@@ -1,4 +1,4 @@
-//! A rig at slider values as a surface, or over a clip as frames.
+//! Evaluates a rig at slider values as a surface, or over a clip as frames.
 
 use super::shown;
 use crate::error::{Error, Result};
@@ -11,12 +11,12 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// What the rig is posed by.
+/// The source of slider values.
 #[derive(Debug, Clone)]
 pub enum Posed {
     /// Slider values by name.
     Weights(Vec<(String, f32)>),
-    /// Slider values as text: a JSON file, JSON, or `jawOpen=0.6,smile=1`.
+    /// Slider values as text: the name of a JSON file, JSON, or `jawOpen=0.6,smile=1`.
     Text(String),
     /// A clip: Live Link Face CSV, CSV, JSON, or an animation in a glTF or FBX.
     Clip(PathBuf),
@@ -29,7 +29,7 @@ impl Default for Posed {
 }
 
 impl Posed {
-    /// Weights of `rig`; of a clip there are none.
+    /// Weights of `rig`; all zero for a clip.
     pub(crate) fn weights(&self, rig: &Rig) -> Result<Vec<f32>> {
         match self {
             Self::Weights(pairs) => weights_by_name(rig, pairs),
@@ -44,7 +44,7 @@ impl Posed {
 pub struct PoseJob {
     /// The rig.
     pub rig: RigSource,
-    /// What it is posed by.
+    /// Slider values or a clip.
     pub what: Posed,
     /// How a clip is read.
     pub clip: ClipReading,
@@ -54,26 +54,26 @@ pub struct PoseJob {
     pub output: PathBuf,
 }
 
-/// What was written.
+/// The report of a pose.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct PoseReport {
-    /// The file.
+    /// The written file.
     pub output: String,
-    /// Frames of a clip.
+    /// Of a clip: number of frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frames: Option<usize>,
-    /// Vertices of the rig.
+    /// Number of vertices of the rig.
     pub vertices: usize,
-    /// Of a pose: sliders that are not 0.
+    /// Of a pose: the nonzero slider values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weights: Option<serde_json::Map<String, serde_json::Value>>,
-    /// Of a clip: what drives what.
+    /// Of a clip: which columns drive which sliders.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mapping: Option<Mapping>,
     /// Of a clip: what was assumed or left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notes: Option<Vec<String>>,
-    /// Time taken.
+    /// Computation time, seconds.
     pub seconds: f64,
 }
 
@@ -92,7 +92,7 @@ impl PoseJob {
         if let Posed::Clip(path) = &self.what {
             let mut content = self.clip.open_for(path, &rig, progress)?;
             if content.clip.head.is_some() && is_cache(output) {
-                let note = "head motion is left out: a point cache holds the face as it is without it; .glb keeps it";
+                let note = "head motion is left out: a point cache cannot hold it; write .glb to keep it";
                 content.notes.push(note.into());
             }
             write_clip_frames(&rig, &content.clip, output, self.bake, progress)?;

@@ -1,4 +1,4 @@
-//! Pictures of a face: one, many on a sheet, or a movie; performances side by side.
+//! Draws a face: one picture, many on a sheet, or a movie; performances side by side.
 
 mod colors;
 mod strips;
@@ -27,39 +27,39 @@ use strips::{Strip, Timeline, longest};
 pub struct RenderJob {
     /// The rig.
     pub rig: RigSource,
-    /// Slider values as text, one entry for each pose: a JSON file, JSON, or `jawOpen=0.6,smile=1`.
+    /// Slider values as text, one entry per pose: the name of a JSON file, JSON, or `jawOpen=0.6,smile=1`.
     pub weights: Vec<String>,
-    /// One picture of every slider at 1, on a sheet.
+    /// Draw every slider at 1, on a sheet.
     pub shapes: bool,
-    /// Frames of a clip, on a sheet or as a movie.
+    /// Draw the frames of a clip, on a sheet or as a movie.
     pub clip: Option<PathBuf>,
     /// How clips and head motion are read.
     pub reading: ClipReading,
-    /// Frames of takes of this rig, to look at or to compare.
+    /// Draw the frames of takes of this rig, alone or side by side.
     pub takes: Vec<PathBuf>,
-    /// Names of what is compared: the clip, then the takes; those of the files by default.
+    /// Names of the compared performances: the clip, then the takes; the file names by default.
     pub labels: Option<Vec<String>>,
-    /// Color by the distance from the first that is compared.
+    /// Color by the distance from the first compared performance.
     pub difference: bool,
-    /// Move the head as the take, the clip or the head motion says, from where it is at first; the camera
-    /// stays.
+    /// Show the head motion of the take, the clip or the head file, relative to its first frame; the camera
+    /// does not move.
     pub with_head: bool,
-    /// Which frames go on a sheet; by default 12 spread over the whole, 6 to compare.
+    /// Frames to put on a sheet; by default 12 spread over the whole, or 6 when comparing.
     pub frames: Option<Vec<usize>>,
-    /// From where; the front by default.
+    /// Camera views; the front by default.
     pub views: Vec<View>,
-    /// What colors mean.
+    /// The meaning of colors.
     pub color: Coloring,
     /// Draw the edges of the artist's polygons.
     pub wireframe: bool,
     /// Mark these pinned points.
     pub pins: Option<Pins>,
-    /// Pixels of one picture, width and height; by default 900, 560 side by side in a movie, 400 where there
-    /// are many.
+    /// Width and height of one picture in pixels. Default 900, 560 for two to four side by side in a movie,
+    /// 400 for more.
     pub size: Option<[usize; 2]>,
-    /// Above 1 comes closer.
+    /// Zoom factor; above 1 is closer. Default 1.
     pub zoom: f32,
-    /// Frame everything in the rig rather than the face.
+    /// Frame the whole rig rather than the face.
     pub whole: bool,
     /// Frame this region, part, or `shape:NAME`.
     pub frame: Option<String>,
@@ -96,14 +96,14 @@ impl Default for RenderJob {
     }
 }
 
-/// Where the camera looks from.
+/// A camera view.
 #[derive(Debug, Clone, PartialEq)]
 pub struct View {
     /// Degrees to the character's left.
     pub yaw_degrees: f32,
     /// Degrees upwards.
     pub pitch_degrees: f32,
-    /// For labels.
+    /// Name for labels.
     pub name: String,
 }
 
@@ -124,15 +124,15 @@ impl View {
     }
 }
 
-/// What colors mean.
+/// The meaning of colors.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Coloring {
-    /// The face as it is.
+    /// Skin, without values.
     #[default]
     Skin,
-    /// Distance from the neutral.
+    /// Distance from the neutral, mm.
     Motion,
-    /// How far a shape moves each vertex.
+    /// How far a shape moves each vertex, mm.
     Shape(String),
     /// The vertices of a region.
     Region(String),
@@ -140,34 +140,34 @@ pub enum Coloring {
     File(PathBuf),
 }
 
-/// What was drawn.
+/// The report of a drawing.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RenderReport {
-    /// The file.
+    /// The written file.
     pub output: String,
     /// Pixels.
     pub width: usize,
     /// Pixels.
     pub height: usize,
-    /// Pictures on the sheet, or side by side.
+    /// Number of pictures on the sheet, or side by side.
     pub pictures: usize,
-    /// Of a movie.
+    /// Of a movie: number of frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frames: Option<usize>,
-    /// Of a movie.
+    /// Of a movie: frames per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fps: Option<f64>,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
-    /// Of a movie: time taken.
+    /// Of a movie: computation time, seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
 }
 
-/// Most pictures on one sheet: beyond it nobody sees anything.
+/// Most pictures on one sheet; more would be too small to see.
 const MAX_PICTURES: usize = 400;
 
-/// Frames of a movie that are drawn at once.
+/// Frames of a movie that are drawn in parallel.
 const BATCH: usize = 16;
 
 impl RenderJob {
@@ -189,7 +189,7 @@ impl RenderJob {
         let rig = &file.rig;
         let strips = strips::open(self, rig, progress)?;
         if self.difference && strips.len() < 2 {
-            let problem = "a difference is to the first: give a clip and a take, or two takes";
+            let problem = "a difference needs two performances: give a clip and a take, or two takes";
             return Err(Error::request(problem).with_options(&["difference"]));
         }
         if self.with_head && strips.iter().all(|s| s.head().is_none()) {
@@ -205,7 +205,7 @@ impl RenderJob {
         }
     }
 
-    /// A pose to draw and its label, for each.
+    /// The poses to draw, with labels.
     fn poses(&self, rig: &Rig) -> Result<Vec<(Vec<[f32; 3]>, String)>> {
         let evaluator = Evaluator::prepare(rig);
         if self.shapes {
@@ -239,7 +239,7 @@ impl RenderJob {
         Ok(DrawOptions { width, height, zoom, framing, wireframe, markers, ..DrawOptions::default() })
     }
 
-    /// The frames asked for, or `usual` of them from the first to the last.
+    /// The requested frames, or `usual` of them from the first to the last.
     fn frame_list(&self, n_frames: usize, usual: usize) -> Result<Vec<usize>> {
         let Some(list) = &self.frames else {
             let n = n_frames.min(usual);
@@ -247,14 +247,14 @@ impl RenderJob {
         };
         check_pictures(list.len())?;
         if let Some(frame) = list.iter().find(|f| **f >= n_frames) {
-            let message = format!("frame {frame} is out of range: there are {n_frames}, from 0");
+            let message = format!("frame {frame} is out of range: there are {n_frames} frames, from 0");
             return Err(Error::failed(message));
         }
         Ok(list.clone())
     }
 }
 
-/// Values as they were typed, or the name of the file that they came from.
+/// The values as given, or the name of their file.
 fn pose_label(weights: &str) -> String {
     let stem = Path::new(weights).file_stem().map(|s| s.to_string_lossy().into_owned());
     match () {
@@ -266,14 +266,13 @@ fn pose_label(weights: &str) -> String {
 
 fn check_pictures(n: usize) -> Result<()> {
     if n > MAX_PICTURES {
-        let message =
-            format!("{n} pictures are too many for a sheet, which holds {MAX_PICTURES}; draw some poses");
+        let message = format!("{n} pictures, but a sheet holds at most {MAX_PICTURES}; draw fewer poses");
         return Err(Error::failed(message).with_options(&["weights"]));
     }
     Ok(())
 }
 
-/// All that is drawn.
+/// Everything that is drawn.
 struct Show<'a> {
     job: &'a RenderJob,
     rig: &'a Rig,
@@ -283,7 +282,7 @@ struct Show<'a> {
     progress: &'a Progress<'a>,
 }
 
-/// What all pictures have in common.
+/// The data shared by all pictures.
 struct Prepared {
     look: FaceLook,
     options: DrawOptions,
@@ -305,7 +304,7 @@ impl Show<'_> {
         self.write_sheet(cells, n_cells, Vec::new())
     }
 
-    /// Frames on a sheet; of several performances, one row for each and its views.
+    /// Frames on a sheet; several performances get one row per performance and view.
     fn sheet(mut self) -> Result<RenderReport> {
         let compares = self.strips.len() > 1;
         let n_frames = longest(&self.strips).times_secs().len();
@@ -334,7 +333,7 @@ impl Show<'_> {
         self.write_sheet(cells, columns, timeline.notes)
     }
 
-    /// All frames at an even rate.
+    /// All frames at a constant rate.
     fn movie(mut self) -> Result<RenderReport> {
         let start = Instant::now();
         let (timeline, fps) = Timeline::even(&self.strips, self.job.reading.fps)?;
@@ -346,7 +345,7 @@ impl Show<'_> {
             _ => 400,
         };
         let prepared = self.prepare(n_cells, size)?;
-        // Drawn once for its size, before anything is written.
+        // Drawn once to get its size, before anything is written.
         let Canvas { width, height, .. } = self.movie_frame(&prepared, timeline.times_secs[0])?;
         let mut file = WholeFile::create(&self.job.output)?;
         let mut movie = Movie::new(&mut file, width, height, fps)?;
@@ -373,18 +372,18 @@ impl Show<'_> {
         })
     }
 
-    /// One picture of a movie: the only one plain, several with their labels and the time.
+    /// One frame of a movie: a single picture as it is, several with labels and the time.
     fn movie_frame(&self, prepared: &Prepared, t_secs: f64) -> Result<Canvas> {
         let mut cells = self.draw_strips(prepared, t_secs)?;
         if cells.len() == 1 && self.job.labels.is_none() {
             return Ok(cells.swap_remove(0).0);
         }
-        // A title of one width, or the picture would grow with the time.
+        // A title of constant width, so that the size of the frame does not change.
         let time = format!("{:<10}", format!("{t_secs:.2} s"));
         Ok(sheet(&cells, self.job.columns.unwrap_or(cells.len()), &time)?)
     }
 
-    /// Widens the scale of colors to all that will be shown.
+    /// Extends the color scale to everything that will be shown.
     fn find_scale(&mut self, timeline: &Timeline) -> Result<()> {
         if !self.colors.needs_scale() {
             return Ok(());
@@ -437,13 +436,13 @@ impl Show<'_> {
         self.views.iter().map(one).collect()
     }
 
-    /// What all pictures have in common, `size` being that of one of `n_cells` where none is given.
+    /// The data shared by all pictures; `size` is the default size of one of `n_cells` pictures.
     fn prepare(&self, n_cells: usize, size: usize) -> Result<Prepared> {
         check_pictures(n_cells)?;
         Ok(Prepared { look: FaceLook::prepare(self.rig), options: self.job.draw_options(self.rig, size)? })
     }
 
-    /// Writes the only picture, or all on a sheet of `columns`, at most six where they are not rows.
+    /// Writes a single picture, or all on a sheet with `columns` columns, at most six unless they form rows.
     fn write_sheet(
         &self,
         mut cells: Vec<(Canvas, String)>,

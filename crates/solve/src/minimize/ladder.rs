@@ -19,6 +19,9 @@ use std::time::Duration;
 /// Most iterations of quasi-Newton in [`settle`].
 const SETTLING: usize = 150;
 
+/// A preconditioner for a state, and the iterations after which it is made again.
+pub(crate) type Refresh<'a> = dyn Fn(&[DVec3]) -> Option<(Preconditioner, usize)> + 'a;
+
 /// The solvers of a descent: rounds of quasi-Newton, then Newton's method.
 pub(crate) struct Ladder<'a> {
     /// Iterations of quasi-Newton, over all rounds, before Newton's method takes over; 0 for Newton's method
@@ -27,7 +30,7 @@ pub(crate) struct Ladder<'a> {
     /// The factor that quasi-Newton uses.
     pub factor: &'a Preconditioner,
     /// A better factor for the state at which a round starts, and the iterations until the next round.
-    pub refreshed: &'a dyn Fn(&[DVec3]) -> Option<(Preconditioner, usize)>,
+    pub refreshed: &'a Refresh<'a>,
     /// Whether another round follows one that stalls or in which a tet is about to collapse. If not, Newton's
     /// method takes over after a stall, and a collapsing tet ends the descent.
     pub retries: bool,

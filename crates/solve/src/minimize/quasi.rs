@@ -69,7 +69,7 @@ impl Preconditioner {
     }
 }
 
-/// As [`crate::minimize`], with a preconditioner of the same system. Can need a hundred iterations where
+/// As [`crate::minimize()`], with a preconditioner of the same system. Can need a hundred iterations where
 /// Newton's method needs ten: set [`SolveOptions::max_iterations`] accordingly.
 pub fn minimize_quasi(
     problem: &Problem,

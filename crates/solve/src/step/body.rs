@@ -145,7 +145,8 @@ pub struct StepReport {
     pub times: [Duration; 5],
 }
 
-/// The resume state of a body: all that its next step depends on besides the input of [`Dynamics::prepare`].
+/// The resume state of a body: all that its next step depends on besides the input of
+/// [`crate::Dynamics::prepare`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct State {
     /// The present configuration.

@@ -22,7 +22,7 @@
 //! Contact belongs to W: [`crate::contact::detect`] finds planes before each dynamic solve, and again after
 //! it while points are too deep. The static solve keeps the contacts of the dynamic one.
 //!
-//! Each minimum is found by quasi-Newton with a contact-aware Laplacian ([`crate::minimize::contact_aware`]),
+//! Each minimum is found by quasi-Newton with a contact-aware Laplacian (`minimize::contact_aware`),
 //! or by Newton's method where that fails ([`crate::minimize::ladder`]). Solves start from a state without
 //! inverted tets and never step past a flat tet, so accepted states have no inverted tets.
 
@@ -304,12 +304,12 @@ impl Dynamics {
     }
 
     fn elastic(&self) -> f64 {
-        let of = |energy: &Box<dyn Energy + Send>| {
+        let of = |energy: &(dyn Energy + Send)| {
             let mut values = vec![0.0; energy.stencils().len()];
             energy.values(&self.positions, 0..values.len(), &mut values);
             values.iter().sum::<f64>()
         };
-        self.energies.iter().map(of).sum()
+        self.energies.iter().map(|energy| of(&**energy)).sum()
     }
 }
 

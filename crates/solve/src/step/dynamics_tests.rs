@@ -104,8 +104,9 @@ struct Hanging {
 }
 
 impl Hanging {
-    /// Settles the bar with steps so long that motion dies out, and finds the equilibria. `change(body,
-    /// share)` is the configuration at `share` of the change; the share oscillates and then stays constant.
+    /// Settles the bar with steps so long that motion dies out, and finds the equilibria.
+    /// `change(body, share)` is the configuration at `share` of the change; the share oscillates and then
+    /// stays constant.
     fn prepare(change: impl Fn(&Body, f64) -> Configuration) -> Self {
         let body = held_bar();
         let loads = body.weight(GRAVITY);

@@ -1,8 +1,8 @@
 //! Motion against formulas: oscillations, a beam under its own weight, free bodies, moving frames.
 //!
-//! At small strain the energy is that of Lame's `mu` and `lambda`: `E` becomes the linear strain e and `det F
-//! - 1` its trace, so `U = mu tr(e^2) + lambda/2 tr(e)^2`. Hence Young's modulus `mu (3 lambda + 2
-//! mu)/(lambda + mu)` and Poisson's ratio `lambda/(2 (lambda + mu))`.
+//! At small strain the energy is that of Lame's `mu` and `lambda`: `E` becomes the linear strain e and
+//! `det F - 1` its trace, so `U = mu tr(e^2) + lambda/2 tr(e)^2`. Hence Young's modulus
+//! `mu (3 lambda + 2 mu)/(lambda + mu)` and Poisson's ratio `lambda/(2 (lambda + mu))`.
 //!
 //! In backward Euler, a mode of angular frequency w follows `(1 + h^2 w^2) x_n+1 = 2 x_n - x_n-1`: an
 //! oscillation of `atan(h w)` radians per step that shrinks by `1/sqrt(1 + h^2 w^2)` per step.

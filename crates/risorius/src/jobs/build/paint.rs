@@ -113,8 +113,7 @@ fn from_colors(path: &Path, rig: &Rig, progress: &Progress) -> Result<Vec<f32>> 
         let part = |p: &Part| format!("'{}' {}", p.name, p.n_file_vertices());
         let parts: Vec<String> = rig.parts.iter().take(8).map(part).collect();
         let advice = "paint a copy of the rig's own file, or of one part";
-        let message =
-            format!("it has {n} vertices, but the rig has {n_rig} ({}); {advice}", parts.join(", "));
+        let message = format!("{n} vertices, but the rig has {n_rig} ({}); {advice}", parts.join(", "));
         return Err(Error::failed(message).in_file(path));
     };
     let unpainted = |part: &Part| vec![[0.0; 4]; part.n_file_vertices()];

@@ -109,9 +109,8 @@ impl EditJob {
 impl PaintedHeights {
     fn paint(&self, content: &mut FaceDetail, pose: usize) -> Result<usize> {
         if !self.height.is_finite() {
-            return Err(
-                Error::request("the height must be a finite number of millimeters").with_options(&["height"])
-            );
+            let message = "the height must be a finite number of millimeters";
+            return Err(Error::request(message).with_options(&["height"]));
         }
         let picture = picture::read(&read_file(&self.image)?).map_err(in_file(&self.image))?;
         let rig = &content.rest.fine;

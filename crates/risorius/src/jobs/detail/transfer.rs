@@ -22,8 +22,9 @@ pub struct TransferJob {
     pub detail: PathBuf,
     /// The other face at rest: a rig or a mesh.
     pub to: RigSource,
-    /// Corresponding points, about 40 spread over the face: a JSON file, `[{"from": {"vertex": 12}, "to":
-    /// {"near": [0, 1, 2]}}]`. By default landmarks are detected on both faces.
+    /// Corresponding points, about 40 spread over the face: a JSON file,
+    /// `[{"from": {"vertex": 12}, "to": {"near": [0, 1, 2]}}]`. By default landmarks are detected on both
+    /// faces.
     pub points: Option<PathBuf>,
     /// A rig of the detail's own face, in the same place as its rest mesh. Its shapes make landmark detection
     /// more reliable.

@@ -1,4 +1,4 @@
-//! What a `.face` file has beneath its rig: what was built, how well, and what the file is made of.
+//! The contents of a `.face` file beyond its rig: flesh, bones, muscles, quality of the build, arrays.
 
 use crate::error::{Result, in_file};
 use crate::jobs::build::LandmarkReport;
@@ -18,78 +18,78 @@ use std::path::Path;
 /// A face beyond its rig.
 #[derive(Debug, Clone, Serialize)]
 pub struct FaceInspection {
-    /// The volume.
+    /// The flesh volume.
     pub volume: VolumeReport,
-    /// What it is made of.
+    /// Stiffness of the flesh.
     pub materials: MaterialsReport,
     /// Skull, jaw, teeth, eyes.
     pub bones: BonesReport,
-    /// By name.
+    /// Muscles by name.
     pub muscles: Vec<MuscleReport>,
-    /// Where landmarks are, in meters.
+    /// Positions of landmarks, in meters.
     pub landmarks: Vec<LandmarkReport>,
     /// Shapes that move the jaw, widest opening first.
     pub jaw: Vec<JawReport>,
-    /// How well volumes follow the shapes.
+    /// How closely volumes follow the shapes.
     pub fit: FitReport,
     /// Pairs of shapes, and closed lips and lids.
     pub pairs: PairsReport,
-    /// What was noticed in the build.
+    /// Observations of the build.
     pub build_notes: Vec<Note>,
     /// The file itself.
     pub contents: ContentsReport,
-    /// Shapes of the rig.
+    /// Number of shapes of the rig.
     #[serde(skip)]
     pub n_shapes: usize,
 }
 
-/// The volume of a face.
+/// The flesh volume of a face.
 #[derive(Debug, Clone, Serialize)]
 pub struct VolumeReport {
-    /// How many.
+    /// Number of nodes.
     pub nodes: usize,
-    /// How many.
+    /// Number of tets.
     pub tets: usize,
-    /// Its size.
+    /// Volume in liters.
     pub liters: f64,
-    /// Nodes that lie on each kind of boundary.
+    /// Number of nodes on each kind of boundary.
     pub bounds: serde_json::Map<String, Value>,
-    /// Rig vertices that are attached to it.
+    /// Number of rig vertices that are attached to it.
     pub embedded_vertices: usize,
-    /// Nodes that each shape moves.
+    /// Number of nodes that each shape moves.
     pub moved_nodes: Vec<usize>,
-    /// Of its tets.
+    /// Quality of its tets.
     pub quality: TetQuality,
-    /// Names of boundaries with their nodes, in the order of the file.
+    /// Kinds of boundary with their number of nodes, in the order of the file.
     #[serde(skip)]
     pub bounds_in_order: Vec<(&'static str, usize)>,
 }
 
-/// How well tets are shaped.
+/// Shape quality of tets.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct TetQuality {
     /// Smallest dihedral angle.
     pub min_dihedral_deg: f64,
-    /// Mean of the smallest of each tet.
+    /// Mean over tets of their smallest dihedral angle.
     pub mean_min_dihedral_deg: f64,
     /// Largest dihedral angle.
     pub max_dihedral_deg: f64,
-    /// Smallest ratio of volume to edge lengths.
+    /// Smallest volume-length ratio.
     pub min_volume_length: f64,
-    /// Mean of it.
+    /// Mean volume-length ratio.
     pub mean_volume_length: f64,
 }
 
 /// Stiffness of a face.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MaterialsReport {
-    /// Least and most.
+    /// Smallest and largest shear stiffness mu.
     pub mu_pa: [f32; 2],
-    /// Least and most.
+    /// Smallest and largest resistance to volume change lambda.
     pub lambda_pa: [f32; 2],
-    /// How many shapes change it.
+    /// Number of shapes that change the stiffness.
     pub shapes_that_change: usize,
-    /// Least and most.
+    /// Smallest and largest change of mu by a shape.
     pub mu_change_pa: [f32; 2],
 }
 
@@ -104,13 +104,13 @@ pub struct BonesReport {
     pub teeth_upper: BoneReport,
     /// Lower teeth.
     pub teeth_lower: BoneReport,
-    /// Of the jaw.
+    /// The jaw joint.
     pub joint: JointReport,
-    /// Left and right.
+    /// Left and right eyeball.
     pub eyes: Vec<Option<EyeReport>>,
-    /// Vertices of each kind of surface.
+    /// Number of rig vertices of each kind of surface.
     pub vertices_of_rig: BTreeMap<&'static str, usize>,
-    /// The same in the order of kinds.
+    /// The same, in the order of kinds.
     #[serde(skip)]
     pub kinds_in_order: Vec<(&'static str, usize)>,
 }
@@ -118,26 +118,26 @@ pub struct BonesReport {
 /// A bone.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct BoneReport {
-    /// How many.
+    /// Number of vertices.
     pub vertices: usize,
-    /// How many.
+    /// Number of triangles.
     pub triangles: usize,
-    /// Whether it has an inside.
+    /// Whether the surface is closed.
     pub closed: bool,
-    /// Its size.
+    /// Volume in cubic centimeters.
     pub cm3: f64,
 }
 
 /// The jaw joint.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct JointReport {
-    /// Left and right, meters.
+    /// Positions of left and right condyle, meters.
     pub condyles: [[f64; 3]; 2],
-    /// Direction in which condyles slide.
+    /// Direction in which the condyles slide.
     pub track: [f64; 3],
-    /// How far, meters.
+    /// Length of their track, meters.
     pub track_length: f64,
-    /// Between the condyles.
+    /// Distance between the condyles.
     #[serde(skip)]
     pub apart_mm: f64,
 }
@@ -145,11 +145,11 @@ pub struct JointReport {
 /// An eyeball.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct EyeReport {
-    /// Meters.
+    /// Center, meters.
     pub center: [f64; 3],
-    /// Meters.
+    /// Radius, meters.
     pub radius: f64,
-    /// Of the fitted sphere.
+    /// Residual of the fitted sphere.
     pub residual: f64,
 }
 
@@ -158,55 +158,55 @@ pub struct EyeReport {
 pub struct MuscleReport {
     /// Anatomical name with side.
     pub name: String,
-    /// What its fibers begin on.
+    /// Where its fibers originate.
     pub origin: String,
-    /// What its fibers end on.
+    /// Where its fibers insert.
     pub insertion: String,
-    /// Control points.
+    /// Number of control points along each axis.
     pub counts: [usize; 3],
 }
 
-/// What a shape does to the jaw.
+/// The jaw motion of a shape.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct JawReport {
     /// The shape.
     pub shape: String,
-    /// How far it opens.
+    /// Angle by which it opens the jaw.
     pub degrees: f64,
-    /// How far the point between the condyles slides.
+    /// Distance that the midpoint between the condyles slides.
     pub slide_mm: f64,
 }
 
-/// How well volumes follow the shapes.
+/// How closely volumes follow the shapes.
 #[derive(Debug, Clone, Serialize)]
 pub struct FitReport {
-    /// Distance of the skin from the volume in the neutral: mean and largest.
+    /// Mean and largest distance of the skin from the volume in the neutral.
     pub embedding_mm: [f64; 2],
-    /// Each shape, the worst first.
+    /// The fit of each shape, the worst first.
     pub shapes: Vec<ShapeReport>,
 }
 
 /// Pairs of shapes, and closed lips and lids.
 #[derive(Debug, Clone, Serialize)]
 pub struct PairsReport {
-    /// Which shapes invert elements together.
+    /// Pairs of shapes that invert elements together.
     pub pairs: PairReport,
-    /// Pairs of vertices that touch in the neutral.
+    /// Number of vertex pairs that touch in the neutral.
     pub slit_pairs: usize,
-    /// Elements that span a slit; none in a good face.
+    /// Number of elements that span a slit; 0 in a good face.
     pub fused_pairs: usize,
-    /// Slider values that part lips and lids.
+    /// Slider values that separate lips and lids.
     pub parting_pose: Vec<(String, f32)>,
 }
 
-/// What the file is made of.
+/// The contents of the file itself.
 #[derive(Debug, Clone, Serialize)]
 pub struct ContentsReport {
-    /// Its size.
+    /// Size of the file in bytes.
     pub bytes: usize,
-    /// That wrote it.
+    /// The program that wrote it.
     pub software: String,
-    /// Of the format.
+    /// Version of the format.
     pub version: u32,
     /// All arrays.
     pub arrays: Vec<ArrayReport>,
@@ -217,15 +217,15 @@ pub struct ContentsReport {
 pub struct ArrayReport {
     /// Its name.
     pub name: String,
-    /// Type of its numbers.
+    /// Type of its elements.
     pub dtype: Dtype,
-    /// Lengths.
+    /// Length along each axis.
     pub shape: Vec<usize>,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
-/// Opens a face and looks at it.
+/// Opens a face and inspects it.
 pub(super) fn inspect(path: &Path) -> Result<FaceInspection> {
     let file = face::open_file(path).map_err(in_file(path))?;
     let face = &file.face;

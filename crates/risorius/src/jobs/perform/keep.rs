@@ -1,9 +1,10 @@
-//! Frames of a performance on their way to the output: kept in `TAKE.partial/` as they are done, with resume
-//! states.
+//! Keeps finished frames of a performance in `TAKE.partial/`, with resume states, until the output is
+//! written.
 //!
-//! States are kept at regular intervals of frames, so that an edit anywhere in a clip loses little, and one
-//! more at the frame that was last about a second ago, so that a run that is killed loses little. How many
-//! depends on their size: they may take the room that the frames take, or a little more in short takes.
+//! States are kept at regular intervals of frames, so that an edit anywhere in a clip loses little work. One
+//! more is kept about every second and replaced by the next, so that a killed run loses little work. The
+//! interval depends on the size of states: together they may take as much disk space as the frames, or a
+//! little more in short takes.
 
 use crate::error::{Error, Result};
 use risorius_io::IoError;
@@ -14,24 +15,24 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Time between states of frames at which none would be kept otherwise.
+/// Time between temporary states, which are kept besides those at regular intervals.
 const BETWEEN_STATES: Duration = Duration::from_secs(1);
 
-/// States may take this many bytes, or as many as the frames.
+/// States may take this many bytes, or as many as the frames if that is more.
 const ROOM: usize = 256 << 20;
 
-/// Most frames between two states while all states take less than [`MOST_ROOM`].
+/// Most frames between two states, as long as all states take less than [`MOST_ROOM`].
 const MOST_FRAMES_BETWEEN: usize = 32;
 
-/// Bytes that states may take at most.
+/// Most bytes that states may take.
 const MOST_ROOM: usize = 8 << 30;
 
-/// Where a run that was asked to go on does so, and why there.
+/// Where a resumed run starts, and why there.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Resumed {
-    /// The first frame that is computed; the number of frames if none is.
+    /// The first computed frame; the number of frames if none is computed.
     pub from: usize,
-    /// For people.
+    /// The reason, as text for the user.
     pub why: String,
 }
 
@@ -41,22 +42,22 @@ pub(super) struct Keeper {
     folder: TakeFolder,
     keys: Vec<FrameKey>,
     n_vertices: usize,
-    /// Of the frames that are done.
+    /// Reports of the finished frames.
     reports: Vec<FrameReport>,
-    /// The last frame that is done, if this run did it, and whether its state is in the folder.
+    /// The last finished frame, if this run computed it, and whether its state is in the folder.
     last: Option<(Checkpoint, bool)>,
     last_written: Instant,
-    /// A state that goes when the next one is there.
+    /// A temporary state, removed once the next state is written.
     passing: Option<usize>,
     /// Frames whose states an earlier run left.
     left: BTreeSet<usize>,
     failure: Option<IoError>,
-    /// What the user should know.
+    /// Notes for the user.
     notes: Vec<String>,
 }
 
 impl Keeper {
-    /// Takes hold of the folder of `output`; nothing in it is used until [`Keeper::resume`].
+    /// Opens the folder of `output`; its contents are not used until [`Keeper::resume`].
     pub(super) fn open(output: &Path, keys: Vec<FrameKey>, n_vertices: usize) -> Result<Self> {
         let folder = TakeFolder::open(output)?;
         Ok(Self {
@@ -74,12 +75,12 @@ impl Keeper {
         })
     }
 
-    /// Frames done, in the order of the clip from the first on.
+    /// Reports of the finished frames, from the first frame of the clip.
     pub(super) fn reports(&self) -> &[FrameReport] {
         &self.reports
     }
 
-    /// Finds the last state whose inputs, and those of all frames up to it, are still the same.
+    /// Finds the last state for which the inputs of all frames up to it are unchanged.
     pub(super) fn resume(&mut self) -> (Option<Checkpoint>, Option<Resumed>) {
         let folder = self.folder.path().display().to_string();
         let cause = self.read_frames();
@@ -92,7 +93,7 @@ impl Keeper {
                 Kept::Whole((key, checkpoint)) if key == self.keys[frame] => {
                     self.reports.truncate(frame + 1);
                     let from = frame + 1;
-                    let before = if from < done { ", the last state before" } else { "" };
+                    let before = if from < done { ", resumed at the last state before it" } else { "" };
                     return (Some(checkpoint), Some(Resumed { from, why: format!("{cause}{before}") }));
                 }
                 Kept::Unusable => {
@@ -104,13 +105,13 @@ impl Keeper {
         self.reports.clear();
         let why = match done {
             0 => cause,
-            _ => format!("{cause}, and there is no state before"),
+            _ => format!("{cause}, and there is no state before it"),
         };
         (None, Some(Resumed { from: 0, why }))
     }
 
-    /// Reads frames while they are whole and their inputs the same; why the next one is not, `None` if all
-    /// are.
+    /// Reads frames while they are complete and their inputs unchanged. Returns why the next one is not, or
+    /// `None` if all are.
     fn read_frames(&mut self) -> Option<String> {
         let folder = self.folder.path().display().to_string();
         for (frame, key) in self.keys.iter().enumerate() {
@@ -119,13 +120,13 @@ impl Keeper {
                     self.reports.push(kept.report);
                 }
                 Kept::Whole(kept) => {
-                    let what = key.changed_since(&kept.key).unwrap_or("what comes before");
+                    let what = key.changed_since(&kept.key).unwrap_or("an earlier input");
                     return Some(format!("{what} changed at frame {frame}"));
                 }
                 Kept::Nothing if frame == 0 => {
                     return Some(format!("there was nothing to resume from in {folder}"));
                 }
-                Kept::Nothing => return Some(format!("frame {frame} was not there yet")),
+                Kept::Nothing => return Some(format!("frame {frame} had not been computed")),
                 Kept::Unusable => {
                     self.notes.push(unusable(&format!("frame {frame}"), &folder));
                     return Some(format!("frame {frame} in {folder} cannot be used"));
@@ -135,7 +136,7 @@ impl Keeper {
         None
     }
 
-    /// Keeps a frame that is done. `Break` when it cannot.
+    /// Keeps a finished frame. `Break` if that fails.
     pub(super) fn frame(&mut self, frame: &Frame) -> ControlFlow<()> {
         let (index, key) = (frame.index, &self.keys[frame.index]);
         if let Err(error) = self.folder.put_frame(index, key, frame.report, frame.vertices) {
@@ -155,7 +156,8 @@ impl Keeper {
         ControlFlow::Continue(())
     }
 
-    /// Keeps the state of the last frame; it stays if it is `lasting`, or else until the next one is there.
+    /// Keeps the state of the last frame: permanently if `lasting`, otherwise until the next state is
+    /// written.
     fn keep_state(&mut self, lasting: bool) {
         let Some((checkpoint, is_kept @ false)) = &mut self.last else { return };
         match self.folder.put_state(&self.keys[checkpoint.frame], checkpoint) {
@@ -166,7 +168,7 @@ impl Keeper {
                     self.folder.remove_state(frame);
                 }
             }
-            // The take does without it.
+            // The take does not need it.
             Err(error) => {
                 let note = format!("a state could not be kept: {error}");
                 self.notes.retain(|n| *n != note);
@@ -180,7 +182,7 @@ impl Keeper {
         matches!(self.folder.state(index), Kept::Whole((key, _)) if key == self.keys[index])
     }
 
-    /// Vertices of a frame that is done.
+    /// Vertices of a finished frame.
     pub(super) fn vertices(&self, index: usize) -> Result<risorius_base::Array<[f32; 3]>> {
         match self.folder.frame(index) {
             Kept::Whole(kept) if kept.key == self.keys[index] && kept.vertices.len() == self.n_vertices => {
@@ -193,8 +195,8 @@ impl Keeper {
         }
     }
 
-    /// Ends a run: `write` gets the frames that are done, whatever `ended` it. What was kept goes when all is
-    /// done, unless it `stays` for the next run. Gives the reports of all frames.
+    /// Ends a run. `write` gets the finished frames, also after an error. The folder is removed after
+    /// success, unless it `stays` for the next run. Returns the reports of all frames.
     pub(super) fn finish(
         mut self,
         ended: std::result::Result<(), PerformError>,
@@ -218,12 +220,12 @@ impl Keeper {
             return Err(cause);
         }
         let folder = self.folder.path().display();
-        let advice = format!("resuming the same call continues from what is kept in {folder}");
+        let advice = format!("repeat the call with resuming to continue from {folder}");
         let (output, written) = (self.output.display(), write(&self));
         if let Some(cause) = stopped {
             let done = match written {
-                Ok(()) => format!("the {n_done} frames before are in {output}"),
-                Err(error) => format!("the {n_done} frames before are not in {output}: {error}"),
+                Ok(()) => format!("the {n_done} earlier frames are in {output}"),
+                Err(error) => format!("the {n_done} earlier frames are not in {output}: {error}"),
             };
             return Err(cause.followed_by(&format!("{done}; {advice}")).with_options(&["resume"]));
         }
@@ -246,7 +248,7 @@ fn n_bytes(checkpoint: &Checkpoint) -> usize {
     8 * (15 * state.positions.len() + 2 * n_parameters)
 }
 
-/// A state is kept at every so many frames.
+/// Number of frames from one kept state to the next.
 fn frames_between(n_frames: usize, frame_bytes: usize, state_bytes: usize) -> usize {
     let room = ROOM.max(n_frames.saturating_mul(frame_bytes));
     let fits = |every: usize| {
@@ -267,8 +269,7 @@ mod tests {
         assert_eq!(frames_between(0, 0, 0), 1);
         // A minute of a face of 9000 nodes: as much as the frames, 900 MB.
         assert_eq!(frames_between(3000, 300_000, 2_500_000), 16);
-        // 200,000 nodes: not fewer than one in 32 frames, unless it is more than the disk should be asked
-        // for.
+        // 200,000 nodes: at least one in 32 frames, unless states would exceed the limit.
         assert_eq!(frames_between(3000, 300_000, 55_000_000), 32);
         assert_eq!(frames_between(100_000, 30_000, 55_000_000), 1024);
     }

@@ -1,4 +1,4 @@
-//! What acts on the face besides its head: the options of a performance, and the scene that they mean on a
+//! What acts on the face besides the motion of its head: the options of a performance, and their scene on a
 //! face.
 
 use crate::error::{Error, Result, in_file};
@@ -20,20 +20,20 @@ pub struct SceneSource {
     pub scene: Option<PathBuf>,
     /// Wind in the world, m/s.
     pub wind: Option<[f64; 3]>,
-    /// Factors on stiffness; they multiply.
+    /// Factors on stiffness; the factors of overlapping regions multiply.
     pub stiffness: Vec<RegionFactor>,
-    /// Factors on mass, likewise.
+    /// Factors on mass; the factors of overlapping regions multiply.
     pub mass: Vec<RegionFactor>,
-    /// Pairs of regions that are kept apart as well.
+    /// Further collision pairs of regions, by name.
     pub touch: Vec<[String; 2]>,
 }
 
 /// A factor on a region.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RegionFactor {
-    /// Name of the region; all flesh without one.
+    /// Name of the region; `None` for all flesh.
     pub region: Option<String>,
-    /// 1 changes nothing.
+    /// The factor, positive.
     pub factor: f64,
 }
 
@@ -57,7 +57,7 @@ impl SceneSource {
         };
         if let Some(wind) = self.wind {
             if !scene.wind.is_empty() {
-                let message = "the scene has wind already; leave out the other";
+                let message = "the scene already has wind; give only one";
                 return Err(Error::request(message).with_options(&["wind"]));
             }
             scene.wind = Curve::constant(DVec3::from(wind));

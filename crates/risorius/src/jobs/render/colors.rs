@@ -9,9 +9,9 @@ use risorius_rig::lookup::{find_shape, region_vertices};
 use risorius_view::ScalarField;
 use std::path::Path;
 
-/// Where the values come from.
+/// The source of the values.
 pub(super) enum Colors {
-    /// The face as it is.
+    /// No values: the skin.
     Skin,
     /// The same values in every picture.
     Same(ScalarField),
@@ -22,7 +22,7 @@ pub(super) enum Colors {
 }
 
 impl Colors {
-    /// What is asked for; scales grow as positions are [`Colors::seen`].
+    /// The requested colors; scales grow with each call of [`Colors::seen`].
     pub(super) fn new(rig: &Rig, color: &Coloring, difference: bool) -> Result<Self> {
         Ok(match color {
             _ if difference => Self::Difference(0.0),
@@ -38,12 +38,12 @@ impl Colors {
         })
     }
 
-    /// Whether all pictures have to be looked at first, for a scale that holds for all.
+    /// Whether all positions must be [`Colors::seen`] first, for one scale over all pictures.
     pub(super) fn needs_scale(&self) -> bool {
         matches!(self, Self::Motion(_) | Self::Difference(_))
     }
 
-    /// Widens the scale for `positions`, which are compared with `first`.
+    /// Extends the scale to `positions`, which are compared with `first`.
     pub(super) fn seen(&mut self, rig: &Rig, positions: &[[f32; 3]], first: &[[f32; 3]]) {
         let (most, other) = match self {
             Self::Motion(most) => (most, rig.neutral.as_slice()),
@@ -54,7 +54,7 @@ impl Colors {
         *most = distances.into_iter().filter(|d| d.is_finite()).fold(*most, f32::max);
     }
 
-    /// The values for `positions`, which are compared with `first`, or are the first themselves.
+    /// The values for `positions`, compared with `first`; `None` if they are the first.
     pub(super) fn field(
         &self,
         rig: &Rig,
@@ -65,7 +65,7 @@ impl Colors {
             Self::Skin => None,
             Self::Same(field) => Some(field.clone()),
             Self::Motion(most) => Some(field_up_to(distances_mm(rig, positions, &rig.neutral), *most, "mm")),
-            // Without a value it is gray, and framed like the others.
+            // NaN is drawn gray, with the same layout as the others.
             Self::Difference(most) => {
                 let values = match first {
                     Some(first) => distances_mm(rig, positions, first),
@@ -96,7 +96,7 @@ fn file_field(rig: &Rig, path: &Path) -> Result<ScalarField> {
         return Err(Error::failed(format!("'{shown}' is not a color; {advice}")));
     }
     let numbers: Vec<f32> = serde_json::from_slice(&read_file(path)?)
-        .map_err(|e| Error::failed(format!("a list of numbers is expected: {e}")).in_file(path))?;
+        .map_err(|e| Error::failed(format!("expected a list of numbers: {e}")).in_file(path))?;
     let of_file: Vec<u32> = rig.parts.iter().flat_map(|p| p.rig_vertex.iter().copied()).collect();
     if numbers.len() != of_file.len() {
         let message = format!("{shown} has {} numbers for {} file vertices", numbers.len(), of_file.len());

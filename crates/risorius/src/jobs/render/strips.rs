@@ -1,8 +1,7 @@
-//! What pictures show over time: a clip on the rig, takes of it, and which times are drawn.
+//! What pictures show over time: a clip on the rig, takes of it, and the times that are drawn.
 //!
-//! A strip is one performance. Several strips are shown at the same times, and each blends between its own
-//! frames where it has none there; before its first and after its last frame it holds that one, which is
-//! noted.
+//! A strip is one performance. Several strips are shown at the same times. Each interpolates between its own
+//! frames; before its first and after its last frame it holds that frame, with a note.
 
 use super::RenderJob;
 use crate::error::{Error, Result, in_file};
@@ -15,16 +14,16 @@ use risorius_rig::frames::{PosedClip, frame_rate};
 use risorius_rig::{Evaluator, FrameSource, HeadMotion, Rig};
 use risorius_view::check_movie_rate;
 
-/// Rate of point caches that count frames, where nothing gives another.
+/// Frames per second of point caches without times, unless a rate is given.
 const USUAL_FPS: f64 = 30.0;
 
 /// One performance on the rig.
 pub(super) struct Strip {
-    /// Shown beside it.
+    /// Label of its pictures.
     pub(super) label: String,
     /// Its frames.
     pub(super) frames: Box<dyn FrameSource>,
-    /// Motion of the head that was given for it; that of the frames otherwise.
+    /// Head motion that was given for it; otherwise that of the frames is used.
     head: Option<HeadMotion>,
 }
 
@@ -63,12 +62,12 @@ impl Strip {
         frame_rate(&*self.frames)
     }
 
-    /// Motion of the head, which the frames do not contain.
+    /// Head motion, which is not part of the frames.
     pub(super) fn head(&self) -> Option<&HeadMotion> {
         self.head.as_ref().or_else(|| self.frames.head())
     }
 
-    /// Moves `positions` with the head, relative to where it is at the beginning.
+    /// Moves `positions` with the head, relative to its pose at the first frame.
     pub(super) fn move_head(&self, rig: &Rig, t_secs: f64, positions: &mut [[f32; 3]]) {
         let Some(head) = self.head() else { return };
         let (first, now) = (head.at(self.times_secs()[0]), head.at(t_secs));
@@ -88,16 +87,16 @@ impl Strip {
     }
 }
 
-/// Times that are shown, and what is to be said of strips that do not reach over all of them.
+/// The times that are shown, and notes about strips that do not cover all of them.
 pub(super) struct Timeline {
     /// Seconds, ascending.
     pub(super) times_secs: Vec<f64>,
-    /// For people.
+    /// Notes for the user.
     pub(super) notes: Vec<String>,
 }
 
 impl Timeline {
-    /// Evenly spaced times over all `strips`, `fps` a second or as many as the longest strip has.
+    /// Evenly spaced times over all `strips`, at `fps` or at the rate of the longest strip.
     pub(super) fn even(strips: &[Strip], fps: Option<f64>) -> Result<(Self, f64)> {
         let fps = fps.unwrap_or_else(|| longest(strips).fps());
         check_movie_rate(fps)?;
@@ -120,7 +119,7 @@ impl Timeline {
     }
 }
 
-/// The strip that ends last; the first of several.
+/// The strip that ends last; the first of them if several do.
 pub(super) fn longest(strips: &[Strip]) -> &Strip {
     let later = |s: &Strip, best: &Strip| s.ends().1 > best.ends().1 + 1e-6;
     strips.iter().skip(1).fold(&strips[0], |best, s| if later(s, best) { s } else { best })
@@ -142,7 +141,7 @@ fn notes(strips: &[Strip]) -> Vec<String> {
         }
         if from - first > 0.5 * frame {
             notes.push(format!(
-                "'{}' begins {:.2} s late and holds its first frame",
+                "'{}' starts {:.2} s late and holds its first frame",
                 strip.label,
                 from - first
             ));
