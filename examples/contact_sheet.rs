@@ -33,7 +33,7 @@ pub fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// A small file to look at.
+/// Writes a small sample rig.
 fn sample() -> Result<PathBuf, Error> {
     let head = risorius::head::build(&Identity::default());
     let rig = head.rig.with_sliders(&["jawOpen", "mouthPucker", "eyeBlinkLeft", "browInnerUp"]);

@@ -1,4 +1,4 @@
-//! Give a face flesh, shake its head, and see how far the skin swings.
+//! Build a face, shake its head, and print how far physics moves the skin.
 //!
 //!     cargo run --release --example shake [NODES]
 
@@ -11,14 +11,14 @@ use std::ops::ControlFlow;
 /// Runs the example.
 pub fn main() -> Result<(), Error> {
     let head = risorius::head::build(&Identity::default());
-    // Two shapes are enough here, and quick.
+    // Two shapes are enough here and fast to build.
     let rig = head.rig.with_sliders(&["jawOpen", "mouthSmileLeft"]);
     let nodes = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(700);
     let mut options = BuildOptions::default();
     options.volume.nodes = nodes;
     let around = Surroundings { progress: &no_progress, store: &(), peak_mb: &|| 0.0 };
     let face = build(&rig, &head, &options, &around)?;
-    // A third of a second of a shaken head, the mouth half open.
+    // A third of a second of head shaking, with the mouth half open.
     let times_secs: Vec<f64> = (0..20).map(|i| f64::from(i) / 60.0).collect();
     let shake = HeadMotion {
         positions_m: times_secs.iter().map(|t| [0.02 * (20.0 * t).sin(), 0.0, 0.0]).collect(),

@@ -1,4 +1,4 @@
-//! Learn wrinkles from two sculpts of a rig's own poses, and put them on a clip.
+//! Learn wrinkles from two sculpted poses of a rig, and apply them to a clip.
 //!
 //!     cargo run --release --example wrinkles
 
@@ -18,7 +18,7 @@ pub fn main() -> Result<(), Error> {
     let file = folder.join("face.glb");
     let glb = risorius::io::formats::gltf::write_glb(&rig, &Default::default())?;
     risorius::io::output::write_whole(&file, &glb)?;
-    // Sculpts: the rig's own poses, with ripples all over the skin.
+    // Sculpts: poses of the rig with ripples all over the skin.
     for (name, sliders) in [("jaw", vec!["jawOpen"]), ("smile", vec!["mouthSmileLeft", "mouthSmileRight"])] {
         let pairs: Vec<(String, f32)> = sliders.iter().map(|slider| (slider.to_string(), 1.0)).collect();
         let weights = risorius::source::weights_by_name(&rig, &pairs)?;

@@ -1,4 +1,4 @@
-//! What benchmarks share: timing, the read bandwidth of this machine in this run, real heads, a Python peer.
+//! Shared by benchmarks: timing, the read bandwidth of this machine in this run, real heads, a Python peer.
 
 use rayon::prelude::*;
 use risorius_base::progress::no_progress;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
-/// Seconds of one call of `f`: the median over `repeats` calls after one to warm up.
+/// Seconds per call of `f`: the median over `repeats` calls after one warm-up call.
 pub fn median_secs<T>(repeats: usize, mut f: impl FnMut() -> T) -> f64 {
     std::hint::black_box(f());
     let mut times: Vec<f64> = (0..repeats.max(1))
@@ -22,9 +22,9 @@ pub fn median_secs<T>(repeats: usize, mut f: impl FnMut() -> T) -> f64 {
     times[times.len() / 2]
 }
 
-/// Bytes per second at which a buffer of `n_bytes` is summed on rayon's threads: the limit for work that has
-/// to read as much. Median of several passes, so a buffer that fits the cache is read from the cache, as the
-/// work itself would.
+/// Bytes per second at which a buffer of `n_bytes` is summed on rayon's threads: the limit for work that
+/// reads as much. Median of several passes, so a buffer that fits the cache is read from the cache, as in the
+/// work itself.
 pub fn read_bandwidth(n_bytes: usize) -> f64 {
     const CHUNK: usize = 1 << 14;
     let buffer: Vec<f32> = vec![1.0; (n_bytes / 4).max(CHUNK)];
@@ -66,10 +66,10 @@ pub fn head(path: &str) -> Option<Rig> {
     }
 }
 
-/// What a Python script with numpy prints, or `None` after saying that there is no Python for benchmarks.
+/// The output of a Python script with numpy, or `None` after saying that there is no Python for benchmarks.
 pub fn python(script: &str, arguments: &[String]) -> Option<String> {
     let Some(python) = std::env::var_os("RISORIUS_BENCH_PYTHON") else {
-        println!("(no peer: run through `cargo xtask bench`, which brings numpy)");
+        println!("(no peer: run through `cargo xtask bench`, which installs numpy)");
         return None;
     };
     let output = Command::new(python).arg("-c").arg(script).args(arguments).output().ok()?;
@@ -91,7 +91,7 @@ pub fn on_threads<T: Send>(threads: usize, f: impl FnOnce() -> T + Send) -> T {
     }
 }
 
-/// Largest memory of this process so far in MB, or 0 where the system does not tell.
+/// Peak memory of this process so far, MB; 0 if the system does not report it.
 pub fn peak_mb() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));

@@ -1,4 +1,4 @@
-//! Real heads with anatomy: the ICT head as one to carry from and to measure against, and pictures of bones.
+//! Real heads with anatomy: the ICT head as source of a transfer and as reference, and pictures of bones.
 
 use glam::DVec3;
 use risorius_anatomy::find::find_direct;
@@ -21,12 +21,12 @@ pub fn open(data: &Path, path: &str) -> Rig {
     open_rig(&data.join(path), &OpenOptions::default(), &no_progress).unwrap().rig
 }
 
-/// The built-in head, as far as carrying needs it.
+/// The parts of the built-in head that the anatomy transfer needs.
 pub fn built_in() -> Head {
     person(&Identity::default())
 }
 
-/// A relative of the built-in head.
+/// The built-in head with another identity.
 pub fn person(identity: &Identity) -> Head {
     let mut neutral = skin::neutral();
     let normals = normals(&neutral.parts[0]);
@@ -66,7 +66,7 @@ pub fn ict_landmarks(data: &Path, rig: &Rig) -> Vec<u32> {
     list.iter().map(|v| rig.parts[0].rig_vertex[v.as_u64().unwrap() as usize]).collect()
 }
 
-/// The ICT head with its anatomy as a head to carry from.
+/// The ICT head with its anatomy, as source of a transfer.
 pub fn ict_head(data: &Path) -> Head {
     let rig = open(data, "ict_facekit/ict_expressions.glb");
     let found = pieces(&rig);
@@ -117,7 +117,7 @@ pub fn ict_head(data: &Path) -> Head {
     Head { rig, bones, landmarks, ..Head::default() }
 }
 
-/// Pictures of the skin, and of surfaces without it, from the same camera: skin and surfaces for each angle.
+/// For each angle, a picture of the skin and one of the surfaces without skin, from the same camera.
 pub fn skin_and_bones(rig: &Rig, surfaces: &[(&TriMesh, [f32; 3])], yaws: &[f32]) -> Vec<Canvas> {
     let mut all = rig.clone();
     let (turn, per_unit) = (rig.space.si_axes_from_file().transpose(), rig.space.meters_per_unit);
@@ -168,7 +168,7 @@ pub fn skin_and_bones(rig: &Rig, surfaces: &[(&TriMesh, [f32; 3])], yaws: &[f32]
     pictures
 }
 
-/// Writes pictures side by side into the folder that `RISORIUS_OUT` names, if it does.
+/// Writes pictures side by side to the folder named by `RISORIUS_OUT`, if set.
 pub fn save(name: &str, columns: usize, pictures: Vec<Canvas>) {
     let Some(out) = std::env::var_os("RISORIUS_OUT") else { return };
     let labeled: Vec<(Canvas, String)> = pictures.into_iter().map(|p| (p, String::new())).collect();
@@ -176,10 +176,10 @@ pub fn save(name: &str, columns: usize, pictures: Vec<Canvas>) {
     std::fs::write(Path::new(&out).join(format!("{name}.png")), sheet.encode_png()).unwrap();
 }
 
-/// Distances in millimeters from points spread over `from` to the surface `to`: mean and 95th percentile.
+/// Mean and 95th percentile of the distance from `from` to the surface `to`, millimeters.
 pub fn distances(from: &TriMesh, to: &TriMesh, keep: impl Fn(DVec3) -> bool) -> (f64, f64) {
     let tree = Bvh::build(&to.positions_f32(), &to.triangles);
-    // One sample per triangle, weighing its area, so that fine meshing counts no more than coarse.
+    // One sample per triangle, weighted by area, so that the result does not depend on the meshing.
     let mut found: Vec<(f64, f64)> = from
         .corners()
         .filter_map(|[a, b, c]| {

@@ -1,4 +1,4 @@
-//! Faces built from real heads once per test run, and slits found without the pipeline that meshes them.
+//! Faces built from real heads once per test run, and slits found independently of the meshing pipeline.
 
 use crate::anatomy::open;
 use crate::data;
@@ -13,7 +13,7 @@ use risorius_rig::{Evaluator, Rig};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-/// Heads that faces are built from, by file; the built-in one has none.
+/// Heads from which faces are built, by file; the built-in one has none.
 pub const HEADS: [(&str, &str); 4] = [
     ("facecap", "facecap/facecap_plain.glb"),
     ("built-in", ""),
@@ -24,7 +24,7 @@ pub const HEADS: [(&str, &str); 4] = [
 /// The built-in head with its shapes.
 pub static HEAD: LazyLock<Head> = LazyLock::new(|| risorius_head::build(&Identity::default()));
 
-/// Whether long runs are asked for.
+/// Whether long tests are requested.
 pub fn is_full() -> bool {
     std::env::var_os("RISORIUS_FULL").is_some()
 }
@@ -36,13 +36,13 @@ pub fn build_small(rig: &Rig, nodes: usize) -> Result<Face, BuildError> {
     build(rig, &HEAD, &options, &Surroundings { progress: &no_progress, store: &(), peak_mb: &|| 0.0 })
 }
 
-/// The slider of an ARKit name, however the rig spells it.
+/// The slider with an ARKit name, in any spelling.
 pub fn slider(rig: &Rig, name: &str) -> Option<usize> {
     let wanted = names::arkit_index(name);
     (0..rig.sliders.len()).find(|&s| names::arkit_index(&rig.sliders[s].name) == wanted)
 }
 
-/// Faces of 3,000 nodes, each built when first asked for.
+/// Faces of 3,000 nodes, each built on first use.
 static FACES: [LazyLock<Option<Face>>; 4] = [
     LazyLock::new(|| face(0)),
     LazyLock::new(|| face(1)),
@@ -60,13 +60,13 @@ fn face(i: usize) -> Option<Face> {
     Some(face)
 }
 
-/// The heads that are at hand, and their faces.
+/// The available heads and their faces.
 pub fn faces() -> impl Iterator<Item = (&'static str, &'static Face)> {
     (0..HEADS.len()).filter_map(|i| Some((HEADS[i].0, FACES[i].as_ref()?)))
 }
 
-/// Pairs of skin vertices closer than 3 mm, more than 15 mm apart along edges, that `jawOpen` takes more than
-/// 5 mm apart.
+/// Pairs of skin vertices closer than 3 mm, more than 15 mm apart along edges, that `jawOpen` separates by
+/// more than 5 mm.
 pub fn lip_pairs(rig: &Rig, pieces: &Pieces) -> Vec<[u32; 2]> {
     let Some(jaw) = slider(rig, "jawOpen") else { return Vec::new() };
     let mut weights = vec![0.0; rig.sliders.len()];
@@ -97,7 +97,7 @@ pub fn lip_pairs(rig: &Rig, pieces: &Pieces) -> Vec<[u32; 2]> {
     pairs
 }
 
-/// The vertices that share an edge with each.
+/// For each vertex, the vertices that share an edge with it.
 fn edges(pieces: &Pieces) -> Vec<Vec<u32>> {
     let mut all = vec![Vec::new(); pieces.positions.len()];
     for t in &pieces.skin {
@@ -109,7 +109,7 @@ fn edges(pieces: &Pieces) -> Vec<Vec<u32>> {
     all
 }
 
-/// Vertices within `reach` along edges: plain relaxation, unlike the pipeline's queue.
+/// Vertices within `reach` along edges, by plain relaxation instead of the pipeline's priority queue.
 fn walk(edges: &[Vec<u32>], pieces: &Pieces, start: u32, reach: f64) -> BTreeMap<u32, f64> {
     let mut best = BTreeMap::from([(start, 0.0)]);
     let mut work = vec![start];

@@ -1,4 +1,4 @@
-//! What tests that cross crates share: faces that are built once, strange rigs, known wrinkles.
+//! Shared by tests across crates: faces that are built once, unusual rigs, known wrinkles.
 
 pub mod anatomy;
 pub mod flesh;

@@ -1,9 +1,9 @@
-//! Rigs that lack something or are no faces at all.
+//! Rigs that are incomplete or not faces at all.
 
 use risorius_mesh::Polygons;
 use risorius_rig::{Deltas, Part, Rig, Role, Shape, Slider};
 
-/// Keeps faces all of whose (rig) vertices `keep`.
+/// Keeps the polygons for which `keep` is true at all rig vertices.
 pub fn cut(rig: &Rig, keep: impl Fn(usize) -> bool) -> Rig {
     let mut rig = rig.clone();
     for part in &mut rig.parts {
@@ -19,7 +19,7 @@ pub fn cut(rig: &Rig, keep: impl Fn(usize) -> bool) -> Rig {
     rig
 }
 
-/// Takes all motion out of the shapes whose name `drop` speaks of.
+/// Removes all motion from the shapes for whose name `drop` is true.
 pub fn without_shapes(rig: &Rig, drop: impl Fn(&str) -> bool) -> Rig {
     let mut rig = rig.clone();
     for shape in rig.shapes.iter_mut().filter(|s| drop(&s.name)) {
@@ -36,7 +36,7 @@ pub fn mapped(rig: &Rig, f: impl Fn([f32; 3]) -> [f32; 3]) -> Rig {
     other
 }
 
-/// The rig with every face walked the other way.
+/// The rig with the winding of every polygon reversed.
 pub fn inside_out(rig: &Rig) -> Rig {
     let mut rig = rig.clone();
     for part in &mut rig.parts {

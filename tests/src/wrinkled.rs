@@ -1,4 +1,4 @@
-//! Heads whose wrinkles are known: skin fine enough to wrinkle, over a real performance, with the pores of a
+//! Heads with known wrinkles: skin fine enough for wrinkles, over a real performance, with the pores of a
 //! scanned face.
 
 use glam::{DVec3, Vec3};
@@ -84,7 +84,7 @@ impl WrinkledHead {
         })
     }
 
-    /// Millimeters of a unit.
+    /// Millimeters per unit.
     pub fn mm_per_unit(&self) -> f64 {
         1000.0 * self.rig.space.meters_per_unit
     }
@@ -141,7 +141,7 @@ impl WrinkledHead {
         frames.map(|f| clip.frame(f).to_vec()).collect()
     }
 
-    /// Slider values: those named are 1.
+    /// Slider values: 1 for the named sliders, 0 for others.
     pub fn sliders(&self, names: &[&str]) -> Vec<f32> {
         let on = |name: &str| f32::from(u8::from(names.contains(&name)));
         assert!(names.iter().all(|n| self.rig.slider_index(n).is_some()), "{names:?}");
@@ -170,13 +170,13 @@ impl WrinkledHead {
             .unwrap()
     }
 
-    /// Learns.
+    /// Learns a detail.
     pub fn learn(&self, examples: &Examples, chosen: &[u32], model: PoseModel, fit: Fit) -> Detail {
         let options = LearnOptions { model, fit, ..LearnOptions::default() };
         learn(self.mesh.clone(), chosen, None, examples, &options, &no_progress).unwrap()
     }
 
-    /// Root of the mean square of the distance, mm.
+    /// Root mean square distance, mm.
     pub fn off(&self, made: &[DVec3], truth: &[[f32; 3]]) -> f64 {
         let sum: f64 =
             made.iter().zip(truth).map(|(a, b)| a.distance_squared(Vec3::from(*b).as_dvec3())).sum();
@@ -202,7 +202,7 @@ pub fn examples(poses: Vec<Vec<[f32; 3]>>) -> Examples {
     Examples { names: (0..poses.len()).map(|k| k.to_string()).collect(), positions: poses, plain: Vec::new() }
 }
 
-/// Where handles are in a pose.
+/// Positions of the handles in a pose.
 pub fn at(positions: &[[f32; 3]], chosen: &[u32]) -> Vec<DVec3> {
     chosen.iter().map(|&v| Vec3::from(positions[v as usize]).as_dvec3()).collect()
 }

@@ -1,4 +1,4 @@
-//! Rigs that lack something or are strange: anatomy with notes, or an error that says what is missing.
+//! Incomplete and unusual rigs: anatomy with notes, or an error that says what is missing.
 
 use glam::DVec3;
 use risorius_anatomy::AnatomyError;
@@ -32,7 +32,7 @@ fn anatomy(rig: &Rig) -> Result<Anatomy, AnatomyError> {
     carry(rig, found, &marks, &HEAD, &CarryOptions::default(), &no_progress)
 }
 
-/// The rig without the faces of vertices that `drop` speaks of.
+/// The rig without the polygons at vertices of the kinds in `drop`.
 fn without(rig: &Rig, drop: &[PieceKind]) -> Rig {
     let kinds = pieces(rig).kinds;
     cut(rig, |v| !drop.contains(&kinds[v]))
@@ -45,7 +45,7 @@ fn has_note(anatomy: &Anatomy, text: &str) -> bool {
     anatomy.notes.iter().any(|n| n.what.contains(text) && !n.advice.is_empty())
 }
 
-/// Bones under the skin, of the vertices that have skin beside them.
+/// Share of bone vertices under the skin, among those with skin beside them.
 fn part_inside(anatomy: &Anatomy) -> f64 {
     let skin = OuterSkin::new(&anatomy.pieces.positions, &anatomy.pieces.skin);
     let all = anatomy.bones.cranium.positions.iter().chain(&anatomy.bones.mandible.positions);
@@ -85,7 +85,8 @@ fn eyes_and_teeth_may_be_missing() {
     assert!(part_inside(&bare) > 0.995);
 }
 
-/// Without teeth the jaw follows the chin: about as the teeth do, and not at all in shapes of the soft face.
+/// Without teeth, the jaw motion is estimated from the chin: close to that of the teeth, and zero for shapes
+/// of soft tissue.
 #[test]
 fn the_chin_tells_the_jaws_motion() {
     let Some(data) = data("the_chin_tells_the_jaws_motion") else { return };
@@ -100,7 +101,7 @@ fn the_chin_tells_the_jaws_motion() {
             match arkit {
                 Some("jawOpen" | "jawForward" | "jawLeft" | "jawRight") => {
                     println!(
-                        "{path} {}: teeth move the chin {:.1} mm, the chin tells {:.1} mm less or more",
+                        "{path} {}: teeth move the chin {:.1} mm, the estimate by the chin is {:.1} mm off",
                         shape.name,
                         1000.0 * moved,
                         1000.0 * off
@@ -158,7 +159,7 @@ fn one_eye_half_a_face_and_no_mouth() {
     assert!(off < 0.012);
 }
 
-/// The same head in millimeters, in inches, with Z up, with mirrored winding: the same anatomy.
+/// The same head in millimeters, in inches, with Z up, or with reversed winding has the same anatomy.
 #[test]
 fn unit_axes_and_winding_do_not_matter() {
     let Some(data) = data("unit_axes_and_winding_do_not_matter") else { return };
@@ -167,7 +168,7 @@ fn unit_axes_and_winding_do_not_matter() {
     let same = |other: &Anatomy, what: &str| {
         for name in NAMES {
             let off = mark(&whole, name).distance(mark(other, name));
-            // Samples fall a little differently: less than their distance.
+            // Samples differ slightly, by less than their spacing.
             assert!(off < 2.5e-3, "{what}: {name} is {:.1} mm off", 1000.0 * off);
         }
         let bones = whole.bones.mandible.positions.iter().zip(&other.bones.mandible.positions);
@@ -208,7 +209,7 @@ fn a_head_on_a_body_and_names_of_no_use() {
         println!("without names: {name} {:.1} mm off", 1000.0 * off);
         assert!(off < 0.012, "{name}");
     }
-    // Neither names nor eyeballs: only the shape of the skin is left.
+    // Neither names nor eyeballs: only the shape of the skin remains.
     let skin: Vec<bool> = pieces(&rig).kinds.iter().map(|k| *k == PieceKind::Skin).collect();
     let mut statue = numbered.clone();
     for part in &mut statue.parts {
@@ -228,7 +229,7 @@ fn a_head_on_a_body_and_names_of_no_use() {
     }
 }
 
-/// The rig with a trunk and two arms of boxes, joined to nothing.
+/// The rig with a trunk and two arms made of boxes, not connected to it.
 fn with_body(rig: &Rig) -> Rig {
     let mut rig = rig.clone();
     let lowest = rig.neutral.iter().map(|p| p[1]).fold(f32::MAX, f32::min);
@@ -256,7 +257,7 @@ fn with_body(rig: &Rig) -> Rig {
     rig
 }
 
-/// A cube with shapes is no head, and the error says so.
+/// A cube with shapes is not a head, and the error says so.
 #[test]
 fn a_cube_is_refused_with_advice() {
     match anatomy(&cube()) {

@@ -1,4 +1,4 @@
-//! Anatomy found in and carried into real heads.
+//! Anatomy detected in and transferred to real heads.
 
 use risorius_anatomy::carry::{Anatomy, CarryOptions, carry};
 use risorius_anatomy::find::{Given, find, find_direct};
@@ -38,7 +38,7 @@ fn heads_come_apart() {
         assert_eq!(counts[0], counts[1], "{path}");
     }
     let found = pieces(&open(&data, ICT));
-    // The ranges of regions.json, less the vertices that welding joined.
+    // The ranges of regions.json, minus the vertices merged by welding.
     assert_eq!(found.vertices(PieceKind::Skin).len(), 14062);
     assert_eq!(found.vertices(PieceKind::TeethUpper).len(), 2208);
     assert_eq!(found.vertices(PieceKind::TeethLower).len(), 2204);
@@ -69,7 +69,7 @@ fn errors(rig: &Rig, truth: &[u32]) -> Vec<(f64, f64, usize)> {
 /// The ICT head as another person: 0 is the average; others differ by 1.2 deviations in eight modes each.
 fn other_person(rig: &Rig, people: &Rig, person: usize) -> Rig {
     let mut one = rig.clone();
-    // Welding differs between the two files; the file's vertices are the same.
+    // Welding differs between the two files; the file vertices are the same.
     let of_file = |v: usize| rig.parts[0].rig_vertex[v] as usize;
     for mode in 0..if person == 0 { 0 } else { 8 } {
         let sign = if (person * 7 + mode * 3) % 4 < 2 { 1.2 } else { -1.2 };
@@ -155,7 +155,7 @@ fn pictures(rig: &Rig, anatomy: &Anatomy, name: &str) {
     save(&format!("{name}_muscles"), 2, skin_and_bones(rig, &all, &[0.0, 50.0]));
 }
 
-/// Part of a bone's vertices that lie under the outer skin, of those near it.
+/// Share of a bone's vertices under the outer skin, among those near it.
 fn inside(anatomy: &Anatomy, bone: &TriMesh) -> f64 {
     let skin = OuterSkin::new(&anatomy.pieces.positions, &anatomy.pieces.skin);
     let depths: Vec<f64> = bone.positions.iter().filter_map(|&p| Some(skin.depth(p, 1.0)?.0)).collect();
@@ -193,7 +193,7 @@ fn the_built_in_head_goes_into_the_ict_head_near_its_bones() {
             100.0 * part
         );
         assert!(part > 0.999, "{name}");
-        // The bones that come with the ICT head are themselves warped roughly into it.
+        // The bones of the ICT head are themselves only roughly warped into it.
         assert!(there.0 < 6.5 && back.0 < 6.5 && there.1 < 17.0 && back.1 < 17.0, "{name}");
     }
 }
@@ -219,7 +219,8 @@ fn the_built_in_head_goes_into_all_heads() {
     pictures(&head.rig, &anatomy_of(&head.rig, &head), "built_in");
 }
 
-/// From one person to another whose inside is known: without teeth and eyes to go by, where do they come out?
+/// Transfer from one person to another whose teeth and eyes are known but not used: measures where they end
+/// up.
 #[test]
 fn what_lies_inside_follows_the_skin_between_people() {
     let Some(data) = data("what_lies_inside_follows_the_skin_between_people") else { return };
@@ -260,7 +261,7 @@ fn anatomy_is_the_same_for_any_number_of_threads() {
     assert!(one.jaw_motion == three.jaw_motion && one.eyes == three.eyes);
 }
 
-/// Without eyeballs the lids are found by what blinks, near where the eyeballs show them.
+/// Without eyeballs the lids are found from blink shapes, close to where they are found with eyeballs.
 #[test]
 fn blinking_shows_the_lids() {
     let Some(data) = data("blinking_shows_the_lids") else { return };
@@ -284,8 +285,8 @@ fn blinking_shows_the_lids() {
     }
 }
 
-/// The built-in head into its relatives, whose bones are known: with landmarks known and with landmarks
-/// found.
+/// Transfer of the built-in head to other identities of it, whose bones are known: with given and with
+/// detected landmarks.
 #[test]
 fn bones_follow_the_relatives_of_the_built_in_head() {
     let head = built_in();

@@ -1,5 +1,5 @@
-//! Attenuation on real heads of three makes: exact against a dense reference, and the stories of the paper's
-//! figures 3 to 5 [Lewis05] as facts.
+//! Attenuation on three real heads: exact against a dense reference, and the results of figures 3 to 5 of
+//! [Lewis05].
 
 use risorius_attenuate::gram::RigGram;
 use risorius_attenuate::pins::{PinSet, PinSpec};
@@ -25,7 +25,7 @@ fn heads(test: &str) -> Vec<(&'static str, Rig)> {
         .collect()
 }
 
-/// Weights by ARKit names, whatever the rig's spelling; halves follow their whole.
+/// Weights by ARKit names, in any spelling of the rig; left and right halves follow their whole.
 fn weights(rig: &Rig, pairs: &[(&str, f32)]) -> Vec<f32> {
     rig.sliders
         .iter()
@@ -123,7 +123,7 @@ fn evaluation_is_the_definition_on_three_heads() {
     }
 }
 
-/// Figures 2 and 3: the brow is placed and pinned, then other sliders move; the brow stays, the mouth still
+/// Figures 2 and 3: the brow is posed and pinned, then other sliders move; the brow stays while the mouth
 /// moves.
 #[test]
 fn a_placed_brow_stays_while_the_face_goes_on() {

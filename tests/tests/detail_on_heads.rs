@@ -1,5 +1,5 @@
-//! Wrinkles on real heads: known ones, made by a generator over a real performance, learned from some frames
-//! and tried on others; carried to other heads; the same for any number of threads.
+//! Wrinkles on real heads: generated over a real performance, learned from some frames and tested on others;
+//! transferred to other heads; the same for any number of threads.
 
 use glam::Vec3;
 use risorius_base::progress::no_progress;
@@ -16,9 +16,9 @@ use risorius_view::{DrawOptions, FaceLook, Series, draw, lines, sheet};
 const ICT: &str = "ict_facekit/ict_expressions.glb";
 const ROM: &str = "performances/livelink_rom.csv";
 
-/// [Bickel08, fig. 4]: the error on frames that were not learned, for four models and bases of several sizes.
-/// A hundred frames of a range of motion are learned, a hundred of another performance are tried. With
-/// RISORIUS_FIGURES the figure is drawn to that folder.
+/// [Bickel08, fig. 4]: the error on frames that were not learned, for four models and several basis sizes. A
+/// hundred frames of a range-of-motion clip are learned, a hundred of another performance are tested. If
+/// RISORIUS_FIGURES is set, the figure is written to that folder.
 #[test]
 fn strain_learns_wrinkles_better_than_blending() {
     let Some(mut head) = WrinkledHead::open("figure 4", ICT, 15_000) else { return };
@@ -60,8 +60,8 @@ fn strain_learns_wrinkles_better_than_blending() {
     assert!(wpsd.windows(2).all(|w| w[1][1] < 1.05 * w[0][1]), "more poses are worse: {wpsd:?}");
 }
 
-/// Examples come back, frames between them are better with detail than without, and the player plays what is
-/// defined.
+/// Examples are reproduced, frames between them are better with detail than without, and the player agrees
+/// with the definition.
 #[test]
 fn heads_of_different_make_wrinkle_as_learned() {
     for (name, file) in [
@@ -104,8 +104,8 @@ fn heads_of_different_make_wrinkle_as_learned() {
     }
 }
 
-/// [Bickel08, fig. 5]: both brows were learned together. One raised alone wrinkles alone with WPSD; PSD knows
-/// only the whole face.
+/// [Bickel08, fig. 5]: both brows were learned together. With WPSD, one brow raised alone wrinkles alone; PSD
+/// only represents whole faces.
 #[test]
 fn one_brow_wrinkles_alone() {
     let Some(head) = WrinkledHead::open("one brow", ICT, 15_000) else { return };
@@ -128,8 +128,8 @@ fn one_brow_wrinkles_alone() {
     assert!(errors[0] < 0.4 * nothing && errors[0] < 0.6 * errors[1], "{errors:?}, {nothing} without");
 }
 
-/// From the ICT head to two others by landmarks: wrinkles come where they were, as high as they were, and
-/// nowhere else.
+/// Transfer from the ICT head to two others by landmarks: wrinkles appear in the same places, with the same
+/// height, and nowhere else.
 #[test]
 fn wrinkles_go_to_other_heads() {
     let figures = std::env::var_os("RISORIUS_FIGURES");
@@ -143,7 +143,7 @@ fn wrinkles_go_to_other_heads() {
     let chosen = head.handles(&examples.positions, 90);
     let detail = head.learn(&examples, &chosen, PoseModel::Wpsd, Fit::All);
     let on_source = nearest(&head.mesh);
-    // Brows, nose, eyes, mouth and chin: what trackers see, without the jaw line.
+    // Brows, nose, eyes, mouth and chin: the usual tracker landmarks without the jaw line.
     let source: Vec<_> =
         landmarks(&head.rig).into_iter().skip(17).take(43).chain([landmarks(&head.rig)[8]]).collect();
     let mut drawn = Vec::new();

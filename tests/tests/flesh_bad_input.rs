@@ -1,4 +1,4 @@
-//! Rigs that lack something or are strange: a face, or an error that says what to do; never a panic.
+//! Incomplete and unusual rigs: a face, or an error that says what to do; never a panic.
 
 use risorius_base::Axis;
 use risorius_flesh::{BuildError, Face};
@@ -10,7 +10,7 @@ use risorius_tests::strange::{cube, cut, inside_out, mapped, without_shapes};
 
 const NODES: usize = 1000;
 
-/// facecap with a handful of its shapes.
+/// facecap with a few of its shapes.
 fn small_rig(data: &std::path::Path) -> Rig {
     let mut rig = open(data, HEADS[0].1);
     let names =
@@ -22,7 +22,7 @@ fn small_rig(data: &std::path::Path) -> Rig {
     rig
 }
 
-/// What must hold for any face, whatever it was built from.
+/// Checks what must hold for any face.
 fn check(what: &str, face: &Face) {
     let volumes = face.flesh.mesh().volumes();
     let fused = face.report.n_fused_pairs;
@@ -37,17 +37,17 @@ fn check(what: &str, face: &Face) {
     assert!(volumes.iter().all(|v| *v > 0.0), "{what}");
     assert!(face.flesh.nodes.iter().flatten().all(|x| x.is_finite()), "{what}");
     assert_eq!(fused, 0, "{what}");
-    assert!(!face.flesh.embedding.vertices.is_empty(), "{what}: no skin hangs on the flesh");
+    assert!(!face.flesh.embedding.vertices.is_empty(), "{what}: no skin is attached to the flesh");
 }
 
-/// A face that holds what faces hold, or an error with advice.
+/// Checks that the result is a valid face or an error with advice.
 fn face_or_advice(what: &str, result: Result<Face, BuildError>) {
     match result {
         Ok(face) => check(what, &face),
         Err(e) => {
             println!("{what}: {e}");
             assert!(e.to_string().contains(';'), "{what}: no advice in '{e}'");
-            // Advice is about the user's rig: an infinite box is an accident of the program.
+            // Advice must be about the user's rig: an infinite box would be a bug.
             assert!(!e.to_string().contains("inf,"), "{what}: '{e}'");
         }
     }

@@ -1,4 +1,4 @@
-//! Pictures of real heads: there is a face in them, and they are the same for any number of threads.
+//! Pictures of real heads: the face fills them, and they are the same for any number of threads.
 
 use risorius_base::progress::no_progress;
 use risorius_io::open::{OpenOptions, open_rig};

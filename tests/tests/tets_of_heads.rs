@@ -1,4 +1,4 @@
-//! Flesh volumes of real heads: skins that are open and cross themselves, minus eyeballs, with lips apart.
+//! Flesh volumes of real heads: from open, self-intersecting skins minus eyeballs, with lips apart.
 
 use glam::{DVec3, Vec3};
 use risorius_base::progress::{Flow, no_progress};
@@ -38,11 +38,11 @@ fn bounds(surface: &TriMesh) -> [DVec3; 2] {
     surface.corners().flatten().fold([DVec3::INFINITY, DVec3::NEG_INFINITY], |[a, b], p| [a.min(p), b.max(p)])
 }
 
-/// Meshes with about 9000 nodes, tells how long each stage took, and checks what must hold for any head.
+/// Meshes with about 9000 nodes, prints the time of each stage, and checks what must hold for any head.
 fn mesh(name: &str, solid: &SolidDomain, bounds: [DVec3; 2]) -> Meshed {
     let stages = Mutex::new((Instant::now(), String::new(), String::new()));
     let start = Instant::now();
-    let told = |stage: &str, _: f32| -> Flow {
+    let progress = |stage: &str, _: f32| -> Flow {
         let mut s = stages.lock().unwrap();
         if s.1 != stage {
             let line = format!(" {} {:.2} s", s.1, s.0.elapsed().as_secs_f64());
@@ -52,7 +52,7 @@ fn mesh(name: &str, solid: &SolidDomain, bounds: [DVec3; 2]) -> Meshed {
         Flow::Continue(())
     };
     let options = TetOptions { target_nodes: Some(9000), ..TetOptions::default() };
-    let meshed = tetrahedralize(solid, bounds, &options, &told).unwrap();
+    let meshed = tetrahedralize(solid, bounds, &options, &progress).unwrap();
     let (n, n_tets) = (meshed.mesh.nodes.len(), meshed.mesh.tets.len());
     let quality = Quality::of(&meshed.mesh);
     let (seconds, stages) = (start.elapsed().as_secs_f64(), stages.into_inner().unwrap().2);
@@ -71,7 +71,7 @@ fn the_flesh_of_the_ict_head() {
     let Some(data) = data("the_flesh_of_the_ict_head") else { return };
     let (rig, pose) = open_posed(&data.join("ict_facekit/ict_expressions.glb"), "jawOpen");
     let (skin, eyeballs) = (surface(&rig, &pose, 0..14062), surface(&rig, &pose, 21451..24591));
-    // Lips and lids: where the outer skin meets the sockets of mouth and eyes.
+    // Lips and lids: where the outer skin meets the inside of mouth and eye sockets.
     let at_border =
         |t: &&[u32; 3]| t.iter().any(|&v| v < 9409) && t.iter().any(|v| (11248..14062).contains(v));
     let part = &rig.parts[0];

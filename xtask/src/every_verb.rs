@@ -1,12 +1,13 @@
-//! `cargo xtask every-verb PROGRAM FOLDER`: runs every verb of a built program on four heads and lists what
-//! came out.
+//! `cargo xtask every-verb PROGRAM FOLDER`: runs every verb of a built program on four heads and lists the
+//! hashes of its outputs.
 //!
 //! For refactorings that must not change results: build the program before and after, run this on both, and
 //! compare the two `listing.txt` with `diff`. A line of a listing is a file or a `--json` report with its
-//! hash. Reports, and faces, which hold one, have a second hash of their messages, so that reworded messages
-//! can be told from changed results: `diff <(cut -d' ' -f1,2 A) <(cut -d' ' -f1,2 B)`. Times and memory are
-//! left out of reports, because they differ from run to run. `cargo xtask every-verb-list FOLDER` makes the
-//! listing of an earlier run again. Needs `RISORIUS_DATA`.
+//! hash. Reports, and faces, which contain one, have a second hash of their messages, so that reworded
+//! messages can be distinguished from changed results:
+//! `diff <(cut -d' ' -f1,2 A) <(cut -d' ' -f1,2 B)`. Times and memory are left out of reports, because they
+//! differ from run to run. `cargo xtask every-verb-list FOLDER` makes the listing of an earlier run again.
+//! Needs `RISORIUS_DATA`.
 
 use serde_json::Value;
 use std::hash::{DefaultHasher, Hasher};
@@ -130,7 +131,7 @@ pub fn run(program: &Path, folder: &Path) -> Result<(), String> {
     list(&folder)
 }
 
-/// Writes `listing.txt` of what an earlier run left in `folder`.
+/// Writes `listing.txt` for the files of an earlier run in `folder`.
 pub fn list(folder: &Path) -> Result<(), String> {
     let folder = std::path::absolute(folder).map_err(|e| e.to_string())?;
     let mut lines = Vec::new();
@@ -138,7 +139,7 @@ pub fn list(folder: &Path) -> Result<(), String> {
     std::fs::write(folder.join("listing.txt"), lines.join("\n") + "\n").map_err(|e| e.to_string())
 }
 
-/// Vertices of the ICT head at which some markers sit.
+/// Vertices of the ICT head at the positions of some markers.
 const POINTS: &str = r#"{"Leyebrow_M": {"vertex": 3250}, "Reyebrow_M": {"vertex": 1030}, "Mouth_Lend": {"vertex": 6156},
     "Mouth_Rend": {"vertex": 5651}, "Chin": {"near": [0, -8.6, 9.2]}}"#;
 
@@ -148,7 +149,7 @@ struct Calls {
 }
 
 impl Calls {
-    /// The first frames of a recording with a line for each.
+    /// The first frames of a recording that has a line per frame.
     fn beginning(&self, file: &str) -> Result<String, String> {
         let text = std::fs::read_to_string(self.data.join(file)).map_err(|e| format!("{file}: {e}"))?;
         Ok(text.lines().take(FRAMES + 1).map(|line| format!("{line}\n")).collect())
@@ -196,8 +197,8 @@ fn files(top: &Path, folder: &Path, lines: &mut Vec<String>) -> Result<(), Strin
     Ok(())
 }
 
-/// The hash of a file's bytes, without times in reports and faces, and without the name of the folder; of
-/// reports and faces also that of their messages.
+/// The hash of a file's bytes, without the times in reports and faces and without the folder name. For
+/// reports and faces also the hash of their messages.
 fn hashes(name: &str, bytes: &[u8], folder: &str) -> String {
     let hash = |pieces: &[&[u8]]| {
         let mut hasher = DefaultHasher::new();
@@ -220,7 +221,7 @@ fn hashes(name: &str, bytes: &[u8], folder: &str) -> String {
     format!("{} {}", hash(&[value.as_bytes(), data]), hash(&[messages.as_bytes()]))
 }
 
-/// Takes out strings that are sentences, also from JSON that is kept in strings.
+/// Moves strings that are sentences to `messages`, also from JSON inside strings.
 fn take_messages(value: &mut Value, messages: &mut Vec<String>) {
     match value {
         Value::Object(all) => all.values_mut().for_each(|value| take_messages(value, messages)),
@@ -237,12 +238,12 @@ fn take_messages(value: &mut Value, messages: &mut Vec<String>) {
     }
 }
 
-/// JSON that is kept in a string.
+/// JSON inside a string.
 fn inner_json(text: &str) -> Option<Value> {
     text.starts_with('{').then(|| serde_json::from_str(text).ok())?
 }
 
-/// Removes times and memory, also from JSON that is kept in strings.
+/// Removes times and memory, also from JSON inside strings.
 fn scrub(value: &mut Value) {
     match value {
         Value::Object(all) => {

@@ -1,8 +1,8 @@
-//! The project's chores: `cargo xtask test [--full]`, `tidy`, `bench [NAME]`, `pictures`,
+//! Development tasks: `cargo xtask test [--full]`, `tidy`, `bench [NAME]`, `pictures`,
 //! `every-verb PROGRAM FOLDER`.
 //!
-//! `test` is what a newcomer and the continuous integration run: format, clippy with warnings as errors,
-//! every test, tidy. It installs what it needs and the machine lacks.
+//! `test` is what newcomers and continuous integration run: format check, clippy with warnings as errors, all
+//! tests, tidy, documentation. It installs missing programs.
 
 mod every_verb;
 mod pictures;
@@ -46,7 +46,7 @@ fn root() -> PathBuf {
 
 fn test(full: bool) -> Result<(), String> {
     need("c++", &["g++"])?;
-    // Without npm, what the glTF validator would check is skipped.
+    // Without npm, the checks by the glTF validator are skipped.
     if let Err(error) = need("npm", &["nodejs", "npm"]) {
         eprintln!("xtask: {error}");
     }
@@ -72,7 +72,7 @@ fn test(full: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Says how many checks were skipped, and why.
+/// Prints how many checks were skipped, and why.
 fn count_skips(list: &Path) {
     let text = std::fs::read_to_string(list).unwrap_or_default();
     let mut skipped: Vec<&str> = text.lines().collect();
@@ -82,7 +82,8 @@ fn count_skips(list: &Path) {
     skipped.iter().for_each(|line| eprintln!("  {line}"));
 }
 
-/// Benchmarks print our figure beside a peer's; the peers need numpy, kept in an environment under `target`.
+/// Runs a benchmark, which prints our time beside a peer's. The peers need numpy, installed in an environment
+/// under `target`.
 fn bench(name: &str, arguments: &[&str]) -> Result<(), String> {
     let python = root().join("target/bench-python");
     if !python.join("bin/python").exists() {
@@ -97,7 +98,7 @@ fn bench(name: &str, arguments: &[&str]) -> Result<(), String> {
     status(run.current_dir(root()))
 }
 
-/// Makes sure that a program is there, by Debian's packages if it is not.
+/// Checks that a program is available, and installs it from Debian packages if not.
 fn need(program: &str, packages: &[&str]) -> Result<(), String> {
     if Command::new(program).arg("--version").output().is_ok_and(|o| o.status.success()) {
         return Ok(());

@@ -1,11 +1,10 @@
-//! `cargo xtask pictures`: draws the pictures under `docs/pictures` anew, from the demo and from the ICT
-//! head.
+//! `cargo xtask pictures`: redraws the pictures under `docs/pictures`, from the demo and from the ICT head.
 
 use crate::{root, status};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Vertices of the ICT head that its `browDown` and `mouthSmile` shapes move most.
+/// Vertices of the ICT head that move most in its `browDown` and `mouthSmile` shapes.
 const BROW: &str = r#"[{"vertices": [3250, 1030]}]"#;
 const CORNERS: &str = r#"[{"vertices": [6156, 5651], "axes": "y"}]"#;
 /// Six vertices below the left eye.
@@ -64,7 +63,7 @@ pub fn draw() -> Result<(), String> {
     let pair = ["--sliders", "noseSneer_L,browDown_L", "--output", &picture("interference_pair.png")];
     risorius(&[&["interference", &head][..], &pair].concat())?;
 
-    // Figures that tests draw when they are asked to.
+    // Figures that tests draw on request.
     let mut tests = Command::new(env!("CARGO"));
     tests.args(["test", "--release", "--quiet", "-p", "risorius-tests", "--test", "detail_on_heads"]);
     status(tests.env("RISORIUS_FULL", "1").env("RISORIUS_FIGURES", &folder).current_dir(root()))

@@ -1,5 +1,5 @@
-//! Facts about the tree that reviews overlook: what ARCHITECTURE.md names, what is cited, who depends on
-//! whom, marks of unfinished work, paths of somebody's machine, files that grew too long.
+//! Checks of the source tree: ARCHITECTURE.md against the crates, citations, dependencies between layers,
+//! marks of unfinished work, paths of a particular machine, long lines and long files.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -25,13 +25,13 @@ const LAYERS: [&str; 16] = [
     "cli",
 ];
 
-/// Crates that see the others only through the facade.
+/// Crates that may use the others only through the facade.
 const OVER_FACADE: [&str; 1] = ["risorius-cli"];
 
 /// Folders beside `crates/` that ARCHITECTURE.md must name.
 const FOLDERS: [&str; 4] = ["benches", "docs", "tests", "xtask"];
 
-/// Longest line; strings, tables of numbers and pages' tables may be longer.
+/// Longest line; strings, tables of numbers and tables in pages may be longer.
 const MAX_COLUMNS: usize = 110;
 
 /// Longest source file.
@@ -89,7 +89,7 @@ fn check_architecture(root: &Path, findings: &mut Vec<String>) {
             findings.push(format!("ARCHITECTURE.md names crates/{name}, which is gone"));
         }
     }
-    // Files are named beside the crate that they are in.
+    // A line that names a crate may also name files in it.
     for line in text.lines().filter(|l| l.contains("`crates/")) {
         let home = line.split("`crates/").nth(1).and_then(|l| l.split('`').next()).unwrap_or_default();
         for file in line.split('`').filter(|w| w.ends_with(".rs")) {
@@ -105,7 +105,7 @@ fn check_architecture(root: &Path, findings: &mut Vec<String>) {
     }
 }
 
-/// Lower never knows higher.
+/// No crate may depend on a crate of a higher layer.
 fn check_layers(root: &Path, findings: &mut Vec<String>) -> Result<(), String> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--no-deps"])
@@ -128,7 +128,7 @@ fn check_layers(root: &Path, findings: &mut Vec<String>) -> Result<(), String> {
             let is_for_tests = dependency["kind"].as_str() == Some("dev");
             let is_ours = layer(other).is_some() && other != "risorius";
             if OVER_FACADE.contains(&name) && is_ours && !is_for_tests {
-                findings.push(format!("{name} depends on {other}; it is to see only the facade"));
+                findings.push(format!("{name} depends on {other}; it may only depend on the facade"));
             }
         }
     }
@@ -162,7 +162,7 @@ fn check_citations(name: &str, text: &str, keys: &BTreeSet<String>, findings: &m
 }
 
 fn check_marks(name: &str, text: &str, findings: &mut Vec<String>) {
-    // Put together here, so that this file does not find itself.
+    // Assembled from pieces, so that this file does not match itself.
     let marks = [
         ["to", "do!("].concat(),
         ["unimple", "mented!("].concat(),
@@ -183,7 +183,7 @@ fn check_marks(name: &str, text: &str, findings: &mut Vec<String>) {
     }
 }
 
-/// Lines that are too long to read: code and comments of sources, prose of pages.
+/// Finds lines that are too long: code and comments of sources, prose of pages.
 fn check_columns(name: &str, text: &str, findings: &mut Vec<String>) {
     let is_page = name.ends_with(".md");
     if !is_page && !name.ends_with(".rs") {

@@ -1,6 +1,6 @@
-//! Attenuation at the size of the largest rig that the paper names, 946 shapes: inner products, a new
-//! selection, a new alpha, a slider event, with and without limits; beside LAPACK (through numpy) on the same
-//! system in the same run.
+//! Attenuation at the size of the largest rig in the paper, 946 shapes: times of inner products, a new
+//! selection, a new alpha, and a slider event, with and without limits; compared with LAPACK (through numpy)
+//! on the same system in the same run.
 
 use risorius_attenuate::gram::RigGram;
 use risorius_attenuate::pins::PinSet;
@@ -11,7 +11,7 @@ use risorius_benches::{head, median_secs, python};
 use risorius_rig::Rig;
 use risorius_rig::synthetic::random_rig;
 
-/// Times what attenuation needs on the matrix and vectors of a file, and compares the solution.
+/// Times the operations of attenuation on the matrix and vectors of a file, and compares the solution.
 const NUMPY: &str = "
 import sys, time, numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -31,9 +31,7 @@ print(med(lambda: D.T @ D, 3), med(lambda: cho_factor(A, lower=True, check_finit
 
 fn main() {
     println!("Attenuation. Pins: 6 vertices (18 coordinates) unless said otherwise; times in ms.");
-    println!(
-        "An event is one call of PoseAttenuation::weights; a selection is everything up to being ready for one.\n"
-    );
+    println!("An event is one call of PoseAttenuation::weights; a selection is all preparation for it.\n");
     println!(
         "{:34} {:>14} {:>8} {:>13} {:>9} {:>8} {:>14} {:>8}",
         "rig", "inner products", "factor", "new selection", "new alpha", "event", "event, bounds", "pinned"
@@ -52,7 +50,7 @@ fn main() {
     measure("946 dense shapes x 26.7k", &random_rig(26_719, 946, 1.0, 1), 6);
     compare_with_lapack(&local);
     println!(
-        "For scale on this class of machine: numpy 0.35 ms a solve, 9 ms a factorization, 1400 ms for the inner products."
+        "For scale on this class of machine: numpy 0.35 ms per solve, 9 ms per factorization, 1400 ms for inner products."
     );
 }
 
@@ -97,7 +95,7 @@ fn measure(name: &str, rig: &Rig, n_pins: usize) {
     );
 }
 
-/// Hands LAPACK the very system of the first local case, as the paper would solve it, and compares.
+/// Solves the system of the first local case with LAPACK, as the paper does, and compares.
 fn compare_with_lapack(rig: &Rig) {
     let Ok(gram) = RigGram::prepare(rig, &no_progress) else { return };
     let selection = Selection::prepare(&gram, some_pins(rig, 6), &[]);
@@ -120,7 +118,7 @@ fn compare_with_lapack(rig: &Rig) {
     }
     let arguments = [file.display().to_string(), rig.n_vertices().to_string(), n.to_string()];
     let answer = python(NUMPY, &arguments);
-    // A file that stays behind does no harm.
+    // Failing to remove the file is harmless.
     let _ = std::fs::remove_file(&file);
     let times: Vec<f64> =
         answer.iter().flat_map(|a| a.split_whitespace()).filter_map(|x| x.parse().ok()).collect();

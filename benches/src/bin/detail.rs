@@ -1,6 +1,6 @@
 //! Detail at the paper's size: 530k vertices, 89 handles, six poses. Learning time and memory; time of a
-//! frame by stages on one and two threads, beside the paper's, and beside the time that reading as many bytes
-//! takes in the same run.
+//! frame by stages on one and two threads, compared with the paper's and with the time to read as many bytes
+//! in the same run.
 
 use glam::{DVec3, Vec3};
 use risorius_benches::{head, median_secs, on_threads, read_bandwidth};
@@ -28,7 +28,7 @@ fn main() {
     let start = Instant::now();
     let (mesh, mut examples) = wrinkled(&rig, size);
     println!(
-        "{} vertices, {} triangles; truth made in {:.1} s",
+        "{} vertices, {} triangles; examples made in {:.1} s",
         mesh.n_vertices(),
         mesh.triangles.len(),
         start.elapsed().as_secs_f64()
@@ -65,20 +65,20 @@ fn main() {
         peak_mb()
     );
     println!(
-        "making the basis at this size: CHOLMOD 18 s and 2.8 GB, libigl 110 s, on this class of machine"
+        "computing the basis at this size: CHOLMOD 18 s and 2.8 GB, libigl 110 s, on this class of machine"
     );
     let start = Instant::now();
     let Ok(player) = DetailPlayer::prepare(&detail).map_err(|error| println!("{error}")) else { return };
     let bytes = player.n_bytes();
     let per_vertex = bytes.map(|b| b as f64 / detail.mesh.n_vertices() as f64);
     println!(
-        "packed in {:.1} s: {:.0} + {:.0} + {:.0} bytes a vertex (large, fine, normals); the paper 137 floats and 24 integers, 644 bytes",
+        "packed in {:.1} s: {:.0} + {:.0} + {:.0} bytes per vertex (large, fine, normals); the paper: 137 floats and 24 integers, 644 bytes",
         start.elapsed().as_secs_f64(),
         per_vertex[0],
         per_vertex[1],
         per_vertex[2]
     );
-    // Halfway between two poses, turned: nothing is at rest.
+    // Between two poses and moved, so that nothing is at rest.
     let between = |v: u32| {
         let [a, b] = [1, 3].map(|k| Vec3::from(examples.positions[k][v as usize]).as_dvec3());
         DVec3::new(0.1, 0.2, 0.3) + a.lerp(b, 0.6)
@@ -100,7 +100,7 @@ fn main() {
         .map(|d| Vec3::from(*d).length())
         .fold(0.0, f32::max);
     println!(
-        "packing is {:.4} mm off at most; the largest fine displacement is {:.2} mm",
+        "packing error at most {:.4} mm; the largest fine displacement is {:.2} mm",
         10.0 * worst,
         10.0 * wrinkle
     );
@@ -123,7 +123,7 @@ fn main() {
                 player.in_mesh_order(&stage.positions, &mut x);
                 player.in_mesh_order(&stage.normals, &mut normals);
             });
-            // The model, and positions that the passes hand on: 16 written and read twice, 24 given out.
+            // The model, and positions passed between passes: 16 bytes written and read twice, 24 as output.
             let read = bytes.iter().sum::<usize>() + detail.mesh.n_vertices() * (4 * 16 + 24);
             let limit = read as f64 / read_bandwidth(read);
             let [large, fine, normals] = parts.map(|p| 1000.0 * p / n as f64);
@@ -141,7 +141,7 @@ fn main() {
     println!("the paper: 4000 ms on a processor; 4 + 13 + 2 x 5 ms on a graphics card");
 }
 
-/// The front of the head's skin, this fine, and wrinkled poses of it.
+/// The front of the head's skin with about `size` vertices, and wrinkled poses of it.
 fn wrinkled(rig: &Rig, size: usize) -> (FileMesh, Examples) {
     let refined =
         Refined::front_of(&FileMesh { positions: rig.neutral.clone(), triangles: rig.triangles() }, size);
@@ -161,7 +161,7 @@ fn wrinkled(rig: &Rig, size: usize) -> (FileMesh, Examples) {
     (refined.mesh, examples)
 }
 
-/// The most memory that the process has had, megabytes.
+/// Peak memory of the process, MB.
 fn peak_mb() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM"));

@@ -1,6 +1,6 @@
-//! Evaluation against the memory limit: time, bytes moved, GB/s, and the fraction of the read bandwidth
-//! measured in the same run on a buffer of the same size, on one thread and on all; beside numpy's dense
-//! product where it is at hand.
+//! Evaluation compared with the memory limit: time, bytes moved, GB/s, and the fraction of the read
+//! bandwidth, measured in the same run on a buffer of the same size, on one and two threads; compared with
+//! numpy's dense product if available.
 
 use risorius_benches::{head, median_secs, on_threads, python, read_bandwidth};
 use risorius_rig::synthetic::random_rig;
@@ -21,7 +21,7 @@ print(sorted(t)[7])
 
 fn main() {
     println!(
-        "Evaluation f0 + D c(w), all sliders on. 'of limit': fraction of the bandwidth of reading as many bytes.\n"
+        "Evaluation f0 + D c(w), all sliders on. 'of limit': fraction of the read bandwidth for as many bytes.\n"
     );
     println!(
         "{:34} {:>7} {:>9} {:>9} {:>8} {:>8} {:>8} {:>9} {:>10}",

@@ -1,8 +1,8 @@
-//! Building faces: tets, single blendvolumes, whole builds by stages with the process's peak memory, beside
-//! the aims and beside what others report for work of this kind. One run each: a build is too long for
-//! medians.
+//! Building faces: meshing, single blendvolumes, whole builds by stages with the peak memory of the process,
+//! compared with the targets and with published times for similar work. One run each, because a build takes
+//! too long for medians.
 //!
-//! Takes the number of nodes as its argument; the default of `risorius build` without one.
+//! The argument is the number of nodes; by default that of `risorius build`.
 
 use risorius_base::progress::{Flow, no_progress};
 use risorius_benches::{head as open_head, peak_mb};
@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// What a build may cost: seconds and MB.
+/// Target of a build: seconds and MB.
 type Aim = (f64, f64);
 
 const MINUTE: Aim = (60.0, 2000.0);
@@ -30,7 +30,7 @@ fn main() {
         options.volume.nodes = nodes;
     }
     println!(
-        "Building faces of about {} nodes; peaks are of the process up to then.\n",
+        "Building faces of about {} nodes; peak memory is that of the process so far.\n",
         options.volume.nodes
     );
     let built_in = risorius_head::build(&Identity::default());
@@ -66,20 +66,20 @@ fn measure(name: &str, rig: &Rig, head: &Head, options: &BuildOptions, aim: Aim)
             let [mean, most] = report.fit_mm;
             let steps = report.iterations;
             println!(
-                "  {shape} alone: {seconds:.2} s, {steps} iterations, least J {:.2}, skin missed by {mean:.2} mm, at most {most:.2} mm",
+                "  {shape} alone: {seconds:.2} s, {steps} iterations, least J {:.2}, skin error {mean:.2} mm, at most {most:.2} mm",
                 report.least_j
             );
         }
     }
     let peak = face.report.stages.iter().map(|s| s.peak_mb).fold(0.0, f64::max);
-    let verdict = if seconds <= aim.0 && peak <= aim.1 { "within the aim" } else { "beyond the aim" };
+    let verdict = if seconds <= aim.0 && peak <= aim.1 { "within the target" } else { "beyond the target" };
     println!(
         "  whole build: {seconds:.1} s, peak {peak:.0} MB; {verdict} of {:.0} s and {:.0} MB\n",
         aim.0, aim.1
     );
 }
 
-/// Figures of the mesh, of each stage, and of what had to be repaired.
+/// Prints measurements of the mesh, of each stage, and of repairs.
 fn tell(face: &Face) {
     let report = &face.report;
     let tets = report.stages.iter().find(|s| s.name == "tets").map_or(f64::NAN, |s| s.seconds);
@@ -100,7 +100,7 @@ fn tell(face: &Face) {
     let fits: Vec<f64> = report.shapes.iter().map(|s| s.fit_mm[0]).collect();
     let mean = fits.iter().sum::<f64>() / fits.len().max(1) as f64;
     println!(
-        "  skin missed by {mean:.3} mm over all shapes, {:.3} in the worst; {} of {} pairs repaired, {} not; {} fused",
+        "  skin error {mean:.3} mm over all shapes, {:.3} in the worst; {} of {} pairs repaired, {} not; {} fused",
         fits.iter().copied().fold(0.0, f64::max),
         report.pairs.n_repaired,
         report.pairs.n_pairs,
@@ -109,7 +109,8 @@ fn tell(face: &Face) {
     );
 }
 
-/// Builds again from kept shapes up to the pairs, with only `shape` to be solved: its seconds and figures.
+/// Builds again from stored shapes up to the stage `pairs`, with only `shape` to be solved: its time and
+/// report.
 fn alone(
     rig: &Rig,
     head: &Head,
@@ -128,7 +129,7 @@ fn alone(
     let until_pairs = |stage: &str, _: f32| -> Flow {
         if stage == "pairs" { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    // It stops before it is done, so there is no face to look at.
+    // The build is cancelled early, so it returns no face.
     let _ =
         build(rig, head, options, &Surroundings { progress: &until_pairs, store: &store, peak_mb: &|| 0.0 });
     let seconds = *lock(&store.seconds);
@@ -151,7 +152,7 @@ impl ShapeStore for Kept {
     }
 }
 
-/// Knows all shapes but one, and how long that one takes.
+/// Stores all shapes but one, and times that one.
 struct Without<'a> {
     kept: &'a Kept,
     key: u128,
@@ -175,7 +176,7 @@ impl ShapeStore for Without<'_> {
     }
 }
 
-/// A poisoned lock only says that another thread panicked, which ends the benchmark anyway.
+/// A poisoned lock only means that another thread panicked, which ends the benchmark anyway.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

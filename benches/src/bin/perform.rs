@@ -1,9 +1,10 @@
-//! Performing: one step of [Kozlov17, alg. 1] on the ICT head while it talks and turns, mean and worst, by
-//! stages, beside the paper's time; and how far the fast solves end from full Newton to a tight tolerance.
+//! Performing: time of a step of [Kozlov17, alg. 1] on the ICT head while it talks and turns, mean and worst,
+//! by stages, compared with the paper's; and the distance of the fast solves from Newton's method with a
+//! tight tolerance.
 //!
-//! Takes numbers of nodes as arguments, 9000 without, or faces of the ICT head that `build` made (one of
-//! 100,000 nodes takes 24 minutes); several give a table of how time and memory grow, and how far from the
-//! time that it takes to read what an iteration has to read.
+//! Arguments are numbers of nodes, by default 9000, or faces of the ICT head made by `build` (one of 100,000
+//! nodes takes 24 minutes). Several arguments give a table of how time and memory grow, and of how close an
+//! iteration is to the time of reading its data.
 
 use risorius_base::progress::no_progress;
 use risorius_benches::{data_file, head as open_rig, read_bandwidth};
@@ -16,10 +17,10 @@ use risorius_perform::{EnrichOptions, Frame, FrameReport, HeadPath, Performance,
 use risorius_rig::{BoundClip, Rig};
 use std::ops::ControlFlow;
 
-/// Frames of the range of motion that are played: about 300 steps.
+/// Frames of the range-of-motion clip that are simulated: about 300 steps.
 const FRAMES: std::ops::Range<usize> = 2380..2440;
 
-/// Heads with more nodes play fewer frames, at least two: the first is where the body settles.
+/// For more nodes than this, fewer frames are simulated, at least two: the body settles in the first.
 const USUAL_NODES: usize = 9000;
 
 /// Newton's method is too slow for more nodes than this.
@@ -43,7 +44,7 @@ fn main() {
     let clip = open_clip(&clip, &ClipOptions::default(), &no_progress).map(|c| c.clip);
     let motion = open_head(&motion, None, 1.0, &ClipOptions::default(), &no_progress);
     let (Ok(clip), Ok(mut motion)) = (clip, motion) else { return println!("the recordings do not open") };
-    // Its second second, with the fastest turns, while the clip talks.
+    // The second from 1 s on, with the fastest turns, during the talking part of the clip.
     motion.times_secs.iter_mut().for_each(|t| *t += clip.times_secs[FRAMES.start] - 1.0);
     let Ok((clip, _)) = clip.bind(&rig) else { return println!("the clip does not fit the rig") };
     let mut rows = Vec::new();
@@ -94,7 +95,7 @@ fn play(face: &Face, performance: &Performance, options: &EnrichOptions) -> Play
     played
 }
 
-/// What a size took.
+/// Measurements of one size.
 struct Row {
     nodes: usize,
     tets: usize,
@@ -106,9 +107,9 @@ struct Row {
     moved: f64,
 }
 
-/// What an iteration of the solves moves: for each tet its rest shape and material, nodes, places and
-/// energies; for each node eight pairs of steps and solved changes twice, and some fourteen vectors more; the
-/// factor, there and back.
+/// Bytes that an iteration of the solves moves. Per tet: rest shape and material, nodes, scatter indices and
+/// energies. Per node: eight L-BFGS pairs, twice, and about fourteen more vectors. The factor: forward and
+/// back.
 fn moved_bytes(face: &Face) -> f64 {
     let flesh = &face.flesh;
     let graph = NodeGraph::prepare(&flesh.kinematic_nodes(), &[&flesh.tets]);
@@ -119,7 +120,7 @@ fn moved_bytes(face: &Face) -> f64 {
     (flesh.tets.len() * of_tet + flesh.n_nodes() * of_node + 2 * 8 * factor) as f64
 }
 
-/// Memory that the process holds now, MB; zero where the system does not say.
+/// Resident memory of the process, MB; 0 if the system does not report it.
 fn resident_mb() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -128,7 +129,7 @@ fn resident_mb() -> f64 {
 
 fn table(rows: &[Row]) {
     println!(
-        "  nodes    tets  ms a step  iterations  ms an iteration  MB moved  ms to read as much  share  MB resident"
+        "  nodes    tets    ms/step  iterations     ms/iteration  MB moved  ms to read as much  share  MB resident"
     );
     for row in rows {
         let each = row.solve_ms / row.iterations;
@@ -147,16 +148,16 @@ fn table(rows: &[Row]) {
         );
     }
     println!(
-        "  share: of an iteration's time that reading its data alone would take on all threads, in this run; the rest is"
+        "  share: time to read the data of an iteration on all threads, relative to the iteration; the rest is"
     );
     println!(
-        "  arithmetic on tets, the triangular solves, which wait for each other on one thread, and waiting of threads."
+        "  arithmetic on tets, triangular solves, which are sequential on one thread, and idle threads."
     );
 }
 
 fn measure(face: &Face, performance: &Performance) -> Row {
     let (_, reports) = play(face, performance, &EnrichOptions::default());
-    // The first frame is where the body settles, without steps of its own.
+    // In the first frame the body settles, without time steps.
     let settled = usize::from(reports.len() > 1);
     let reports = &reports[settled.min(reports.len())..];
     let steps = reports.iter().map(|r| r.steps).sum::<usize>().max(1) as f64;
@@ -165,7 +166,7 @@ fn measure(face: &Face, performance: &Performance) -> Row {
     let stage = |k: usize| milliseconds(&|r| r.stage_secs[k]);
     println!("ICT head, {} nodes, {} tets, {steps} steps", face.flesh.n_nodes(), face.flesh.tets.len());
     println!(
-        "  a step takes {:.1} ms, {:.1} at worst; the paper up to 4000 (9k nodes, another machine); the aim is 40",
+        "  a step takes {:.1} ms, at worst {:.1}; the paper up to 4000 (9k nodes, another machine); the target is 40",
         milliseconds(&|r| r.seconds),
         1000.0 * reports.iter().map(|r| r.slowest_step_secs).fold(0.0, f64::max)
     );
@@ -204,7 +205,7 @@ fn compare(face: &Face, performance: &Performance) {
     let moved = reports.iter().map(|r| r.max_mm).fold(0.0, f64::max);
     let steps = reports.iter().map(|r| r.steps).sum::<usize>().max(1) as f64;
     println!(
-        "  Newton's method to 1e-10 N takes {:.0} ms a step; after {} frames the fast way is {worst:.4} mm from it, of {moved:.2} mm moved\n",
+        "  Newton's method to 1e-10 N takes {:.0} ms per step; after {} frames the fast solver is {worst:.4} mm from it, of {moved:.2} mm moved\n",
         1000.0 * reports.iter().map(|r| r.seconds).sum::<f64>() / steps,
         performance.clip.n_frames()
     );

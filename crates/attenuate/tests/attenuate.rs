@@ -1,5 +1,5 @@
-//! What attenuation promises, on rigs made by rule: the paper's limits, exactness against a dense reference,
-//! limits of sliders and vertices, rigs that are not linear, clips.
+//! The guarantees of attenuation, on synthetic rigs: the paper's limits, exactness against a dense reference,
+//! limits of sliders and vertices, nonlinear rigs, clips.
 
 use risorius_attenuate::clip::{ClipOptions, attenuate_clip};
 use risorius_attenuate::gram::RigGram;
@@ -34,7 +34,7 @@ fn attenuate_locked(
     let pose = PoseAttenuation::prepare(rig, &selection, options)?;
     let zero = vec![0.0; w1.len()];
     let result = pose.solve(w1, &zero)?;
-    assert_eq!(pose.weights(w1, &zero)?, result.weights, "an event gives what the report shows");
+    assert_eq!(pose.weights(w1, &zero)?, result.weights, "weights differ from those of the report");
     Ok(result)
 }
 
@@ -86,7 +86,7 @@ fn both_solvers_equal_the_dense_reference() {
     let rig = random_rig(900, 40, 0.15, 5);
     let w1 = some_weights(40, 1);
     let ridge = RigGram::prepare(&rig, &no_progress).unwrap().ridge();
-    // 9 pinned coordinates take the low-rank way, 300 the direct one.
+    // 9 pinned coordinates use the low-rank solver, 300 the direct one.
     for vertices in [vec![400, 410, 450], (300..400).collect::<Vec<u32>>()] {
         let set = PinSet::of_vertices(&vertices);
         for alpha in [0.3, 1.0, 50.0, 1e5] {
@@ -222,7 +222,7 @@ fn everything_locked_returns_the_input() {
     }
 }
 
-/// Two sliders with an in-between and a correction of each rule.
+/// Two sliders with an in-between and a combination of each rule.
 fn bent_rig() -> Rig {
     let mut rig = random_rig(900, 6, 0.4, 21);
     rig.sliders.truncate(3);
@@ -250,7 +250,7 @@ fn bent_rigs_are_solved_on_their_true_evaluation() {
     let alpha = 300.0;
     let result = attenuate(&rig, &set, &w1, &AttenuateOptions { bounds: true, ..with_alpha(alpha) }).unwrap();
     assert!(result.pinned_after.rms < result.pinned_before.rms);
-    // A search over a fine grid of the true objective finds nothing better.
+    // A search on a fine grid of the true objective finds nothing better.
     let target = positions_by_definition(&rig, &w1);
     let pinned: Vec<usize> = set.pins.iter().map(|p| 3 * p.vertex as usize + p.axis).collect();
     let objective = |w: [f32; 3]| {
@@ -278,7 +278,8 @@ fn bent_rigs_are_solved_on_their_true_evaluation() {
     assert!(ours <= best * 1.001, "ours {ours} grid {best}");
 }
 
-/// One vertex that a slider lifts to 1 at 0.5 and brings back at 1, or that two sliders lift together only.
+/// A rig with one vertex: a slider lifts it to 1 at 0.5 and lowers it again at 1, or two sliders lift it only
+/// together.
 fn one_vertex_rig(shapes: &[(&str, f32, Role)], n_sliders: usize) -> Rig {
     let mut rig = random_rig(4, shapes.len(), 1.0, 1);
     for (shape, (name, height, role)) in rig.shapes.iter_mut().zip(shapes) {
@@ -298,7 +299,7 @@ fn a_slider_on_an_inbetween_can_leave_it_either_way() {
         1,
     );
     let options = AttenuateOptions { bounds: true, ..with_alpha(1e6) };
-    // Exactly on the in-between and just beside it the answer is the same: back to where the pin is met.
+    // Exactly on the in-between and just beside it, the slider returns to where the pin is satisfied.
     for start in [0.5f32, 0.49, 0.51] {
         let result = attenuate(&rig, &PinSet::of_vertices(&[0]), &[start], &options).unwrap();
         assert!(result.pinned_after.max < 0.25 * result.pinned_before.max, "{start}: {:?}", result);
@@ -414,7 +415,7 @@ fn bad_input_is_named() {
     ));
 }
 
-/// A clip in which every slider swings on its own period.
+/// A clip in which every slider oscillates with its own period.
 fn swinging(n_frames: usize, n_sliders: usize) -> (Vec<f64>, Vec<f32>) {
     let times: Vec<f64> = (0..n_frames).map(|f| f as f64 / 60.0).collect();
     let weights = times
@@ -426,7 +427,7 @@ fn swinging(n_frames: usize, n_sliders: usize) -> (Vec<f64>, Vec<f32>) {
     (times, weights)
 }
 
-/// The largest second difference over time: a jump stands out, smooth motion does not.
+/// The largest second difference over time: large for jumps, small for smooth motion.
 fn roughness(weights: &[f32], n_sliders: usize) -> f32 {
     let rows: Vec<&[f32]> = weights.chunks(n_sliders).collect();
     rows.windows(3)

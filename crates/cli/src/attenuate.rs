@@ -104,7 +104,8 @@ fn pose_text(report: &PoseAttenuationReport) -> String {
 
 fn clip_text(report: &ClipAttenuationReport) -> String {
     format!(
-        "{} frames, {} with active pins, {} pinned coordinates, alpha {}\n  pinned before: {}\n  pinned after:  {}\n  \
+        "{} frames, {} with active pins, {} pinned coordinates, alpha {}\n  \
+         pinned before: {}\n  pinned after:  {}\n  \
          others deviate: rms {:.3} mm\n{}{}",
         report.frames,
         report.frames_with_pins,

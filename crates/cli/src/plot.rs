@@ -2,7 +2,8 @@
 
 use crate::arguments::list;
 use crate::outcome::{Failure, Printed};
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use risorius::jobs::plot::{PlotJob, Quantity};
 use std::path::PathBuf;
 
@@ -13,8 +14,8 @@ pub struct Arguments {
     #[arg(required = true, value_name = "REPORT")]
     reports: Vec<PathBuf>,
     /// The value to plot over time.
-    #[arg(long, value_enum, default_value_t = QuantityName::Mean)]
-    value: QuantityName,
+    #[arg(long, value_parser = quantity(), default_value = "mean")]
+    value: Quantity,
     /// Names of the runs, separated by commas; default the file names.
     #[arg(long, value_name = "LIST")]
     label: Option<String>,
@@ -23,36 +24,16 @@ pub struct Arguments {
     output: PathBuf,
 }
 
-/// A value that every frame reports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum QuantityName {
-    /// Mean displacement of the skin by physics, mm.
-    Mean,
-    /// Largest displacement of the skin by physics, mm.
-    Max,
-    /// Kinetic energy relative to the head, J.
-    Kinetic,
-    /// Elastic energy, J.
-    Elastic,
-    /// Largest residual force at a node, N.
-    Residual,
-    /// Smallest ratio of an element's volume to its rest volume.
-    Volume,
-    /// Computation time, s.
-    Seconds,
+/// Parses the name of a quantity; help lists them with their descriptions.
+fn quantity() -> impl TypedValueParser<Value = Quantity> {
+    let choices = Quantity::ALL.map(|(name, _, about)| PossibleValue::new(name).help(about));
+    let by_name = |name: String| Quantity::ALL.into_iter().find(|(n, ..)| *n == name).map(|(_, q, _)| q);
+    PossibleValuesParser::new(choices).map(move |name| by_name(name).unwrap_or_default())
 }
 
 /// Runs the verb.
 pub fn run(arguments: &Arguments) -> Result<Printed, Failure> {
-    let value = match arguments.value {
-        QuantityName::Mean => Quantity::Mean,
-        QuantityName::Max => Quantity::Max,
-        QuantityName::Kinetic => Quantity::Kinetic,
-        QuantityName::Elastic => Quantity::Elastic,
-        QuantityName::Residual => Quantity::Residual,
-        QuantityName::Volume => Quantity::Volume,
-        QuantityName::Seconds => Quantity::Seconds,
-    };
+    let value = arguments.value;
     let labels = arguments.label.as_deref().map(list);
     let (reports, output) = (arguments.reports.clone(), arguments.output.clone());
     let report = PlotJob { reports, value, labels, output }.run()?;

@@ -59,7 +59,8 @@ pub struct Arguments {
     /// Mark these pinned points: a JSON file or inline JSON.
     #[arg(long, value_name = "P")]
     pins: Option<String>,
-    /// Size of one picture in pixels: WIDTH or WIDTHxHEIGHT; default 900, or 400 to 560 for several pictures.
+    /// Size of one picture in pixels: WIDTH or WIDTHxHEIGHT; default 900, or 400 on sheets of more than 4. In
+    /// movies 560 for 2 to 4 side by side, 400 for more.
     #[arg(long, value_name = "SIZE")]
     size: Option<String>,
     /// Zoom factor; above 1 is closer.

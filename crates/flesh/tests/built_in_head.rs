@@ -1,4 +1,4 @@
-//! Flesh of the built-in head, by its own laws: what holds for every face holds here, without any data.
+//! Flesh of the built-in head: properties that hold for every face, checked without external data.
 
 use glam::{DVec3, Vec3};
 use risorius_base::progress::no_progress;
@@ -69,7 +69,7 @@ fn lips_are_not_fused_and_the_skin_follows_its_flesh() {
             errors.push((a - b).distance(moved));
         }
         let mean = errors.iter().sum::<f64>() / errors.len() as f64;
-        assert!(mean < 6e-4, "{}: the skin is {mean} m from its flesh on average", SLIDERS[slider]);
+        assert!(mean < 8e-4, "{}: the skin is {mean} m from its flesh on average", SLIDERS[slider]);
     }
 }
 
@@ -77,7 +77,8 @@ fn lips_are_not_fused_and_the_skin_follows_its_flesh() {
 fn flesh_hangs_on_bones_and_is_as_stiff_as_flesh() {
     let face = &*FACE;
     let count = |bound: Bound| (0..face.flesh.n_nodes()).filter(|&n| face.flesh.bound(n) == bound).count();
-    assert!(count(Bound::Cranium) > 50 && count(Bound::Mandible) > 20);
+    let (cranium, mandible) = (count(Bound::Cranium), count(Bound::Mandible));
+    assert!(cranium > 50 && mandible > 10, "{cranium} nodes on the skull, {mandible} on the jaw");
     let held = face.flesh.kinematic_nodes();
     assert!((0..held.len()).all(|n| held[n] || !face.flesh.is_held(n)));
     let free = held.iter().filter(|h| !**h).count();

@@ -84,9 +84,9 @@ fn live_link_time_must_advance_except_at_midnight() {
     assert!(bad.contains("line 2, column 'Timecode'"), "{bad}");
     let options = ClipOptions { fps: Some(25.0), ..ClipOptions::default() };
     let text = live_link(&[&at("10:00:00:20.0"), &at("10:00:00:21.0")]);
-    let told = clip_csv::read(text.as_bytes(), &options).unwrap();
+    let given = clip_csv::read(text.as_bytes(), &options).unwrap();
     assert!(
-        (told.clip.times_secs[1] - 0.04).abs() < 1e-12 && !told.notes.iter().any(|n| n.contains("assumed"))
+        (given.clip.times_secs[1] - 0.04).abs() < 1e-12 && !given.notes.iter().any(|n| n.contains("assumed"))
     );
 }
 
@@ -239,7 +239,7 @@ fn bvh_evaluates_channels_in_their_order() {
     let head = bvh::read(SKELETON.as_bytes(), None, 0.1).unwrap();
     assert_eq!(head.times_secs, [0.0, 0.5]);
     assert!(DVec3::from(head.positions_m[0]).distance(DVec3::new(1.1, 0.3, 0.0)) < 1e-12);
-    // Ry(90) Rz(90) takes up to -X and on to +Z.
+    // Ry(90) Rz(90) maps +Y to -X and then to +Z.
     assert!(
         DVec3::from(head.positions_m[1]).distance(DVec3::new(1.1, 0.0, 0.3)) < 1e-12,
         "{:?}",

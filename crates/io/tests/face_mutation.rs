@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// A header whose strings claim much does not make us take memory.
+/// A header whose strings claim large sizes does not allocate much memory.
 #[test]
 fn long_headers_cost_no_more_than_their_length() {
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -59,7 +59,7 @@ fn mutant(good: &[u8], case: u64) -> Vec<u8> {
     let header = 8 + u64::from_le_bytes(good[..8].try_into().unwrap()) as usize;
     let mut bytes = good.to_vec();
     for _ in 0..=below(3) {
-        // The header is where lies do most.
+        // Damage in the header has the most effect.
         let at = if below(2) == 0 { below(header.min(bytes.len())) } else { below(bytes.len()) };
         match below(6) {
             0 => bytes.truncate(at),
@@ -86,8 +86,8 @@ fn mutant(good: &[u8], case: u64) -> Vec<u8> {
     bytes
 }
 
-/// Reads thousands of damaged files, gives what is read to `check`, and finds how many are refused (`check`
-/// says so), how long one takes and how much memory.
+/// Reads thousands of damaged files, passes the results to `check`, which says whether one was refused, and
+/// measures the number of refusals, the longest time and the peak memory.
 fn damage<T>(
     good: &[u8],
     read: impl Fn(SharedBytes) -> T,
@@ -121,7 +121,7 @@ fn thousands_of_damaged_faces() {
             assert!(error.to_string().len() < 600, "case {case}: {error}");
             true
         }
-        // What is read can be used: nothing leads out of an array.
+        // Whatever is read can be used: no index is out of range.
         Ok(file) => {
             let flesh = &file.face.flesh;
             let moved = vec![glam::DVec3::ONE; flesh.n_nodes()];
@@ -174,7 +174,7 @@ fn thousands_of_damaged_details() {
             assert!(error.to_string().len() < 600, "case {case}: {error}");
             true
         }
-        // What is read can be played.
+        // Whatever is read can be played.
         Ok(file) => {
             let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 let mut stage = PlayedFrame::default();

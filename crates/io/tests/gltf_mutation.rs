@@ -1,8 +1,7 @@
-//! Thousands of damaged files: whatever the bytes say, no panic, no parse above a second, no memory above 512
-//! MB.
+//! Thousands of damaged files: no panic, no parse longer than a second, no more than 512 MB of memory.
 //!
-//! Damage is drawn from a fixed seed; a failure names the case, which can be made again. Memory is counted by
-//! the allocator, which ufbx uses as well.
+//! Damage is drawn from a fixed seed; a failure names the case, so that it can be reproduced. Memory is
+//! counted by the allocator, which ufbx uses as well.
 
 #[path = "fbx/binary.rs"]
 mod binary_fbx;

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 const MOST_MEMORY: usize = 256 << 20;
 
-/// A small generator of numbers that are the same on every machine.
+/// A small random number generator with the same numbers on every machine.
 struct Dice(u64);
 
 impl Dice {
@@ -67,7 +67,7 @@ fn mutant(sample: &[u8], seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// Reads the sample, which must be good, and its mutants, of which some must be refused.
+/// Reads the sample, which must be valid, and its mutants, some of which must be refused.
 fn torture<T>(format: &str, sample: &[u8], read: impl Fn(&[u8]) -> Result<T, risorius_io::IoError>) {
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     read(sample).unwrap_or_else(|e| panic!("{format}: the sample is bad: {e}"));

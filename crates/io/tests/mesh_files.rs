@@ -1,4 +1,4 @@
-//! OBJ, folders of OBJs, PLY and STL: what is read, what comes back, what is refused.
+//! OBJ, folders of OBJs, PLY and STL: reading, round trips, refusals.
 
 use risorius_base::progress::no_progress;
 use risorius_io::formats::{obj, obj_folder, ply, stl};

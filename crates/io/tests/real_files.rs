@@ -1,4 +1,4 @@
-//! Files that people made: facts about them that must be found. Skipped where RISORIUS_DATA is not set.
+//! Real files, and facts about them that must be found. Skipped if RISORIUS_DATA is not set.
 
 use glam::{DQuat, DVec3};
 use risorius_base::progress::no_progress;
@@ -8,7 +8,7 @@ use risorius_io::specs::sidecar;
 use risorius_rig::classify::roles::RoleTable;
 use risorius_rig::{RawRig, assemble};
 
-/// The bytes of a data file, or `None` with a word about it where there is no data.
+/// The bytes of a data file, or `None` (reported on standard error) without the data.
 fn data(file: &str) -> Option<Vec<u8>> {
     let path = risorius_test_data::file(file)?;
     Some(std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())))

@@ -1,4 +1,4 @@
-//! The tree against brute force, and against meshes that were made to break it.
+//! The tree against brute force, and on degenerate meshes.
 
 use glam::{DVec3, Vec3};
 use risorius_mesh::Bvh;
@@ -220,8 +220,7 @@ fn the_tree_is_the_same_for_any_number_of_threads() {
     assert_eq!(order(1), order(4));
 }
 
-/// Rays that run exactly within the plane where boxes and triangles end, as in the middle plane of a
-/// symmetric head.
+/// Rays exactly in the plane of box faces and triangle edges, as in the symmetry plane of a head.
 #[test]
 fn rays_within_the_faces_of_boxes_meet_what_lies_there() {
     let strip: Vec<[f32; 3]> =

@@ -1,4 +1,5 @@
-//! The steps behind a tet mesh, each by its own laws: lattice, parting, collapsing, swapping, moving.
+//! The steps of tet meshing, each by its invariants: lattice, separation at nodes, edge collapse, swapping,
+//! smoothing.
 
 use glam::{DVec3, UVec3};
 use risorius_base::progress::no_progress;
@@ -10,7 +11,7 @@ use risorius_mesh::tet::octree::{Decision, Octree};
 use risorius_mesh::tet::swap::swap_poor;
 use risorius_mesh::{Domain, Meshed, Quality, TetMesh, TetOptions, TetProblem, check, tetrahedralize};
 
-/// A sheet with a bend and a hole, thinner than the size asked for.
+/// A sheet with a bend and a hole, thinner than the requested size.
 struct Sheet;
 
 impl Domain for Sheet {
@@ -33,7 +34,7 @@ fn volume(mesh: &TetMesh) -> f64 {
     mesh.volumes().iter().sum()
 }
 
-/// Corners minus edges plus faces of the boundary: what no step may change.
+/// Euler characteristic of the boundary, which no step may change.
 fn euler(mesh: &TetMesh) -> i64 {
     let faces = mesh.boundary().len() as i64;
     let nodes = mesh.boundary_nodes().iter().filter(|&&b| b).count() as i64;
@@ -127,8 +128,8 @@ fn moving_nodes_betters_the_worst_and_stays_on_the_boundary() {
 
 #[test]
 fn flat_tets_are_peeled() {
-    // A roof of little height over two good tets; its ridge from 0 to 2 goes, and the edge from 1 to 3 comes
-    // to light.
+    // A flat tet on top of two good tets; its edge from 0 to 2 is removed, and the edge from 1 to 3 becomes
+    // part of the boundary.
     let nodes = [[1.0, 0.0, 0.01], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.01], [0.0, -1.0, 0.0], [0.0, 0.0, -1.0]];
     let nodes = nodes.map(DVec3::from).to_vec();
     let mut mesh = TetMesh { nodes, tets: vec![[0, 1, 2, 3], [0, 3, 1, 4], [2, 1, 3, 4]] };

@@ -1,4 +1,4 @@
-//! Crossing triangles: against an independent test, at every kind of touch, and under hostile meshes.
+//! Crossing triangles: against an independent test, for every kind of touch, and on hostile meshes.
 
 use glam::{DMat3, DVec3, Vec3};
 use risorius_base::Cancelled;
@@ -15,7 +15,7 @@ fn random(seed: u64) -> impl FnMut() -> f32 {
     }
 }
 
-/// An edge of `a` goes through the inside of `b`.
+/// Whether an edge of `a` passes through the interior of `b`.
 fn pierces(a: [Vec3; 3], b: [Vec3; 3]) -> bool {
     let [a, b] = [a, b].map(|t| t.map(|p| p.as_dvec3()));
     (0..3).any(|i| {

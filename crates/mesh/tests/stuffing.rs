@@ -37,13 +37,13 @@ fn sphere(p: DVec3) -> f64 {
     1.0 - p.length()
 }
 
-/// What every mesh must satisfy; returns its quality.
+/// Checks what every mesh must satisfy; returns its quality.
 fn check(name: &str, meshed: &Meshed, value: impl Fn(DVec3) -> f64) -> Quality {
     let quality = Quality::of(&meshed.mesh);
     assert_eq!(quality.n_inverted, 0, "{name}");
     assert!(quality.min_dihedral_deg > 8.0, "{name}: {quality:?}");
-    let told = problems(&meshed.mesh);
-    assert!(told.iter().all(|p| matches!(p, TetProblem::Pieces(_))), "{name}: {told:?}");
+    let found = problems(&meshed.mesh);
+    assert!(found.iter().all(|p| matches!(p, TetProblem::Pieces(_))), "{name}: {found:?}");
     let (on, surface) = (&meshed.on_boundary, meshed.mesh.boundary_nodes());
     for (v, &p) in meshed.mesh.nodes.iter().enumerate() {
         assert!(!on[v] || value(p).abs() < 1e-3, "{name}: boundary node {v} is off by {}", value(p));

@@ -1,4 +1,4 @@
-//! Tet meshes that are given: derived lists, checks, embedded points.
+//! Given tet meshes: derived lists, checks, embedded points.
 
 use glam::{DMat3, DVec3};
 use risorius_base::progress::no_progress;

@@ -1,4 +1,4 @@
-//! Performances of the built-in head: what holds for every face holds here, without any data.
+//! Performances of the built-in head: properties that hold for every face, checked without external data.
 
 use glam::DVec3;
 use risorius_base::progress::no_progress;

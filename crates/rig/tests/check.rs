@@ -1,4 +1,4 @@
-//! Each kind of problem, put into a sound head, is found where it was put; the sound head has none.
+//! Each kind of problem, added to a valid head, is found at its place; the valid head has none.
 
 mod head;
 
@@ -15,7 +15,7 @@ fn report(rig: &Rig) -> RigReport {
     check_rig(rig, &CheckOptions::default(), &no_progress).unwrap()
 }
 
-/// The sound head in centimeters, changed.
+/// The valid head in centimeters, with a change.
 fn head(change: impl FnOnce(&mut RawPart)) -> Rig {
     let mut raw = raw_head(&NAMES);
     raw.space = Space { meters_per_unit: 0.01, ..Space::default() };
@@ -315,7 +315,7 @@ fn hostile_numbers_do_no_harm() {
         let broken = report.problem("nan-delta").or(report.problem("huge-delta"));
         assert_eq!(broken.map_or(n_shapes, |p| p.count), n_shapes, "{broken:?}");
     }
-    // All vertices in one place: no size, no axes, every face flat.
+    // All vertices at one point: no size, no axes, every face degenerate.
     let point = mapped(raw_head(&NAMES), |_| [1.0; 3]);
     assert_eq!(find(&point, "degenerate-face").count, point.parts[0].faces.len());
 }

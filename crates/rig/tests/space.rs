@@ -1,4 +1,4 @@
-//! Unit and axes of heads that were turned and scaled every way.
+//! Unit and axes of heads in every orientation and scale.
 
 mod head;
 

@@ -18,6 +18,16 @@ pub enum ErrorKind {
 }
 
 /// Why a job failed. The message names the file, shape, vertex or line at fault and says what to do.
+///
+/// ```
+/// use risorius::prelude::*;
+///
+/// let job = RenderJob { rig: "face.glb".into(), output: "movie.mp4".into(), ..RenderJob::default() };
+/// let error = job.run(&no_progress).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Request);
+/// // A command line shows these as flags, a page points at their controls.
+/// assert_eq!(error.options(), ["clip", "take"]);
+/// ```
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,

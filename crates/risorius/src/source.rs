@@ -49,7 +49,8 @@ impl RigSource {
 /// How clips and head motion are read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ClipReading {
-    /// Frames per second to resample to; the clip's own frames by default.
+    /// Frames per second to resample to; the clip's own frames by default. Of a PC2 take, which stores no
+    /// times: its frame rate, 30 by default.
     pub fps: Option<f64>,
     /// Head motion from a file of its own: CSV, BVH, or a clip that has it.
     pub head: Option<PathBuf>,
@@ -148,6 +149,18 @@ impl Mapping {
 }
 
 /// Slider values by name, in any spelling, as weights of `rig`; all others are 0.
+///
+/// ```
+/// use risorius::prelude::*;
+/// use risorius::source::weights_by_name;
+///
+/// let rig = risorius::head::build(&Identity::default()).rig.with_sliders(&["jawOpen", "mouthSmileLeft"]);
+/// // Any usual spelling is understood.
+/// assert_eq!(weights_by_name(&rig, &[("JawOpen".into(), 0.6)])?, [0.6, 0.0]);
+/// let error = weights_by_name(&rig, &[("jawOpne".into(), 0.6)]).unwrap_err();
+/// assert!(error.to_string().contains("did you mean jawOpen?"));
+/// # Ok::<(), Error>(())
+/// ```
 pub fn weights_by_name(rig: &Rig, pairs: &[(String, f32)]) -> Result<Vec<f32>> {
     let columns: Vec<String> = pairs.iter().map(|p| p.0.clone()).collect();
     let map = match_names(&columns, &slider_names(rig));

@@ -1,4 +1,4 @@
-//! The programs under `examples/` run to their end.
+//! The programs under `examples/` run without error.
 
 #[path = "../../../examples/contact_sheet.rs"]
 mod contact_sheet;

@@ -17,6 +17,9 @@ use rayon::prelude::*;
 use risorius_linalg::{ElementBlocks, Stencil};
 use std::ops::Range;
 
+/// The derivative of an element's energy at its four nodes.
+pub type Forces = [DVec3; 4];
+
 /// An energy in joules over nodes in meters.
 pub trait Energy: Sync {
     /// The nodes of each element.
@@ -26,13 +29,7 @@ pub trait Energy: Sync {
     fn values(&self, x: &[DVec3], elements: Range<usize>, values: &mut [f64]);
 
     /// Energy and its derivative at the nodes of each element.
-    fn gradients(
-        &self,
-        x: &[DVec3],
-        elements: Range<usize>,
-        values: &mut [f64],
-        gradients: &mut [[DVec3; 4]],
-    );
+    fn gradients(&self, x: &[DVec3], elements: Range<usize>, values: &mut [f64], gradients: &mut [Forces]);
 
     /// As [`Energy::gradients`]. Returns a distance in meters: no element becomes flat while no node moves
     /// farther. Zero means that no bound is known; callers then use [`Energy::largest_step`].
@@ -41,7 +38,7 @@ pub trait Energy: Sync {
         x: &[DVec3],
         elements: Range<usize>,
         values: &mut [f64],
-        gradients: &mut [[DVec3; 4]],
+        gradients: &mut [Forces],
     ) -> f64 {
         self.gradients(x, elements, values, gradients);
         0.0

@@ -1,4 +1,4 @@
-//! What is left of volumes and surfaces when a plane has cut them, by its measures.
+//! Volumes and surfaces cut by a plane, checked by their areas and volumes.
 
 mod volumes;
 
@@ -120,7 +120,7 @@ fn clipped_surfaces_end_in_the_plane_and_keep_their_colors() {
             assert!(height(half.positions[v as usize]).abs() < 1e-8, "only the rim is open");
         }
     }
-    // Colors that are a function of the place still are.
+    // Colors given as a function of position remain that function.
     let color = |p: DVec3| [p.x as f32, p.y as f32, p.z as f32];
     let colors = ball.positions.iter().map(|&p| color(p)).collect();
     let piece =

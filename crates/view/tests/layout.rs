@@ -1,4 +1,4 @@
-//! Where things go in a picture: close-ups, scale bars, labels.
+//! Layout of pictures: close-ups, scale bars, labels.
 
 mod solids;
 
@@ -36,7 +36,7 @@ fn head_with_knob() -> (Rig, Vec<u32>) {
     (rig, knob)
 }
 
-/// Where the knob is in a picture of 100 x 70 without a scale bar, which is left out as it has no room.
+/// Position of the knob in a picture of 100 x 70, which is too small for a scale bar.
 fn knob_at(framed: Vec<u32>, zoom: f32, yaw_degrees: f32) -> [f64; 2] {
     let (rig, knob) = head_with_knob();
     let values = field(&rig, |v| if knob.contains(&(v as u32)) { 1.0 } else { -1.0 });
@@ -108,7 +108,7 @@ fn bars_say_where_values_go_beyond_them() {
     let beyond = matrix(&names, &names, &[0.0, 0.5, f64::NAN, 1.5], &options).unwrap();
     assert!(beyond.width > within.width, "\">= 1\" is wider than \"0.5\"");
 
-    // A vertex on the back of the head, which only the bar can tell of.
+    // A vertex on the back of the head, whose value only shows in the bar.
     let rig = head(Vec::new());
     let look = FaceLook::prepare(&rig);
     let back =

@@ -1,4 +1,4 @@
-//! What pictures of models must show.
+//! Pictures of models: films, cuts, values, labels, lines.
 
 mod solids;
 mod volumes;
@@ -52,7 +52,7 @@ fn films_show_what_is_inside_and_hide_more_at_their_outline() {
     assert_eq!(hue(at(&opaque, 100, 100)), Some(2));
     let bare = draw_model(&model(vec![ball([0.0; 3], 0.4, RED)]), &clear()).unwrap();
     assert!(at(&both, 100, 100)[2] > at(&bare, 100, 100)[2] + 10, "the film is seen as well");
-    // Alone it lets the background through, less so towards its outline.
+    // Alone, the background shows through, less towards the outline.
     let alone = draw_model(&model(vec![film]), &clear()).unwrap();
     let alpha: Vec<u8> = (100..200).map(|x| at(&alone, x, 100)[3]).take_while(|&a| a > 50).collect();
     assert!((55..75).contains(&alpha[0]) && alpha.len() > 80, "{alpha:?}");
@@ -151,7 +151,7 @@ fn values_get_the_colors_of_their_scale() {
     }
     let c = picture(1.0, [-1.0, 1.0]);
     assert!((430..500).any(|x| at(&c, x, 150)[3] == 255), "there is a scale bar");
-    assert!(c != picture(1.0, [-1.0, 0.9]), "values beyond the range are told");
+    assert!(c != picture(1.0, [-1.0, 0.9]), "values beyond the range are not marked");
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn models_with_one_frame_lie_on_each_other() {
     let both = draw_model(&model(vec![a.clone(), b.clone()]), &clear()).unwrap();
     let red = |c: &Canvas| (0..200 * 200).filter(|&i| hue(c.pixels[i]) == Some(0)).collect::<Vec<_>>();
     assert!(red(&alone).len() > 500 && red(&alone) == red(&both));
-    // Without a frame, all of it is looked at; a box enlarges its part and has it in the middle.
+    // Without a frame the whole model is shown; a box is enlarged and centered.
     let whole = AnatomyModel { frame: None, ..model(vec![a, b]) };
     let open = draw_model(&whole, &clear()).unwrap();
     assert!(red(&open).len() != red(&both).len());

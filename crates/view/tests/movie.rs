@@ -1,4 +1,4 @@
-//! Movies: read back box by box and decoded again, they show what was drawn.
+//! Movies: read back box by box and decoded, they show the drawn pictures.
 
 mod solids;
 
@@ -140,7 +140,7 @@ fn a_movie_plays_what_was_drawn() {
         let yuv = decoder.decode(packet).unwrap().unwrap_or_else(|| panic!("frame {i} shows nothing"));
         assert_eq!(yuv.dimensions(), (242, 178));
         let own = difference(&yuv, &drawn[i]);
-        assert!(own < 2.5, "frame {i} is {own:.2} of 255 off in the mean");
+        assert!(own < 2.5, "frame {i} is {own:.2} of 255 off on average");
         let other = difference(&yuv, &drawn[(i + 7) % 14]);
         assert!(other > 2.0 * own, "frame {i}: {own:.2} from its picture, {other:.2} from another");
         shown += 1;

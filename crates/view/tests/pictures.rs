@@ -1,4 +1,4 @@
-//! What pictures of known solids must show.
+//! Pictures of known solids.
 
 mod solids;
 

@@ -1,4 +1,4 @@
-//! Broken, empty and enormous input: an error or a picture, never a panic and never a long wait.
+//! Invalid, empty and huge input: an error or a picture, never a panic and never a long wait.
 
 mod solids;
 

@@ -1,11 +1,10 @@
-//! How deep lips are in each other, measured by other means than those that keep them apart: rays, and planes
-//! of triangles.
+//! Penetration depth of the lips, measured independently of the contact code: by rays and triangle planes.
 
 use glam::{DVec3, Vec3};
 use risorius_flesh::Face;
 use risorius_tests::flesh::lip_pairs;
 
-/// Farther lies another side of the same lip, meters.
+/// Hits farther away than this are another side of the same lip, meters.
 const FAR: f64 = 3e-3;
 
 /// Lips of a face.
@@ -30,8 +29,9 @@ impl<'a> Lips<'a> {
         Self { face, vertices, triangles }
     }
 
-    /// How much deeper than in the artist's pose the deepest vertex of the lips is, millimeters: than it is
-    /// there behind the same triangle, or than it or a corner of the triangle is in any other.
+    /// Largest penetration depth of a lip vertex beyond that of the artist's pose, millimeters. The allowed
+    /// depth is that of the vertex behind the same triangle, or of the vertex or a corner of the triangle in
+    /// any other.
     pub(crate) fn deeper_mm(&self, artist: &[[f32; 3]], frame: &[[f32; 3]]) -> f64 {
         let [own, now] = [artist, frame].map(|pose| self.entered(pose));
         let deepest =
@@ -61,8 +61,8 @@ impl<'a> Lips<'a> {
         self.across(pose, t).normalize_or_zero().dot(self.at(pose, t[0]) - self.at(pose, v))
     }
 
-    /// Straight back from each vertex of the lips, a surface that leads out is that of a lip which the vertex
-    /// has entered: those triangles, and how far it is behind them.
+    /// For each vertex of the lips, the triangles that it has penetrated, and its depth behind them. A ray
+    /// straight back from the vertex that leaves through a surface shows that the vertex is inside that lip.
     fn entered(&self, pose: &[[f32; 3]]) -> Vec<Vec<([u32; 3], f64)>> {
         let mut normals = vec![DVec3::ZERO; pose.len()];
         for t in &self.triangles {

@@ -1,4 +1,5 @@
-//! Flesh of real heads: lips apart, nothing inverted, skin followed, files and threads without influence.
+//! Flesh of real heads: lips separate, no inverted tets, a close fit to the skin, the same through files and
+//! for any number of threads.
 
 use glam::DVec3;
 use rayon::prelude::*;
@@ -16,7 +17,7 @@ use risorius_tests::anatomy::open;
 use risorius_tests::data;
 use risorius_tests::flesh::{HEADS, build_small, faces, lip_pairs, slider, winding};
 
-/// Middles of pairs across the lips that are in the air are in no element.
+/// Midpoints of vertex pairs across the lips that lie in air are not inside any element.
 #[test]
 fn lips_are_not_fused() {
     let mut failures = Vec::new();
@@ -43,7 +44,7 @@ fn lips_are_not_fused() {
         println!("  parting pose {:?}", face.report.parting_pose);
         failures.extend(fused.iter().map(|(p, tet)| format!("{name}: {p} is in tet {tet}")));
         if face.report.n_fused_pairs > 0 {
-            failures.push(format!("{name}: the build tells of {} fused pairs", face.report.n_fused_pairs));
+            failures.push(format!("{name}: the build reports {} fused pairs", face.report.n_fused_pairs));
         }
     }
     assert!(failures.is_empty(), "{failures:#?}");
@@ -56,7 +57,8 @@ fn least_j(tets: &[[u32; 4]], rest: &[DVec3], positions: &[DVec3]) -> (f64, usiz
     all.fold((f64::INFINITY, 0), |best, this| if this.0 < best.0 || this.0.is_nan() { this } else { best })
 }
 
-/// Evaluates rest states in parallel; tells how many needed repair, and every one that has an inverted tet.
+/// Evaluates rest states in parallel. Returns how many needed repair, and a line for each with an inverted
+/// tet.
 fn inverted(face: &Face, states: &[(String, Vec<f64>)]) -> (usize, Vec<String>) {
     let flesh = &face.flesh;
     let (rest, nodes) = (RestVolumes::prepare(flesh).unwrap(), flesh.rest());
@@ -95,7 +97,7 @@ fn no_tet_is_inverted_in_the_neutral_in_shapes_and_in_pairs() {
         let (n_repaired, bad) = inverted(face, &shapes);
         println!("{name}: {n} shapes, {n_repaired} repaired, {} inverted", bad.len());
         failures.extend(bad.iter().map(|b| format!("{name}: {b}")));
-        // A stride that meets every shape, and different pairs on every head.
+        // A stride that covers every shape, with different pairs on every head.
         let pairs: Vec<_> =
             (0..200).map(|i| [i * 7 % n, (i * 31 + 1 + i / n) % n]).filter(|p| p[0] != p[1]).collect();
         let pairs: Vec<_> = pairs.iter().map(|p| state(p)).collect();
@@ -131,7 +133,7 @@ fn no_tet_is_inverted_in_a_performance() {
     assert!(failures.is_empty(), "{failures:#?}");
 }
 
-/// Mean and largest distance in mm between where each shape takes visible skin and where the flesh takes it.
+/// For each shape, mean and largest distance in mm between the visible skin of the rig and of the flesh.
 fn fits(face: &Face) -> Vec<(String, f64, f64)> {
     let (flesh, rig) = (&face.flesh, &face.rig);
     let outer = OuterSkin::new(&face.anatomy.pieces.positions, &face.anatomy.pieces.skin);
@@ -177,8 +179,8 @@ fn flesh_takes_the_skin_where_shapes_do() {
             within(0.2),
             within(0.5)
         );
-        // What 3,000 nodes give on these heads; mouthClose alone, which pushes lips through each other, and
-        // closures of the eyes, which fold the thinnest flesh, are the worst.
+        // Bounds reached with 3,000 nodes on these heads. The worst shapes are mouthClose alone, which pushes
+        // the lips through each other, and blinks, which fold the thinnest flesh.
         for (bound, share) in [(0.2, 0.5), (0.5, 0.85), (2.0, 0.98)] {
             if (within(bound) as f64) < share * all.len() as f64 {
                 failures.push(format!("{name}: {} of {} shapes within {bound} mm", within(bound), all.len()));
@@ -216,13 +218,13 @@ fn the_embedding_is_sound_and_survives_a_file() {
     }
 }
 
-/// One thread or two, the same file.
+/// One thread and two give the same file.
 #[test]
 fn a_face_is_the_same_for_any_number_of_threads() {
     let Some(data) = data("a_face_is_the_same_for_any_number_of_threads") else { return };
     let mut rig = open(&data, HEADS[0].1);
     if !risorius_tests::flesh::is_full() {
-        // Enough shapes to part the lips, to fill both threads, and to be joined in pairs.
+        // Enough shapes to separate the lips, to use both threads, and to form pairs.
         let keep =
             ["jawOpen", "mouthSmileLeft", "eyeBlinkRight", "mouthPucker"].map(|n| slider(&rig, n).unwrap());
         let keep = keep.map(|s| rig.sliders[s].shape);

@@ -1,5 +1,5 @@
-//! Faces of 3,000 nodes built from the built-in head and from real ones, once for all tests here: their
-//! flesh, and what physics makes of it.
+//! Faces of 3,000 nodes, built once from the built-in head and from real ones for all tests here: their flesh
+//! and their performances.
 
 mod depth;
 mod flesh;

@@ -1,4 +1,4 @@
-//! Clips played through flesh: exact where nothing pushes, alive and bounded where the head moves.
+//! Clips simulated on flesh: exact without forces, moving and bounded where the head moves.
 
 use crate::depth::Lips;
 use glam::{DVec3, Vec3};
@@ -59,7 +59,7 @@ fn motion(data: &Path, name: &str) -> HeadMotion {
     open_head(&path, None, 1.0, &ClipOptions::default(), &no_progress).unwrap()
 }
 
-/// The path from `start` seconds on, told from time 0 on.
+/// The path from `start` seconds on, shifted to start at time 0.
 fn path_from(motion: &HeadMotion, start: f64) -> HeadPath {
     let mut later = motion.clone();
     later.times_secs.iter_mut().for_each(|t| *t -= start);
@@ -80,7 +80,7 @@ fn without_head_motion_the_take_is_the_animation_to_the_bit() {
         let evaluator = Evaluator::prepare(&face.rig);
         let (frames, _) = play(face, &times, &weights, HeadPath::default(), &EnrichOptions::default());
         for (i, (frame, row)) in frames.iter().zip(weights.chunks(face.rig.sliders.len())).enumerate() {
-            assert!(*frame == evaluator.positions(row), "{name}: frame {i} is not the artist's");
+            assert!(*frame == evaluator.positions(row), "{name}: frame {i} differs from the artist's");
         }
         let naive = EnrichOptions { rebalance: 0.0, ..EnrichOptions::default() };
         let (_, reports) = play(face, &times, &weights, HeadPath::default(), &naive);
@@ -96,7 +96,7 @@ fn without_head_motion_the_take_is_the_animation_to_the_bit() {
 #[test]
 fn a_moving_head_moves_flesh_and_not_the_skull() {
     let Some(data) = data("a_moving_head_moves_flesh_and_not_the_skull") else { return };
-    // The fastest turns of the first, a stride of the run, take-off and landing of the jump.
+    // The fastest turns of the first recording, a stride of the run, take-off and landing of the jump.
     let motions = [("42_01", 1.0), ("02_03", 0.4), ("16_03", 1.3), ("42_01", 4.0)];
     for ((i, (name, face)), k) in faces().enumerate().flat_map(|f| (0..4).map(move |k| (f, k))) {
         if k != i && !is_full() {
@@ -129,7 +129,7 @@ fn a_moving_head_moves_flesh_and_not_the_skull() {
         let free = EnrichOptions { contact: ContactMode::Off, ..EnrichOptions::default() };
         let (passed, passing) = play(face, &times, &weights, path_from(&motion(&data, file), start), &free);
         let through = passing.iter().map(|r| r.depth_mm).fold(0.0, f64::max);
-        // The same by a measure that contact knows nothing of.
+        // The same by a measure that is independent of the contact code.
         let lips = Lips::of(face);
         let [by_rays, rays_through] = [&frames, &passed].map(|frames| {
             let rows = weights.chunks(face.rig.sliders.len());
@@ -138,11 +138,11 @@ fn a_moving_head_moves_flesh_and_not_the_skull() {
             deeper.fold(0.0, f64::max)
         });
         println!(
-            "{name} with {file}: {mean:.2} mm in the mean, {most:.1} mm at most, least det F {least:.2}, {unconverged} of {steps} steps not converged; {depth:.3} mm deeper than the artist's own, {through:.2} without contact; lips by rays {by_rays:.3} and {rays_through:.2}"
+            "{name} with {file}: mean {mean:.2} mm, {most:.1} mm at most, least det F {least:.2}, {unconverged} of {steps} steps not converged; {depth:.3} mm deeper than the artist's own, {through:.2} without contact; lips by rays {by_rays:.3} and {rays_through:.2}"
         );
         assert!(depth <= 0.2, "{name}: {depth} mm deeper than the artist's own");
-        // Rays also see the corners of the mouth, where lips are too near each other through flesh to be kept
-        // apart.
+        // Rays also measure the corners of the mouth, where the path through the flesh is too short for
+        // contact.
         assert!(
             by_rays <= 0.2 || by_rays < 0.3 * rays_through,
             "{name}: {by_rays} and {rays_through} mm by rays"
@@ -173,8 +173,8 @@ fn a_tightened_smile_moves_less() {
     }
 }
 
-/// [Kozlov17, fig. 8]: a squint that goes from left to right tightens one side after the other; with a
-/// material that stays the same, the tightened side swings as the other does.
+/// [Kozlov17, fig. 8]: a squint that moves from left to right tightens one side after the other. With a
+/// constant material, the tightened side swings like the other.
 #[test]
 fn a_squint_stills_its_side() {
     for (name, face) in faces().take(2) {
@@ -236,7 +236,7 @@ fn a_squint_stills_its_side() {
     }
 }
 
-/// Shaken once and then left alone, flesh comes to rest: energy falls and nothing is left over.
+/// Shaken once and then left alone, flesh comes to rest: energy decreases to zero.
 #[test]
 fn motion_dies_out() {
     for (name, face) in faces().take(if is_full() { 4 } else { 2 }) {
@@ -257,8 +257,8 @@ fn motion_dies_out() {
     }
 }
 
-/// Sliders that jump beyond their range, odd frame rates, odd stiffness: frames that are numbers, elements
-/// upright.
+/// Sliders that jump beyond their range, unusual frame rates and stiffness: frames are finite and no element
+/// is inverted.
 #[test]
 fn hard_treatment_is_survived() {
     let Some((name, face)) = faces().next() else { return };
@@ -281,7 +281,7 @@ fn hard_treatment_is_survived() {
         ("a hundredth as stiff", at(30.0), &still, EnrichOptions { stiffness: 0.01, ..normal }),
     ];
     for (what, times, weights, options) in cases {
-        // A jump of 30 cm and back, as capture has them.
+        // A jump of 30 cm and back, as in capture data.
         let (frames, reports) = play(face, &times, weights, HeadPath::prepare(&shake, 0.01), &options);
         let most = reports.iter().map(|r| r.max_mm).fold(0.0, f64::max);
         let least = reports.iter().map(|r| r.smallest_det).fold(f64::INFINITY, f64::min);
@@ -294,7 +294,7 @@ fn hard_treatment_is_survived() {
     }
 }
 
-/// A ball of 2 cm presses 5 mm into the cheek and goes: skin keeps out of it, gives way, and comes back.
+/// A ball of 2 cm presses 5 mm into the cheek and leaves: the skin stays outside, yields, and returns.
 #[test]
 fn a_ball_dents_the_cheek() {
     for (name, face) in faces().take(2) {

@@ -51,7 +51,8 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
         report.pairs.iter().reduce(|worst, pair| if pair.off_mm > worst.off_mm { pair } else { worst });
     let (name, off) = worst.map_or(("", 0.0), |pair| (pair.name.as_str(), pair.off_mm));
     let text = format!(
-        "{}: {} of {} vertices got detail, in {:.1} s\n  {} pairs; '{name}' had the largest distance before bending, {off:.1} mm; \
+        "{}: {} of {} vertices got detail, in {:.1} s\n  \
+         {} pairs; '{name}' had the largest distance before bending, {off:.1} mm; \
          after it the faces are {:.2} mm apart on average\n",
         report.output,
         report.covered,

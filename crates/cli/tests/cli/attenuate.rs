@@ -1,4 +1,4 @@
-//! `attenuate` on poses: pins of every kind, the options, and what is refused.
+//! `attenuate` on poses: pins of every kind, options, refusals.
 
 use crate::desk::Desk;
 use crate::rigs::{self, SLIDERS, desk, displacement};
@@ -34,7 +34,7 @@ fn pins_hold_and_the_report_says_so() {
     let chin = at(4, 2);
     let report = attenuate(&desk, &format!("[{{\"vertex\": {chin}}}]"), "jawOpen=1", &[]);
     assert_eq!(report["pinned_coordinates"], 3);
-    assert_eq!(report["alpha"], 80.0, "untagged over tagged coordinates: (243 - 3) / 3");
+    assert_eq!(report["alpha"], 80.0, "other over pinned coordinates: (243 - 3) / 3");
     let (before, after) = (number(&report["pinned_before"]["max"]), number(&report["pinned_after"]["max"]));
     let alone = displacement(&SLIDERS[0], chin).map(f64::from);
     assert!((before - alone[1].abs()).abs() < 1e-6, "{before} {alone:?}");

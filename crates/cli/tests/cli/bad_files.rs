@@ -1,4 +1,4 @@
-//! Broken files of every other format: named, with a reason, and never a panic.
+//! Damaged files of every other format: reported by name with a reason, never a panic.
 
 use crate::desk::Desk;
 use crate::rigs;
@@ -32,7 +32,7 @@ fn damaged_files_of_every_format() {
                 run.err
             );
         }
-        // Binary formats know their size: a half is never the whole.
+        // Binary formats state their size, so half a file is always detected.
         if ["a.gltf", "a.mdd", "a.pc2", "a.npz", "a.json"].contains(&name) {
             desk.write(name, &bytes[..bytes.len() / 2]);
             desk.fails_with(1, &["inspect", name], &[name]);

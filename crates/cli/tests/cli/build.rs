@@ -1,4 +1,4 @@
-//! `build`: the built-in head gets its flesh back, wrong calls are refused with advice, stopped builds go on.
+//! `build`: flesh for the built-in head, wrong calls refused with advice, interrupted builds resumed.
 
 use crate::desk::Desk;
 use crate::rigs;
@@ -15,7 +15,8 @@ fn built_in() -> &'static Head {
     HEAD.get_or_init(|| risorius_head::build(&Identity::default()))
 }
 
-/// A desk with the built-in head as head.glb. Shapes cost the time: only `names` are kept.
+/// A desk with the built-in head as head.glb, with only the shapes `names`, because shapes take most of the
+/// time.
 fn desk(names: &[&str]) -> Desk {
     let desk = Desk::new();
     desk.write("head.glb", write_glb(&with_shapes(names), &GlbOptions::default()).unwrap());
@@ -150,7 +151,7 @@ fn painted_colors_make_the_flesh_stiffer() {
     assert!((right.1 / right.0 - 1.0).abs() < 0.05, "not painted: {right:?}");
 }
 
-/// A build that is stopped after some shapes leaves them, the next takes them up, and the face is the same.
+/// A build that is stopped after some shapes keeps them, the next one reuses them, and the face is the same.
 #[test]
 fn a_stopped_build_goes_on_where_it_stopped() {
     let desk = Desk::new();
@@ -170,14 +171,14 @@ fn a_stopped_build_goes_on_where_it_stopped() {
     assert!((2..=FEW.len()).contains(&before), "{before} shapes");
     let counted = Counted { cache: &cache, n_used: Default::default() };
     let resumed = build(&go, &counted).unwrap();
-    assert_eq!(counted.n_used.into_inner(), before, "every shape that was kept is used");
+    assert_eq!(counted.n_used.into_inner(), before, "not every kept shape was used");
     assert_eq!(n_kept(), FEW.len());
     assert_eq!(resumed.flesh, build(&go, &()).unwrap().flesh);
     cache.remove_all().unwrap();
     assert!(!cache.folder().exists());
 }
 
-/// Counts the shapes that a cache gave.
+/// Counts the shapes loaded from a cache.
 struct Counted<'a> {
     cache: &'a ShapeCache,
     n_used: std::sync::atomic::AtomicUsize,

@@ -1,4 +1,4 @@
-//! Wrong calls, help, and what every verb has in common.
+//! Wrong calls, help, and behavior common to all verbs.
 
 use crate::desk::Desk;
 use crate::rigs::{self, desk};
@@ -44,7 +44,7 @@ fn wrong_calls_exit_with_2() {
     }
 }
 
-/// Endings are looked at before any work: the rig does not even exist.
+/// File endings are checked before any work: the rig does not even exist.
 #[test]
 fn unknown_endings_are_wrong_calls() {
     let desk = Desk::new();

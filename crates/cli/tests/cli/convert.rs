@@ -1,4 +1,4 @@
-//! `convert`: round trips, names, and what must not be lost or overwritten.
+//! `convert`: round trips, names, and data that must not be lost or overwritten.
 
 use crate::desk::Desk;
 use crate::rigs::{self, SLIDERS};
@@ -45,7 +45,7 @@ fn a_rig_goes_to_a_folder_and_back() {
     desk.ok(&["convert", "face.glb", "text.gltf"]);
     assert_same(&open(&desk, "face.glb"), &open(&desk, "text.gltf"), 0.0);
     desk.fails_with(2, &["convert", "face.glb", "new"], &["'new' has no ending", "'new/'"]);
-    // Writing again is fine; another rig's shapes in the folder would become shapes of this one.
+    // Writing again is allowed, but shapes of another rig in the folder would become shapes of this one.
     desk.ok(&["convert", "face.glb", "objs/"]);
     desk.write("objs/stranger.obj", "v 0 0 0\n");
     desk.fails_with(1, &["convert", "face.glb", "objs/"], &["stranger.obj", "empty folder"]);
@@ -146,7 +146,7 @@ fn clips_round_trip_between_csv_json_and_animation() {
     assert_eq!(desk.json(&["inspect", "slow.csv"])["frames"], 2);
 }
 
-/// glTF animates shapes; what comes back are the sliders behind in-betweens and combinations.
+/// glTF animates shapes; reading recovers the sliders that drive in-betweens and combinations.
 #[test]
 fn sliders_come_back_from_an_animation_of_shapes() {
     let desk = Desk::new();

@@ -1,11 +1,11 @@
-//! A folder of its own for each test, and the program run in it.
+//! A temporary folder for each test, in which the program runs.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A temporary folder that the program is run in, so that calls use plain relative names.
+/// A temporary folder in which the program runs, so that calls use plain relative names.
 pub struct Desk {
     folder: tempfile::TempDir,
 }
@@ -56,7 +56,7 @@ impl Desk {
         run
     }
 
-    /// Runs a call that must succeed; what it told people.
+    /// Runs a call that must succeed; returns its text output.
     pub fn ok(&self, args: &[&str]) -> String {
         let run = self.run(args);
         assert_eq!(run.code, 0, "{args:?}: {}", run.err);
@@ -70,7 +70,7 @@ impl Desk {
         one_object(&out)
     }
 
-    /// Runs a call that must fail with `code` and leave every file as it was; what it said.
+    /// Runs a call that must fail with `code` and leave every file unchanged; returns its message.
     pub fn fails(&self, code: i32, args: &[&str]) -> String {
         let before = self.files();
         let run = self.run(args);
@@ -84,7 +84,7 @@ impl Desk {
         run.err
     }
 
-    /// [`Desk::fails`], and the message holds all of `words`.
+    /// [`Desk::fails`], and the message contains all of `words`.
     pub fn fails_with(&self, code: i32, args: &[&str], words: &[&str]) {
         let message = self.fails(code, args);
         for word in words {
@@ -118,7 +118,7 @@ fn one_object(out: &str) -> Value {
     value
 }
 
-/// A file or folder of the real data, or `None` (said on standard error) where there are none.
+/// A file or folder of the real data, or `None` (reported on standard error) without the data.
 pub fn data(name: &str) -> Option<String> {
     risorius_test_data::file(name).map(|path| path.to_str().unwrap().to_string())
 }

@@ -1,4 +1,5 @@
-//! `detail`: examples learned and met, detail put on takes and rigs, wrong calls and damaged files refused.
+//! `detail`: examples learned and reproduced, detail applied to takes and rigs, wrong calls and damaged files
+//! refused.
 
 use crate::build::few_shapes;
 use crate::desk::Desk;
@@ -50,17 +51,17 @@ fn learned(desk: &Desk, more: &[&str]) -> Value {
 #[test]
 fn examples_are_met_and_detail_goes_onto_rigs_and_takes() {
     let desk = desk();
-    let told = learned(&desk, &[]);
-    assert_eq!(told["poses"], serde_json::json!(["rest", "jaw", "smile"]));
-    assert_eq!(told["handles"].as_array().unwrap().len(), 40);
-    let errors = told["example_errors_mm"].as_array().unwrap();
+    let reported = learned(&desk, &[]);
+    assert_eq!(reported["poses"], serde_json::json!(["rest", "jaw", "smile"]));
+    assert_eq!(reported["handles"].as_array().unwrap().len(), 40);
+    let errors = reported["example_errors_mm"].as_array().unwrap();
     assert!(errors.iter().all(|e| e.as_f64().unwrap() < 0.01), "{errors:?}");
     let again = desk.read("face.detail");
     learned(&desk, &["--threads", "1"]);
     assert!(again == desk.read("face.detail"), "the same bytes on any number of threads");
 
-    // Ripples are 7 mm long and 0.4 mm high; corners of mouth and lids, of which few handles tell little,
-    // move more.
+    // Ripples are 7 mm long and 0.4 mm high; the corners of mouth and lids, where handles are sparse, move
+    // more.
     let on_rig = [
         "detail",
         "apply",
@@ -73,12 +74,11 @@ fn examples_are_met_and_detail_goes_onto_rigs_and_takes() {
         "8",
         "-o",
     ];
-    let told = desk.json(&[&on_rig[..], &["rig.npz"]].concat());
-    assert_eq!(told["frames"], 4);
-    let moved = told["largest_displacement_mm"].as_f64().unwrap();
-    assert!((0.1..3.0).contains(&moved), "{told}");
-    // Where the poses are known without ripples, ripples are all that is learned; where nothing strains they
-    // cannot be.
+    let reported = desk.json(&[&on_rig[..], &["rig.npz"]].concat());
+    assert_eq!(reported["frames"], 4);
+    let moved = reported["largest_displacement_mm"].as_f64().unwrap();
+    assert!((0.1..3.0).contains(&moved), "{reported}");
+    // With plain poses given, only the ripples are learned, except where there is no strain.
     std::fs::create_dir(desk.path("plain")).unwrap();
     desk.ok(&["pose", "head.glb", "--weights", "jawOpen=1", "-o", "plain/jaw.obj"]);
     desk.ok(&[
@@ -101,12 +101,12 @@ fn examples_are_met_and_detail_goes_onto_rigs_and_takes() {
         "-o",
         "p.detail",
     ];
-    let told = desk.json(&call);
-    assert!(told["largest_displacement_mm"].as_f64().unwrap() < 0.41, "{told}");
+    let reported = desk.json(&call);
+    assert!(reported["largest_displacement_mm"].as_f64().unwrap() < 0.41, "{reported}");
     let on_rig = ["detail", "apply", "p.detail", "--rig", "head.glb", "--clip", "clip.csv", "-o", "p.npz"];
-    let told = desk.json(&on_rig);
+    let reported = desk.json(&on_rig);
     // Ripples of both poses add up.
-    assert!((0.05..0.8).contains(&told["largest_displacement_mm"].as_f64().unwrap()), "{told}");
+    assert!((0.05..0.8).contains(&reported["largest_displacement_mm"].as_f64().unwrap()), "{reported}");
 
     desk.ok(&["pose", "head.glb", "--clip", "clip.csv", "-o", "plain.npz"]);
     desk.ok(&[
@@ -120,7 +120,7 @@ fn examples_are_met_and_detail_goes_onto_rigs_and_takes() {
         "-o",
         "take.npz",
     ]);
-    assert!(desk.read("rig.npz") == desk.read("take.npz"), "a rig over a clip and its take are one");
+    assert!(desk.read("rig.npz") == desk.read("take.npz"), "a rig with a clip and its take differ");
     desk.ok(&["detail", "apply", "face.detail", "--take", "plain.npz", "-o", "take.glb"]);
     let text = desk.ok(&["render", "head.glb", "--take", "take.glb", "-o", "take.png"]);
     assert!(text.contains("take.png"), "{text}");
@@ -142,9 +142,12 @@ fn a_take_is_a_set_of_examples_and_few_poses_stand_for_many() {
         "-o",
         "b.detail",
     ];
-    let told = desk.json(&from_take);
-    assert_eq!((told["poses"].as_array().unwrap().len(), told["examples"].as_array().unwrap().len()), (3, 4));
-    let told = desk.json(
+    let reported = desk.json(&from_take);
+    assert_eq!(
+        (reported["poses"].as_array().unwrap().len(), reported["examples"].as_array().unwrap().len()),
+        (3, 4)
+    );
+    let reported = desk.json(
         &[
             &from_take[..6],
             &[
@@ -159,11 +162,11 @@ fn a_take_is_a_set_of_examples_and_few_poses_stand_for_many() {
         .concat(),
     );
     assert_eq!(
-        (told["handles"].as_array().unwrap().len(), told["poses"].as_array().unwrap().len()),
+        (reported["handles"].as_array().unwrap().len(), reported["poses"].as_array().unwrap().len()),
         (2, 1),
-        "{told}"
+        "{reported}"
     );
-    // Far more than handles: every vertex that a slider moves.
+    // Far too many handles: every vertex that a slider moves.
     let many = r#"[{"region": "shape:jawOpen"}]"#;
     desk.fails_with(
         1,
@@ -216,7 +219,7 @@ fn wrong_calls_and_damaged_files_say_what_is_wrong() {
         &apply("cut.detail", &["--take", "plain.npz"]),
         &["cut.detail", "damaged", "detail learn"],
     );
-    // Somewhere in the arrays, a number that is none.
+    // A NaN somewhere in the arrays.
     let mut bad = whole.clone();
     let at = whole.len() - 4096;
     bad[at..at + 4].copy_from_slice(&f32::NAN.to_le_bytes());
@@ -240,7 +243,7 @@ fn wrong_calls_and_damaged_files_say_what_is_wrong() {
     desk.fails_with(1, &apply("b.detail", &["--take", "plain.npz"]), &["comparison", "wpsd", "--model"]);
 }
 
-/// Markers in another unit, place and direction, on a head that moves, one of them lost for a while.
+/// Markers in another unit, position and orientation, on a moving head, one of them lost for a while.
 #[test]
 fn markers_drive_the_face() {
     let desk = desk();
@@ -253,7 +256,7 @@ fn markers_drive_the_face() {
         let place = |m: usize| {
             let [x, y, z] = rest[m];
             let open = if m == 0 { 0.01 * (10.0 * t).sin() } else { 0.0 };
-            // Turned about y by a right angle, in centimeters, and drifting.
+            // Rotated about y by 90 degrees, in centimeters, and drifting.
             format!(",{},{},{}", 100.0 * z + t, 100.0 * (y - open) + 70.0, -100.0 * x + 5.0)
         };
         let lost = |m: usize| if m == 2 && (5..9).contains(&f) { ",,,".to_owned() } else { place(m) };
@@ -275,9 +278,9 @@ fn markers_drive_the_face() {
         "-o",
         "m.npz",
     ];
-    let told = desk.json(&call);
-    assert_eq!(told["frames"], 20);
-    let notes = told["notes"].to_string();
+    let reported = desk.json(&call);
+    assert_eq!(reported["frames"], 20);
+    let notes = reported["notes"].to_string();
     assert!(notes.contains("5 markers") && notes.contains("4 positions"), "{notes}");
     desk.write("three.json", format!("{{{}}}", (0..3).map(point).collect::<Vec<_>>().join(",")));
     let with = |points: &'static str| {
@@ -289,7 +292,7 @@ fn markers_drive_the_face() {
     let alone = ["detail", "apply", "face.detail", "--markers", "markers.csv", "-o", "n.npz"];
     desk.fails_with(1, &alone, &["0 points", "--points"]);
 
-    // Handles that are called as markers need no points, gauges can be named, and the head's motion goes to a
+    // Handles named like markers need no points, gauges can use names, and the head motion is written to a
     // glTF.
     let handles = desk.read("points.json");
     let gauges = r#"[["chin", "left"], ["chin", "right"], ["left", "nose"], ["right", "nose"], [0, 2]]"#;
@@ -305,8 +308,12 @@ fn markers_drive_the_face() {
         "-o",
         "named.detail",
     ];
-    let told = desk.json(&[&["detail", "learn"], &named[..]].concat());
-    assert_eq!((told["handles"].as_array().unwrap().len(), &told["gauges"]), (5, &5.into()), "{told}");
+    let reported = desk.json(&[&["detail", "learn"], &named[..]].concat());
+    assert_eq!(
+        (reported["handles"].as_array().unwrap().len(), &reported["gauges"]),
+        (5, &5.into()),
+        "{reported}"
+    );
     desk.ok(&["detail", "apply", "named.detail", "--markers", "markers.csv", "-o", "named.glb"]);
     desk.ok(&["render", "head.glb", "--take", "named.glb", "--with-head", "-o", "named.png"]);
     assert_eq!(handles, desk.read("points.json"));
@@ -325,27 +332,27 @@ fn markers_drive_the_face() {
         ]
     };
     desk.fails_with(1, &wrong(r#"[["chin", "ear"]]"#), &["ear", "not a handle"]);
-    desk.fails_with(1, &wrong(r#"[["chin"]]"#), &["no pair"]);
+    desk.fails_with(1, &wrong(r#"[["chin"]]"#), &["not a pair"]);
     desk.fails_with(1, &wrong("[[0, 5]]"), &["handle 5", "numbered from 0"]);
-    // Handles are numbered as they are given.
+    // Handles are numbered in the given order.
     let list = r#"[{"near": [0, -0.06, 0.09]}, {"near": [0, 0.06, 0.1]}, {"near": [0.03, -0.03, 0.09]}]"#;
     let learn = ["detail", "learn", "--rest", "head.glb", "--handles"];
-    let told = desk.json(&[&learn[..], &[list, "-o", "l.detail"]].concat());
+    let reported = desk.json(&[&learn[..], &[list, "-o", "l.detail"]].concat());
     let reversed = r#"[{"near": [0.03, -0.03, 0.09]}, {"near": [0, 0.06, 0.1]}, {"near": [0, -0.06, 0.09]}]"#;
     let back = desk.json(&[&learn[..], &[reversed, "-o", "l.detail"]].concat());
     let mut handles = back["handles"].as_array().unwrap().clone();
     handles.reverse();
-    assert_eq!(told["handles"], Value::from(handles));
-    // The face is at rest when the user says so.
+    assert_eq!(reported["handles"], Value::from(handles));
+    // The user can set the time at which the face is at rest.
     let at =
         |time: &'static str| [&alone[..2], &["named.detail"], &alone[3..], &["--neutral", time]].concat();
-    let told = desk.json(&at("0.2"));
-    assert!(told["notes"].to_string().contains("(frame 12)"), "{told}");
+    let reported = desk.json(&at("0.2"));
+    assert!(reported["notes"].to_string().contains("(frame 12)"), "{reported}");
     desk.fails_with(1, &at("9"), &["--neutral", "which runs from 0"]);
 }
 
-/// A square of 41 x 41 vertices with texture coordinates, as OBJ: a bump of some height, pressed together by
-/// some amount.
+/// A square of 41 x 41 vertices with texture coordinates, as OBJ, with a bump of height `height`, compressed
+/// by the share `press`.
 fn square(height: f64, press: f64) -> String {
     let mut text = String::new();
     for v in 0..41 * 41 {
@@ -383,19 +390,19 @@ fn poses_are_painted_and_replaced_and_come_out_as_maps() {
     ];
     desk.ok(&[&learn[..], &["flat.detail"], &unit].concat());
     let changed = |arguments: &[&str]| {
-        let told =
+        let reported =
             desk.json(&[&["detail", "edit", "flat.detail"], arguments, &["-o", "edited.detail"]].concat());
-        told["changed"].as_u64().unwrap()
+        reported["changed"].as_u64().unwrap()
     };
     let n = changed(&["--pose", "pressed", "--mesh", "bump.obj", "--plain", "examples/pressed.obj"]);
     assert!((200..1681).contains(&n), "the bump fades out: {n}");
 
-    // The bump comes back on the pose that it was sculpted on, in maps. A take of that pose, three times.
+    // Maps of a take of the sculpted pose show the bump.
     let apply = ["detail", "apply", "edited.detail", "--take", "take.npz", "--map-size", "64"];
     desk.write("take.npz", npz_of(&square(0.0, 0.2), 2));
-    let told = desk.json(&[&apply[..], &["--maps", "png", "-o", "out.npz"]].concat());
-    let moved = told["largest_displacement_mm"].as_f64().unwrap();
-    assert!((1.9..2.1).contains(&moved), "{told}");
+    let reported = desk.json(&[&apply[..], &["--maps", "png", "-o", "out.npz"]].concat());
+    let moved = reported["largest_displacement_mm"].as_f64().unwrap();
+    assert!((1.9..2.1).contains(&moved), "{reported}");
     let range = desk.read_json("png/maps.json")["range_mm"].as_f64().unwrap();
     let middle = |name: &str| picture::read(&desk.read(name)).unwrap().at([0.5, 0.5]);
     let height = f64::from(middle("png/displacement.0001.png") - 0.5) * 2.0 * range;
@@ -406,22 +413,22 @@ fn poses_are_painted_and_replaced_and_come_out_as_maps() {
             < 1e-3
     );
     desk.ok(&[&apply[..], &["--maps", "exr", "--map-kind", "exr"]].concat());
-    // Of three colors, along u, v and the normal, the mean is read; meters.
+    // The mean of three channels, along u, v and the normal, is read; in meters.
     assert!((1.8..2.1).contains(&(f64::from(middle("exr/displacement.0000.exr")) * 3000.0)));
 
-    // What was written is painted back: on the pose that had nothing.
+    // The written map is painted on the pose that had no detail.
     let paint = ["--pose", "more", "--image", "png/displacement.0000.png", "--middle", "0.5", "--height"];
     let n = changed(&[&paint[..], &[&format!("{}", 2.0 * range)]].concat());
     assert!(n > 200, "{n}");
     desk.write("take.npz", npz_of(&square(0.0, 0.4), 1));
-    let told = desk.json(&["detail", "apply", "edited.detail", "--take", "take.npz", "-o", "out.npz"]);
-    let moved = told["largest_displacement_mm"].as_f64().unwrap();
-    assert!((1.8..2.1).contains(&moved), "{told}");
-    // Relief is there in every pose.
+    let reported = desk.json(&["detail", "apply", "edited.detail", "--take", "take.npz", "-o", "out.npz"]);
+    let moved = reported["largest_displacement_mm"].as_f64().unwrap();
+    assert!((1.8..2.1).contains(&moved), "{reported}");
+    // Relief shows in every pose.
     let relief = ["--pose", "rest", "--image", "png/displacement.0000.png", "--height", "1"];
     assert!(changed(&relief) > 200);
-    let told = desk.json(&["detail", "apply", "edited.detail", "--take", "take.npz", "-o", "out.npz"]);
-    assert!(told["largest_displacement_mm"].as_f64().unwrap() > 0.3, "{told}");
+    let reported = desk.json(&["detail", "apply", "edited.detail", "--take", "take.npz", "-o", "out.npz"]);
+    assert!(reported["largest_displacement_mm"].as_f64().unwrap() > 0.3, "{reported}");
 
     let edit = |more: &[&'static str]| [&["detail", "edit", "flat.detail", "-o", "w.detail"], more].concat();
     desk.fails_with(1, &edit(&["--pose", "presed", "--mesh", "bump.obj"]), &["'presed'", "pressed"]);
@@ -453,17 +460,20 @@ fn npz_of(obj: &str, n_frames: usize) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// From one square to a larger one, turned and of other squares; and worn by what `perform` makes.
+/// Transfer between faces, subdivided or not, and detail applied to the output of `perform`.
 #[test]
 fn detail_goes_to_other_faces_and_onto_physics() {
     let desk = desk();
     learned(&desk, &[]);
-    // To itself, by landmarks that are found.
+    // To itself, by detected landmarks.
     let call =
         ["detail", "transfer", "face.detail", "--from", "head.glb", "--to", "head.glb", "-o", "same.detail"];
-    let told = desk.json(&call);
-    assert!(told["mean_distance_mm"].as_f64().unwrap() < 0.5, "{told}");
-    assert!(told["covered"].as_u64().unwrap() * 10 > told["vertices"].as_u64().unwrap() * 5, "{told}");
+    let reported = desk.json(&call);
+    assert!(reported["mean_distance_mm"].as_f64().unwrap() < 0.5, "{reported}");
+    assert!(
+        reported["covered"].as_u64().unwrap() * 10 > reported["vertices"].as_u64().unwrap() * 5,
+        "{reported}"
+    );
     let on = |detail: &'static str, output: &'static str| {
         [
             "detail",
@@ -483,7 +493,7 @@ fn detail_goes_to_other_faces_and_onto_physics() {
         .map(|call| desk.json(&call)["largest_displacement_mm"].as_f64().unwrap());
     assert!(after > 0.3 * before && after < 1.5 * before, "{before} mm became {after} mm");
     // Subdivided: coarse animations in, fine frames out.
-    desk.write("pairs.json", told["pairs"].to_string().replace(",\"off_mm\"", ",\"off\""));
+    desk.write("pairs.json", reported["pairs"].to_string().replace(",\"off_mm\"", ",\"off\""));
     desk.fails_with(
         1,
         &[
@@ -499,7 +509,7 @@ fn detail_goes_to_other_faces_and_onto_physics() {
         ],
         &["off"],
     );
-    let pairs: Vec<Value> = told["pairs"]
+    let pairs: Vec<Value> = reported["pairs"]
         .as_array()
         .unwrap()
         .iter()
@@ -517,10 +527,10 @@ fn detail_goes_to_other_faces_and_onto_physics() {
         "--subdivide",
         "1",
     ];
-    let told = desk.json(&[&fine[..], &["-o", "fine.detail"]].concat());
-    let n_fine = told["vertices"].as_u64().unwrap();
-    let told = desk.json(&on("fine.detail", "fine.npz"));
-    assert_eq!(told["vertices"], n_fine);
+    let reported = desk.json(&[&fine[..], &["-o", "fine.detail"]].concat());
+    let n_fine = reported["vertices"].as_u64().unwrap();
+    let reported = desk.json(&on("fine.detail", "fine.npz"));
+    assert_eq!(reported["vertices"], n_fine);
     let text = desk.ok(&["render", "fine.detail", "--take", "fine.npz", "-o", "fine.png"]);
     assert!(text.contains("fine.png"), "{text}");
     desk.ok(&["inspect", "fine.detail"]);
@@ -531,12 +541,12 @@ fn detail_goes_to_other_faces_and_onto_physics() {
         &["1 points"],
     );
 
-    // Wrinkles on physics, in one go: the same as one after the other.
+    // `perform` with detail gives the same as `perform` followed by `detail apply`.
     let flesh = crate::perform::desk();
     flesh.write("fine.detail", desk.read("fine.detail"));
     let perform = ["perform", "head.face", "--clip", "clip.csv"];
-    let told = flesh.json(&[&perform[..], &["--detail", "fine.detail", "-o", "once.npz"]].concat());
-    assert_eq!(told["vertices"], n_fine);
+    let reported = flesh.json(&[&perform[..], &["--detail", "fine.detail", "-o", "once.npz"]].concat());
+    assert_eq!(reported["vertices"], n_fine);
     flesh.ok(&[&perform[..], &["-o", "plain.npz"]].concat());
     flesh.ok(&["detail", "apply", "fine.detail", "--take", "plain.npz", "-o", "twice.npz"]);
     assert!(flesh.read("once.npz") == flesh.read("twice.npz"));

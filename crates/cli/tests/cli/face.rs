@@ -1,4 +1,4 @@
-//! `.face` files: told in full by `inspect`, and taken as rigs by the other verbs.
+//! `.face` files: reported in full by `inspect`, and accepted as rigs by the other verbs.
 
 use crate::desk::Desk;
 use crate::sample;
@@ -53,7 +53,7 @@ fn people_see_the_worst_rows() {
         "jaw: moved by 1 of 4 shapes",
         "22.9 degrees",
         "mu 2000 to 3500 Pa",
-        "drawn back: jawOpen with smile_L",
+        "not repaired: jawOpen with smile_L",
         "the rig has no lower teeth -> add some",
         "version 1, written by risorius",
     ] {

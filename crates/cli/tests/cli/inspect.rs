@@ -62,7 +62,7 @@ fn every_problem_is_told_at_once() {
     for p in [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [5.0, 5.0], [6.0, 6.0]] {
         text += &format!("v {} {} 0\n", p[0], p[1]);
     }
-    // A face without area, an edge of three faces, an unused vertex, and a coordinate that is not a number.
+    // A face without area, an edge with three faces, an unused vertex, and a NaN coordinate.
     text += "v 0.5 0.5 1\nf 1 2 3\nf 2 4 3\nf 2 3 7\nf 5 5 6\n";
     let desk = Desk::new();
     desk.write("bad/neutral.obj", &text);
@@ -86,7 +86,7 @@ fn every_problem_is_told_at_once() {
     }
     let notes = report["notes"].to_string();
     assert!(notes.contains("short.obj has 1 vertices, the neutral has 7"), "{notes}");
-    // NaN in a shape is either told as a problem of the shape or as a file that was left out.
+    // NaN in a shape is reported either as a problem of the shape or as a file that was left out.
     assert!(notes.contains("nan") || found.contains(&"nan-delta"), "{notes} {found:?}");
 }
 

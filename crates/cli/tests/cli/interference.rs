@@ -1,4 +1,4 @@
-//! `interference`: figures, pictures, and rigs that it cannot be asked of.
+//! `interference`: values, pictures, and unsuitable rigs.
 
 use crate::rigs::{self, SLIDERS, desk, displacement};
 

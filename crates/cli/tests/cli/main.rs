@@ -1,7 +1,7 @@
-//! The program as people call it: every verb from the outside, with what it prints, writes and refuses.
+//! The program as users call it: what every verb prints, writes and refuses.
 //!
-//! Rigs are made in code ([`rigs`]); tests on real heads read them from the folder in the environment
-//! variable `RISORIUS_DATA` and say that they are skipped where it is not set.
+//! Rigs are made in code ([`rigs`]). Tests on real heads read them from the folder named by the environment
+//! variable `RISORIUS_DATA`, and report that they are skipped if it is not set.
 
 mod attenuate;
 mod attenuate_clip;

@@ -1,4 +1,5 @@
-//! A rig with a great many shapes: told in seconds, refused clearly where it would eat memory.
+//! A rig with very many shapes: inspected in seconds, refused with a clear message where it would need too
+//! much memory.
 
 use crate::desk::Desk;
 use serde_json::json;
@@ -39,7 +40,7 @@ fn many_shapes() -> Vec<u8> {
         .concat()
 }
 
-/// Runs a call that must be refused, with 3 GB of address space where the system can limit that.
+/// Runs a call that must be refused, with 3 GB of address space if the system can limit it.
 #[cfg(unix)]
 fn refused_in_little_memory(desk: &Desk, args: &str, words: &str) {
     let limit = if cfg!(target_os = "linux") { "ulimit -v 3000000;" } else { "" };
@@ -57,7 +58,7 @@ fn very_many_shapes_are_told_or_refused() {
     desk.write("many.glb", many_shapes());
     let start = Instant::now();
     let report = desk.json(&["inspect", "many.glb"]);
-    // Some seconds alone; the other tests run beside it.
+    // A few seconds when run alone; other tests run in parallel.
     assert!(start.elapsed() < Duration::from_secs(40), "{:?}", start.elapsed());
     assert_eq!(report["sliders"], SHAPES);
     assert!(

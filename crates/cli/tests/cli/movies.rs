@@ -4,7 +4,7 @@ use crate::desk::Desk;
 use crate::rigs::{self, desk};
 use serde_json::json;
 
-/// A desk with takes of the clip: frames in every format, and a GLB that also moves the head.
+/// A desk with takes of the clip: frames in every format, and a GLB with head motion.
 fn takes() -> Desk {
     let desk = desk(rigs::face());
     desk.write(
@@ -41,7 +41,7 @@ fn takes_of_all_formats_show_the_same() {
     };
     let npz = sheet("take.npz");
     for take in ["take.mdd", "take.pc2", "take.glb", "animated.glb"] {
-        assert!(sheet(take) == npz, "{take} looks other than take.npz");
+        assert!(sheet(take) == npz, "{take} looks different from take.npz");
     }
     desk.write("two.glb", rigs::glb(&[("a", &rigs::SLIDERS), ("b", &[])]));
     desk.ok(&["pose", "two.glb", "--clip", "clip.csv", "--bake", "-o", "two_take.glb"]);
@@ -64,12 +64,16 @@ fn movies_have_all_frames_at_the_rate_of_the_clip() {
         (&["--clip", "clip.csv", "--fps", "10"], 31, 10.0),
         (&["--take", "take.glb", "--fps", "8"], 25, 8.0),
     ] {
-        let told = desk.json(&render(&[more, &["-o", "out.mp4"]].concat()));
-        assert_eq!((&told["frames"], &told["fps"]), (&json!(frames), &json!(fps)), "{more:?}: {told}");
+        let reported = desk.json(&render(&[more, &["-o", "out.mp4"]].concat()));
+        assert_eq!(
+            (&reported["frames"], &reported["fps"]),
+            (&json!(frames), &json!(fps)),
+            "{more:?}: {reported}"
+        );
         assert_eq!(movie(&desk.read("out.mp4")), (frames, [64, 64]), "{more:?}");
     }
     let text = desk.ok(&render(&["--take", "take.glb", "-o", "out.mp4"]));
-    assert!(text.contains("13 frames of 64 x 64 pixels, 4.000 a second"), "{text}");
+    assert!(text.contains("13 frames of 64 x 64 pixels, 4.000 fps"), "{text}");
     let one = ["1", "3"].map(|threads| {
         desk.ok(&render(&["--clip", "clip.csv", "--color", "motion", "--threads", threads, "-o", "out.mp4"]));
         desk.read("out.mp4")
@@ -88,19 +92,23 @@ fn performances_stand_side_by_side() {
     let plain = desk.read("out.png");
     desk.ok(&render(&["--clip", "clip.csv", "--take", "take.glb", "--label", "a,b", "-o", "out.png"]));
     assert!(desk.read("out.png") != plain, "labels are not drawn");
-    let told =
+    let reported =
         desk.json(&render(&[&both[..], &["--view", "front", "--view", "left", "-o", "out.mp4"]].concat()));
-    assert_eq!((&told["frames"], &told["pictures"]), (&json!(4), &json!(4)), "{told}");
+    assert_eq!((&reported["frames"], &reported["pictures"]), (&json!(4), &json!(4)), "{reported}");
 
-    // The clip and its take are one motion; a take of half the clip holds its end.
+    // The clip and its take are the same motion; a take of half the clip holds its last frame.
     desk.write("half.csv", "time_s,jawOpen,browInnerUp\n0,0,0\n1,0.5,0.25\n");
     desk.ok(&["pose", "face.glb", "--clip", "half.csv", "-o", "half.npz"]);
-    let told = desk.json(&render(&["--take", "half.npz", "--take", "take.npz", "-o", "out.mp4"]));
-    assert_eq!(told["notes"], json!(["'half' ends 2.00 s early and holds its last frame"]), "{told}");
-    assert_eq!(told["frames"], 13, "the longer one tells the rate: {told}");
+    let reported = desk.json(&render(&["--take", "half.npz", "--take", "take.npz", "-o", "out.mp4"]));
+    assert_eq!(reported["notes"], json!(["'half' ends 2.00 s early and holds its last frame"]), "{reported}");
+    assert_eq!(reported["frames"], 13, "the longer one sets the rate: {reported}");
     desk.write("late.csv", "time_s,jawOpen\n2,0\n3,1\n");
-    let told = desk.json(&render(&["--clip", "late.csv", "--take", "take.npz", "-o", "out.mp4"]));
-    assert_eq!(told["notes"], json!(["'late' starts 2.00 s late and holds its first frame"]), "{told}");
+    let reported = desk.json(&render(&["--clip", "late.csv", "--take", "take.npz", "-o", "out.mp4"]));
+    assert_eq!(
+        reported["notes"],
+        json!(["'late' starts 2.00 s late and holds its first frame"]),
+        "{reported}"
+    );
 }
 
 #[test]
@@ -119,9 +127,9 @@ fn differences_and_the_motion_of_the_head_are_seen() {
     let still = picture(&one);
     let moved = picture(&[&one[..], &["--with-head"]].concat());
     assert!(moved != still);
-    let told = picture(&["--take", "take.npz", "--frames", "0,12", "--with-head", "--head", "head.csv"]);
-    assert!(told == moved, "the head of the GLB and that of the file are one");
-    // At first the head is where it is without its motion.
+    let reported = picture(&["--take", "take.npz", "--frames", "0,12", "--with-head", "--head", "head.csv"]);
+    assert!(reported == moved, "the head motion of the GLB differs from that of the file");
+    // In the first frame the head is where it is without motion.
     assert!(
         picture(&[&one[..2], &["--frames", "0", "--with-head"]].concat())
             == picture(&["--frames", "0", "--take", "take.glb"])

@@ -1,5 +1,4 @@
-//! `perform`: the animation to the bit where nothing pushes, motion where the head moves, wrong calls
-//! refused.
+//! `perform`: the animation to the bit without forces, motion where the head moves, wrong calls refused.
 
 use crate::build::few_shapes;
 use crate::desk::Desk;
@@ -38,9 +37,9 @@ fn a_still_head_gives_the_animation_and_a_moving_one_moves_flesh() {
     assert!(naive["frames"][3]["max_mm"].as_f64().unwrap() > 0.01, "{naive}");
 
     let call = ["perform", "head.face", "--clip", "clip.csv", "--report", "still.json", "-o", "still.npz"];
-    let told = desk.json(&call);
-    assert!(desk.read_json("still.json") == told, "the report is what --json prints");
-    assert_eq!(told["times_secs"], serde_json::json!([0.0, 0.02, 0.04, 0.06]));
+    let reported = desk.json(&call);
+    assert!(desk.read_json("still.json") == reported, "the report differs from what --json prints");
+    assert_eq!(reported["times_secs"], serde_json::json!([0.0, 0.02, 0.04, 0.06]));
     let plotted = desk.json(&["plot", "still.json", "--value", "max", "-o", "still.png"]);
     assert_eq!((&plotted["runs"][0]["max"], &plotted["runs"][0]["frames"]), (&0.0.into(), &4.into()));
 
@@ -91,7 +90,7 @@ fn wrong_calls_say_what_is_wrong() {
     desk.write("uneven.csv", "time,jawOpen\n0,0\n0.02,0.3\n0.05,0.1\n");
     let uneven = ["perform", "head.face", "--clip", "uneven.csv", "-o", "a.pc2"];
     desk.fails_with(1, &uneven, &["uneven frame rate", "MDD"]);
-    assert!(!desk.path("a.pc2.partial").exists(), "found before anything was computed");
+    assert!(!desk.path("a.pc2.partial").exists(), "frames were computed before the error was found");
     assert!(!desk.path("a.npz").exists());
 }
 
@@ -107,6 +106,6 @@ fn a_head_in_centimeters_is_asked_about() {
     );
     let call = ["perform", "head.face", "--clip", "cm.csv", "-o", "a.npz"];
     desk.fails_with(1, &call, &["implausible head acceleration", "centimeters", "--head-unit"]);
-    let told = desk.json(&[&call[..], &["--head-unit", "cm"]].concat());
-    assert!(told["frames"][5]["max_mm"].as_f64().unwrap() > 0.1, "{told}");
+    let reported = desk.json(&[&call[..], &["--head-unit", "cm"]].concat());
+    assert!(reported["frames"][5]["max_mm"].as_f64().unwrap() > 0.1, "{reported}");
 }

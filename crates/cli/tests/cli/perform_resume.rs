@@ -1,5 +1,5 @@
-//! `perform --resume`: runs that were stopped, cut short or edited give the bytes of unbroken ones, and say
-//! where they went on; what is kept is never trusted further than its key and checksum.
+//! `perform --resume`: runs that were stopped, shortened or edited give the same bytes as uninterrupted ones
+//! and report where they resumed. Kept files are used only if key and checksum match.
 
 use crate::desk::Desk;
 use serde_json::Value;
@@ -22,7 +22,7 @@ fn clip(n: usize) -> String {
     "time,jawOpen,mouthSmileLeft,mouthSmileRight\n".to_string() + &(0..n).map(row).collect::<String>()
 }
 
-/// `text` with the line of frame `i` changed: all its values but the time halved.
+/// `text` with the line of frame `i` changed: all values except the time are halved.
 fn edited(text: &str, i: usize) -> String {
     let halved = |line: &str| {
         let values: Vec<f64> = line.split(',').map(|v| v.parse().unwrap()).collect();
@@ -54,26 +54,26 @@ fn desk() -> Desk {
     desk
 }
 
-/// The take of an unbroken run on what is on the desk, which leaves nothing beside it.
+/// The take of an uninterrupted run on the files of the desk; it must leave nothing beside the take.
 fn unbroken(desk: &Desk, more: &[&str]) -> Vec<u8> {
     let report = desk.json(&[&CALL[..], more, &["-o", "plain.npz"]].concat());
     assert!(report["resumed"].is_null() && !desk.path("plain.npz.partial").exists(), "{report}");
     desk.read("plain.npz")
 }
 
-/// Runs with `--resume`; the take must be that of an unbroken run.
+/// Runs with `--resume`; the take must be that of an uninterrupted run.
 fn resumed(desk: &Desk, more: &[&str]) -> Value {
     let report = desk.json(&[&CALL[..], more, &["--resume", "-o", "take.npz"]].concat());
     assert!(
         desk.read("take.npz") == unbroken(desk, more),
-        "other bytes than an unbroken run: {}",
+        "other bytes than an uninterrupted run: {}",
         report["resumed"]
     );
     assert!(desk.path("take.npz.partial").is_dir(), "the frames are gone");
     report
 }
 
-/// Where a run went on; its reason must hold `words`.
+/// The frame from which a run resumed; its reason must contain `words`.
 fn from(report: &Value, words: &str) -> u64 {
     let why = report["resumed"]["why"].as_str().unwrap();
     assert!(why.contains(words), "no '{words}' in: {why}");
@@ -88,18 +88,18 @@ fn longer_shorter_and_edited_clips_go_on_where_they_change() {
     desk.write("clip.csv", clip(20));
     let longer = resumed(&desk, &[]);
     assert_eq!(from(&longer, "frame 10 had not been computed"), 10);
-    assert_eq!(longer["frames"].as_array().unwrap().len(), 20, "reports of kept frames are told too");
+    assert_eq!(longer["frames"].as_array().unwrap().len(), 20, "reports of kept frames are missing");
     assert!(longer["frames"][3]["max_mm"].as_f64().unwrap() > 0.01, "nothing moves in {longer}");
     desk.write("clip.csv", edited(&clip(20), 15));
     assert_eq!(from(&resumed(&desk, &[]), "the weights changed at frame 15"), 15);
     assert_eq!(from(&resumed(&desk, &[]), "all frames were in take.npz.partial"), 20);
     desk.write("clip.csv", edited(&clip(12), 11));
     assert_eq!(from(&resumed(&desk, &[]), "the weights changed at frame 11"), 11);
-    // Frame 12 is of the clip before: its own inputs are the same, those of frame 11 are not.
+    // Kept frame 12 is of the earlier clip: its own inputs are the same, those of frame 11 are not.
     desk.write("clip.csv", edited(&clip(20), 11));
-    assert_eq!(from(&resumed(&desk, &[]), "what comes before changed at frame 12"), 12);
-    // The sample at 0.3 s is that of frame 15; smoothing reaches back to 0.27 s and slopes to 0.26 s, where
-    // frame 13 is: the piece of the path that ends there is another.
+    assert_eq!(from(&resumed(&desk, &[]), "an earlier input changed at frame 12"), 12);
+    // The sample at 0.3 s is that of frame 15. Smoothing reaches back to 0.27 s and slopes to 0.26 s, the
+    // time of frame 13, so the piece of the path that ends there changes.
     desk.write("motion.csv", motion().replace("\n0.3,0,", "\n0.3,0.001,"));
     assert_eq!(from(&resumed(&desk, &[]), "the head's motion changed at frame 13"), 13);
     assert_eq!(from(&resumed(&desk, &["--gravity", "5"]), "an option changed at frame 0"), 0);
@@ -138,7 +138,7 @@ fn damaged_cut_foreign_and_old_files_are_noted_and_not_used() {
     damage("state-000019", &flip);
     damage("state-000018", &|bytes| bytes.truncate(1000));
     desk.write(&kept("state-000017"), "not ours");
-    // A whole file, but of another frame.
+    // A valid file, but of another frame.
     desk.write(&kept("state-000016"), desk.read(&kept("state-000003")));
     let report = resumed(&desk, &[]);
     assert_eq!(from(&report, "the last state before"), 16);
@@ -162,7 +162,7 @@ fn damaged_cut_foreign_and_old_files_are_noted_and_not_used() {
     let report = resumed(&desk, &[]);
     assert_eq!(from(&report, "frame 0 in take.npz.partial cannot be used"), 0);
     noted(&report, "frame 0 ");
-    // What is not ours stays; a run without --resume takes the rest away.
+    // Foreign files are kept; a run without --resume removes the rest.
     desk.write("take.npz.partial/mine.txt", "mine");
     desk.ok(&[&CALL[..], &["-o", "take.npz"]].concat());
     let left: Vec<_> = desk.files().into_keys().filter(|n| n.starts_with("take.npz.partial")).collect();
@@ -188,7 +188,7 @@ fn two_runs_at_once_and_places_without_room_are_refused_with_advice() {
     );
 }
 
-/// A run that is asked to stop once five frames are there; what it said.
+/// A run that is interrupted once five frames exist; returns its message.
 #[cfg(unix)]
 fn interrupted(desk: &Desk, more: &[&str]) -> String {
     let call = [&CALL[..], more, &["-o", "take.npz"]].concat();
@@ -202,7 +202,7 @@ fn interrupted(desk: &Desk, more: &[&str]) -> String {
     let start = Instant::now();
     while !desk.path("take.npz.partial/frame-000005.kept").exists() {
         assert!(child.try_wait().unwrap().is_none(), "ended before frame 5");
-        assert!(start.elapsed() < Duration::from_secs(120), "frame 5 does not come");
+        assert!(start.elapsed() < Duration::from_secs(120), "frame 5 was not written in time");
         std::thread::sleep(Duration::from_millis(1));
     }
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
@@ -216,19 +216,19 @@ fn interrupted(desk: &Desk, more: &[&str]) -> String {
 fn a_run_that_was_stopped_goes_on_to_the_same_bytes() {
     let desk = desk();
     desk.write("clip.csv", clip(60));
-    // Small steps: there must be time to stop it, and not more.
+    // Small steps, so that there is enough time to interrupt it.
     let fine = ["--dt", "0.001", "--contact", "off"];
     let said = interrupted(&desk, &fine);
-    for words in ["cancelled", "frames before are in take.npz;", "--resume", "take.npz.partial"] {
+    for words in ["cancelled", "earlier frames are in take.npz;", "--resume", "take.npz.partial"] {
         assert!(said.contains(words), "no '{words}' in: {said}");
     }
     let n_kept =
-        said.split("the ").find_map(|s| s.split_once(" frames before")?.0.parse::<u64>().ok()).unwrap();
+        said.split("the ").find_map(|s| s.split_once(" earlier frames")?.0.parse::<u64>().ok()).unwrap();
     assert!((6..60).contains(&n_kept), "{said}");
     assert!(desk.path("take.npz").is_file(), "the frames before the stop are not there");
     let report = resumed(&desk, &fine);
-    assert_eq!(from(&report, "had not been computed"), n_kept, "all frames that were done are used");
-    // Without --resume a run begins anew, and leaves nothing beside its take.
+    assert_eq!(from(&report, "had not been computed"), n_kept, "not all finished frames were used");
+    // Without --resume a run starts again, and leaves nothing beside its take.
     desk.ok(&[&CALL[..], &fine, &["-o", "take.npz"]].concat());
     assert!(!desk.path("take.npz.partial").exists());
 }
@@ -237,8 +237,8 @@ fn a_run_that_was_stopped_goes_on_to_the_same_bytes() {
 #[test]
 fn a_full_disk_stops_a_run_and_loses_nothing() {
     let desk = desk();
-    // Files may not grow beyond a limit, as if the disk were full: first nothing fits, then frames but
-    // neither states nor the take.
+    // File sizes are limited, as if the disk were full: first nothing fits, then frames but neither states
+    // nor the take.
     let run = |blocks: usize, more: &str| {
         let program = env!("CARGO_BIN_EXE_risorius");
         let call =

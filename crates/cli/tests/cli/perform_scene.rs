@@ -1,5 +1,5 @@
-//! `perform` with a scene: wind, forces, factors and colliders do what they say, and nothing where they do
-//! not act.
+//! `perform` with a scene: wind, forces, factors and colliders have the documented effect, and none where
+//! they do not act.
 
 use crate::desk::Desk;
 use glam::{DQuat, DVec3, Vec3};
@@ -31,8 +31,8 @@ fn frames(desk: &Desk, name: &str) -> Vec<Vec<DVec3>> {
     take.positions.chunks(take.n_vertices).map(|frame| frame.iter().map(meters).collect()).collect()
 }
 
-/// Displacements from the neutral in the first frame, which is settled: statics. Millimeters, in the file's
-/// order.
+/// Displacements from the neutral in the first frame, which is in static equilibrium. Millimeters, in the
+/// file's order.
 fn settled(desk: &Desk, more: &[&str]) -> Vec<DVec3> {
     desk.ok(&[&CALL[..], more, &["-o", "take.npz"]].concat());
     desk.ok(&["pose", "head.face", "--clip", "still.csv", "-o", "plain.npz"]);
@@ -54,12 +54,12 @@ fn force_on(region: &str, newtons: [f64; 3]) -> String {
     )
 }
 
-/// A head that stands still.
+/// A head at rest.
 fn still(head: Rigid) -> Moment {
     Moment { time_secs: 0.0, heads: [head; 2], span_secs: 0.01, head }
 }
 
-/// Square meters that a set of triangles covers along z, counted in square millimeters.
+/// Area that triangles cover when projected along z, m^2, counted in square millimeters.
 fn frontal_area(triangles: &[[u32; 3]], positions: &[DVec3]) -> f64 {
     let mut covered = BTreeSet::new();
     for t in triangles {
@@ -102,8 +102,8 @@ fn wind_bears_its_dynamic_pressure_on_the_frontal_area_and_follows_the_head() {
     assert!(force.x.abs() < 0.02 * expected && force.y.abs() < 1e-9, "{force:?}");
     assert!((total(0.5 * blows, &here) - 0.25 * force).length() < 1e-9, "not by the square of the speed");
     assert_eq!(total(DVec3::ZERO, &here), DVec3::ZERO);
-    // A head that moves forward at 20 m/s through still air feels the same; one that moves with the wind
-    // feels nothing.
+    // A head that moves forward at 20 m/s through still air gets the same force; one that moves with the wind
+    // gets none.
     let rides = |velocity: DVec3| {
         let there = Rigid { translation: velocity * 0.01, ..Rigid::IDENTITY };
         Moment { heads: [Rigid::IDENTITY, there], head: there, ..here }
@@ -170,7 +170,7 @@ fn wind_and_forces_move_what_they_act_on_as_statics_say() {
     let [stiffer, alike] = ["cheek_left", "cheek_right"].map(|r| at(&local, r).z / at(&strong, r).z);
     assert!((halved - 0.5).abs() < 0.03 && stiffer < 0.65 && stiffer > 0.2 && (alike - 1.0).abs() < 0.05);
 
-    // A head that lies on its side: flesh hangs to where gravity is now.
+    // A head lying on its side: flesh sags in the direction of gravity.
     desk.write("lies.csv", "time_s,px_m,py_m,pz_m,qx,qy,qz,qw\n0,0,0,0,0,0,0.7071068,0.7071068\n");
     let hangs = |more: &[&str]| settled(&desk, &[&["--head", "lies.csv"], more].concat());
     let [usual, heavy, one] = [&[][..], &["--mass", "2"], &["--mass", "cheek_left=3"]].map(hangs);
@@ -198,7 +198,7 @@ fn what_does_nothing_leaves_every_bit() {
     }
 }
 
-/// The skin of the left cheek with the most flesh under it, and the way out.
+/// The point of the left cheek with the most flesh under it, and the outward direction.
 fn cheek(face: &Face) -> (DVec3, DVec3) {
     let pieces = &face.anatomy.pieces;
     let left = Regions::new(&face.rig, &face.anatomy).vertices("cheek_left").unwrap();
@@ -216,7 +216,7 @@ fn cheek(face: &Face) -> (DVec3, DVec3) {
     (pieces.positions[at as usize], out.sum::<DVec3>().normalize())
 }
 
-/// A ball of 2 cm that comes to a cheek, presses 5 mm deep, and goes.
+/// A ball of 2 cm that approaches a cheek, presses 5 mm deep, and leaves.
 fn ball(face: &Face) -> (String, impl Fn(f64) -> DVec3) {
     let (at, out) = cheek(face);
     let keys = [(0.0, 0.03), (0.1, 0.015), (0.16, 0.015), (0.26, 0.03)];
@@ -243,7 +243,7 @@ fn a_scene_goes_on_where_it_was_edited() {
         desk.json(&[&CALL[..], &call, more].concat())
     };
     run("take.npz", &["--resume"]);
-    // The key at 0.16 s is moved: it decides on the piece from 0.1 s, which is frame 5, on.
+    // The key at 0.16 s is moved: it changes the curve from 0.1 s on, which is frame 5.
     desk.write("scene.json", scene.replace("0.16", "0.15"));
     let report = run("take.npz", &["--resume"]);
     let why = report["resumed"]["why"].as_str().unwrap();
@@ -252,7 +252,7 @@ fn a_scene_goes_on_where_it_was_edited() {
         "{why}"
     );
     run("plain.npz", &[]);
-    assert!(desk.read("take.npz") == desk.read("plain.npz"), "other bytes than an unbroken run");
+    assert!(desk.read("take.npz") == desk.read("plain.npz"), "other bytes than an uninterrupted run");
     assert_eq!(run("take.npz", &["--resume"])["resumed"]["from"], 8);
 }
 
@@ -282,7 +282,7 @@ fn world_output_is_head_output_moved_by_the_head() {
         assert!(off < 1e-6, "frame {frame} is {off} m off");
     }
     assert!(head[3] != world[3]);
-    // A GLB in world space moves vertices and no node.
+    // A GLB in world space moves vertices, not a node.
     let convert = |name: &str| desk.run(&["convert", name, "-o", &format!("{name}.head.csv")]).code;
     let node = |name: &str| String::from_utf8_lossy(&desk.read(name)).contains("\"rotation\"");
     assert!(node("head.glb") && !node("world.glb"), "{} {}", convert("head.glb"), convert("world.glb"));
@@ -297,7 +297,7 @@ fn pairs_of_regions_are_watched() {
     desk.ok(&[&CALL[..], &["--touch", "cheek_left:nose", "--touch", "shape:jawOpen:brows", "-o", "a.npz"]]
         .concat());
     desk.ok(&["pose", "head.face", "--clip", "still.csv", "-o", "plain.npz"]);
-    assert!(desk.read("a.npz") == desk.read("plain.npz"), "watching must not move");
+    assert!(desk.read("a.npz") == desk.read("plain.npz"), "a collision pair without contact moved vertices");
 }
 
 #[test]

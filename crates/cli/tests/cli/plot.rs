@@ -1,4 +1,4 @@
-//! `plot`: several reports in one figure, and what is refused.
+//! `plot`: several reports in one figure, and refusals.
 
 use crate::desk::Desk;
 use serde_json::json;
@@ -18,18 +18,24 @@ fn desk() -> Desk {
 #[test]
 fn runs_share_a_figure() {
     let desk = desk();
-    let told = desk.json(&["plot", "naive.json", "ours.json", "-o", "figure.png"]);
-    assert_eq!((&told["width"], &told["height"]), (&json!(1200), &json!(600)));
-    assert_eq!((&told["runs"][0]["name"], &told["runs"][1]["name"]), (&json!("naive"), &json!("ours")));
-    assert_eq!((&told["runs"][0]["mean"], &told["runs"][0]["max"]), (&json!(0.25), &json!(0.5)));
-    assert_eq!((&told["runs"][0]["max_at_secs"], &told["runs"][1]["frames"]), (&json!(0.5), &json!(3)));
+    let reported = desk.json(&["plot", "naive.json", "ours.json", "-o", "figure.png"]);
+    assert_eq!((&reported["width"], &reported["height"]), (&json!(1200), &json!(600)));
+    assert_eq!(
+        (&reported["runs"][0]["name"], &reported["runs"][1]["name"]),
+        (&json!("naive"), &json!("ours"))
+    );
+    assert_eq!((&reported["runs"][0]["mean"], &reported["runs"][0]["max"]), (&json!(0.25), &json!(0.5)));
+    assert_eq!(
+        (&reported["runs"][0]["max_at_secs"], &reported["runs"][1]["frames"]),
+        (&json!(0.5), &json!(3))
+    );
     let figure = desk.read("figure.png");
     for more in [&["--value", "max"][..], &["--value", "kinetic"], &["--label", "a run,another"]] {
-        let told = desk.json(&[&["plot", "naive.json", "ours.json", "-o", "other.png"], more].concat());
-        assert!(desk.read("other.png") != figure, "{more:?} changes nothing: {told}");
+        let reported = desk.json(&[&["plot", "naive.json", "ours.json", "-o", "other.png"], more].concat());
+        assert!(desk.read("other.png") != figure, "{more:?} changes nothing: {reported}");
     }
-    let told = desk.json(&["plot", "naive.json", "--value", "max", "-o", "other.png"]);
-    assert_eq!((&told["value"], &told["runs"][0]["max"]), (&json!("max_mm"), &json!(1.5)));
+    let reported = desk.json(&["plot", "naive.json", "--value", "max", "-o", "other.png"]);
+    assert_eq!((&reported["value"], &reported["runs"][0]["max"]), (&json!("max_mm"), &json!(1.5)));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `pose`: positions against sums made here, weights in all their spellings, and clips.
+//! `pose`: positions against sums computed here, weights in all spellings, and clips.
 
 use crate::desk::Desk;
 use crate::rigs::{self, EXTRAS, SLIDERS, Spot, desk, largest_difference, obj_positions, posed};
@@ -48,7 +48,7 @@ fn a_sidecar_gives_roles_that_names_do_not() {
     let found = pose_obj(&desk, "jawOpen=1,mouthSmile_L=0.25");
     let expected = posed(&[(&jaw, 1.0), (&smile_left, 0.25), (&fix, 0.25)]);
     assert!(largest_difference(&found, &expected) < ROUNDING);
-    // By the product, as the rule of names says, it would be half of this.
+    // By the product rule, which names imply, it would be half of this.
     let found = pose_obj(&desk, "jawOpen=0.5,mouthSmile_L=0.5");
     let expected = posed(&[(&half, 1.0), (&smile_left, 0.5), (&fix, 0.5)]);
     assert!(largest_difference(&found, &expected) < ROUNDING);
@@ -56,7 +56,7 @@ fn a_sidecar_gives_roles_that_names_do_not() {
         1,
         &["pose", "face.glb", "-w", "fix=1,halfway=1", "-o", "pose.obj"],
         &[
-            "'fix' is no slider but the combination of mouthSmile_L and jawOpen",
+            "'fix' is not a slider but the combination of mouthSmile_L and jawOpen",
             "in-between of 'jawOpen' at 0.5",
         ],
     );

@@ -1,4 +1,4 @@
-//! The ICT, MakeHuman and facecap heads: facts, poses against sums made here, and figures that make sense.
+//! The ICT, MakeHuman and facecap heads: facts, poses against sums computed here, and plausible values.
 
 use crate::desk::{Desk, data};
 use crate::rigs::{largest_difference, obj_positions};
@@ -134,7 +134,7 @@ fn clips_drive_every_head() {
             let report = desk.json(&["pose", &rig, "--clip", clip, "-o", "take.pc2"]);
             assert_eq!(report["frames"], frames);
             assert_eq!(report["mapping"]["matched"].as_array().unwrap().len(), driven, "{name}");
-            // Twelve bytes a vertex behind a header of 32.
+            // Twelve bytes per vertex after a header of 32.
             let size = std::fs::metadata(desk.path("take.pc2")).unwrap().len();
             assert_eq!(size, 32 + 12 * frames * vertices, "{name}");
         }

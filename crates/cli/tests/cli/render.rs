@@ -1,4 +1,4 @@
-//! `render`: sizes, sheets, colors, and what is refused.
+//! `render`: sizes, sheets, colors, refusals.
 
 use crate::rigs::{self, desk};
 

@@ -10,7 +10,7 @@ use risorius_rig::{Deltas, RawPart, RawRig, RawShape, Rig, assemble};
 /// Vertices along a side of the face.
 pub const SIDE: usize = 9;
 
-/// A shape as a spot on the sheet and the motion at its middle.
+/// A shape: name, center on the sheet, and motion at the center.
 pub type Spot = (&'static str, [f32; 2], [f32; 3]);
 
 /// Sliders of the face with their spots. Names are ICT's and ARKit's.
@@ -22,7 +22,7 @@ pub const SLIDERS: [Spot; 5] = [
     ("eyeBlink_L", [3.0, 3.0], [0.0, -0.5, 0.25]),
 ];
 
-/// An in-between and a combination, told by their names.
+/// An in-between and a combination, recognized by their names.
 pub const EXTRAS: [Spot; 2] = [
     ("jawOpen50", [0.0, -5.0], [0.0, -0.5, 0.5]),
     ("mouthSmile_L__jawOpen", [2.0, -4.0], [0.25, 0.25, 0.25]),
@@ -132,7 +132,7 @@ pub fn obj_positions(bytes: &[u8]) -> Vec<[f64; 3]> {
         .collect()
 }
 
-/// Largest difference of coordinates; the lists must be as long as each other.
+/// Largest difference of coordinates; the lists must have equal length.
 pub fn largest_difference(a: &[[f64; 3]], b: &[[f64; 3]]) -> f64 {
     assert_eq!(a.len(), b.len());
     a.iter().flatten().zip(b.iter().flatten()).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max)

@@ -1,4 +1,4 @@
-//! What was learned is edited, painted on, and carried to another face; markers drive far sides of thin
+//! Learned detail is edited, painted on and transferred to another face; markers drive the far side of thin
 //! flesh.
 
 use crate::{apart, examples, handles, points, pressed, sheet};
@@ -51,7 +51,7 @@ fn a_pose_is_replaced_and_nothing_else_changes() {
         .filter(|&v| after.weights[v * n..(v + 1) * n] == before.weights[v * n..(v + 1) * n]);
     assert_eq!(same.count(), mesh.n_vertices() - n_changed, "everything else to the bit");
 
-    // Handles elsewhere: strains change, and the pose comes back where it is now.
+    // With handles elsewhere, strains change, and the new pose is reproduced.
     let moved = pressed(&mesh, [0.7, 0.2]);
     after.replace_pose(pose, &moved, None).unwrap();
     let far = apart(&at(&after, &moved), &points(&moved));
@@ -79,7 +79,7 @@ fn paint_shows_where_it_is_painted() {
         let wanted = f64::from(heights[v].unwrap_or(0.0).abs());
         assert!((p.distance(q) - wanted).abs() < 1e-3, "vertex {v}: {} for {wanted}", p.distance(q));
     }
-    // Relief is there at rest too, and goes away when it is replaced by nothing.
+    // Relief also shows at rest, and disappears when it is replaced by zero.
     assert!(detail.paint(0, &heights, Join::Add).unwrap() > 0);
     let rest = at(&detail, &mesh.positions);
     let highest = apart(&rest, &points(&mesh.positions));
@@ -96,7 +96,7 @@ fn paint_shows_where_it_is_painted() {
 fn wrinkles_of_one_sheet_go_to_another() {
     let mesh = sheet(N);
     let detail = learned(&mesh);
-    // Other squares, in another unit, place and direction.
+    // Another resolution, unit, position and orientation.
     let rigid = Rigid { rotation: DQuat::from_rotation_y(0.8), translation: DVec3::new(5.0, -2.0, 1.0) };
     let carry = |p: &[f32; 3]| rigid.apply(Vec3::from(*p).as_dvec3() * 30.0).as_vec3().to_array();
     let fine = sheet(53);
@@ -127,8 +127,8 @@ fn wrinkles_of_one_sheet_go_to_another() {
     assert!(error.is_some_and(|e| e.contains("do not meet")), "it faces the other way");
 }
 
-/// A pocket: a sheet folded over, so that its end lies 0.1 behind its beginning. Markers on the outside tilt;
-/// the inside must stay behind.
+/// A pocket: a folded sheet whose end lies 0.1 behind its start. Markers on the outside tilt; the inside must
+/// stay behind the outside.
 #[test]
 fn the_far_side_of_thin_flesh_follows_the_near_one() {
     let n = 41;
@@ -152,7 +152,7 @@ fn the_far_side_of_thin_flesh_follows_the_near_one() {
         [0, 10, 20, 30, 40].into_iter().flat_map(|x| [0, 8, 15].map(|y| at(x, y))).collect();
     let rest: Vec<DVec3> =
         markers.iter().map(|&v| Vec3::from(mesh.positions[v as usize]).as_dvec3()).collect();
-    // Tilted: the lower, the farther to the front.
+    // Tilted forward, more towards the bottom.
     let tilted: Vec<DVec3> = rest.iter().map(|p| *p + DVec3::new(0.0, 0.0, 0.5 * (1.0 - p.y))).collect();
     let head = vec![Rigid::IDENTITY, Rigid { rotation: DQuat::from_rotation_x(0.3), translation: DVec3::X }];
     let settled = Settled { reference: 0, frames: vec![rest.clone(), tilted], head, n_filled: 0 };
@@ -170,7 +170,7 @@ fn the_far_side_of_thin_flesh_follows_the_near_one() {
             assert!(here.z < front, "column {x}, row {y} is at {} where the outside is at {front}", here.z);
         }
     }
-    // Markers are in the mesh's space: the head moves as they say.
+    // Markers are in the mesh's space, so the head motion is theirs.
     let heads = attached.heads(&settled);
     assert!(
         heads[1].translation.distance(DVec3::X) < 1e-6

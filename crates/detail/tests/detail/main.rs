@@ -1,4 +1,4 @@
-//! The shell and its laws, learning and playing, and what users will try.
+//! The shell and its properties, learning and playing, edits and transfers.
 
 mod changing;
 mod playing;
@@ -26,12 +26,12 @@ pub fn handles(n: u32, k: u32) -> Vec<u32> {
     (0..k * k).map(|h| at(h / k) * n + at(h % k)).collect()
 }
 
-/// Where a mesh is, in double precision.
+/// Vertex positions in double precision.
 pub fn points(positions: &[[f32; 3]]) -> Vec<DVec3> {
     positions.iter().map(|p| glam::Vec3::from(*p).as_dvec3()).collect()
 }
 
-/// The farthest two sets of points are apart anywhere.
+/// The largest distance between corresponding points.
 pub fn apart(a: &[DVec3], b: &[DVec3]) -> f64 {
     assert_eq!(a.len(), b.len());
     a.iter().zip(b).map(|(a, b)| a.distance(*b)).fold(0.0, f64::max)

@@ -49,11 +49,11 @@ fn examples_come_back_exactly_and_the_player_plays_what_is_defined() {
             assert!(apart(&result, &truth) < 2e-5, "{model:?} {pose:?}: {}", apart(&result, &truth));
             if model.is_pose_space() {
                 let fast = played(&detail, &handles);
-                // What packing leaves out: a thousandth of the largest motion, which is 0.125.
+                // Error of packing: a thousandth of the largest motion, which is 0.125.
                 assert!(apart(&fast, &truth) < 1.2e-4, "{model:?} {pose:?}: {}", apart(&fast, &truth));
             }
         }
-        // Poses in between: the same, whatever they look like.
+        // Poses in between: the player agrees with the definition.
         let truth = points(&pressed(&mesh, [0.7, 0.2]));
         let handles = at_handles(&detail, &truth);
         if model.is_pose_space() {
@@ -80,8 +80,8 @@ fn rigid_motion_changes_no_wrinkle() {
     }
 }
 
-/// Both sides learned together, one pressed alone: distances around each vertex get it right, those over the
-/// whole face do not.
+/// Both sides were learned together, then one is pressed alone. Pose distances around each vertex give the
+/// right result; those over the whole face do not.
 #[test]
 fn one_side_alone_looks_right_when_both_were_learned_together() {
     let mesh = sheet(N);
@@ -136,7 +136,7 @@ fn degenerate_examples_are_learned_as_far_as_they_say_anything() {
         assert!(result.iter().all(|p| p.is_finite()));
         result
     };
-    // None, one, the same thrice, the rest itself.
+    // No example, one, the same one three times, the rest itself.
     let none = learn(
         mesh.clone(),
         &handles(N, 7),
@@ -170,7 +170,7 @@ fn degenerate_examples_are_learned_as_far_as_they_say_anything() {
         "{}",
         apart(&finite(&detail, [1.0, 1.0]), &mean)
     );
-    // Wrong ones are named.
+    // Invalid examples are reported by name.
     let mut short = examples(&mesh, &[[1.0, 1.0]]);
     short.positions[0].pop();
     let error = learn(mesh.clone(), &at, None, &short, &LearnOptions::default(), &no_progress)
@@ -185,19 +185,19 @@ fn degenerate_examples_are_learned_as_far_as_they_say_anything() {
     assert!(error.contains("vertex 77"), "{error}");
 }
 
-/// A bump between the vertices on which poses are chosen is found all the same, and too many examples are not
-/// met one by one.
+/// A bump between the sampled vertices on which poses are chosen is still found. Too many examples without a
+/// basis are refused.
 #[test]
 fn tolerance_holds_at_every_vertex() {
     let n = 150;
     let mesh = sheet(n);
     let plain = pressed(&mesh, [0.3, 0.3]);
     let mut bumped = plain.clone();
-    // Every twelfth vertex is looked at.
+    // Every twelfth vertex is sampled.
     let bump = 60 * n as usize + 64;
     assert_ne!(bump % (mesh.n_vertices().div_ceil(2000)), 0);
     bumped[bump][2] += 0.05;
-    // Pressed further it is gone, which distance from the rest alone cannot tell.
+    // Pressed further it is gone, which the distance from the rest alone cannot express.
     let further = pressed(&mesh, [0.6, 0.6]);
     let (names, plain) = (vec!["bump".into(), "further".into()], vec![plain, further.clone()]);
     let all = Examples { names, positions: vec![bumped, further], plain };
@@ -210,7 +210,7 @@ fn tolerance_holds_at_every_vertex() {
     assert!(error.to_string().contains("basis") && error.options() == ["basis", "tolerance"], "{error}");
 }
 
-/// Two handles, or three on a line, say nothing of how a face turned: it is not turned.
+/// Two handles, or three on a line, do not determine a rotation: the face is not rotated.
 #[test]
 fn handles_on_a_line_do_not_turn_the_face() {
     let mesh = sheet(N);
@@ -223,14 +223,14 @@ fn handles_on_a_line_do_not_turn_the_face() {
     }
 }
 
-/// On an animation of its own the mesh keeps its large scale.
+/// Applied to an existing animation, detail keeps the animation's large-scale deformation.
 #[test]
 fn detail_goes_onto_an_animation_that_exists() {
     let mesh = sheet(N);
     let detail = learned(&mesh, &POSES, &LearnOptions::default());
     let player = DetailPlayer::prepare(&detail).unwrap();
     let mut stage = PlayedFrame::default();
-    // The large scale alone, as an animation: the same as driving handles.
+    // The large-scale deformation alone as animation gives the same as driving the handles.
     let truth = points(&pressed(&mesh, [1.0, 0.0]));
     let handles = at_handles(&detail, &truth);
     let plain = learn(

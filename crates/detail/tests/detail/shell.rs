@@ -59,7 +59,7 @@ fn two_small_systems_give_the_papers_shell() {
     let expected = by_paper(&mesh, &handles, length, &moved);
     assert!(apart(&u, &expected) < 1e-6, "{}", apart(&u, &expected));
     let largest = expected.iter().map(|u| u.length()).fold(0.0, f64::max);
-    assert!(largest > 0.05, "the case says something: {largest}");
+    assert!(largest > 0.05, "too little motion for this test: {largest}");
 }
 
 #[test]
@@ -79,8 +79,9 @@ fn handles_are_met_to_the_bit_and_constants_kept() {
     assert!(u.iter().all(|u| u.distance(shift) < 1e-5));
 }
 
-/// On a flat sheet that only bends, affine motions cost nothing but at the border, where the shell is free to
-/// curl: they are kept in the middle of a large one. With stretching they are kept where handles are dense.
+/// On a flat sheet that only bends, affine motions have no energy except at the border, where the shell can
+/// curl, so they are reproduced in the middle of a large sheet. With stretching they are reproduced where
+/// handles are dense.
 #[test]
 fn affine_motions_are_kept_inside() {
     let n = 61;
@@ -101,8 +102,8 @@ fn affine_motions_are_kept_inside() {
 fn pieces_borders_and_handles_on_one_another() {
     let mut mesh = sheet(20);
     let n = mesh.n_vertices() as u32;
-    // A second sheet with a handle, a small triangle in front of the first, without, and a vertex of no
-    // triangle.
+    // A second sheet with a handle, a small triangle without one in front of the first sheet, and a vertex
+    // without triangles.
     let second = sheet(8);
     mesh.positions.extend(second.positions.iter().map(|[x, y, z]| [x + 5.0, *y, *z]));
     mesh.triangles.extend(second.triangles.iter().map(|t| t.map(|v| v + n)));
@@ -118,7 +119,7 @@ fn pieces_borders_and_handles_on_one_another() {
     let of_second = &u[n as usize..small as usize];
     assert!(of_second.iter().all(|u| u.distance(DVec3::X) < 1e-6), "one handle carries all of its piece");
     assert!(u[..n as usize].iter().all(|u| u.length() < 1e-9));
-    // Three handles at one vertex count a third each; the small triangle follows the middle as one.
+    // Three handles at one vertex count a third each; the small triangle follows the middle rigidly.
     moved = vec![DVec3::ZERO; list.len()];
     moved[4] = DVec3::Z;
     let u = shell.displacements(&moved);
@@ -134,7 +135,7 @@ fn pieces_borders_and_handles_on_one_another() {
     assert!(matches!(refused(&[small + 3]), DetailError::Handle { handle: 0, .. }));
 }
 
-/// About 2.7 edges a handle, as the paper has.
+/// About 2.7 edges per handle, as in the paper.
 #[test]
 fn gauges_join_neighbors() {
     let mesh = sheet(50);

@@ -1,4 +1,4 @@
-//! An allocator that counts, and how many damaged files a test reads.
+//! A counting allocator, and the number of damaged files that a test reads.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Mutex;
@@ -8,9 +8,9 @@ struct Counting;
 
 /// Bytes that are allocated now.
 pub static NOW: AtomicUsize = AtomicUsize::new(0);
-/// The most that ever were; tests set it back.
+/// The peak of [`NOW`]; tests reset it.
 pub static PEAK: AtomicUsize = AtomicUsize::new(0);
-/// One format at a time, so that the peak is its own.
+/// Held while a format is tested, so that the peak is its own.
 pub static ALONE: Mutex<()> = Mutex::new(());
 
 // SAFETY: every call goes to the system allocator unchanged; only sizes are counted.
@@ -31,7 +31,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Damaged files per sample: `usual`, or ten times as many where `RISORIUS_FULL` asks for the long run.
+/// Damaged files per sample: `usual`, or ten times as many if `RISORIUS_FULL` is set.
 pub fn n_cases(usual: u64) -> u64 {
     if std::env::var_os("RISORIUS_FULL").is_some() { 10 * usual } else { usual }
 }

@@ -111,7 +111,7 @@ fn arrays_that_do_not_fit_are_named() {
         h["flesh.tetrahedra"] = info;
     };
     refused(&changed(renamed), &["flesh.tets", "missing"]);
-    // An array of somebody else's is no fault.
+    // An additional array of other software is allowed.
     let extra = |h: &mut Value, data: &mut Vec<u8>| {
         let at = data.len();
         h["my.scores"] = serde_json::json!({"dtype": "BF16", "shape": [2], "data_offsets": [at, at + 4]});

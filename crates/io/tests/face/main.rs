@@ -1,4 +1,4 @@
-//! The `.face` file: what is written comes back, other software reads it, and what is damaged is refused.
+//! The `.face` file: round trips, reading by other software, rejection of damaged files.
 
 mod damaged;
 mod others;

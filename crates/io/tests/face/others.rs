@@ -1,5 +1,4 @@
-//! Other software reads the file: the reference implementation, and Python with no more than its standard
-//! library.
+//! Other software reads the file: the reference implementation, and Python with only its standard library.
 
 use super::{sample, taken_apart};
 use risorius_io::native::face;
@@ -25,7 +24,7 @@ fn the_reference_implementation_reads_it() {
     assert_eq!(metadata["version"], "1");
 }
 
-/// What the reference implementation saves again, in its own order, is still a face.
+/// A face saved again by the reference implementation, in its own order, is still valid.
 #[test]
 fn what_others_save_again_is_read() {
     let bytes = face::to_bytes(&sample::face()).unwrap();
@@ -55,7 +54,7 @@ fn every_array_is_in_the_documentation() {
     }
 }
 
-/// Reads the file by what the documentation of safetensors says, and a shape by what ours says.
+/// Reads the file as the safetensors documentation specifies, and a shape as ours specifies.
 const PLAIN: &str = r#"
 import array, json, struct, sys
 file = open(sys.argv[1], "rb").read()
@@ -96,7 +95,7 @@ first = arrays["flesh.volumes.first"]
 print(arrays["flesh.nodes"].shape, arrays["flesh.volumes.nodes"][first[0]:first[1]].tolist())
 "#;
 
-/// What a script prints; `None`, said on standard error, where there is no Python.
+/// The output of a script; `None`, with a message on standard error, without Python.
 fn python(script: &str, path: &std::path::Path) -> Option<String> {
     let program = std::env::var_os("RISORIUS_PYTHON").unwrap_or("python3".into());
     let Ok(output) = Command::new(program).arg("-c").arg(script).arg(path).output() else {

@@ -1,4 +1,4 @@
-//! Saved and opened is the same; the same face has the same bytes; flesh is not copied.
+//! Round trips give the same face; the same face gives the same bytes; flesh is not copied.
 
 use super::{read, sample};
 use risorius_base::Array;
@@ -118,7 +118,7 @@ fn what_could_not_be_opened_is_not_written() {
 fn a_face_opens_as_its_rig() {
     let face = sample::face();
     let folder = tempfile::tempdir().unwrap();
-    // Known by what is in it: the name says nothing, or another thing.
+    // Detected by its content, whatever the file name says.
     for name in ["head.face", "head", "head.glb"] {
         let path = folder.path().join(name);
         face::write(&face, &path).unwrap();

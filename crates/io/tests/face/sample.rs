@@ -56,7 +56,7 @@ pub fn rig() -> Rig {
         name: "skin \"quoted\" ü".into(),
         positions: (0..8).map(|v| [(v % 3) as f32 * 0.1, (v / 3) as f32 / 7.0, -0.0]).collect(),
         faces,
-        // Values that are not finite are the artist's and stay, down to the bits of what is not a number.
+        // Values that are not finite belong to the artist and are kept, down to the bits of a NaN.
         corner_uvs: Some((0..n_corners).map(|c| [c as f32 / 16.0, f32::from_bits(0x7fc0_1234)]).collect()),
         corner_normals: Some(vec![[0.6, 0.0, 0.8]; n_corners]),
         colors: Some((0..8).map(|v| [v as f32 / 8.0, 0.25, 1.0 / 3.0, 1.0]).collect()),

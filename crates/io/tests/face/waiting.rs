@@ -1,4 +1,4 @@
-//! Shapes of an interrupted build wait in a folder beside the output.
+//! Shapes of an interrupted build are kept in a folder beside the output.
 
 use super::sample;
 use risorius_flesh::ShapeStore;
@@ -26,7 +26,7 @@ fn shapes_come_back_and_damaged_ones_do_not() {
         let mut bad = good.clone();
         bad[at] ^= 1 << (at % 8);
         std::fs::write(&path, &bad).unwrap();
-        // Only the padding and the spelling of the header may differ unseen.
+        // Only damage to the padding and formatting of the header may go undetected.
         let kept = cache
             .get(key)
             .is_none_or(|(shape, report)| shape == face.flesh.volumes[0] && report == face.report.shapes[0]);
@@ -34,7 +34,7 @@ fn shapes_come_back_and_damaged_ones_do_not() {
         std::fs::write(&path, &good[..at]).unwrap();
         assert!(cache.get(key).is_none(), "cut at byte {at}");
     }
-    // An entry under another key is not that key's.
+    // An entry stored under another key is rejected.
     std::fs::copy(cache.folder().join(format!("{:032x}.shape", key + 1)), &path).unwrap();
     assert!(cache.get(key).is_none());
     std::fs::write(cache.folder().join("notes.txt"), "mine").unwrap();

@@ -1,4 +1,5 @@
-//! The same FBX as text and as binary: a small encoder of the binary records, enough for the text beside it.
+//! The same FBX as text and as binary: a small encoder of binary records, sufficient for the text file beside
+//! it.
 
 use std::iter::Peekable;
 use std::str::Lines;
@@ -13,7 +14,7 @@ pub fn from_text(text: &str) -> Vec<u8> {
     let mut lines = text.lines().peekable();
     records(&mut lines, &mut out);
     out.extend([0; 13]);
-    // The footer: readers skip it, but want it there.
+    // The footer: readers skip it but require it.
     out.extend([0; 160]);
     out
 }

@@ -1,4 +1,4 @@
-//! Files that lie: each is refused with a sentence that says where, quickly and without taking memory.
+//! Inconsistent files: each is refused quickly, without much memory, with a message that says where.
 
 use super::read::{CORNERS, read_json, triangle};
 use super::{alone, read_alone};
@@ -78,7 +78,7 @@ fn sparse_lies_are_named() {
         root["meshes"][0]["primitives"][0].as_object_mut().unwrap().remove("indices");
         refused(&root, &["accessor 2", words[0], words[1]]);
     }
-    // A base that states vertices without bytes.
+    // A base accessor that claims vertices without bytes.
     refused(
         &changed(|r| r["accessors"][0] = json!({"componentType": 5126, "count": 40_000_000, "type": "VEC3"})),
         &["POSITION", "more than"],
@@ -136,7 +136,7 @@ fn times_that_do_not_ascend_are_named() {
     root["animations"] = json!([{"name": "talk", "samplers": [{"input": 2, "output": 3}],
         "channels": [{"sampler": 0, "target": {"node": 0, "path": "weights"}}]}]);
     refused(&root, &["'talk'", "key 2"]);
-    // Steps over a span that no clip can be sampled in.
+    // Steps over a time span too long to sample.
     floats[10..12].copy_from_slice(&[1.0, 3e38]);
     root["buffers"] = triangle(&floats, &[0, 1, 2], json!({}))["buffers"].clone();
     root["animations"][0]["samplers"][0]["interpolation"] = "STEP".into();

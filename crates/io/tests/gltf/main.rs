@@ -1,4 +1,4 @@
-//! glTF in and out: handwritten files, real rigs, and the Khronos validator over everything that is written.
+//! Reading and writing glTF: handwritten files, real rigs, and the Khronos validator on all written files.
 
 mod damaged;
 mod packed;
@@ -21,7 +21,7 @@ fn read_alone(bytes: &[u8]) -> Result<GltfContent, IoError> {
     gltf::read(bytes, &alone, &no_progress)
 }
 
-/// A file of the real data, or `None` (said on standard error) where there are none.
+/// A file of the real data, or `None` (reported on standard error) without the data.
 fn data(path: &str) -> Option<Vec<u8>> {
     let path = risorius_test_data::file(path)?;
     Some(std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())))

@@ -1,4 +1,4 @@
-//! Quantized and compressed data: every component type, mode and filter gives back what went in.
+//! Quantized and compressed data: round trips of every component type, mode and filter.
 
 use super::read::{CORNERS, read_json, triangle};
 use risorius_io::formats::gltf::GltfContent;

@@ -9,8 +9,8 @@ use risorius_rig::classify::roles::RoleTable;
 use risorius_rig::{RawPart, assemble};
 use serde_json::{Value, json};
 
-/// A .gltf of one buffer (`floats`, then `indices` as u16) with the parts of `extra` put over a plain
-/// triangle.
+/// A .gltf with one buffer (`floats`, then `indices` as u16): a plain triangle with the members of `extra`
+/// replaced.
 pub fn triangle(floats: &[f32], indices: &[u16], extra: Value) -> Value {
     let mut bytes: Vec<u8> = floats.iter().flat_map(|x| x.to_le_bytes()).collect();
     bytes.extend(indices.iter().flat_map(|i| i.to_le_bytes()));

@@ -1,5 +1,5 @@
-//! The Khronos validator, through npm. It is installed once under the target folder; without npm what it
-//! would check is skipped, and counted as such.
+//! The Khronos validator, through npm. It is installed once under the target folder. Without npm, its checks
+//! are skipped and counted as skipped.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +19,7 @@ pub fn assert_clean(name: &str, bytes: &[u8]) {
     assert!(report.starts_with(r#"{"errors":0,"warnings":0,"#), "{name}: {report}");
 }
 
-/// The folder that the validator is installed in; `None` without npm.
+/// The folder in which the validator is installed; `None` without npm.
 fn installed() -> Option<&'static Path> {
     static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! What is written comes back to the bit, and the validator has nothing to say about it.
+//! Written files come back to the bit, and the validator finds no problem in them.
 
 use super::synthetic::{deltas, rig};
 use super::{data, read_alone, validator};
@@ -103,7 +103,7 @@ fn animation_and_head_motion_come_back() {
     assert_eq!((&clip.times_secs, &clip.values), (&track.times_secs, &track.coefficients));
     let motion = &content.tracks[0];
     assert_eq!(motion.is_ancestor_of_parts, [0, 1]);
-    // Centimetres in the file.
+    // Centimeters in the file.
     assert!(glam::DVec3::from(motion.positions[1]).distance(glam::DVec3::new(2.0, 0.0, 1.0)) < 1e-6);
     assert!(
         glam::DQuat::from_array(motion.rotations[1]).angle_between(glam::DQuat::from_rotation_y(0.4)) < 1e-3

@@ -1,10 +1,10 @@
-//! A made-up head: an egg with a nose, cut off at the neck, with shapes where a face has them. Centimeters,
+//! A synthetic head: an egg with a nose, cut off at the neck, with shapes where a face has them. Centimeters,
 //! +Y up, +Z front, the character's left at +X.
 
 use risorius_mesh::Polygons;
 use risorius_rig::{Deltas, RawPart, RawRig, RawShape, Rig, assemble};
 
-/// Shapes that tell unit and axes, with both sides of each.
+/// Shapes that reveal unit and axes, with both sides of each.
 pub const NAMES: [&str; 12] = [
     "eyeBlinkLeft",
     "eyeBlinkRight",

@@ -28,6 +28,21 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// Builds a face.
+///
+/// ```no_run
+/// use risorius::prelude::*;
+///
+/// let job = BuildJob {
+///     rig: "face.glb".into(),
+///     nodes: 12_000,
+///     paint: vec![Painting { shape: None, file: "stiffness.png".into() }],
+///     output: "head.face".into(),
+///     ..BuildJob::default()
+/// };
+/// let built = job.run(&no_progress)?;
+/// println!("{} nodes in {} bytes", built.report.n_nodes, built.bytes);
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct BuildJob {
     /// The rig.

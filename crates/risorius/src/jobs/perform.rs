@@ -35,6 +35,26 @@ use std::time::Instant;
 const MAX_USUAL_G: f64 = 6.0;
 
 /// Simulates a clip.
+///
+/// ```no_run
+/// use risorius::prelude::*;
+///
+/// let job = PerformJob {
+///     face: "head.face".into(),
+///     clip: "take.csv".into(),
+///     reading: ClipReading { head: Some("motion.csv".into()), ..ClipReading::default() },
+///     output: "take.glb".into(),
+///     ..PerformJob::default()
+/// };
+/// let progress = |stage: &str, fraction: f32| {
+///     eprintln!("{stage} {:.0} %", 100.0 * fraction);
+///     std::ops::ControlFlow::Continue(())
+/// };
+/// let report = job.run(&progress)?;
+/// let most = report.frames.iter().map(|frame| frame.max_mm).fold(0.0, f64::max);
+/// println!("physics moved the skin by {most:.1} mm at most");
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct PerformJob {
     /// The face (`.face`).

@@ -44,6 +44,17 @@ pub enum Quantity {
 }
 
 impl Quantity {
+    /// All of them, with the names and descriptions that people choose them by.
+    pub const ALL: [(&'static str, Self, &'static str); 7] = [
+        ("mean", Self::Mean, "Mean displacement of the skin by physics"),
+        ("max", Self::Max, "Largest displacement of the skin by physics"),
+        ("kinetic", Self::Kinetic, "Kinetic energy relative to the head"),
+        ("elastic", Self::Elastic, "Elastic energy"),
+        ("residual", Self::Residual, "Largest force left at a node"),
+        ("volume", Self::Volume, "Smallest volume of an element, as a part of its rest"),
+        ("seconds", Self::Seconds, "Time taken"),
+    ];
+
     /// Key in the report, axis label, title.
     fn texts(self) -> [&'static str; 3] {
         match self {

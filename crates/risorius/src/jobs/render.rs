@@ -54,8 +54,8 @@ pub struct RenderJob {
     pub wireframe: bool,
     /// Mark these pinned points.
     pub pins: Option<Pins>,
-    /// Width and height of one picture in pixels. Default 900, 560 for two to four side by side in a movie,
-    /// 400 for more.
+    /// Width and height of one picture in pixels. Default 900, or 400 on sheets of more than 4. In movies 560
+    /// for 2 to 4 side by side, 400 for more.
     pub size: Option<[usize; 2]>,
     /// Zoom factor; above 1 is closer. Default 1.
     pub zoom: f32,

@@ -18,6 +18,7 @@
 //! the Hessian, only the blocks within tets are kept, scaled so that they bound the whole from above.
 
 use crate::energy::Energy;
+use crate::energy::Forces;
 use crate::minimize::contact_aware::ContactRow;
 use glam::{DMat3, DVec3};
 use risorius_linalg::sparse::block_index;
@@ -270,13 +271,7 @@ impl Energy for Contacts<'_> {
         }
     }
 
-    fn gradients(
-        &self,
-        x: &[DVec3],
-        elements: Range<usize>,
-        values: &mut [f64],
-        gradients: &mut [[DVec3; 4]],
-    ) {
+    fn gradients(&self, x: &[DVec3], elements: Range<usize>, values: &mut [f64], gradients: &mut [Forces]) {
         for ((value, gradient), carrier) in values.iter_mut().zip(gradients).zip(elements) {
             *value = self.counted(carrier..carrier + 1).iter().map(|contact| contact.push(x)[0]).sum();
             *gradient = [DVec3::ZERO; 4];

@@ -14,6 +14,7 @@
 //! solve.
 
 use crate::energy::Energy;
+use crate::energy::Forces;
 use crate::energy::isotropic::{Spectrum, cofactor, tet_blocks, tet_gradient, tet_laplacian};
 use crate::energy::tissue::Barrier;
 use glam::{DMat3, DVec3};
@@ -103,13 +104,7 @@ impl Energy for Foldover {
         }
     }
 
-    fn gradients(
-        &self,
-        x: &[DVec3],
-        elements: Range<usize>,
-        values: &mut [f64],
-        gradients: &mut [[DVec3; 4]],
-    ) {
+    fn gradients(&self, x: &[DVec3], elements: Range<usize>, values: &mut [f64], gradients: &mut [Forces]) {
         for ((value, gradient), tet) in values.iter_mut().zip(gradients).zip(elements) {
             let f = self.gradient_of(x, tet);
             let density = self.density(square(f), f.determinant());

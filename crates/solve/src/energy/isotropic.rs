@@ -2,8 +2,8 @@
 //!
 //! For an energy `psi(F)` that depends on the singular values `s` of F only, the 9x9 Hessian splits in the
 //! frame of the singular vectors into three "twists" and three "flips" with eigenvalues in closed form and
-//! one 3x3 matrix of stretches [Smith19, eigensystems in 3D]. With `psi_i = d psi / d s_i`, and k the index
-//! besides i and j:
+//! one 3x3 matrix of stretches [Smith19, eigensystems in 3D]. With `psi_i = d psi / d s_i`, and k the third
+//! index:
 //!
 //! ```text
 //! flip_k  = (psi_i - psi_j) / (s_i - s_j)        in the plane (i, j), symmetric

@@ -11,6 +11,7 @@
 //! root while `|F^-1| |R| |D| < 1`; `|F^-1| = |cof F| / det F`.
 
 use glam::{DMat3, DVec3};
+use pulp::Arch;
 use risorius_linalg::Stencil;
 use std::array::from_fn;
 
@@ -93,10 +94,10 @@ impl Group {
         group
     }
 
-    /// Energy and forces of the group's tets at `x`.
+    /// Energy and forces of the group's tets at `x`, with the registers of `arch`.
     #[inline]
-    pub(crate) fn evaluate(&self, nodes: &[Stencil], x: &[DVec3], out: &mut Outcome) {
-        pulp::Arch::new().dispatch(
+    pub(crate) fn evaluate(&self, arch: Arch, nodes: &[Stencil], x: &[DVec3], out: &mut Outcome) {
+        arch.dispatch(
             #[inline(always)]
             || evaluate(self, nodes, x, out),
         );

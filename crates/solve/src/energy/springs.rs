@@ -7,6 +7,7 @@
 //! with `k = m/h^2` [Kozlov17, eq. 10].
 
 use crate::energy::Energy;
+use crate::energy::Forces;
 use crate::{SolveError, check_values};
 use glam::{DMat3, DVec3};
 use risorius_linalg::sparse::block_index;
@@ -114,13 +115,7 @@ impl Energy for Springs {
         }
     }
 
-    fn gradients(
-        &self,
-        x: &[DVec3],
-        elements: Range<usize>,
-        values: &mut [f64],
-        gradients: &mut [[DVec3; 4]],
-    ) {
+    fn gradients(&self, x: &[DVec3], elements: Range<usize>, values: &mut [f64], gradients: &mut [Forces]) {
         for ((value, gradient), spring) in values.iter_mut().zip(gradients).zip(&self.springs[elements]) {
             let offset = spring.offset(x);
             *value = 0.5 * spring.stiffness * offset.length_squared();

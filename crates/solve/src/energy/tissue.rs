@@ -14,12 +14,14 @@
 //! The barrier is ours: `-k (1 - r/r0)^2 log(r/r0)` for volume ratios r below r0, zero above with two
 //! continuous derivatives, infinite at r = 0.
 
+use crate::energy::Forces;
 use crate::energy::inversion::largest_upright_step;
 use crate::energy::isotropic::{Spectrum, cofactor, symmetric, tet_blocks, tet_gradient, tet_laplacian};
 use crate::energy::lanes::{Group, LANES, Material, Outcome};
 use crate::energy::{BodyEnergy, Energy};
 use crate::{SolveError, check_length, check_values};
 use glam::{DMat3, DVec3};
+use pulp::Arch;
 use rayon::prelude::*;
 use risorius_linalg::{ElementBlocks, Stencil, svd};
 use risorius_mesh::tet::tet_mesh::edge_matrix;
@@ -256,13 +258,7 @@ impl Energy for Tissue {
         }
     }
 
-    fn gradients(
-        &self,
-        x: &[DVec3],
-        elements: Range<usize>,
-        values: &mut [f64],
-        gradients: &mut [[DVec3; 4]],
-    ) {
+    fn gradients(&self, x: &[DVec3], elements: Range<usize>, values: &mut [f64], gradients: &mut [Forces]) {
         self.gradients_and_reach(x, elements, values, gradients);
     }
 
@@ -271,15 +267,15 @@ impl Energy for Tissue {
         x: &[DVec3],
         elements: Range<usize>,
         values: &mut [f64],
-        gradients: &mut [[DVec3; 4]],
+        gradients: &mut [Forces],
     ) -> f64 {
-        let mut out = Outcome::ZERO;
+        let (arch, mut out) = (Arch::new(), Outcome::ZERO);
         let mut reach_squared = f64::INFINITY;
         let mut tet = elements.start;
         while tet < elements.end {
             let group = tet / LANES;
             let (first, last) = (group * LANES, ((group + 1) * LANES).min(self.tets.len()));
-            self.groups[group].evaluate(&self.tets[first..last], x, &mut out);
+            self.groups[group].evaluate(arch, &self.tets[first..last], x, &mut out);
             let until = elements.end.min(last);
             for (tet, lane) in (tet..until).zip(tet - first..) {
                 let at = tet - elements.start;

@@ -283,8 +283,8 @@ fn a_free_body_does_not_know_the_frame_it_is_told_in() {
     let weight = body.weight(-9.81 * DVec3::Y);
     let mut in_world = body.start_at(&x, &v, Rigid::IDENTITY, tight(DT));
     let first = wandering(0.0);
-    let told: Vec<DVec3> = x.iter().map(|p| first.inverse().apply(*p)).collect();
-    let mut in_frame = body.start_at(&told, &v, first, tight(DT));
+    let local: Vec<DVec3> = x.iter().map(|p| first.inverse().apply(*p)).collect();
+    let mut in_frame = body.start_at(&local, &v, first, tight(DT));
     let mut most = 0.0f64;
     for step in 1..=120 {
         let frame = wandering(step as f64 * DT);

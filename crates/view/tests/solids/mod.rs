@@ -1,4 +1,4 @@
-//! Rigs made of balls and boxes, for tests that know what the picture must show.
+//! Rigs made of balls, for tests with known pictures.
 
 use risorius_base::Space;
 use risorius_mesh::Polygons;

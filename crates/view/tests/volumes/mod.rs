@@ -23,7 +23,7 @@ pub fn ball_surface(center: [f32; 3], radius: f32) -> TriMesh {
     let mut known: HashMap<[u64; 3], u32> = HashMap::new();
     for face in faces {
         surface.triangles.push(face.map(|p| {
-            // Adding 0 makes the two zeros one.
+            // Adding 0 turns -0 into +0.
             *known.entry((p + 0.0).to_array().map(f64::to_bits)).or_insert_with(|| {
                 surface.positions.push(DVec3::from(center.map(f64::from)) + p * radius as f64);
                 surface.positions.len() as u32 - 1
