@@ -51,7 +51,7 @@ impl From<Error> for Failure {
 
 /// A line for each note.
 pub fn notes_text(notes: &[String]) -> String {
-    notes.iter().map(|note| format!("  note: {note}\n")).collect()
+    notes.iter().map(|note| format!("  note: {}\n", with_flags(note))).collect()
 }
 
 /// The first names of a list, and how many more there are.
@@ -59,4 +59,15 @@ pub fn some_of(names: &[String]) -> String {
     const SHOWN: usize = 8;
     let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
     if names.len() > SHOWN { format!("{shown} and {} more", names.len() - SHOWN) } else { shown }
+}
+
+/// Options that notes of the library name in backticks.
+const NAMED: [&str; 6] = ["fps", "head_unit", "map_kind", "neutral", "resume", "space"];
+
+/// A note with its option names as flags.
+fn with_flags(note: &str) -> String {
+    let flag = |text: String, name: &&str| {
+        text.replace(&format!("`{name}`"), &format!("--{}", name.replace('_', "-")))
+    };
+    NAMED.iter().fold(note.to_string(), flag)
 }

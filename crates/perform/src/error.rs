@@ -21,6 +21,8 @@ pub enum PerformError {
     Option {
         /// Which.
         what: &'static str,
+        /// Its name in the options of a job.
+        option: &'static [&'static str],
         /// As given.
         value: f64,
         /// The valid range.
@@ -69,6 +71,7 @@ impl Advise for PerformError {
     fn options(&self) -> &'static [&'static str] {
         match self {
             Self::Step { .. } => &["dt", "smooth_head"],
+            Self::Option { option, .. } => option,
             _ => &[],
         }
     }

@@ -9,6 +9,9 @@ pub const CACHES: [&str; 3] = ["mdd", "pc2", "npz"];
 /// Endings of files that hold frames of a rig.
 pub const FRAMES: [&str; 5] = ["glb", "gltf", "mdd", "pc2", "npz"];
 
+/// Endings of rigs and surfaces of other programs.
+const RIGS: [&str; 6] = ["glb", "gltf", "fbx", "obj", "ply", "stl"];
+
 /// Endings of files that hold a pose.
 pub const SURFACES: [&str; 4] = ["glb", "gltf", "obj", "ply"];
 
@@ -43,4 +46,19 @@ pub(crate) fn expect_folder(path: &Path) -> Result<()> {
         return Err(Error::failed("this is a file; give a folder").in_file(path));
     }
     Ok(())
+}
+
+/// Refuses a file that by its ending is not one of ours, before it is read as a damaged one.
+pub(crate) fn expect_native(path: &Path, ending: &str) -> Result<()> {
+    let found = extension(path);
+    let is_other =
+        RIGS.contains(&found.as_str()) || (found != ending && ["face", "detail"].contains(&found.as_str()));
+    if !is_other {
+        return Ok(());
+    }
+    let (article, made) = match ending {
+        "face" => ("a face", "build one from the rig first"),
+        _ => ("a detail", "learn one from examples first"),
+    };
+    Err(Error::failed(format!("this is a .{found} file, not {article} (.{ending}); {made}")).in_file(path))
 }

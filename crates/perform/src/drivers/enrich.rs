@@ -100,19 +100,33 @@ pub fn enrich(
 }
 
 impl EnrichOptions {
-    fn check(&self) -> Result<(), PerformError> {
+    /// Refuses values out of range.
+    pub fn check(&self) -> Result<(), PerformError> {
         let positive = "positive";
-        for (what, value, fine, wanted) in [
-            ("the time step", self.dt_secs, self.dt_secs > 0.0, positive),
-            ("rebalancing", self.rebalance, (0.0..=1.0).contains(&self.rebalance), "from 0 to 1"),
-            ("damping", self.damping, self.damping >= 0.0, "0 or more per second"),
-            ("the factor on stiffness", self.stiffness, self.stiffness > 0.0, positive),
-            ("the factor on tightening", self.tightening, self.tightening >= 0.0, "0 or more"),
-            ("the density", self.density, self.density > 0.0, positive),
-            ("gravity", self.gravity, true, "a number"),
-        ] {
+        let checks: [(&'static [&'static str], _, _, _, _); 7] = [
+            (&["dt"], "the time step", self.dt_secs, self.dt_secs > 0.0, positive),
+            (
+                &["rebalance"],
+                "rebalancing",
+                self.rebalance,
+                (0.0..=1.0).contains(&self.rebalance),
+                "from 0 to 1",
+            ),
+            (&["damping"], "damping", self.damping, self.damping >= 0.0, "0 or more per second"),
+            (&["stiffness"], "the factor on stiffness", self.stiffness, self.stiffness > 0.0, positive),
+            (
+                &["tightening"],
+                "the factor on tightening",
+                self.tightening,
+                self.tightening >= 0.0,
+                "0 or more",
+            ),
+            (&["mass"], "the density", self.density, self.density > 0.0, positive),
+            (&["gravity"], "gravity", self.gravity, true, "a number"),
+        ];
+        for (option, what, value, fine, wanted) in checks {
             if !(fine && value.is_finite()) {
-                return Err(PerformError::Option { what, value, wanted });
+                return Err(PerformError::Option { what, option, value, wanted });
             }
         }
         Ok(())

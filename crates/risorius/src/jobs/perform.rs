@@ -12,7 +12,7 @@ pub use scene::{RegionFactor, SceneSource};
 
 use super::shown;
 use crate::error::{Error, Result, in_file};
-use crate::files::{FRAMES, expect_ending, is_cache};
+use crate::files::{FRAMES, expect_ending, expect_native, is_cache};
 use crate::source::{BoundContent, ClipReading, Mapping};
 use crate::takes::{expect_room, write_vertices};
 use glam::{DMat3, Vec3};
@@ -189,6 +189,8 @@ impl PerformJob {
         let output = &self.output;
         expect_ending(output, &FRAMES, "a take")?;
         self.report.as_deref().map(|r| expect_ending(r, &["json"], "a report")).transpose()?;
+        self.options(&[], [1.0; 2]).check()?;
+        expect_native(&self.face, "face")?;
         let (face, fingerprint) = face::open_with_fingerprint(&self.face).map_err(in_file(&self.face))?;
         let BoundContent { clip, mapping, mut notes, .. } =
             self.reading.open_for(&self.clip, &face.rig, progress)?;
@@ -236,6 +238,7 @@ impl PerformJob {
 
     fn open_detail(&self, rig: &Rig, progress: &Progress) -> Result<Option<AppliedDetail>> {
         let Some(path) = &self.detail else { return Ok(None) };
+        expect_native(path, "detail")?;
         let content = detail::open(path).map_err(in_file(path))?;
         let applied = AppliedDetail::prepare(content, None, Drive::Mesh, progress)?;
         applied.content.rest.check_fits(rig).map_err(|e| Error::from(e).in_file(&self.face))?;

@@ -4,7 +4,7 @@ use super::maps::{MapOptions, Maps, MapsReport};
 use super::points::named_points;
 use super::poses::open_frames;
 use crate::error::{Error, Result, in_file};
-use crate::files::{FRAMES, expect_ending, is_cache};
+use crate::files::{FRAMES, expect_ending, expect_native, is_cache};
 use crate::source::{BoundContent, ClipReading, Mapping};
 use crate::takes::{expect_room, write_vertices};
 use glam::{DVec3, Vec3};
@@ -144,6 +144,7 @@ impl ApplyJob {
             Animation::Markers { .. } => Drive::Handles,
             _ => Drive::Mesh,
         };
+        expect_native(&self.detail, "detail")?;
         let content = detail::open(&self.detail).map_err(in_file(&self.detail))?;
         let AppliedDetail { content, player, finest, mut played } =
             AppliedDetail::prepare(content, self.finer_than, drive, progress)?;

@@ -3,7 +3,7 @@
 use super::poses::open_pose;
 use super::texture::Texture;
 use crate::error::{Error, Result, in_file};
-use crate::files::{expect_ending, extension};
+use crate::files::{expect_ending, expect_native, extension};
 use crate::jobs::shown;
 use risorius_base::Progress;
 use risorius_detail::FaceDetail;
@@ -78,6 +78,7 @@ impl EditJob {
     pub fn run(&self, progress: &Progress) -> Result<EditReport> {
         let start = Instant::now();
         expect_ending(&self.output, &["detail"], "a detail")?;
+        expect_native(&self.detail, "detail")?;
         let mut content = detail::open(&self.detail).map_err(in_file(&self.detail))?;
         let Some(pose) = content.detail.pose(&self.pose) else {
             let known = content.detail.poses.iter().map(String::as_str);

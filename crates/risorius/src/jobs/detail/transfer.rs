@@ -1,7 +1,7 @@
 //! Transfers learned wrinkles to another face.
 
 use crate::error::{Error, Result, in_file};
-use crate::files::expect_ending;
+use crate::files::{expect_ending, expect_native};
 use crate::jobs::shown;
 use crate::source::{RigSource, vertex_of};
 use risorius_attenuate::PinSpec;
@@ -89,6 +89,7 @@ impl TransferJob {
     pub fn run(&self, progress: &Progress) -> Result<TransferReport> {
         let start = Instant::now();
         expect_ending(&self.output, &["detail"], "a detail")?;
+        expect_native(&self.detail, "detail")?;
         let source = detail::open(&self.detail).map_err(in_file(&self.detail))?;
         let target = Rest::checked(self.to.open(progress)?.rig, self.subdivide)?;
         let pairs = self.pairs(&source.rest, &target, progress)?;
