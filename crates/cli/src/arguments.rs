@@ -86,11 +86,11 @@ impl WeightsOrClip {
 /// How to read a clip.
 #[derive(Args, Debug, Clone)]
 pub struct ClipArgs {
-    /// Resample the clip to this many frames per second; default its own frames. Of a .pc2 take, which stores
-    /// no times: its frame rate; default 30.
+    /// Resample to this many frames per second. Default: the clip's own frames. For a .pc2 take: its frame
+    /// rate, default 30.
     #[arg(long, allow_negative_numbers = true)]
     fps: Option<f64>,
-    /// Head motion: CSV, BVH, or a clip that contains it.
+    /// Head motion: CSV, BVH, or a clip that contains it. Replaces head motion in the clip.
     #[arg(long, value_name = "FILE")]
     head: Option<PathBuf>,
     /// Name of the head joint in a BVH; default Head, or the first joint with "head" in its name.

@@ -40,7 +40,7 @@ pub struct Arguments {
     /// Time over which pins with times fade in and out, seconds, 0 or more.
     #[arg(long, value_name = "SECONDS", default_value_t = 0.2, allow_negative_numbers = true)]
     fade: f64,
-    /// Standard deviation of the smoothing of weight changes over a clip, seconds; 0 for none.
+    /// Width of the smoothing (standard deviation) of weight changes over a clip, seconds; 0 for none.
     #[arg(long, value_name = "SECONDS", default_value_t = 0.0, allow_negative_numbers = true)]
     smooth: f64,
     /// Output: new weights (.json), or the new clip (.csv, .json, .glb, .gltf, .mdd, .pc2, .npz).

@@ -16,7 +16,7 @@ pub struct Arguments {
     /// Two sliders, for a heat map on the face of where both move, instead of the matrix.
     #[arg(long, value_name = "A,B")]
     sliders: Option<String>,
-    /// Most sliders in the picture of the matrix; those of largest effect are shown.
+    /// Largest number of sliders shown in the picture of the matrix; those with the largest effect are shown.
     #[arg(long, default_value_t = 60)]
     most: usize,
     /// Output: the report (.png or .json).
@@ -35,8 +35,10 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
     let report = job.run(&session.progress())?;
     let mut text = format!("{}: {} sliders; strongest:\n", report.output, report.sliders.len());
     for pair in report.strongest.iter().take(10) {
-        let (disturbed, by) = (&pair.disturbed, &pair.by);
-        text += &format!("  {by} moves what {disturbed} moves by {:.2} of its own motion\n", pair.value);
+        let (disturbed, by, times) = (&pair.disturbed, &pair.by, pair.value);
+        text += &format!(
+            "  {by} moves the vertices of {disturbed} {times:.2} times as far as {disturbed} does\n"
+        );
     }
     Printed::new(&report, text)
 }

@@ -19,41 +19,40 @@ pub struct Arguments {
     clip: PathBuf,
     #[command(flatten)]
     clip_args: ClipArgs,
-    /// Share of dynamic rebalancing, 0 to 1. At 1, shape changes alone excite no motion of the flesh; at 0,
-    /// they do, as in a conventional simulation.
+    /// Share of dynamic rebalancing, 0 to 1. 1: changing sliders does not shake the flesh. 0: it does, as in
+    /// a conventional simulation.
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     rebalance: f64,
     /// Run a conventional simulation, for comparison; same as --rebalance 0.
     #[arg(long, conflicts_with = "rebalance")]
     naive: bool,
-    /// Longest time step, seconds, positive.
+    /// Longest time step, seconds, positive; default 1/300 s.
     #[arg(long, default_value_t = 1.0 / 300.0, allow_negative_numbers = true)]
     dt: f64,
-    /// Fewest time steps per frame, 1 to 10000; replaces --dt.
+    /// At least N time steps per frame, 1 to 10000; replaces --dt.
     #[arg(long, value_name = "N", conflicts_with = "dt", value_parser = clap::value_parser!(u32).range(1..=10000))]
     substeps: Option<u32>,
-    /// Decay rate of motion relative to the head, 1/s, 0 or more.
+    /// Decay rate of motion relative to the head, 1/s, 0 or more; typical values are 0 to 10.
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
     damping: f64,
-    /// Factor on the stiffness that shapes add to the flesh, 0 or more; 0 keeps the stiffness constant.
+    /// How much active shapes stiffen the flesh, as a factor, 0 or more. 0 keeps the stiffness constant.
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     tightening: f64,
     #[command(flatten)]
     acting: SceneArgs,
-    /// Gravity, m/s^2. Only its change relative to the head acts, because the neutral already includes it.
+    /// Gravity, m/s^2. An upright head does not sag; only tilting the head has an effect.
     #[arg(long, default_value_t = 9.81, allow_negative_numbers = true)]
     gravity: f64,
-    /// Standard deviation of the smoothing of the head motion, seconds; 0 for none. It removes jumps of
-    /// captured markers from the simulation; the written head motion is not smoothed.
+    /// Width of the smoothing (standard deviation) of the head motion, seconds; 0 for none. It removes jumps
+    /// of captured markers from the simulation. The written head motion is not smoothed.
     #[arg(long, default_value_t = 0.01, value_name = "SECONDS", allow_negative_numbers = true)]
     smooth_head: f64,
-    /// Resume from the frames that an earlier run kept in OUTPUT.partial, up to the first frame with a
-    /// changed input. Also keep the frames of this run, so that it can be resumed after an edit. The take is
-    /// the same as without.
+    /// Reuse the frames before the first changed input that an earlier run kept in OUTPUT.partial. Also keep
+    /// the frames of this run, for the next run after an edit. The result does not change.
     #[arg(long)]
     resume: bool,
-    /// Frame in which the written vertices are expressed: the head frame, where a GLB also holds the head
-    /// motion; or the world, where vertices move with the head.
+    /// Coordinates of the written vertices: relative to the head, where a GLB also contains the head motion;
+    /// or in the world, where vertices move with the head.
     #[arg(long, value_enum, default_value_t = SpaceName::Head)]
     space: SpaceName,
     /// Apply these learned wrinkles (.detail) to the result, as `detail apply` does; they must belong to this

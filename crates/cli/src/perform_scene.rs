@@ -14,7 +14,8 @@ pub struct SceneArgs {
     /// docs/performing.md.
     #[arg(long, value_name = "FILE")]
     scene: Option<PathBuf>,
-    /// Velocity of the wind in the world, m/s, e.g. 0,0,-20 for wind from the front; default no wind.
+    /// Velocity of the wind in the world, m/s, e.g. 0,0,-20 for wind from the front. 0,0,0 is still air,
+    /// which a moving head feels. Default: no air at all.
     #[arg(long, value_name = "X,Y,Z", allow_hyphen_values = true)]
     wind: Option<String>,
     /// Factor on stiffness, positive: a number for all flesh, or regions such as lips=2,cheeks=0.5. Factors
@@ -28,7 +29,7 @@ pub struct SceneArgs {
     /// How contacts of lips, lids, teeth and colliders are enforced.
     #[arg(long, value_enum, default_value_t = ContactArg::Wall)]
     contact: ContactArg,
-    /// Overlaps that the artist's poses already have: keep them, or remove them by pushing them out.
+    /// Whether overlaps that the artist's poses already have are kept, or removed by pushing them out.
     #[arg(long, value_enum, default_value_t = OverlapArg::Keep)]
     overlap: OverlapArg,
     /// A further collision pair of two regions, such as cheek_left:nose. May be repeated.
@@ -39,7 +40,7 @@ pub struct SceneArgs {
 /// See [`ContactMode`].
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 enum ContactArg {
-    /// Penetration never exceeds a fraction of a millimeter.
+    /// Penetration is usually below 0.15 mm; more where flesh is coarse or crushed.
     Wall,
     /// A force that grows with penetration depth.
     Penalty,

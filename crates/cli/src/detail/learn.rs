@@ -17,9 +17,9 @@ pub struct Arguments {
     rest: PathBuf,
     #[command(flatten)]
     about: AboutRig,
-    /// Handles, the vertices that drive the large-scale deformation: a JSON file or inline JSON. Pins,
-    /// [{"vertex": 12}, {"near": [0, 1, 2]}], or pins by the names of the markers that will drive them,
-    /// {"Chin": {"vertex": 12}}. Chosen automatically by default.
+    /// Handles, the vertices that drive the large-scale deformation: a JSON file or inline JSON. A list of
+    /// pins is [{"vertex": 12}, {"near": [0, 1, 2]}]. Pins with the names of the markers that will drive them
+    /// are {"Chin": {"vertex": 12}}. Chosen automatically by default.
     #[arg(long, value_name = "H")]
     handles: Option<String>,
     /// Strain gauges: a JSON file or inline JSON with pairs of handles, by number from 0 or by name, [[0, 1],
@@ -44,8 +44,8 @@ pub struct Arguments {
     /// detail is then the difference to these poses, to be applied to animations of that rig.
     #[arg(long, value_name = "DIR", requires = "examples")]
     plain: Option<PathBuf>,
-    /// Number of poses in the model, 1 to 1000, chosen to approximate all examples best; default all poses,
-    /// which is exact.
+    /// Number of poses in the model, including the rest, 1 to 1000, chosen to approximate all examples best.
+    /// Default: all examples, at most 64.
     #[arg(long, value_name = "P", conflicts_with = "tolerance")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     basis: Option<u32>,
@@ -55,8 +55,8 @@ pub struct Arguments {
     /// The model that predicts wrinkles from skin strain.
     #[arg(long, value_enum, default_value_t = ModelName::Wpsd)]
     model: ModelName,
-    /// The length below which the large-scale deformation bends rather than stretches, in mean distances
-    /// between handles; positive.
+    /// The length below which the large-scale deformation bends rather than stretches, as a multiple of the
+    /// mean distance between handles; positive.
     #[arg(long, default_value_t = 3.0, allow_negative_numbers = true)]
     bending: f64,
     /// Output: the learned detail (.detail).
