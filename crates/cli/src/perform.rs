@@ -89,7 +89,6 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
         tightening: arguments.tightening,
         scene: arguments.acting.scene()?,
         contact: arguments.acting.contact(),
-        overlap: arguments.acting.overlap(),
         gravity: arguments.gravity,
         smooth_head: arguments.smooth_head,
         resume: arguments.resume,

@@ -4,7 +4,6 @@ use crate::outcome::Failure;
 use clap::{Args, ValueEnum};
 use risorius::jobs::perform::{RegionFactor, SceneSource};
 use risorius::perform::ContactMode;
-use risorius::solve::Overlap;
 use std::path::PathBuf;
 
 /// What acts on the face.
@@ -29,9 +28,6 @@ pub struct SceneArgs {
     /// How contacts of lips, lids, teeth and colliders are enforced.
     #[arg(long, value_enum, default_value_t = ContactArg::Wall)]
     contact: ContactArg,
-    /// Whether overlaps that the artist's poses already have are kept, or removed by pushing them out.
-    #[arg(long, value_enum, default_value_t = OverlapArg::Keep)]
-    overlap: OverlapArg,
     /// A further collision pair of two regions, such as cheek_left:nose. May be repeated.
     #[arg(long, value_name = "A:B")]
     touch: Vec<String>,
@@ -48,15 +44,6 @@ enum ContactArg {
     Off,
 }
 
-/// See [`Overlap`].
-#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
-enum OverlapArg {
-    /// Overlaps of the animation may remain.
-    Keep,
-    /// Nothing may overlap; the face moves even without other forces.
-    Remove,
-}
-
 impl SceneArgs {
     /// How contacts are enforced.
     pub fn contact(&self) -> ContactMode {
@@ -64,14 +51,6 @@ impl SceneArgs {
             ContactArg::Wall => ContactMode::Wall,
             ContactArg::Penalty => ContactMode::Penalty,
             ContactArg::Off => ContactMode::Off,
-        }
-    }
-
-    /// The overlap that contacts allow.
-    pub fn overlap(&self) -> Overlap {
-        match self.overlap {
-            OverlapArg::Keep => Overlap::OfPose,
-            OverlapArg::Remove => Overlap::None,
         }
     }
 

@@ -29,7 +29,7 @@ pub struct AppliedDetail {
     /// The player of the (filtered) detail.
     pub player: DetailPlayer,
     /// Detail coarser than this length is left out, in the mesh's unit.
-    pub finest: Option<f64>,
+    pub coarsest_kept: Option<f64>,
     /// The last evaluated frame.
     pub played: PlayedFrame,
 }
@@ -50,12 +50,12 @@ impl AppliedDetail {
             }
             _ => None,
         };
-        let finest = finer_than.map(|mm| mm / content.rest.mm_per_unit()).or(usual);
-        let player = match finest {
+        let coarsest_kept = finer_than.map(|mm| mm / content.rest.mm_per_unit()).or(usual);
+        let player = match coarsest_kept {
             Some(length) => DetailPlayer::prepare(&detail.finer_than(length, progress)?)?,
             None => DetailPlayer::prepare(detail)?,
         };
-        Ok(Self { content, player, finest, played: PlayedFrame::default() })
+        Ok(Self { content, player, coarsest_kept, played: PlayedFrame::default() })
     }
 
     /// A frame of the artist's rig with its detail, on the vertices of the detail.

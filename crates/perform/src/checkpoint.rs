@@ -99,7 +99,6 @@ fn of_options(options: &EnrichOptions) -> Fingerprint {
         density,
         gravity,
         contact,
-        overlap,
         solve,
         reference,
     } = *options;
@@ -120,7 +119,6 @@ fn of_options(options: &EnrichOptions) -> Fingerprint {
         allow_inversion.into(),
         reference.into(),
         contact as u8,
-        overlap as u8,
     ])
 }
 

@@ -15,7 +15,7 @@ use risorius_head::landmarks;
 use risorius_mesh::Polygons;
 use risorius_mesh::surface::components::components;
 use risorius_rig::Evaluator;
-use risorius_solve::{CollisionPair, Overlap, SolveError, TetAttachment, Touch, TouchOptions};
+use risorius_solve::{CollisionPair, SolveError, TetAttachment, Touch, TouchOptions};
 
 /// Radius of the lip region, in mouth widths.
 const MOUTH: f64 = 1.0;
@@ -63,7 +63,7 @@ impl ContactSurface {
         face: &Face,
         evaluator: &Evaluator,
         skin_out: &SkinOut,
-        (mode, overlap): (ContactMode, Overlap),
+        mode: ContactMode,
         pairs: &[[Vec<u32>; 2]],
         obstacles_push: bool,
     ) -> Result<Self, SolveError> {
@@ -114,7 +114,7 @@ impl ContactSurface {
         let areas = areas(pieces);
         let mut surface = Self { touch: Touch::default(), si_from_file, vertices };
         let apart = poses_apart(face, evaluator).iter().map(|pose| surface.surface(pose)).collect();
-        let options = TouchOptions { overlap, ..TouchOptions::default() };
+        let options = TouchOptions::default();
         let options = match mode {
             ContactMode::Off => TouchOptions { stiffness: 0.0, wall: f64::INFINITY, ..options },
             ContactMode::Penalty => TouchOptions { wall: f64::INFINITY, ..options },

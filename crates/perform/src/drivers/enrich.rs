@@ -25,8 +25,7 @@ use risorius_flesh::rest::{LEAST_J, RestVolumes};
 use risorius_rig::Evaluator;
 use risorius_solve::energy::springs::lumped_masses;
 use risorius_solve::{
-    Body, BodyEnergy, Configuration, Dynamics, ElasticTets, Overlap, Posed, SolveError, SolveOptions,
-    StepOptions,
+    Body, BodyEnergy, Configuration, Dynamics, ElasticTets, Posed, SolveError, SolveOptions, StepOptions,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -52,9 +51,6 @@ pub struct EnrichOptions {
     pub gravity: f64,
     /// How contacts of lips, lids and teeth are enforced.
     pub contact: ContactMode,
-    /// Whether overlaps of the artist's poses are kept or pushed out. Pushing them out moves the face even
-    /// without other forces.
-    pub overlap: Overlap,
     /// When a solve stops.
     pub solve: SolveOptions,
     /// Use Newton's method only: slow, for comparison.
@@ -72,7 +68,6 @@ impl Default for EnrichOptions {
             density: 1100.0,
             gravity: 9.81,
             contact: ContactMode::default(),
-            overlap: Overlap::default(),
             solve: StepOptions::default().solve,
             reference: false,
         }
@@ -166,14 +161,8 @@ impl<'a> Enrich<'a> {
         let failed = |source| PerformError::Rest { frame: 0, source };
         let factors = Factors::prepare(face, scene).map_err(failed)?;
         let pushed = !scene.colliders.is_empty();
-        let contacts = ContactSurface::prepare(
-            face,
-            &evaluator,
-            &skin,
-            (options.contact, options.overlap),
-            &scene.touch,
-            pushed,
-        );
+        let contacts =
+            ContactSurface::prepare(face, &evaluator, &skin, options.contact, &scene.touch, pushed);
         let mut masses = lumped_masses(&face.flesh.mesh(), options.density);
         masses.iter_mut().zip(&factors.mass).for_each(|(m, factor)| *m *= factor);
         Ok(Self {

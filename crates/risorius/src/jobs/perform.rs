@@ -25,7 +25,6 @@ use risorius_perform::{
     ContactMode, EnrichOptions, Frame, FrameReport, HeadPath, Performance, enrich, frame_keys,
 };
 use risorius_rig::{HeadMotion, Rig};
-use risorius_solve::Overlap;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -78,8 +77,6 @@ pub struct PerformJob {
     pub scene: SceneSource,
     /// How contacts of lips, lids, teeth and colliders are enforced.
     pub contact: ContactMode,
-    /// Whether overlaps of the artist's poses are kept or pushed out.
-    pub overlap: Overlap,
     /// Gravity, m/s^2. Only its change relative to the head acts. Default 9.81.
     pub gravity: f64,
     /// Standard deviation of the smoothing of the head motion, seconds; 0 for none. Default 0.01.
@@ -111,7 +108,6 @@ impl Default for PerformJob {
             tightening: usual.tightening,
             scene: SceneSource::default(),
             contact: usual.contact,
-            overlap: usual.overlap,
             gravity: usual.gravity,
             smooth_head: 0.01,
             resume: false,
@@ -262,7 +258,6 @@ impl PerformJob {
             density: usual.density * mass,
             gravity: self.gravity,
             contact: self.contact,
-            overlap: self.overlap,
             ..usual
         }
     }

@@ -146,7 +146,7 @@ impl ApplyJob {
         };
         expect_native(&self.detail, "detail")?;
         let content = detail::open(&self.detail).map_err(in_file(&self.detail))?;
-        let AppliedDetail { content, player, finest, mut played } =
+        let AppliedDetail { content, player, coarsest_kept, mut played } =
             AppliedDetail::prepare(content, self.finer_than, drive, progress)?;
         let FaceDetail { rest, detail } = &content;
         let (rig, mm_per_unit) = (&rest.fine, rest.mm_per_unit());
@@ -196,7 +196,7 @@ impl ApplyJob {
             maps: about_maps,
             frames: times_secs.len(),
             vertices: rig.n_vertices(),
-            finer_than_mm: finest.map(|length| length * mm_per_unit),
+            finer_than_mm: coarsest_kept.map(|length| length * mm_per_unit),
             largest_displacement_mm: f64::from(largest) * mm_per_unit,
             ms_per_frame: 1000.0 * playing_secs / times_secs.len().max(1) as f64,
             mapping,
