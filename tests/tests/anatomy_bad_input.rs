@@ -88,8 +88,8 @@ fn eyes_and_teeth_may_be_missing() {
 /// Without teeth, the jaw motion is estimated from the chin: close to that of the teeth, and zero for shapes
 /// of soft tissue.
 #[test]
-fn the_chin_tells_the_jaws_motion() {
-    let Some(data) = data("the_chin_tells_the_jaws_motion") else { return };
+fn the_chin_gives_the_jaws_motion() {
+    let Some(data) = data("the_chin_gives_the_jaws_motion") else { return };
     for path in [MAKEHUMAN, ICT, "facecap/facecap_plain.glb"] {
         let rig = open(&data, path);
         let (whole, bare) = (anatomy(&rig).unwrap(), anatomy(&without(&rig, &TEETH)).unwrap());

@@ -60,7 +60,7 @@ fn measure(name: &str, rig: &Rig, head: &Head, options: &BuildOptions, aim: Aim)
         Err(error) => return println!("  no face: {error}\n"),
     };
     let seconds = start.elapsed().as_secs_f64();
-    tell(&face);
+    print_face(&face);
     for shape in ALONE {
         if let Some((seconds, report)) = alone(rig, head, options, &store, shape) {
             let [mean, most] = report.fit_mm;
@@ -80,7 +80,7 @@ fn measure(name: &str, rig: &Rig, head: &Head, options: &BuildOptions, aim: Aim)
 }
 
 /// Prints measurements of the mesh, of each stage, and of repairs.
-fn tell(face: &Face) {
+fn print_face(face: &Face) {
     let report = &face.report;
     let tets = report.stages.iter().find(|s| s.name == "tets").map_or(f64::NAN, |s| s.seconds);
     let quality = &report.quality;

@@ -104,7 +104,7 @@ pub fn carry(
     let mut bones = warped_bones(&warp, &head.bones);
     let head_depths = depth::Depths::of(&from_skin, &head.bones, warp.similarity.scale);
     let pushed = depth::push_in(&mut bones, &head_depths, &to_skin, options.thinnest, &mut notes);
-    tell_folds(&warp, &head.bones, &bones, &mut notes);
+    note_folds(&warp, &head.bones, &bones, &mut notes);
     let mut muscles = head.muscles.clone();
     for muscle in &mut muscles {
         let control = warp.apply_all(&muscle.solid.control);
@@ -147,7 +147,7 @@ fn check(head: &Head, landmarks: &Landmarks) -> Result<(), AnatomyError> {
 }
 
 /// Reports bones with triangles that the warp flipped.
-fn tell_folds(warp: &Warp, before: &Bones, after: &Bones, notes: &mut Vec<Note>) {
+fn note_folds(warp: &Warp, before: &Bones, after: &Bones, notes: &mut Vec<Note>) {
     let turn = warp.similarity.rigid.rotation;
     for (name, a, b) in
         [("skull", &before.cranium, &after.cranium), ("jaw", &before.mandible, &after.mandible)]

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_front_of_an_eyeball_tells_its_center_in_spite_of_the_cornea() {
+    fn the_front_of_an_eyeball_gives_its_center_in_spite_of_the_cornea() {
         let (center, radius) = (DVec3::new(0.03, 1.6, 0.1), 0.012);
         let mut points = Vec::new();
         for i in 0..40 {

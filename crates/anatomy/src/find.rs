@@ -209,12 +209,12 @@ fn direct(rig: &Rig, pieces: &Pieces) -> Direct {
     for l in found.all.iter_mut().flatten() {
         l.position = on_triangle(pieces, l.triangle, l.barycentric);
     }
-    tell(&frame, gaps.is_empty(), &mut notes);
+    note_doubts(&frame, gaps.is_empty(), &mut notes);
     Direct { found, notes, half: frame.only_side.map(|side| HalfFace { plane: frame.middle, side }) }
 }
 
 /// Adds notes on missing or unusual features.
-fn tell(frame: &FaceFrame, no_slit: bool, notes: &mut Vec<Note>) {
+fn note_doubts(frame: &FaceFrame, no_slit: bool, notes: &mut Vec<Note>) {
     if let Some(side) = frame.only_side {
         let side = if side > 0.0 { "left" } else { "right" };
         let what = format!("only the {side} half of the face is present");

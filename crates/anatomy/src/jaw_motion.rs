@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn teeth_tell_the_motion_exactly_and_still_shapes_are_identity() {
+    fn teeth_give_the_motion_exactly_and_still_shapes_are_identity() {
         let truth = Rigid::about(DVec3::new(0.0, 0.01, -0.02), DQuat::from_rotation_x(0.3));
         let (rig, pieces) = moved(&chin(), PieceKind::TeethLower, "anything", &truth);
         let mut notes = Vec::new();
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_chin_tells_angle_and_slide_of_shapes_named_after_the_jaw() {
+    fn the_chin_gives_angle_and_slide_of_shapes_named_after_the_jaw() {
         let truth = joint().motion(0.35, [0.6, 0.6]);
         let (rig, pieces) = moved(&chin(), PieceKind::Skin, "jawOpen", &truth);
         let found = jaw(&rig, &pieces, &marks(), &joint(), &mut Vec::new());

@@ -121,7 +121,7 @@ pub struct Detail {
 }
 
 /// A pose rigidly aligned with the rest pose.
-pub(crate) struct Laid {
+pub(crate) struct Aligned {
     /// From the rest to the pose.
     pub(crate) carried: Rigid,
     /// Handles, aligned with the rest.
@@ -129,7 +129,7 @@ pub(crate) struct Laid {
     pub(crate) strains: Vec<f32>,
 }
 
-impl Laid {
+impl Aligned {
     /// Aligns the handles of a pose; `rest`: their rest positions.
     pub(crate) fn new(rest: &[DVec3], handles: &[DVec3], features: &FeatureGraph) -> Self {
         let carried = if on_a_line(rest) {
@@ -459,30 +459,33 @@ impl Detail {
         positions: &[[f32; 3]],
         plain: Option<&[[f32; 3]]>,
     ) -> (Vec<f32>, Vec<[f32; 3]>) {
-        let laid = self.laid(plain.unwrap_or(positions));
-        let back = laid.carried.inverse();
+        let aligned = self.aligned(plain.unwrap_or(positions));
+        let back = aligned.carried.inverse();
         let laid_back = |p: &[f32; 3]| back.apply(Vec3::from(*p).as_dvec3());
         if !self.model.is_pose_space() {
             let one =
                 |(v, p): (usize, &[f32; 3])| (laid_back(p) - self.mesh.at(v as u32)).as_vec3().to_array();
-            return (self.felt(&laid), positions.par_iter().enumerate().map(|(v, p)| one((v, p))).collect());
+            return (
+                self.felt(&aligned),
+                positions.par_iter().enumerate().map(|(v, p)| one((v, p))).collect(),
+            );
         }
         let large = match plain {
             Some(plain) => plain.par_iter().map(|p| laid_back(p).as_vec3a()).collect(),
-            None => self.large_scale(&laid.handles),
+            None => self.large_scale(&aligned.handles),
         };
         let one = |v: usize| {
             let d = laid_back(&positions[v]).as_vec3a() - large[v];
             frames.at(v, &large).map(|axis| axis.dot(d))
         };
-        (laid.strains, (0..positions.len()).into_par_iter().map(one).collect())
+        (aligned.strains, (0..positions.len()).into_par_iter().map(one).collect())
     }
 
     /// A pose of the whole mesh, aligned with the rest by its handles.
-    fn laid(&self, positions: &[[f32; 3]]) -> Laid {
+    fn aligned(&self, positions: &[[f32; 3]]) -> Aligned {
         let at = |&v: &u32| Vec3::from(positions[v as usize]).as_dvec3();
         let handles: Vec<DVec3> = self.shell.handles.iter().map(at).collect();
-        Laid::new(&self.rest_handles(), &handles, &self.features)
+        Aligned::new(&self.rest_handles(), &handles, &self.features)
     }
 
     /// Length of the feature vector of a pose.
@@ -491,11 +494,11 @@ impl Detail {
     }
 
     /// The feature vector of a pose: see [`Self::strains`].
-    fn felt(&self, laid: &Laid) -> Vec<f32> {
+    fn felt(&self, aligned: &Aligned) -> Vec<f32> {
         if self.model.is_pose_space() {
-            return laid.strains.clone();
+            return aligned.strains.clone();
         }
-        let moved = laid.handles.iter().zip(self.rest_handles()).map(|(p, rest)| *p - rest);
+        let moved = aligned.handles.iter().zip(self.rest_handles()).map(|(p, rest)| *p - rest);
         moved.flat_map(|u| u.as_vec3().to_array()).collect()
     }
 
@@ -520,18 +523,18 @@ impl Detail {
     /// Positions of all vertices for given handles, evaluated by definition; the reference for tests of the
     /// player.
     pub fn by_definition(&self, handles: &[DVec3]) -> Vec<DVec3> {
-        let laid = Laid::new(&self.rest_handles(), handles, &self.features);
-        let large = self.large_scale(&laid.handles);
-        self.displaced(&within(&self.felt(&laid), &self.limits), &large)
+        let aligned = Aligned::new(&self.rest_handles(), handles, &self.features);
+        let large = self.large_scale(&aligned.handles);
+        self.displaced(&within(&self.felt(&aligned), &self.limits), &large)
             .into_iter()
-            .map(|p| laid.carried.apply(p))
+            .map(|p| aligned.carried.apply(p))
             .collect()
     }
 
     /// Detail on a mesh with an animation of its own, evaluated by definition.
     pub fn on_by_definition(&self, moved: &[[f32; 3]]) -> Vec<DVec3> {
         let large: Vec<Vec3A> = moved.iter().map(|&p| p.into()).collect();
-        self.displaced(&within(&self.felt(&self.laid(moved)), &self.limits), &large)
+        self.displaced(&within(&self.felt(&self.aligned(moved)), &self.limits), &large)
     }
 
     /// Adds detail to a large scale; blend shapes do not need one.

@@ -185,10 +185,10 @@ impl Atlas {
             let side = mix(&|(_, t)| Vec3A::splat(tangents[t as usize].1)).x;
             let bitangent = normal.cross(tangent) * if side < 0.0 { -1.0 } else { 1.0 };
             let value = mix(&|(v, _)| values[v as usize]);
-            let told = [tangent.dot(value), bitangent.dot(value), normal.dot(value)];
+            let local = [tangent.dot(value), bitangent.dot(value), normal.dot(value)];
             match shown {
-                Shown::Displacement => told,
-                Shown::Normal => Vec3::from(told).normalize_or(Vec3::Z).to_array(),
+                Shown::Displacement => local,
+                Shown::Normal => Vec3::from(local).normalize_or(Vec3::Z).to_array(),
             }
         };
         self.texels.par_iter().with_min_len(4096).map(one).collect()
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_tells_displacements_in_the_frame_of_the_picture() {
+    fn a_map_has_displacements_in_the_frame_of_the_picture() {
         let (x, triangles, uvs) = square();
         let atlas = Atlas::prepare(&triangles, &uvs, [40, 40]);
         assert_eq!(atlas.n_overlapping, 0);

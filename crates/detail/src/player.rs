@@ -12,7 +12,7 @@
 use crate::blocks::{Blocks, LANES, Lane};
 use crate::frames::Fans;
 use crate::kernels::{FanBlocks, FrameBlocks, displaced, driven, in_frames, local_distances, put_upright};
-use crate::learn::{Laid, within};
+use crate::learn::{Aligned, within};
 use crate::{Detail, DetailError, PoseModel};
 use glam::{DMat3, DVec3, Vec3, Vec3A};
 use rayon::prelude::*;
@@ -136,13 +136,13 @@ impl DetailPlayer {
             return Err(DetailError::NotFinite { what: "the handles".into(), vertex: handle });
         }
         let start = std::time::Instant::now();
-        let laid = Laid::new(&self.detail_handles, handles, &self.features);
-        self.large_scale(&laid.handles, &mut stage.large);
+        let aligned = Aligned::new(&self.detail_handles, handles, &self.features);
+        self.large_scale(&aligned.handles, &mut stage.large);
         let large = std::time::Instant::now();
-        self.fine_scale(&within(&laid.strains, &self.limits), &stage.large, &mut stage.fine);
+        self.fine_scale(&within(&aligned.strains, &self.limits), &stage.large, &mut stage.fine);
         let fine = std::time::Instant::now();
-        let turn = DMat3::from_quat(laid.carried.rotation).as_mat3();
-        self.put_out(turn.into(), laid.carried.translation.as_vec3a(), &mut *stage);
+        let turn = DMat3::from_quat(aligned.carried.rotation).as_mat3();
+        self.put_out(turn.into(), aligned.carried.translation.as_vec3a(), &mut *stage);
         stage.seconds =
             [large - start, fine - large, fine.elapsed()].map(|span: std::time::Duration| span.as_secs_f64());
         Ok(())

@@ -137,14 +137,14 @@ pub fn pairs(flesh: &Flesh, parts: &Parts, progress: &Progress) -> Result<PairRe
         strengths
     };
     let done = AtomicUsize::new(0);
-    let told = |of: usize| {
+    let advance = |of: usize| {
         let count = done.fetch_add(1, Ordering::Relaxed);
         if count.is_multiple_of(16) { tick(progress, "pairs", count as f32 / of as f32) } else { Ok(()) }
     };
     let worst: Result<Vec<f64>, SolveError> = all
         .par_iter()
         .map(|pair| {
-            told(all.len() + REPAIRS_TRIED)?;
+            advance(all.len() + REPAIRS_TRIED)?;
             let moves = pair.iter().all(|&s| !flesh.volumes[full[s]].nodes.is_empty());
             Ok(if moves { rest.worst(&rest.blend(&strengths(pair))).0 } else { f64::INFINITY })
         })
@@ -162,7 +162,7 @@ pub fn pairs(flesh: &Flesh, parts: &Parts, progress: &Progress) -> Result<PairRe
         .par_iter()
         .with_max_len(1)
         .map(|(_, pair)| {
-            told(all.len() + REPAIRS_TRIED)?;
+            advance(all.len() + REPAIRS_TRIED)?;
             Ok(rest.at(&strengths(pair))?.share == 1.0)
         })
         .collect();

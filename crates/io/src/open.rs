@@ -116,8 +116,8 @@ pub fn open_rig(path: &Path, options: &OpenOptions, progress: &Progress) -> Resu
 /// The rig in a `.face` or `.detail` file. Its other content was built with its roles, unit and axes, so only
 /// regions can be added.
 fn open_built_rig(path: &Path, options: &OpenOptions, format: &'static str) -> Result<RigFile, IoError> {
-    let told = [options.meters_per_unit.is_some(), options.up.is_some(), options.front.is_some()];
-    if options.sidecar.is_some() || told.contains(&true) {
+    let given = [options.meters_per_unit.is_some(), options.up.is_some(), options.front.is_some()];
+    if options.sidecar.is_some() || given.contains(&true) {
         let verb = if format == "face" { "risorius build" } else { "risorius detail learn" };
         let problem =
             format!("roles, unit and axes of a {format} are fixed; give them to `{verb}` and make it again");

@@ -109,7 +109,7 @@ fn tables_with_any_separator() {
 }
 
 #[test]
-fn frame_rates_are_told_apart() {
+fn frame_rates_are_distinguished() {
     let times = |fps: f64| (0..200).map(|i| f64::from(i) / fps).collect::<Vec<f64>>();
     assert_eq!(clip_csv::detect_fps(&times(59.963)), Some(60.0));
     assert_eq!(clip_csv::detect_fps(&times(30_000.0 / 1001.0)), Some(30_000.0 / 1001.0));

@@ -94,7 +94,7 @@ fn weights_are_read_and_written() {
 }
 
 #[test]
-fn every_part_with_a_problem_is_told() {
+fn every_part_with_a_problem_is_reported() {
     let text = br#"{"unit": "parsec", "up": "+Q", "regoins": {}, "regions": {"lips": [-1]}}"#;
     let error = sidecar::read(text).unwrap_err().to_string();
     for expected in ["4 problems", "parsec", "+Q", "regions", "lips"] {

@@ -19,7 +19,7 @@ const PATIENCE: usize = 3;
 
 /// Where an unknown is guessed to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum BoundState {
     Free,
     Lower,
     Upper,
@@ -39,8 +39,8 @@ pub fn solve_bounded(
             return Err(QpError::EmptyRange { constraint, lower: lower[i], upper: upper[i] });
         }
     }
-    let mut places: Vec<Place> =
-        (0..n).map(|i| if lower[i] == upper[i] { Place::Lower } else { Place::Free }).collect();
+    let mut places: Vec<BoundState> =
+        (0..n).map(|i| if lower[i] == upper[i] { BoundState::Lower } else { BoundState::Free }).collect();
     let (mut fewest, mut patience) = (n + 1, PATIENCE);
     let most = 60 + 4 * n;
     for iteration in 1..=most {
@@ -67,16 +67,16 @@ fn solve_at(
     gradient: &[f64],
     lower: &[f64],
     upper: &[f64],
-    places: &[Place],
+    places: &[BoundState],
 ) -> Result<(Vec<f64>, Vec<f64>), QpError> {
     let mut x: Vec<f64> = (0..places.len())
         .map(|i| match places[i] {
-            Place::Free => 0.0,
-            Place::Lower => lower[i],
-            Place::Upper => upper[i],
+            BoundState::Free => 0.0,
+            BoundState::Lower => lower[i],
+            BoundState::Upper => upper[i],
         })
         .collect();
-    let free: Vec<usize> = (0..places.len()).filter(|&i| places[i] == Place::Free).collect();
+    let free: Vec<usize> = (0..places.len()).filter(|&i| places[i] == BoundState::Free).collect();
     let fixed_part = h.times(&x);
     let mut right: Vec<f64> = free.iter().map(|&i| -gradient[i] - fixed_part[i]).collect();
     let factor = Cholesky::factor(h.principal(&free)).map_err(|_| QpError::NoConvergence(0))?;
@@ -92,8 +92,8 @@ fn wrong_guesses(
     slope: &[f64],
     lower: &[f64],
     upper: &[f64],
-    places: &[Place],
-) -> Vec<(usize, Place)> {
+    places: &[BoundState],
+) -> Vec<(usize, BoundState)> {
     let steepest = slope.iter().fold(0.0f64, |m, s| m.max(s.abs()));
     let flat = 1e-12 * steepest;
     (0..x.len())
@@ -101,10 +101,10 @@ fn wrong_guesses(
         .filter_map(|i| {
             let reach = 1e-12 * (1.0 + x[i].abs());
             match places[i] {
-                Place::Free if x[i] < lower[i] - reach => Some((i, Place::Lower)),
-                Place::Free if x[i] > upper[i] + reach => Some((i, Place::Upper)),
-                Place::Lower if slope[i] < -flat => Some((i, Place::Free)),
-                Place::Upper if slope[i] > flat => Some((i, Place::Free)),
+                BoundState::Free if x[i] < lower[i] - reach => Some((i, BoundState::Lower)),
+                BoundState::Free if x[i] > upper[i] + reach => Some((i, BoundState::Upper)),
+                BoundState::Lower if slope[i] < -flat => Some((i, BoundState::Free)),
+                BoundState::Upper if slope[i] > flat => Some((i, BoundState::Free)),
                 _ => None,
             }
         })
@@ -114,13 +114,13 @@ fn wrong_guesses(
 fn solution(
     mut x: Vec<f64>,
     slope: &[f64],
-    places: &[Place],
+    places: &[BoundState],
     lower: &[f64],
     upper: &[f64],
     iterations: usize,
 ) -> QpSolution {
     let bound_multipliers =
-        (0..x.len()).map(|i| if places[i] == Place::Free { 0.0 } else { slope[i] }).collect();
+        (0..x.len()).map(|i| if places[i] == BoundState::Free { 0.0 } else { slope[i] }).collect();
     (0..x.len()).for_each(|i| x[i] = x[i].clamp(lower[i], upper[i]));
     QpSolution { x, bound_multipliers, row_multipliers: Vec::new(), iterations }
 }

@@ -168,7 +168,7 @@ fn any_number_of_threads_gives_the_same_bytes() {
 }
 
 #[test]
-fn wrong_calls_are_told() {
+fn wrong_calls_are_refused() {
     let run = |size: f64, bounds: [DVec3; 2], value: fn(DVec3) -> f64| {
         tetrahedralize(&Distance(value, move |_| size), bounds, &TetOptions::default(), &no_progress)
     };

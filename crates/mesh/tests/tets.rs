@@ -61,7 +61,7 @@ fn lists_of_two_tets() {
 }
 
 #[test]
-fn every_problem_is_told() {
+fn every_problem_is_reported() {
     assert_eq!(check(&pair()), []);
     assert_eq!(check(&TetMesh::default()), [TetProblem::Empty]);
     let mut bad = pair();

@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_living_head_is_told_from_one_in_other_units() {
+    fn a_plausible_head_differs_from_one_in_other_units() {
         let times_secs: Vec<f64> = (0..400).map(|i| f64::from(i) / 120.0).collect();
         // A nod of 10 cm, twice a second, with a marker lost for a sample; then in centimeters.
         let nod = |t: f64| 0.05 * (4.0 * std::f64::consts::PI * t).sin();

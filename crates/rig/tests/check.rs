@@ -118,7 +118,7 @@ fn faces() {
 }
 
 #[test]
-fn vertices_that_coincide_but_part_are_told() {
+fn vertices_that_coincide_but_part_are_reported() {
     let opened = head(|p| {
         let copy = p.positions.len() as u32;
         p.positions.push(p.positions[100]);
@@ -279,7 +279,7 @@ fn crossings_within_a_surface_and_between_surfaces() {
 }
 
 #[test]
-fn unit_and_axes_that_disagree_are_told() {
+fn unit_and_axes_that_disagree_are_reported() {
     use Severity::*;
     let mut rig = head(|_| {});
     rig.space.meters_per_unit = 1.0;

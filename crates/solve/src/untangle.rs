@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn the_impossible_is_told() {
+    fn the_impossible_is_reported() {
         let mesh = bar([4, 4, 4], DVec3::splat(0.04));
         let movable = inner_nodes(&mesh, 0.04);
         // A boundary node pushed through to the other side, and boundary tets that cannot be repaired.

@@ -52,7 +52,7 @@ impl Depths {
 }
 
 /// Displacements of the bones, for the points attached to them.
-pub(crate) struct Pushed {
+pub(crate) struct PushedIn {
     tree: Bvh,
     offsets: Vec<DVec3>,
 }
@@ -64,7 +64,7 @@ pub(crate) fn push_in(
     skin: &OuterSkin,
     thinnest: f64,
     notes: &mut Vec<Note>,
-) -> Pushed {
+) -> PushedIn {
     let (mut points, mut offsets) = (Vec::new(), Vec::new());
     for (bone, least, name) in
         [(&mut bones.cranium, &depths.cranium, "skull"), (&mut bones.mandible, &depths.mandible, "jaw")]
@@ -88,10 +88,10 @@ pub(crate) fn push_in(
         offsets.extend(bone.positions.iter().zip(&start).map(|(p, q)| *p - *q));
         points.extend(start.iter().map(|p| p.as_vec3().to_array()));
     }
-    Pushed { tree: Bvh::of_points(&points), offsets }
+    PushedIn { tree: Bvh::of_points(&points), offsets }
 }
 
-impl Pushed {
+impl PushedIn {
     /// Moves a warped point with the bone beside it and keeps it under the skin.
     pub fn follow(&self, p: DVec3, skin: &OuterSkin) -> DVec3 {
         let mut q = p;

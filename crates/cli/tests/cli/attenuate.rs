@@ -146,7 +146,7 @@ fn new_weights_and_pictures_are_written() {
 }
 
 #[test]
-fn every_wrong_pin_is_told() {
+fn every_wrong_pin_is_reported() {
     let desk = desk(rigs::face());
     let run =
         |pins: &'static str| ["attenuate", "face.glb", "-w", "jawOpen=1", "-o", "new.json", "--pins", pins];

@@ -59,7 +59,7 @@ fn a_head_gets_flesh_that_keeps_lips_and_lids_apart() {
 }
 
 #[test]
-fn people_are_told_what_was_made() {
+fn the_text_says_what_was_made() {
     let desk = desk(&["jawOpen"]);
     let text = desk.ok(&["build", "head.glb", "--nodes", "800", "-o", "head.face"]);
     for words in [
@@ -153,7 +153,7 @@ fn painted_colors_make_the_flesh_stiffer() {
 
 /// A build that is stopped after some shapes keeps them, the next one reuses them, and the face is the same.
 #[test]
-fn a_stopped_build_goes_on_where_it_stopped() {
+fn a_stopped_build_resumes_where_it_stopped() {
     let desk = Desk::new();
     let rig = with_shapes(&FEW);
     let cache = ShapeCache::beside(&desk.path("head.face"));

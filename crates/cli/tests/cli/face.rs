@@ -12,7 +12,7 @@ fn desk() -> Desk {
 }
 
 #[test]
-fn a_face_is_told_in_full() {
+fn a_face_is_reported_in_full() {
     let desk = desk();
     let report = desk.json(&["inspect", "head.face"]);
     assert_eq!((&report["kind"], &report["format"]), (&json!("face"), &json!("face")));

@@ -8,7 +8,7 @@ fn codes(report: &serde_json::Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_rig_is_told_in_full() {
+fn a_rig_is_reported_in_full() {
     let desk = Desk::new();
     desk.write("face.glb", rigs::face_with_extras());
     desk.write("face.rig.json", rigs::BROW_SIDECAR);
@@ -57,7 +57,7 @@ fn what_the_user_knows_comes_before_guesses() {
 }
 
 #[test]
-fn every_problem_is_told_at_once() {
+fn every_problem_is_reported_at_once() {
     let mut text = String::new();
     for p in [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [5.0, 5.0], [6.0, 6.0]] {
         text += &format!("v {} {} 0\n", p[0], p[1]);

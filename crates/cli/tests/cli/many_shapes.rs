@@ -53,7 +53,7 @@ fn refused_in_little_memory(desk: &Desk, args: &str, words: &str) {
 }
 
 #[test]
-fn very_many_shapes_are_told_or_refused() {
+fn very_many_shapes_are_reported_or_refused() {
     let desk = Desk::new();
     desk.write("many.glb", many_shapes());
     let start = Instant::now();

@@ -81,7 +81,7 @@ fn from(report: &Value, words: &str) -> u64 {
 }
 
 #[test]
-fn longer_shorter_and_edited_clips_go_on_where_they_change() {
+fn longer_shorter_and_edited_clips_resume_where_they_change() {
     let desk = desk();
     desk.write("clip.csv", clip(10));
     assert_eq!(from(&resumed(&desk, &[]), "nothing to resume from in take.npz.partial"), 0);
@@ -213,7 +213,7 @@ fn interrupted(desk: &Desk, more: &[&str]) -> String {
 
 #[cfg(unix)]
 #[test]
-fn a_run_that_was_stopped_goes_on_to_the_same_bytes() {
+fn a_run_that_was_stopped_resumes_to_the_same_bytes() {
     let desk = desk();
     desk.write("clip.csv", clip(60));
     // Small steps, so that there is enough time to interrupt it.

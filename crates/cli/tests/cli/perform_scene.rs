@@ -232,7 +232,7 @@ fn ball(face: &Face) -> (String, impl Fn(f64) -> DVec3) {
 }
 
 #[test]
-fn a_scene_goes_on_where_it_was_edited() {
+fn a_scene_resumes_where_it_was_edited() {
     let (desk, face) = desk();
     let (scene, _) = ball(&face);
     let rows: String = (0..8).map(|i| format!("{},0.{i}\n", f64::from(i) / 50.0)).collect();

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told() {
+    fn damage_is_reported() {
         let good = encoded(8, 8, png::ColorType::Rgb, &[7; 192]);
         for cut in [0, 7, 20, 40, good.len() / 2] {
             assert!(matches!(read(&good[..cut]), Err(IoError::Malformed { format: "PNG", .. })), "{cut}");

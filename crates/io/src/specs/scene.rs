@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn every_problem_is_told_with_its_place() {
+    fn every_problem_is_reported_with_its_place() {
         for (text, words) in [
             ("{\n  \"windy\": []}", "line 2"),
             (r#"{"wind": [{"velocity": [1, 2]}]}"#, "line 1"),

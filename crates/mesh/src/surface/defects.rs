@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_no_surface_is_told() {
+    fn every_kind_of_degenerate_face_is_reported() {
         let p = [
             [0., 0., 0.],
             [1., 0., 0.],

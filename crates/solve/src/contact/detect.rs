@@ -125,7 +125,7 @@ struct Watched {
 
 /// The place on a pair's triangles that is closest to a point.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct ClosestPlace {
     point: u32,
     corners: [u32; 3],
     barycentric: [f64; 3],
@@ -258,7 +258,7 @@ impl Touch {
                 can_touch.then(|| overlap.clamp(WATCHED, self.options.reach.max(WATCHED)))
             }
         };
-        let watched = |place: Place| {
+        let watched = |place: ClosestPlace| {
             let room = place.gap + self.allowed(pose, place.point, place.corners, place.barycentric) + SLACK;
             let [a, b, c] = place.corners;
             let [u, v, w] = place.barycentric;
@@ -334,7 +334,7 @@ impl Touch {
         &self,
         positions: &[DVec3],
         reach: impl Fn(&CollisionPair) -> F + Sync,
-    ) -> Vec<Place> {
+    ) -> Vec<ClosestPlace> {
         let flat = flattened(positions);
         let by_rule = |Watched { rule, tree }: &Watched| {
             let reach = reach(rule);
@@ -357,7 +357,7 @@ impl Touch {
         tree: &Bvh,
         positions: &[DVec3],
         reach: f64,
-    ) -> Option<Place> {
+    ) -> Option<ClosestPlace> {
         let p = positions[point as usize];
         let own = self.fans.normal(positions, point);
         let parts = |other: u32| {
@@ -376,7 +376,7 @@ impl Touch {
         let barycentric = nearest.barycentric;
         let normal = self.fans.normal_on(positions, corners, barycentric);
         let offset = p - blended(positions, corners, barycentric);
-        Some(Place {
+        Some(ClosestPlace {
             point,
             corners,
             barycentric,

@@ -198,7 +198,7 @@ fn quasi_newton_finds_the_minimum_of_newton() {
 }
 
 #[test]
-fn collapse_is_told_and_nothing_is_inverted() {
+fn collapse_is_reported_and_nothing_is_inverted() {
     // With this little volume stiffness and no barrier, tets are inverted at the minimum.
     let (mesh, held, springs) = pulled_slab([10, 8, 3]);
     let system = System::prepare(&held, &[&mesh.tets, springs.stencils()]).unwrap();

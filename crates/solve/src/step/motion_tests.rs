@@ -278,7 +278,7 @@ fn wandering(time: f64) -> Rigid {
 }
 
 #[test]
-fn a_free_body_does_not_know_the_frame_it_is_told_in() {
+fn a_free_body_does_not_depend_on_its_frame() {
     let (body, x, v) = tumbling();
     let weight = body.weight(-9.81 * DVec3::Y);
     let mut in_world = body.start_at(&x, &v, Rigid::IDENTITY, tight(DT));

@@ -51,7 +51,7 @@ fn bits(state: &State) -> Vec<u64> {
 }
 
 #[test]
-fn a_restored_body_goes_on_to_the_same_bits_across_factorizations() {
+fn a_restored_body_continues_to_the_same_bits_across_factorizations() {
     let body = bar();
     let mut unbroken = body.start(StepOptions { damping: 2.0, ..StepOptions::default() });
     let mut states = vec![unbroken.state()];

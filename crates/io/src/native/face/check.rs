@@ -17,7 +17,7 @@ use risorius_mesh::tet::tet_mesh::edge_matrix;
 use risorius_rig::{Part, Rig, Role};
 
 /// Number of problems that are listed; the others are counted.
-const MOST_TOLD: usize = 4;
+const MOST_REPORTED: usize = 4;
 
 /// How far weights may be from summing to 1, relative to the largest.
 const SUM_TOLERANCE: f32 = 1e-4;
@@ -25,15 +25,15 @@ const SUM_TOLERANCE: f32 = 1e-4;
 /// Problems found so far.
 #[derive(Default)]
 struct Problems {
-    told: Vec<String>,
+    reported: Vec<String>,
     n: usize,
 }
 
 impl Problems {
     fn add(&mut self, array: &str, problem: impl FnOnce() -> String) {
         self.n += 1;
-        if self.told.len() < MOST_TOLD {
-            self.told.push(format!("{array}: {}", problem()));
+        if self.reported.len() < MOST_REPORTED {
+            self.reported.push(format!("{array}: {}", problem()));
         }
     }
 
@@ -75,12 +75,12 @@ impl Problems {
         if self.n == 0 {
             return Ok(());
         }
-        let more = if self.n > self.told.len() {
-            format!("; and {} more", self.n - self.told.len())
+        let more = if self.n > self.reported.len() {
+            format!("; and {} more", self.n - self.reported.len())
         } else {
             String::new()
         };
-        Err(IoError::malformed(FORMAT, "arrays", format!("{}{more}; {advice}", self.told.join("; "))))
+        Err(IoError::malformed(FORMAT, "arrays", format!("{}{more}; {advice}", self.reported.join("; "))))
     }
 }
 
