@@ -54,6 +54,8 @@ fn test(full: bool) -> Result<(), String> {
     std::fs::remove_file(&skips).ok();
     cargo(&["fmt", "--all", "--", "--check"])?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
+    // Without the features that bring C and C++ libraries.
+    cargo(&["clippy", "--package", "risorius-cli", "--no-default-features", "--", "-D", "warnings"])?;
     tidy::check(&root())?;
     let mut run = Command::new(env!("CARGO"));
     run.args(["test", "--workspace", "--no-fail-fast"]);

@@ -24,6 +24,7 @@ mod take;
 mod unpack;
 mod write;
 
+#[cfg(feature = "fbx")]
 pub(crate) use scene::Placement;
 pub use take::{MAX_TAKE_FRAMES, TakeOptions, write_take_glb};
 pub use write::{GlbOptions, WeightTrack, write_glb};
