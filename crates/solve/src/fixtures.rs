@@ -138,17 +138,15 @@ impl Body {
         body
     }
 
+    /// Its tissue, without a barrier.
+    pub fn tissue(&self, at: &Configuration) -> Tissue {
+        let [mu, lambda] = at.parameters.as_slice() else { panic!("tissue has two parameters") };
+        Tissue::prepare(&self.mesh.tets, &at.rest, None, mu, lambda, Barrier::default()).unwrap()
+    }
+
     /// The minimum of the elastic energy of `at` under `loads`, found by Newton's method from `x`.
     pub fn equilibrium(&self, at: &Configuration, loads: &[DVec3], x: &[DVec3]) -> Vec<DVec3> {
-        let tissue = Tissue::prepare(
-            &self.mesh.tets,
-            &at.rest,
-            None,
-            &at.parameters[0],
-            &at.parameters[1],
-            Barrier::default(),
-        )
-        .unwrap();
+        let tissue = self.tissue(at);
         let system = System::prepare(&self.held, &[&self.mesh.tets]).unwrap();
         let problem = Problem { system: &system, energies: &[&tissue], loads };
         let mut x = x.to_vec();

@@ -112,15 +112,7 @@ fn masses_on_springs_swing_as_the_formula_says() {
 /// The lowest mode by inverse iteration on the exact second derivatives at rest, and its angular frequency.
 fn lowest_mode(body: &Body) -> (Vec<DVec3>, f64) {
     let at = &body.first;
-    let tissue = Tissue::prepare(
-        &body.mesh.tets,
-        &at.rest,
-        None,
-        &at.parameters[0],
-        &at.parameters[1],
-        Barrier::default(),
-    )
-    .unwrap();
+    let tissue = body.tissue(at);
     let system = System::prepare(&body.held, &[&body.mesh.tets]).unwrap();
     let problem = Problem { system: &system, energies: &[&tissue], loads: &[] };
     let factor = problem.stiffness_factor(&at.rest).unwrap();
