@@ -207,7 +207,21 @@ fn check_columns(name: &str, text: &str, findings: &mut Vec<String>) {
     }
 }
 
+/// Flags belong to the command line: library messages name options.
+fn check_flags(name: &str, text: &str, findings: &mut Vec<String>) {
+    let is_library =
+        name.starts_with("crates/") && name.contains("/src/") && !name.starts_with("crates/cli/");
+    for (number, line) in text.lines().enumerate().filter(|_| is_library) {
+        let is_comment = line.trim_start().starts_with("//");
+        let is_flag = |piece: &str| piece.starts_with(|c: char| c.is_ascii_lowercase());
+        if !is_comment && line.contains('"') && line.split("--").skip(1).any(is_flag) {
+            findings.push(format!("{name}:{}: a flag in a library message", number + 1));
+        }
+    }
+}
+
 fn check_source(name: &str, text: &str, findings: &mut Vec<String>) {
+    check_flags(name, text, findings);
     if !text.starts_with("//!") {
         findings.push(format!("{name}: no module header"));
     }
