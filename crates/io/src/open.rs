@@ -390,7 +390,7 @@ pub(crate) fn extension(path: &Path) -> String {
     path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default()
 }
 
-fn unknown_format(extension: &str, what: &str, known: &str) -> IoError {
+pub(crate) fn unknown_format(extension: &str, what: &str, known: &str) -> IoError {
     IoError::Malformed {
         format: "file",
         place: format!("extension '.{extension}'"),

@@ -9,7 +9,7 @@
 
 use crate::IoError;
 use crate::formats::gltf::{self, GltfContent, NodeTrack};
-use crate::open::{beside, extension, open_take, read_file, read_parts};
+use crate::open::{beside, extension, open_take, read_file, read_parts, unknown_format};
 use glam::{DQuat, DVec3};
 use risorius_base::Space;
 use risorius_base::{Progress, Rigid};
@@ -75,7 +75,11 @@ impl FrameSource for RigTake {
 /// Reads a take of `rig`; `fps` is for PC2 files, which count frames.
 pub fn open_take_of(path: &Path, rig: &Rig, fps: f64, progress: &Progress) -> Result<RigTake, IoError> {
     let neutral = rig.neutral.clone();
-    if !matches!(extension(path).as_str(), "glb" | "gltf") {
+    let ending = extension(path);
+    if !matches!(ending.as_str(), "glb" | "gltf") {
+        if !["mdd", "pc2", "npz"].contains(&ending.as_str()) {
+            return Err(unknown_format(&ending, "a take", "a .glb, .gltf, .mdd, .pc2 or .npz"));
+        }
         let take = open_take(path, fps)?;
         let rig_vertex: Vec<u32> = rig.parts.iter().flat_map(|p| p.rig_vertex.iter().copied()).collect();
         if rig_vertex.len() != take.n_vertices {

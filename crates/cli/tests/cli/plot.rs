@@ -57,7 +57,7 @@ fn what_is_no_report_is_refused() {
         &["residual of frame 0"],
     );
     for (content, words) in [
-        ("frames", &["not JSON"][..]),
+        ("frames", &["not a report of `perform`", "JSON"][..]),
         ("[1, 2]", &["not a report", "--report"]),
         (r#"{"frames": 4}"#, &["not a report"]),
         (r#"{"frames": [], "times_secs": []}"#, &["no frames"]),

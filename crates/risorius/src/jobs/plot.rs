@@ -138,7 +138,10 @@ impl PlotJob {
 
 /// Time and `key` of every frame of a report.
 fn points(bytes: &[u8], key: &str) -> Result<Vec<[f64; 2]>> {
-    let report: Value = serde_json::from_slice(bytes).map_err(|e| Error::failed(format!("not JSON: {e}")))?;
+    let report: Value = serde_json::from_slice(bytes).map_err(|e| {
+        Error::failed(format!("this is not a report of `perform`, which is JSON: {e}"))
+            .with_options(&["report"])
+    })?;
     let advice = "write one with `perform`";
     let missing = |what: &str| Error::failed(format!("{what}; {advice}")).with_options(&["report"]);
     let Some(frames) = report.get("frames").and_then(Value::as_array) else {

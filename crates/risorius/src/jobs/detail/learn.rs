@@ -235,6 +235,10 @@ fn farthest(detail: &Detail, example: &[[f32; 3]], plain: Option<&Vec<[f32; 3]>>
 /// The meshes of a folder by name, or the frames of a take.
 fn open_examples(path: &Path, rest: &Rest, progress: &Progress) -> Result<Examples> {
     let mut examples = Examples::default();
+    if !path.exists() {
+        let advice = "give a folder of meshes, or a take";
+        return Err(Error::failed(format!("there is no such folder or file; {advice}")).in_file(path));
+    }
     if !path.is_dir() {
         let frames = open_frames(path, rest, 30.0, progress)?;
         for frame in 0..frames.times_secs().len() {
