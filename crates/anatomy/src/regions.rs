@@ -22,7 +22,7 @@ use std::sync::OnceLock;
 pub const REACH: f64 = 0.02;
 
 /// Names for groups of regions, and the prefixes of their members.
-const GROUPS: [(&str, &[&str]); 10] = [
+const GROUPS: [(&str, &[&str]); 11] = [
     ("lips", &["lips_"]),
     ("lids", &["lids_"]),
     ("lids_left", &["lids_upper_left", "lids_lower_left"]),
@@ -30,6 +30,7 @@ const GROUPS: [(&str, &[&str]); 10] = [
     ("lids_upper", &["lids_upper_"]),
     ("lids_lower", &["lids_lower_"]),
     ("cheeks", &["cheek_"]),
+    ("jowls", &["jowl_"]),
     ("brows", &["brow_"]),
     ("ears", &["ear_"]),
     ("eye_sockets", &["eye_socket_"]),
@@ -86,6 +87,12 @@ impl<'a> Regions<'a> {
         vertices.sort_unstable();
         vertices.dedup();
         if vertices.is_empty() { Err(RegionError::Empty { name: name.into() }) } else { Ok(vertices) }
+    }
+
+    /// The rig vertices of a region of the built-in head, ascending, also if the rig has a region of that
+    /// name; `None` if it covers no skin of the rig.
+    pub fn of_face(&self, name: &str) -> Option<Vec<u32>> {
+        self.carried().get(name).filter(|vertices| !vertices.is_empty()).cloned()
     }
 
     /// Names of regions: the rig's own, its parts, and those of faces.

@@ -5,7 +5,9 @@ use crate::outcome::{Failure, Printed};
 use crate::session::Session;
 use clap::Args;
 use risorius::flesh::BuildReport;
-use risorius::jobs::build::{BuildJob, BuildJobReport, LandmarkReport, Painting};
+use risorius::jobs::build::{
+    BuildJob, BuildJobReport, LandmarkReport, Painting, Property, property_name, usual_range,
+};
 use std::path::{Path, PathBuf};
 
 /// Landmarks below this confidence are listed.
@@ -45,6 +47,20 @@ pub struct Arguments {
     /// shapes.
     #[arg(long, value_name = "[SHAPE=]FILE")]
     paint: Vec<String>,
+    /// Painted resistance to volume change (lambda), as --paint; black is 2500 Pa, white 80000 Pa.
+    #[arg(long, value_name = "[SHAPE=]FILE")]
+    paint_lambda: Vec<String>,
+    /// Painted mass of the neutral, as --paint; black is 500 kg/m^3, white 2000.
+    #[arg(long, value_name = "FILE")]
+    paint_mass: Vec<String>,
+    /// Painted damping of the neutral, as --paint; black is 0 s, white 0.05 s. A motion at F hertz has the
+    /// damping ratio 3.14 F times this.
+    #[arg(long, value_name = "FILE")]
+    paint_damping: Vec<String>,
+    /// Values of black and white for a painted property (stiffness, lambda, mass, damping), for example
+    /// stiffness=500..80000. Repeat for several.
+    #[arg(long, value_name = "PROPERTY=LOW..HIGH", value_parser = paint_range)]
+    paint_range: Vec<(Property, [f32; 2])>,
     /// Folder for pictures of landmarks, bones, muscles and a cut through the flesh.
     #[arg(long, value_name = "DIR")]
     pictures: Option<PathBuf>,
@@ -63,7 +79,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
         teeth_lower: arguments.teeth_lower.clone(),
         landmarks: arguments.landmarks.clone(),
         nodes: arguments.nodes as usize,
-        paint: arguments.paint.iter().map(|text| painting(text)).collect(),
+        paint: paintings(arguments),
         pictures: arguments.pictures.clone(),
         output: arguments.output.clone(),
     };
@@ -76,15 +92,38 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
     Printed::new(&report, text)
 }
 
-/// The shape and the file of `[SHAPE=]FILE`.
-fn painting(text: &str) -> Painting {
-    // A file name may contain =.
-    match text.split_once('=') {
-        Some((name, path)) if !Path::new(text).exists() => {
-            Painting { shape: Some(name.into()), file: path.into() }
-        }
-        _ => Painting { shape: None, file: text.into() },
-    }
+const PROPERTIES: [Property; 4] =
+    [Property::Stiffness, Property::VolumeStiffness, Property::Density, Property::Damping];
+
+/// Everything that is painted.
+fn paintings(arguments: &Arguments) -> Vec<Painting> {
+    let Arguments { paint, paint_lambda, paint_mass, paint_damping, paint_range, .. } = arguments;
+    let given = PROPERTIES.into_iter().zip([paint, paint_lambda, paint_mass, paint_damping]);
+    let one = |(property, text): (Property, &String)| {
+        let range = paint_range.iter().rfind(|(of, _)| *of == property).map(|(_, range)| *range);
+        // A file name may contain =.
+        let (shape, file) = match text.split_once('=') {
+            Some((name, path)) if !Path::new(text).exists() => (Some(name.into()), path.into()),
+            _ => (None, text.into()),
+        };
+        Painting { property, range, shape, file }
+    };
+    given.flat_map(|(property, texts)| texts.iter().map(move |text| (property, text))).map(one).collect()
+}
+
+/// The property and the range of `PROPERTY=LOW..HIGH`.
+fn paint_range(text: &str) -> Result<(Property, [f32; 2]), String> {
+    let parse = || {
+        let (name, range) = text.split_once('=')?;
+        let property = PROPERTIES.into_iter().find(|p| property_name(*p) == name.trim())?;
+        let (low, high) = range.split_once("..")?;
+        Some((property, [low.trim().parse().ok()?, high.trim().parse().ok()?]))
+    };
+    parse().ok_or_else(|| {
+        let usual =
+            |p: Property| format!("{}={}..{}", property_name(p), usual_range(p)[0], usual_range(p)[1]);
+        format!("write it as one of {}, with your own numbers", PROPERTIES.map(usual).join(", "))
+    })
 }
 
 /// The report as text.

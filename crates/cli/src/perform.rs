@@ -5,7 +5,7 @@ use crate::outcome::{Failure, Printed, notes_text};
 use crate::perform_scene::SceneArgs;
 use crate::session::Session;
 use clap::{Args, ValueEnum};
-use risorius::jobs::perform::{OutputSpace, PerformJob, PerformReport, Resumed};
+use risorius::jobs::perform::{Look, OutputSpace, PerformJob, PerformReport, Resumed};
 use risorius::perform::FrameReport;
 use std::path::PathBuf;
 
@@ -19,6 +19,15 @@ pub struct Arguments {
     clip: PathBuf,
     #[command(flatten)]
     clip_args: ClipArgs,
+    /// How far flesh swings: a preset of --stiffness, --gain and --viscosity.
+    #[arg(long, value_enum, default_value_t = LookName::Natural)]
+    look: LookName,
+    /// Factor on what the motion of the head does to the flesh, 0 or more; multiplies that of --look.
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    gain: f64,
+    /// Factor on the viscosity of the flesh, 0 or more; multiplies that of --look. Less rings longer.
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    viscosity: f64,
     /// Share of dynamic rebalancing, 0 to 1. 1: changing sliders does not shake the flesh. 0: it does, as in
     /// a conventional simulation.
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
@@ -67,6 +76,19 @@ pub struct Arguments {
     report: Option<PathBuf>,
 }
 
+/// How far flesh swings.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+enum LookName {
+    /// Firm flesh.
+    Subtle,
+    /// Flesh as measured on people.
+    Natural,
+    /// Heavy, loose flesh.
+    Strong,
+    /// Squash and stretch beyond what flesh does.
+    Cartoon,
+}
+
 /// The frame in which written vertices are expressed.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 enum SpaceName {
@@ -82,6 +104,14 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
         face: arguments.face.clone(),
         clip: arguments.clip.clone(),
         reading: arguments.clip_args.reading(),
+        look: match arguments.look {
+            LookName::Subtle => Look::Subtle,
+            LookName::Natural => Look::Natural,
+            LookName::Strong => Look::Strong,
+            LookName::Cartoon => Look::Cartoon,
+        },
+        gain: arguments.gain,
+        viscosity: arguments.viscosity,
         rebalance: if arguments.naive { 0.0 } else { arguments.rebalance },
         dt: arguments.dt,
         substeps: arguments.substeps,

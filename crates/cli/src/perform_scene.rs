@@ -21,6 +21,9 @@ pub struct SceneArgs {
     /// multiply; default 1.
     #[arg(long, value_name = "FACTORS", allow_hyphen_values = true)]
     stiffness: Vec<String>,
+    /// Factor on softness, positive: the inverse of --stiffness. cheeks=2 makes cheeks half as stiff.
+    #[arg(long, value_name = "FACTORS", allow_hyphen_values = true)]
+    soft: Vec<String>,
     /// Factor on mass, positive: a number for all flesh, or regions such as lips=2,cheeks=0.5. Factors
     /// multiply; default 1.
     #[arg(long, value_name = "FACTORS", allow_hyphen_values = true)]
@@ -56,11 +59,18 @@ impl SceneArgs {
 
     /// For a job.
     pub fn scene(&self) -> Result<SceneSource, Failure> {
+        let mut stiffness = parse_factors("--stiffness", &self.stiffness)?;
+        for RegionFactor { region, factor } in parse_factors("--soft", &self.soft)? {
+            if !(factor > 0.0 && factor.is_finite()) {
+                return Err(Failure::wrong_call(format!("--soft {factor}: a factor must be positive")));
+            }
+            stiffness.push(RegionFactor { region, factor: 1.0 / factor });
+        }
         Ok(SceneSource {
             scene: self.scene.clone(),
             wind: self.wind.as_deref().map(parse_vector).transpose()?,
             touch: self.touch.iter().map(|pair| parse_pair(pair)).collect::<Result<_, _>>()?,
-            stiffness: parse_factors("--stiffness", &self.stiffness)?,
+            stiffness,
             mass: parse_factors("--mass", &self.mass)?,
         })
     }

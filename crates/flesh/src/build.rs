@@ -9,11 +9,12 @@ use crate::domain::{Back, Bound};
 use crate::face::{BuildReport, Face, QualityReport, StageReport};
 use crate::flesh::{Flesh, SkinEmbedding};
 use crate::follow::{FollowOptions, Follower};
-use crate::materials::{Painting, materials};
+use crate::materials::{Painting, Property, materials};
 use crate::neutral::carry_to_neutral;
 use crate::skin::Skin;
 use crate::slits::Slits;
 use crate::store::ShapeStore;
+use crate::tissue::tissue;
 use crate::volume::{Parts, Pose, Volume, VolumeOptions, mesh_volume};
 use glam::DVec3;
 use risorius_anatomy::carry::{Anatomy, CarryOptions, carry};
@@ -45,17 +46,19 @@ pub struct BuildOptions {
     pub carry: CarryOptions,
     /// Landmarks given by the user.
     pub given: Given,
-    /// Stiffness painted by the user.
+    /// Properties painted by the user.
     pub paintings: Vec<SkinPainting>,
 }
 
-/// Stiffness painted on the rig's vertices.
+/// A property painted on the rig's vertices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SkinPainting {
     /// Index of the shape; `None` for the neutral.
     pub shape: Option<usize>,
-    /// mu in Pa per rig vertex; NaN where nothing is painted.
-    pub mu: Vec<f32>,
+    /// What is painted.
+    pub property: Property,
+    /// Its value per rig vertex, in SI units; NaN where nothing is painted.
+    pub values: Vec<f32>,
 }
 
 /// Callbacks and storage of a build.
@@ -196,7 +199,9 @@ pub fn build(
     (flesh.volumes, report.shapes) = solved.into_iter().unzip();
     clock.stage("blendvolumes");
     let painted: Vec<Painting> = options.paintings.iter().map(|p| on_nodes(p, &skin, &volume)).collect();
-    flesh.materials = materials(&flesh.mesh(), &volume.bounds, &anatomy.muscles, &flesh.volumes, &painted)?;
+    let tissue = tissue(rig, &anatomy, &flesh)?;
+    flesh.materials =
+        materials(&flesh.mesh(), &volume.bounds, &tissue, &anatomy.muscles, &flesh.volumes, &painted)?;
     clock.stage("blendmaterials");
     report.pairs = pairs(&flesh, &parts, progress)?;
     clock.stage("pairs");
@@ -291,15 +296,16 @@ fn embed(parts: &Parts, volume: &Volume, parted: &Pose) -> (SkinEmbedding, [f64;
 
 /// A painting of the rig's vertices, interpolated at the volume's nodes on the skin.
 fn on_nodes(painting: &SkinPainting, skin: &Skin, volume: &Volume) -> Painting {
-    let value = |v: u32| skin.rig_vertices.get(v as usize).map(|&r| f64::from(painting.mu[r as usize]));
+    let value = |v: u32| skin.rig_vertices.get(v as usize).map(|&r| f64::from(painting.values[r as usize]));
     let at = |i: usize| {
         let point = volume.skin_points[i].as_ref().filter(|_| volume.bounds[i] == Bound::Skin)?;
         let corners = skin.triangles[point.triangle as usize];
-        let mut mu = 0.0;
+        let mut sum = 0.0;
         for (&v, w) in corners.iter().zip(point.weights) {
-            mu += value(v)? * w;
+            sum += value(v)? * w;
         }
-        mu.is_finite().then_some(mu)
+        sum.is_finite().then_some(sum)
     };
-    Painting { shape: painting.shape, mu: (0..volume.bounds.len()).map(at).collect() }
+    let (shape, property) = (painting.shape, painting.property);
+    Painting { shape, property, values: (0..volume.bounds.len()).map(at).collect() }
 }

@@ -44,13 +44,17 @@ pub struct VolumeShape {
     pub offsets: Array<[f32; 3]>,
 }
 
-/// Stiffness per tet in Pa.
+/// Materials per tet.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Materials {
-    /// Shear stiffness mu in the neutral.
+    /// Shear stiffness mu in the neutral, Pa.
     pub mu: Array<f32>,
-    /// Resistance to volume change lambda in the neutral.
+    /// Resistance to volume change lambda in the neutral, Pa.
     pub lambda: Array<f32>,
+    /// Mass, kg/m^3.
+    pub density: Array<f32>,
+    /// Time of viscosity, seconds: a motion at f hertz has the damping ratio `pi f damping`.
+    pub damping: Array<f32>,
     /// One per shape of the rig: the blendmaterial basis B_P.
     pub shapes: Vec<MaterialShape>,
 }

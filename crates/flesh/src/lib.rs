@@ -2,9 +2,10 @@
 //!
 //! [`mod@build`] runs all stages: [`slits`] finds the pose that parts lips and lids, [`volume`] meshes the
 //! [`domain`] in it, [`neutral`] moves the volume to the neutral, [`blendvolumes`] to every shape, and
-//! [`materials`] assigns stiffness. [`rest`] blends the results for any weights. Everything is in SI units,
+//! [`tissue`] and [`materials`] assign stiffness, mass and damping. [`rest`] blends the results for any weights. Everything is in SI units,
 //! +Y up, +Z front.
 
+pub mod along_skin;
 pub mod blendvolumes;
 pub mod build;
 pub mod domain;
@@ -13,17 +14,20 @@ pub mod flesh;
 pub mod follow;
 pub mod materials;
 pub mod neutral;
+pub mod region_shares;
 pub mod rest;
 pub mod skin;
 pub mod slits;
 pub mod store;
 pub mod thin;
+pub mod tissue;
 pub mod volume;
 
 pub use build::{BuildError, BuildOptions, SkinPainting, Surroundings, build};
 pub use domain::Bound;
 pub use face::{BuildReport, Face};
 pub use flesh::{Flesh, MaterialShape, Materials, SkinEmbedding, VolumeShape};
+pub use materials::Property;
 pub use skin::Skin;
 pub use slits::Slits;
 pub use store::ShapeStore;

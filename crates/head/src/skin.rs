@@ -139,18 +139,21 @@ fn skin_part(fine: &Cage) -> PartMesh {
 }
 
 /// Every region with the labels of its faces.
-const REGIONS: [(&str, &[Label]); 14] = [
+const REGIONS: [(&str, &[Label]); 17] = [
     ("lips_upper", &[Label::LipUpper, Label::ContactUpper]),
     ("lips_lower", &[Label::LipLower, Label::ContactLower]),
     ("lids_upper_left", &[Label::LidUpper]),
     ("lids_lower_left", &[Label::LidLower]),
     ("eye_socket_left", &[Label::EyeSocket]),
     ("cheek_left", &[Label::Cheek, Label::Jaw, Label::OrbitLower]),
+    ("jowl_left", &[Label::Jaw]),
     ("brow_left", &[Label::Brow, Label::OrbitUpper]),
     ("ear_left", &[Label::Ear]),
     ("nose", &[Label::Nose, Label::NoseCrease, Label::NostrilRim, Label::Nostril]),
     ("forehead", &[Label::Forehead]),
     ("chin", &[Label::Chin]),
+    ("under_chin", &[Label::UnderChin]),
+    ("around_mouth", &[Label::AroundMouth]),
     ("neck", &[Label::Neck, Label::UnderChin]),
     ("scalp", &[Label::Scalp]),
     ("mouth_bag", &[Label::MouthBag]),

@@ -8,14 +8,14 @@
 //! matter, except where smoothing looks ahead; the knots contain the smoothing.
 
 use crate::drivers::enrich::EnrichOptions;
-use crate::run::Performance;
+use crate::run::{ONSET, Performance};
 use risorius_base::Fingerprint;
 use risorius_rig::BoundClip;
 use risorius_solve::{SolveOptions, State};
 
 /// An input of every frame: increase it when a change of the code changes frames or states for the same
 /// inputs.
-pub const METHOD: u64 = 2;
+pub const METHOD: u64 = 3;
 
 /// The names of the parts of a key, in their order.
 pub const INPUTS: [&str; 7] = [
@@ -70,9 +70,11 @@ pub fn frame_keys(face: Fingerprint, performance: &Performance, options: &Enrich
     let key = |(frame, &time_secs): (usize, &f64)| {
         let row = weights.get(frame * n_sliders..(frame + 1) * n_sliders).unwrap_or_default();
         let since = match frame.checked_sub(1) {
-            Some(before) => [times_secs[before], time_secs],
-            // The first frame needs the initial velocity of the head.
-            None => [time_secs, time_secs + options.dt_secs],
+            // A gain looks back by one more step.
+            Some(before) if options.gain == 1.0 => [times_secs[before], time_secs],
+            Some(before) => [times_secs[before] - options.dt_secs, time_secs],
+            // The first frame needs the initial velocity and acceleration of the head.
+            None => [time_secs, time_secs + options.dt_secs.max(2.0 * ONSET)],
         };
         let inputs = [
             program,
@@ -95,8 +97,10 @@ fn of_options(options: &EnrichOptions) -> Fingerprint {
         rebalance,
         damping,
         stiffness,
+        viscosity,
+        gain,
         tightening,
-        density,
+        mass,
         gravity,
         contact,
         solve,
@@ -108,8 +112,10 @@ fn of_options(options: &EnrichOptions) -> Fingerprint {
         rebalance,
         damping,
         stiffness,
+        viscosity,
+        gain,
         tightening,
-        density,
+        mass,
         gravity,
         force_tolerance,
         step_tolerance,

@@ -6,11 +6,11 @@
 //! [`risorius_solve::contact::detect`], from paths through the flesh and from a pose that separates the lips.
 //! Teeth, gums, tongue and eyes are used where the rig puts them; physics does not move them.
 
-use crate::scene::along_skin::areas;
 use crate::skin_out::SkinOut;
 use glam::{DMat3, DVec3, Vec3};
 use risorius_anatomy::pieces::PieceKind;
 use risorius_flesh::Face;
+use risorius_flesh::along_skin::areas;
 use risorius_head::landmarks;
 use risorius_mesh::Polygons;
 use risorius_mesh::surface::components::components;

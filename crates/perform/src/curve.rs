@@ -6,11 +6,15 @@
 //! a + (b - a) f^2 (3 - 2 f) + a' span f (1 - f)^2 + b' span f^2 (f - 1)
 //! ```
 //!
-//! [`Curve::recorded`] is for recorded samples: slopes are those of parabolas through three neighbors, and
-//! zero at the ends. [`Curve::keyed`] is for keyframes, where a value that is equal at two keys must stay
-//! constant between them, and no value may overshoot its keys. Its slope in each component is the harmonic
-//! mean of the slopes to both neighbors, weighted by their distances in time, and zero if they differ in
-//! sign. Before the first sample and after the last the value is constant.
+//! [`Curve::recorded`] is for recorded samples: slopes are those of parabolas through three neighbors; at the
+//! ends, of the parabola through the first or last three. A recording that begins in the middle of a motion
+//! therefore begins with its velocity. [`Curve::keyed`] is for keyframes, where a value that is equal at two
+//! keys must stay constant between them, and no value may overshoot its keys. Its slope in each component is
+//! the harmonic mean of the slopes to both neighbors, weighted by their distances in time, and zero if they
+//! differ in sign and at the ends.
+//!
+//! Beyond its ends a curve comes to rest: its slope falls linearly to zero within [`COAST`]. A stop within one
+//! step would be a blow. Keyframes end with slope zero, so they hold their value.
 
 use glam::{DVec3, DVec4};
 use risorius_base::ease::smoothstep;
@@ -58,9 +62,31 @@ pub struct Curve<V> {
 impl<V: Value> Curve<V> {
     /// Through recorded samples, at strictly ascending times.
     pub fn recorded(times: &[f64], values: &[V]) -> Self {
-        Self::with_slopes(times, values, |[a, b], [before, after]| {
+        let mut curve = Self::with_slopes(times, values, |[a, b], [before, after]| {
             a * (after / (before + after)) + b * (before / (before + after))
-        })
+        });
+        let n = curve.times.len();
+        if n > 1 {
+            curve.knots[0][1] = curve.slope_at_end(|k| k);
+            curve.knots[n - 1][1] = curve.slope_at_end(|k| n - 1 - k);
+        }
+        curve
+    }
+
+    /// The slope of the parabola through the three knots at an end, of which `knot(0)` is the last; through
+    /// two knots, of the line.
+    fn slope_at_end(&self, knot: impl Fn(usize) -> usize) -> V {
+        let slope = |k: usize| {
+            let [a, b] = [knot(k), knot(k + 1)];
+            let span = self.times[b] - self.times[a];
+            ((self.knots[b][0] - self.knots[a][0]) * (1.0 / span), span)
+        };
+        let (near, span) = slope(0);
+        if self.times.len() == 2 {
+            return near;
+        }
+        let (far, beyond) = slope(1);
+        near + (near - far) * (span / (span + beyond))
     }
 
     /// Through keyframes, at strictly ascending times, without overshoot.
@@ -98,12 +124,15 @@ impl<V: Value> Curve<V> {
 
     /// The value at time `t`; `None` if there are no samples.
     pub fn at(&self, t_secs: f64) -> Option<V> {
-        let last = *self.times.last()?;
-        let t = t_secs.clamp(self.times[0], last);
-        let b = self.end_of_piece(self.times.partition_point(|&s| s <= t));
-        if self.times.len() == 1 {
-            return Some(self.knots[0][0]);
+        let (first, last) = (*self.times.first()?, *self.times.last()?);
+        if t_secs < first {
+            return Some(coasted(self.knots[0], t_secs - first));
         }
+        if t_secs >= last {
+            return Some(coasted(self.knots[self.knots.len() - 1], t_secs - last));
+        }
+        let t = t_secs;
+        let b = self.end_of_piece(self.times.partition_point(|&s| s <= t));
         let a = b - 1;
         let span = self.times[b] - self.times[a];
         Some(hermite(self.knots[a], self.knots[b], span, (t - self.times[a]) / span))
@@ -132,6 +161,15 @@ impl<V: Value> Curve<V> {
     fn end_of_piece(&self, after: usize) -> usize {
         after.clamp(1, self.times.len().max(2) - 1)
     }
+}
+
+/// Time in which a recorded motion comes to rest beyond its ends, seconds.
+pub const COAST: f64 = 0.25;
+
+/// The value at `t` seconds from an end: the slope of its knot falls linearly to zero.
+fn coasted<V: Value>([value, slope]: [V; 2], t: f64) -> V {
+    let gone = t.abs().min(COAST);
+    value + slope * ((gone - gone * gone / (2.0 * COAST)) * t.signum())
 }
 
 /// The cubic from `a` to `b` over `span`, at the fraction `f`.
@@ -168,6 +206,26 @@ mod tests {
         assert_eq!((keyed.at(-1.0), keyed.at(7.0)), (Some(values[0]), Some(values[4])));
         assert_eq!(Curve::constant(DVec3::X).at(3.0), Some(DVec3::X));
         assert_eq!(Curve::<DVec3>::default().at(3.0), None);
+    }
+
+    #[test]
+    fn a_recording_begins_and_ends_in_motion_and_comes_to_rest() {
+        let times: Vec<f64> = (0..20).map(|i| f64::from(i) / 120.0).collect();
+        let motion = |t: f64| DVec3::new(0.5 * t, 1.0 + 2.0 * t * t, 0.0);
+        let curve = Curve::recorded(&times, &times.iter().map(|&t| motion(t)).collect::<Vec<_>>());
+        for k in 0..=300 {
+            let t = times[19] * f64::from(k) / 300.0;
+            assert!(curve.at(t).unwrap().distance(motion(t)) < 1e-12, "at {t} s");
+        }
+        // Beyond the ends, no acceleration is larger than the end velocity over the coasting time.
+        let h = 1.0 / 300.0;
+        for k in -120..=120 {
+            let [a, b, c] = [-1.0, 0.0, 1.0].map(|s| curve.at(f64::from(k) * h + s * h).unwrap());
+            let acceleration = (a - 2.0 * b + c).length() / (h * h);
+            assert!(acceleration < 8.0, "{acceleration} m/s^2 at {} s", f64::from(k) * h);
+        }
+        assert_eq!(curve.at(times[19] + COAST), curve.at(9.0), "at rest");
+        assert_eq!(curve.at(-COAST), curve.at(-9.0), "at rest");
     }
 
     #[test]

@@ -3,14 +3,14 @@
 //!
 //! With linear interpolation between samples at 120 Hz, the velocity jumps at every sample and makes the
 //! flesh ring. Positions are cubic instead ([`crate::curve`]). Rotations are the same curves over quaternions
-//! of consistent sign, normalized. Before the first sample and after the last the head is at rest.
+//! of consistent sign, normalized. Before the first sample and after the last the head comes to rest.
 //!
 //! Captured motion has jumps: a marker that becomes visible again is a few millimeters off, which over 1/120
 //! s is an acceleration of 20 g. A Gaussian filter over time removes such noise before interpolation. Without
 //! the filter, the path is exact at the samples. A head at rest stays exactly at rest either way.
 
 use crate::curve::{Curve, Value};
-use glam::{DQuat, DVec3, DVec4};
+use glam::{DMat3, DQuat, DVec3, DVec4};
 use risorius_base::Rigid;
 use risorius_rig::HeadMotion;
 
@@ -57,6 +57,38 @@ impl HeadPath {
     }
 }
 
+/// The acceleration of points that move rigidly with a head, m/s^2 in the world.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Acceleration {
+    turning: DMat3,
+    shifting: DVec3,
+}
+
+impl Acceleration {
+    /// From three places of the head, `span_secs` apart.
+    pub fn between([a, b, c]: [Rigid; 3], span_secs: f64) -> Self {
+        if a == b && b == c {
+            return Self::default();
+        }
+        let rate = 1.0 / (span_secs * span_secs);
+        let [ra, rb, rc] = [a, b, c].map(|place| DMat3::from_quat(place.rotation));
+        Self {
+            turning: (ra + rc - rb * 2.0) * rate,
+            shifting: (a.translation + c.translation - b.translation * 2.0) * rate,
+        }
+    }
+
+    /// Of a point given in the frame of the head.
+    pub fn at(&self, point: DVec3) -> DVec3 {
+        self.turning * point + self.shifting
+    }
+
+    /// Whether nothing accelerates.
+    pub fn is_zero(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// Rotations as quaternions of consistent sign: q and -q are the same rotation, and each takes the sign
 /// closer to its predecessor.
 fn of_one_sign(motion: &HeadMotion) -> Vec<DVec4> {
@@ -70,7 +102,8 @@ fn of_one_sign(motion: &HeadMotion) -> Vec<DVec4> {
 }
 
 /// The mean of the values around each sample, weighted by a Gaussian over time. Differences are averaged, so
-/// that constant values stay the same to the bit.
+/// that constant values stay the same to the bit. Beyond its ends the motion is continued by its point
+/// reflection, so that a constant velocity stays constant there too.
 fn smoothed<V: Value>(times: &[f64], values: &[V], deviation: f64) -> Vec<V> {
     if !(deviation > 0.0 && deviation.is_finite()) {
         return values.to_vec();
@@ -79,9 +112,19 @@ fn smoothed<V: Value>(times: &[f64], values: &[V], deviation: f64) -> Vec<V> {
         let first = times.partition_point(|&t| t < times[i] - 3.0 * deviation);
         let last = times.partition_point(|&t| t <= times[i] + 3.0 * deviation);
         let mut sum = (V::default(), 0.0);
+        let mut add = |time: f64, difference: V| {
+            let weight = (-0.5 * ((time - times[i]) / deviation).powi(2)).exp();
+            sum = (sum.0 + difference * weight, sum.1 + weight);
+        };
+        let ends = [0, times.len() - 1];
         for j in first..last {
-            let weight = (-0.5 * ((times[j] - times[i]) / deviation).powi(2)).exp();
-            sum = (sum.0 + (values[j] - values[i]) * weight, sum.1 + weight);
+            add(times[j], values[j] - values[i]);
+            for end in ends.into_iter().filter(|&end| end != j) {
+                let mirrored = 2.0 * times[end] - times[j];
+                if (mirrored - times[i]).abs() <= 3.0 * deviation {
+                    add(mirrored, (values[end] - values[i]) + (values[end] - values[j]));
+                }
+            }
         }
         values[i] + sum.0 * (1.0 / sum.1)
     };
@@ -146,6 +189,21 @@ mod tests {
         };
         let [sharp, smooth] = [0.0, 0.01].map(|s| most(&HeadPath::prepare(&motion, s)));
         assert!(sharp > 150.0 && smooth < 50.0, "{sharp} and {smooth} m/s^2");
+    }
+
+    #[test]
+    fn a_constant_velocity_stays_constant_to_the_ends() {
+        let times_secs: Vec<f64> = (0..40).map(|i| f64::from(i) / 120.0).collect();
+        let motion = HeadMotion {
+            positions_m: times_secs.iter().map(|t| [0.5 * t, 1.0, 0.0]).collect(),
+            rotations_xyzw: vec![[0.0, 0.0, 0.0, 1.0]; 40],
+            times_secs: times_secs.clone(),
+        };
+        let path = HeadPath::prepare(&motion, 0.01);
+        for t in (0..=97).map(|k| f64::from(k) / 300.0) {
+            let x = path.at(t).translation.x;
+            assert!((x - 0.5 * t).abs() < 1e-12, "{x} at {t} s");
+        }
     }
 
     #[test]

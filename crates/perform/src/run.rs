@@ -7,8 +7,9 @@
 //! passed to the caller with its report and its resume state.
 
 use crate::checkpoint::Checkpoint;
+use crate::drivers::enrich::add;
 use crate::error::{PerformError, step_error};
-use crate::head_path::HeadPath;
+use crate::head_path::{Acceleration, HeadPath};
 use crate::scene::forces::Moment;
 use crate::scene::model::Scene;
 use crate::skin_out::Moved;
@@ -113,7 +114,10 @@ pub trait Driver: Sync {
     /// Forces at the nodes for a head at rest in this place, newtons; empty for none.
     fn resting_forces(&self, head: &Rigid) -> Vec<DVec3>;
 
-    /// Those forces plus the forces of the scene, at `share` of the segment between two poses.
+    /// The inertia of flesh that moves rigidly with the head, `times` over, newtons; empty for none.
+    fn apparent_forces(&self, moment: &Moment, pose: &Self::Pose, times: f64) -> Vec<DVec3>;
+
+    /// The resting forces plus what the driver and the scene add to them, at `share` of the segment between two poses.
     fn forces(&self, moment: &Moment, ends: [&Self::Pose; 2], share: f64) -> Vec<DVec3>;
 
     /// The rig's vertices at a frame, and how far physics moved them.
@@ -128,6 +132,9 @@ const AHEAD: usize = 16;
 
 /// In the first frame, the forces of a scene are ramped up in this many stages.
 const STAGES: usize = 8;
+
+/// The acceleration at the start is that over twice this time, seconds.
+pub(crate) const ONSET: f64 = 1.0 / 60.0;
 
 /// A step is halved at most this many times.
 const HALVINGS: usize = 5;
@@ -203,21 +210,28 @@ impl<D: Driver> Run<'_, D> {
         restored.map_err(|source| PerformError::Checkpoint { frame, source })
     }
 
-    /// The body in equilibrium under gravity and the other forces of the first frame, moving with the head.
+    /// The body in equilibrium under gravity, the acceleration of the head and the other forces of the first
+    /// frame, moving with the head. So a take that begins in the middle of a motion begins without a jolt.
     fn begin(&self, first: &D::Pose, report: &mut FrameReport) -> Result<Dynamics, PerformError> {
         let (driver, dt_secs) = (self.driver, self.dt_secs);
         let time_secs = self.performance.clip.times_secs[0];
-        let [here, soon] = [time_secs, time_secs + dt_secs].map(|t| self.performance.head.at(t));
-        let carried =
-            |&p: &DVec3| if here == soon { DVec3::ZERO } else { (soon.apply(p) - here.apply(p)) / dt_secs };
+        let head = |after: f64| self.performance.head.at(time_secs + after);
+        let [here, soon] = [head(0.0), head(dt_secs)];
+        let acceleration = Acceleration::between([here, head(ONSET), head(2.0 * ONSET)], ONSET);
+        // The velocity from which the first step sees this acceleration.
+        let carried = |&p: &DVec3| match here == soon {
+            true => DVec3::ZERO,
+            false => (soon.apply(p) - here.apply(p)) / dt_secs - acceleration.at(p) * dt_secs,
+        };
         let configuration = driver.configuration(first);
         let velocities = configuration.rest.iter().map(carried).collect();
         let failed = |source| step_error(0, time_secs, source);
         let mut body = driver.body(configuration.clone(), here, velocities).map_err(failed)?;
-        let moment = Moment { time_secs, heads: [here, soon], span_secs: dt_secs, head: here };
-        let (resting, whole) = (driver.resting_forces(&here), driver.forces(&moment, [first; 2], 1.0));
+        let moment = Moment { time_secs, heads: [here, soon], span_secs: dt_secs, head: here, acceleration };
+        let (resting, mut whole) = (driver.resting_forces(&here), driver.forces(&moment, [first; 2], 1.0));
+        add(&mut whole, driver.apparent_forces(&moment, first, 1.0));
         let obstacles = self.performance.scene.obstacles(&here, time_secs);
-        // Ramp up the forces of the scene; applied at once, flesh could jump through obstacles.
+        // Ramp up what acts besides gravity; applied at once, flesh could jump through obstacles.
         let stages = if whole == resting { 1 } else { STAGES };
         let at_rest = |i: usize| resting.get(i).copied().unwrap_or(DVec3::ZERO);
         for stage in 1..=stages {
@@ -269,7 +283,9 @@ impl<D: Driver> Run<'_, D> {
             shares.map(|share| self.performance.head.at(segment.from_secs + segment.span_secs * share));
         let (time_secs, span_secs) =
             (segment.from_secs + segment.span_secs * to, segment.span_secs * (to - from));
-        let moment = Moment { time_secs, heads, span_secs, head: heads[1] };
+        let before = self.performance.head.at(time_secs - 2.0 * span_secs);
+        let acceleration = Acceleration::between([before, heads[0], heads[1]], span_secs);
+        let moment = Moment { time_secs, heads, span_secs, head: heads[1], acceleration };
         let forces = self.driver.forces(&moment, segment.ends, to);
         let obstacles = self.performance.scene.obstacles(&heads[1], time_secs);
         let around = Around { forces: &forces, obstacles: &obstacles };

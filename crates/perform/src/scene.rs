@@ -1,7 +1,6 @@
 //! What acts on a face besides the motion of its head: colliders, wind, forces, and regions that are stiffer
 //! or heavier.
 
-pub(crate) mod along_skin;
 pub mod factors;
 pub mod forces;
 pub mod model;

@@ -5,10 +5,10 @@
 //! not displaced. Towards skin without flesh the displacement fades over [`FADE`], so that there is no seam
 //! where the flesh ends.
 
-use crate::scene::along_skin::distances;
 use glam::{DMat3, DVec3, Vec3};
 use risorius_base::ease::smoothstep;
 use risorius_flesh::Face;
+use risorius_flesh::along_skin::distances;
 use risorius_solve::TetAttachment;
 
 /// Distance along the skin, meters, over which displacements fade to zero towards vertices without flesh.

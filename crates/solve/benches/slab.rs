@@ -213,7 +213,7 @@ fn others(out: &mut impl Write, mesh: &TetMesh) -> Result<(), Box<dyn std::error
     for dt in [1.0 / 300.0, 1.0 / 60.0] {
         let flight: Vec<DVec3> =
             mesh.nodes.iter().map(|p| *p + DVec3::new(0.5, 0.2, 0.1) * dt * (p.z / SIZE.z)).collect();
-        let inertia = Springs::inertia(&lumped_masses(mesh, 1100.0), &flight, dt)?;
+        let inertia = Springs::inertia(&lumped_masses(mesh, |_| 1100.0), &flight, dt)?;
         let system = System::prepare(&bottom, &[&mesh.tets, inertia.stencils()])?;
         let problem = Problem { system: &system, energies: &[&tissue, &inertia], loads: &[] };
         let preconditioner = Preconditioner::laplacian(&problem)?;

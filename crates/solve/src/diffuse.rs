@@ -203,7 +203,7 @@ mod tests {
         let mesh = bar([5, 5, 5], DVec3::splat(0.05));
         let mut random = Random(8);
         let start: Vec<[f64; 1]> = mesh.nodes.iter().map(|_| [random.number()]).collect();
-        let masses = crate::energy::springs::lumped_masses(&mesh, 1.0);
+        let masses = crate::energy::springs::lumped_masses(&mesh, |_| 1.0);
         let end = Diffusion::prepare(&mesh, &vec![false; start.len()], 1e-4, 3).unwrap().run(&start).unwrap();
         let total = |v: &[[f64; 1]]| v.iter().zip(&masses).map(|(v, m)| v[0] * m).sum::<f64>();
         assert!((total(&start) - total(&end)).abs() < 1e-9 * masses.iter().sum::<f64>());

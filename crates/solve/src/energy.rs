@@ -10,12 +10,14 @@ pub mod isotropic;
 mod lanes;
 pub mod springs;
 pub mod tissue;
+pub mod viscosity;
 
 use crate::SolveError;
 use glam::DVec3;
 use rayon::prelude::*;
 use risorius_linalg::{ElementBlocks, Stencil};
 use std::ops::Range;
+use viscosity::Viscosity;
 
 /// The derivative of an element's energy at its four nodes.
 pub type Forces = [DVec3; 4];
@@ -66,6 +68,11 @@ pub trait Energy: Sync {
         f64::INFINITY
     }
 
+    /// The viscosity of its material over a step of `dt_secs` from the positions `from`.
+    fn viscosity<'a>(&'a self, _from: &'a [DVec3], _dt_secs: f64) -> Option<Viscosity<'a>> {
+        None
+    }
+
     /// The smallest determinant of a deformation gradient, infinite for energies without one.
     fn smallest_det(&self, _x: &[DVec3], _elements: Range<usize>) -> f64 {
         f64::INFINITY
@@ -78,6 +85,11 @@ pub trait Energy: Sync {
 pub trait BodyEnergy: Send + Sync {
     /// Nodes of its elements; they never change.
     fn stencils(&self) -> &[Stencil];
+
+    /// Whether its material is viscous: [`Energy::viscosity`] is then present at every configuration.
+    fn is_viscous(&self) -> bool {
+        false
+    }
 
     /// How many lists of [`crate::Configuration::parameters`] it takes.
     fn n_parameters(&self) -> usize;

@@ -99,7 +99,7 @@ impl Body {
             parameters: vec![vec![mu; n], vec![lambda; n]],
             surface: Default::default(),
         };
-        Self { masses: lumped_masses(&mesh, 1000.0), mesh, held, first, touch: Touch::default() }
+        Self { masses: lumped_masses(&mesh, |_| 1000.0), mesh, held, first, touch: Touch::default() }
     }
 
     /// A zero vector for each node.

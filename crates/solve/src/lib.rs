@@ -84,7 +84,7 @@ pub enum SolveError {
 impl risorius_base::Advise for SolveError {}
 
 /// Fails if a list has the wrong length.
-fn check_length(what: &'static str, got: usize, wanted: usize) -> Result<(), SolveError> {
+pub fn check_length(what: &'static str, got: usize, wanted: usize) -> Result<(), SolveError> {
     if got == wanted { Ok(()) } else { Err(SolveError::Length { what, got, wanted }) }
 }
 

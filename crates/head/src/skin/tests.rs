@@ -212,7 +212,7 @@ fn the_rig_holds_every_region() {
     for name in [
         "lips_upper lips_lower lids_upper_left lids_lower_left lids_upper_right lids_lower_right",
         "cheek_left cheek_right nose brow_left brow_right forehead chin neck ear_left ear_right scalp mouth_bag",
-        "eye_socket_left eye_socket_right teeth_upper teeth_lower",
+        "eye_socket_left eye_socket_right teeth_upper teeth_lower jowl_left jowl_right under_chin around_mouth",
     ]
     .iter()
     .flat_map(|names| names.split(' '))

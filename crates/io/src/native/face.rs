@@ -40,7 +40,7 @@ const FORMAT: &str = ".face";
 const NAME: &str = "risorius-face";
 
 /// Version of the arrays and metadata; files of another version must be built again.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Units and axes of the groups of arrays.
 const UNITS: &str = r#"{"rig":"unit and axes of the artist's file, see rig.space","anatomy":"meters, +Y up, +Z front, +X the character's left","flesh":"meters, +Y up, +Z front, +X the character's left; stiffness in Pa"}"#;

@@ -4,8 +4,9 @@
 //! between frames. Steps of at most `dt_secs` lead from frame to frame ([`risorius_solve::Dynamics`]). Nodes
 //! on skull, jaw and border, and those around the jaw joint, are held at their rest positions. All of this is
 //! expressed in the head frame, which moves with the head. The sculpted shape of an upright head already
-//! includes gravity, so only the *change* of gravity relative to the head acts, `m (R^-1 g - g)`. Everything
-//! else that acts is in the [`crate::Scene`].
+//! includes gravity, so only the *change* of gravity relative to the head acts, `m (R^-1 g - g)`. With a gain
+//! other than 1, that change and the inertia of the head's motion count so many times. Everything else that
+//! acts is in the [`crate::Scene`].
 //!
 //! Input: a face, weights over time, the path of the head. Output: the rig's vertices at every frame, in the
 //! head frame, and a report. Without head motion and scene the vertices are the artist's, to the bit.
@@ -43,10 +44,14 @@ pub struct EnrichOptions {
     pub damping: f64,
     /// Factor on all stiffness, positive. Default 1.
     pub stiffness: f64,
+    /// Factor on the viscosity of the flesh, 0 or more. Default 1.
+    pub viscosity: f64,
+    /// Factor on what the motion of the head does to the flesh, 0 or more. Default 1.
+    pub gain: f64,
     /// Factor on the stiffness that shapes add, 0 or more; 0 keeps the material constant. Default 1.
     pub tightening: f64,
-    /// Density of flesh, kg/m^3. Default 1100.
-    pub density: f64,
+    /// Factor on all masses, positive. Default 1.
+    pub mass: f64,
     /// Gravity, m/s^2, downwards in the world. Default 9.81.
     pub gravity: f64,
     /// How contacts of lips, lids and teeth are enforced.
@@ -64,8 +69,10 @@ impl Default for EnrichOptions {
             rebalance: 1.0,
             damping: 0.0,
             stiffness: 1.0,
+            viscosity: 1.0,
+            gain: 1.0,
             tightening: 1.0,
-            density: 1100.0,
+            mass: 1.0,
             gravity: 9.81,
             contact: ContactMode::default(),
             solve: StepOptions::default().solve,
@@ -98,7 +105,7 @@ impl EnrichOptions {
     /// Refuses values out of range.
     pub fn check(&self) -> Result<(), PerformError> {
         let positive = "positive";
-        let checks: [(&'static [&'static str], _, _, _, _); 7] = [
+        let checks: [(&'static [&'static str], _, _, _, _); 9] = [
             (&["dt"], "the time step", self.dt_secs, self.dt_secs > 0.0, positive),
             (
                 &["rebalance"],
@@ -116,7 +123,9 @@ impl EnrichOptions {
                 self.tightening >= 0.0,
                 "0 or more",
             ),
-            (&["mass"], "the density", self.density, self.density > 0.0, positive),
+            (&["viscosity"], "the factor on viscosity", self.viscosity, self.viscosity >= 0.0, "0 or more"),
+            (&["gain"], "the gain", self.gain, self.gain >= 0.0, "0 or more"),
+            (&["mass"], "the factor on mass", self.mass, self.mass > 0.0, positive),
             (&["gravity"], "gravity", self.gravity, true, "a number"),
         ];
         for (option, what, value, fine, wanted) in checks {
@@ -163,7 +172,8 @@ impl<'a> Enrich<'a> {
         let pushed = !scene.colliders.is_empty();
         let contacts =
             ContactSurface::prepare(face, &evaluator, &skin, options.contact, &scene.touch, pushed);
-        let mut masses = lumped_masses(&face.flesh.mesh(), options.density);
+        let density = &face.flesh.materials.density;
+        let mut masses = lumped_masses(&face.flesh.mesh(), |t| f64::from(density[t]) * options.mass);
         masses.iter_mut().zip(&factors.mass).for_each(|(m, factor)| *m *= factor);
         Ok(Self {
             face,
@@ -179,8 +189,8 @@ impl<'a> Enrich<'a> {
         })
     }
 
-    /// `P(w) = P0 + B_P c(w)` [Kozlov17, eq. 3], as mu and lambda of each tet.
-    fn stiffness(&self, strengths: &[f64]) -> [Vec<f64>; 2] {
+    /// `P(w) = P0 + B_P c(w)` [Kozlov17, eq. 3], as mu, lambda and viscosity of each tet.
+    fn parameters(&self, strengths: &[f64]) -> Vec<Vec<f64>> {
         let materials = &self.face.flesh.materials;
         let neutral = [&materials.mu, &materials.lambda]
             .map(|all| all.iter().map(|&k| f64::from(k)).collect::<Vec<_>>());
@@ -198,7 +208,11 @@ impl<'a> Enrich<'a> {
                 .for_each(|(k, k0)| *k = k.max(LEAST_STIFFNESS * k0) * self.options.stiffness);
             all.iter_mut().zip(&self.factors.stiffness).for_each(|(k, factor)| *k *= factor);
         }
-        now
+        let damping =
+            self.face.flesh.materials.damping.iter().map(|&b| f64::from(b) * self.options.viscosity);
+        let viscosity = now[0].iter().zip(damping).map(|(mu, damping)| mu * damping).collect();
+        let [mu, lambda] = now;
+        vec![mu, lambda, viscosity]
     }
 }
 
@@ -214,10 +228,10 @@ impl Driver for Enrich<'_> {
                 .map(|&c| c.into())
                 .collect();
             let rest = self.rest.at(&strengths).map_err(|source| PerformError::Rest { frame, source })?;
-            let [mu, lambda] = self.stiffness(&strengths);
+            let parameters = self.parameters(&strengths);
             let pose = self.evaluator.positions(self.performance.clip.frame(frame));
             let surface = self.contacts.touch.posed(self.contacts.surface(&pose));
-            let configuration = Configuration { rest: rest.positions, parameters: vec![mu, lambda], surface };
+            let configuration = Configuration { rest: rest.positions, parameters, surface };
             Ok(Pose { configuration, facing: self.acting.facing(&pose) })
         };
         frames.into_par_iter().with_max_len(1).map(one).collect()
@@ -260,7 +274,7 @@ impl Driver for Enrich<'_> {
             reference: options.reference,
         };
         let tets = &self.face.flesh.tets;
-        let energies: Vec<Arc<dyn BodyEnergy>> = vec![Arc::new(ElasticTets::new(tets))];
+        let energies: Vec<Arc<dyn BodyEnergy>> = vec![Arc::new(ElasticTets::viscous(tets))];
         let made_of =
             Body { energies, tets, masses: &self.masses, held: &held, touch: self.contacts.touch.clone() };
         Dynamics::prepare(made_of, first, frame, velocities, step)
@@ -272,12 +286,22 @@ impl Driver for Enrich<'_> {
         if head.rotation == DQuat::IDENTITY || self.options.gravity == 0.0 {
             return Vec::new();
         }
-        let pull = head.rotation.inverse() * down - down;
+        let pull = (head.rotation.inverse() * down - down) * self.options.gain;
         self.masses.iter().map(|&m| pull * m).collect()
+    }
+
+    fn apparent_forces(&self, moment: &Moment, pose: &Pose, times: f64) -> Vec<DVec3> {
+        if times == 0.0 || moment.acceleration.is_zero() {
+            return Vec::new();
+        }
+        let back = moment.head.rotation.inverse();
+        let one = |(p, m): (&DVec3, &f64)| back * moment.acceleration.at(*p) * (-m * times);
+        pose.configuration.rest.iter().zip(&self.masses).map(one).collect()
     }
 
     fn forces(&self, moment: &Moment, [a, b]: [&Pose; 2], share: f64) -> Vec<DVec3> {
         let mut forces = self.resting_forces(&moment.head);
+        add(&mut forces, self.apparent_forces(moment, b, self.options.gain - 1.0));
         let facing: Vec<DVec3> = a.facing.iter().zip(&b.facing).map(|(a, b)| a.lerp(*b, share)).collect();
         self.acting.add_forces(moment, &facing, &mut forces);
         forces
@@ -293,6 +317,15 @@ impl Driver for Enrich<'_> {
 
     fn vertex_of_point(&self, point: u32) -> Option<u32> {
         self.contacts.vertices.get(point as usize).copied()
+    }
+}
+
+/// Adds forces at the nodes; an empty list means none.
+pub(crate) fn add(forces: &mut Vec<DVec3>, more: Vec<DVec3>) {
+    if forces.is_empty() {
+        *forces = more;
+    } else {
+        forces.iter_mut().zip(more).for_each(|(f, m)| *f += m);
     }
 }
 

@@ -7,13 +7,14 @@
 //! change them.
 
 use crate::error::PerformError;
-use crate::scene::along_skin::areas;
+use crate::head_path::Acceleration;
 use crate::scene::model::{AIR, ExpressedIn, Scene};
 use crate::skin_out::SkinOut;
 use glam::{DMat3, DVec3, Vec3};
 use risorius_anatomy::outer::OuterSkin;
 use risorius_base::Rigid;
 use risorius_flesh::Face;
+use risorius_flesh::along_skin::areas;
 use risorius_solve::TetAttachment;
 
 /// The end of a step: its time, and the head at the start and the end of the step.
@@ -27,6 +28,8 @@ pub struct Moment {
     pub span_secs: f64,
     /// The frame in which forces are expressed: the head at the end of the step.
     pub head: Rigid,
+    /// How the head accelerates over the step, as the flesh feels it.
+    pub acceleration: Acceleration,
 }
 
 /// The forces of a scene, prepared for a face.

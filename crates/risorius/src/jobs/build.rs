@@ -5,7 +5,8 @@
 
 mod paint;
 
-pub use paint::Painting;
+pub use paint::{Painting, property_name, usual_range};
+pub use risorius_flesh::Property;
 
 use super::{peak_mb, shown};
 use crate::error::{Error, Result, in_file};
@@ -35,7 +36,12 @@ use std::path::{Path, PathBuf};
 /// let job = BuildJob {
 ///     rig: "face.glb".into(),
 ///     nodes: 12_000,
-///     paint: vec![Painting { shape: None, file: "stiffness.png".into() }],
+///     paint: vec![Painting {
+///         property: Property::Stiffness,
+///         range: None,
+///         shape: None,
+///         file: "stiffness.png".into(),
+///     }],
 ///     output: "head.face".into(),
 ///     ..BuildJob::default()
 /// };
@@ -61,7 +67,7 @@ pub struct BuildJob {
     /// Number of flesh nodes, 500 to 200000; more nodes follow the skin more closely and take longer. Default
     /// 9000.
     pub nodes: usize,
-    /// Painted stiffness.
+    /// Painted materials.
     pub paint: Vec<Painting>,
     /// Folder for pictures of landmarks, bones, muscles and a cut through the flesh.
     pub pictures: Option<PathBuf>,

@@ -62,6 +62,12 @@ pub struct PerformJob {
     pub clip: PathBuf,
     /// How the clip and head motion are read.
     pub reading: ClipReading,
+    /// How far flesh swings, as a preset of stiffness, gain and viscosity.
+    pub look: Look,
+    /// Factor on what the motion of the head does to the flesh, on top of the look, 0 or more. Default 1.
+    pub gain: f64,
+    /// Factor on the viscosity of the flesh, on top of the look, 0 or more. Default 1.
+    pub viscosity: f64,
     /// Share of dynamic rebalancing, 0 to 1. At 1, shape changes alone excite no motion; at 0, they do, as in
     /// a conventional simulation. Default 1.
     pub rebalance: f64,
@@ -101,6 +107,9 @@ impl Default for PerformJob {
             face: PathBuf::new(),
             clip: PathBuf::new(),
             reading: ClipReading::default(),
+            look: Look::default(),
+            gain: usual.gain,
+            viscosity: usual.viscosity,
             rebalance: usual.rebalance,
             dt: usual.dt_secs,
             substeps: None,
@@ -115,6 +124,32 @@ impl Default for PerformJob {
             detail: None,
             output: PathBuf::new(),
             report: None,
+        }
+    }
+}
+
+/// How far flesh swings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Look {
+    /// Just enough to take the stiffness off a close-up: firm flesh.
+    Subtle,
+    /// Flesh as measured on people.
+    #[default]
+    Natural,
+    /// Heavy, loose flesh: a running, full-faced person in slow motion.
+    Strong,
+    /// Squash and stretch beyond what flesh does.
+    Cartoon,
+}
+
+impl Look {
+    /// Factors on stiffness, gain and viscosity.
+    pub const fn factors(self) -> [f64; 3] {
+        match self {
+            Self::Subtle => [2.0, 1.0, 1.0],
+            Self::Natural => [1.0, 1.0, 1.0],
+            Self::Strong => [0.8, 1.7, 0.8],
+            Self::Cartoon => [0.5, 2.2, 0.6],
         }
     }
 }
@@ -249,13 +284,16 @@ impl PerformJob {
             _ => self.dt,
         };
         let usual = EnrichOptions::default();
+        let [softness, gain, viscosity] = self.look.factors();
         EnrichOptions {
             dt_secs,
             rebalance: self.rebalance,
             damping: self.damping,
             tightening: self.tightening,
-            stiffness,
-            density: usual.density * mass,
+            stiffness: stiffness * softness,
+            viscosity: self.viscosity * viscosity,
+            gain: self.gain * gain,
+            mass,
             gravity: self.gravity,
             contact: self.contact,
             ..usual

@@ -94,11 +94,11 @@ impl Springs {
     }
 }
 
-/// A quarter of each tet's mass at each of its nodes, kilograms.
-pub fn lumped_masses(mesh: &TetMesh, density: f64) -> Vec<f64> {
+/// A quarter of each tet's mass at each of its nodes, kilograms, for the density of each tet in kg/m^3.
+pub fn lumped_masses(mesh: &TetMesh, density: impl Fn(usize) -> f64) -> Vec<f64> {
     let mut masses = vec![0.0; mesh.nodes.len()];
     for (tet_idx, tet) in mesh.tets.iter().enumerate() {
-        let quarter = density * mesh.edges_of(tet_idx).determinant() / 24.0;
+        let quarter = density(tet_idx) * mesh.edges_of(tet_idx).determinant() / 24.0;
         tet.iter().for_each(|&node| masses[node as usize] += quarter);
     }
     masses
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn masses_add_up() {
         let mesh = crate::fixtures::bar([3, 2, 2], DVec3::new(0.3, 0.1, 0.1));
-        let total: f64 = lumped_masses(&mesh, 1100.0).iter().sum();
+        let total: f64 = lumped_masses(&mesh, |_| 1100.0).iter().sum();
         assert!((total - 1100.0 * 0.003).abs() < 1e-12);
     }
 }

@@ -18,6 +18,7 @@ use crate::energy::Forces;
 use crate::energy::inversion::largest_upright_step;
 use crate::energy::isotropic::{Spectrum, cofactor, symmetric, tet_blocks, tet_gradient, tet_laplacian};
 use crate::energy::lanes::{Group, LANES, Material, Outcome};
+use crate::energy::viscosity::Viscosity;
 use crate::energy::{BodyEnergy, Energy};
 use crate::{SolveError, check_length, check_values};
 use glam::{DMat3, DVec3};
@@ -103,6 +104,8 @@ pub struct Tissue {
     mu: Vec<f64>,
     lambda: Vec<f64>,
     barrier: Barrier,
+    /// Pascal seconds per tet; empty without viscosity.
+    eta: Vec<f64>,
     /// The same data, packed for evaluating several tets at once.
     groups: Vec<Group>,
 }
@@ -149,8 +152,16 @@ impl Tissue {
             mu: mu.to_vec(),
             lambda: lambda.to_vec(),
             barrier,
+            eta: Vec::new(),
             groups,
         })
+    }
+
+    /// The same tissue with a viscosity in pascal seconds per tet.
+    pub fn with_viscosity(self, eta: &[f64]) -> Result<Self, SolveError> {
+        check_length("viscosity per tet", eta.len(), self.tets.len())?;
+        check_values("viscosity", eta.iter().copied())?;
+        Ok(Self { eta: eta.to_vec(), ..self })
     }
 
     /// The rest shape.
@@ -202,18 +213,26 @@ impl Tissue {
     }
 }
 
-/// Tissue of a body in motion: mu and lambda of each tet are its parameters.
+/// Tissue of a body in motion: mu and lambda of each tet are its parameters, and, if it is viscous, its
+/// viscosity eta in pascal seconds.
 pub struct ElasticTets {
     /// The tets.
     pub tets: Vec<Stencil>,
     /// Keeps tets from inverting; acts below the threshold only.
     pub barrier: Barrier,
+    /// Whether there is a third list of parameters, the viscosity.
+    pub viscous: bool,
 }
 
 impl ElasticTets {
     /// With the barrier that dynamic steps use.
     pub fn new(tets: &[Stencil]) -> Self {
-        Self { tets: tets.to_vec(), barrier: Barrier { strength: 3000.0, threshold: 0.2 } }
+        Self { tets: tets.to_vec(), barrier: Barrier { strength: 3000.0, threshold: 0.2 }, viscous: false }
+    }
+
+    /// The same with viscosity.
+    pub fn viscous(tets: &[Stencil]) -> Self {
+        Self { viscous: true, ..Self::new(tets) }
     }
 }
 
@@ -222,19 +241,18 @@ impl BodyEnergy for ElasticTets {
         &self.tets
     }
 
+    fn is_viscous(&self) -> bool {
+        self.viscous
+    }
+
     fn n_parameters(&self) -> usize {
-        2
+        if self.viscous { 3 } else { 2 }
     }
 
     fn at(&self, rest: &[DVec3], parameters: &[Vec<f64>]) -> Result<Box<dyn Energy + Send>, SolveError> {
-        let [mu, lambda] = parameters else {
-            return Err(SolveError::Length {
-                what: "parameters of tissue",
-                got: parameters.len(),
-                wanted: 2,
-            });
-        };
-        Ok(Box::new(Tissue::prepare(&self.tets, rest, None, mu, lambda, self.barrier)?))
+        check_length("parameters of tissue", parameters.len(), self.n_parameters())?;
+        let tissue = Tissue::prepare(&self.tets, rest, None, &parameters[0], &parameters[1], self.barrier)?;
+        Ok(Box::new(if self.viscous { tissue.with_viscosity(&parameters[2])? } else { tissue }))
     }
 
     /// True if the shear stiffness of any tet differs by a factor of more than 1.25.
@@ -314,6 +332,11 @@ impl Energy for Tissue {
             let nodes = self.tets[tet];
             step.min(largest_upright_step(edge_matrix(x, nodes), edge_matrix(d, nodes)))
         })
+    }
+
+    fn viscosity<'a>(&'a self, from: &'a [DVec3], dt_secs: f64) -> Option<Viscosity<'a>> {
+        let made = || Viscosity::prepare(&self.tets, &self.rest, &self.eta, from, dt_secs);
+        (!self.eta.is_empty()).then(made)
     }
 
     fn smallest_det(&self, x: &[DVec3], elements: Range<usize>) -> f64 {

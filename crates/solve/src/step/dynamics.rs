@@ -4,12 +4,13 @@
 //! rest state `Xn`, material `Pn`:
 //!
 //! ```text
-//! x' = argmin  h^2/2 a^T M a + W(Xp, x, Pp) - x^T f,    a = (x - xp)/h^2 - vp/h        [eq. 10]
-//! v  = (x' - xp)/h,   q = M a(x')
+//! x' = argmin  h^2/2 a^T M a + |x - xp|_D^2 / (2 h) + W(Xp, x, Pp) - x^T f             [eq. 10]
+//!      a  = (x - xp)/h^2 - vp/h,   D the viscosity of the material (ours)
+//! v  = (x' - xp)/h,   q = M a(x') + D (x' - xp)/h
 //! x  = argmin  x^T q + W(Xn, x, Pn) - x^T f                                            [eq. 12]
 //! ```
 //!
-//! The second solve keeps the inertial force q while rest shape and material change, so the change itself
+//! The second solve keeps the inertial and viscous force q while rest shape and material change, so the change itself
 //! excites no motion: without forces, x equals X to the bit. With the rebalancing share alpha below 1, q and
 //! v are blended with those of a dynamic step on (Xn, Pn) [Kozlov17, sec. 7]; at 0 the simulation is
 //! conventional.
@@ -30,12 +31,11 @@ use crate::contact::detect::{Posed, Touch};
 use crate::contact::planes::{Contact, Contacts};
 use crate::energy::BodyEnergy;
 use crate::energy::least_det;
-use crate::energy::springs::Springs;
 use crate::minimize::descent::timed;
 use crate::minimize::quasi::Preconditioner;
 use crate::minimize::system::{Problem, System};
 use crate::step::body::{Around, Body, Configuration, State, StepOptions, StepReport};
-use crate::step::solves::{ContactOutcome, RestState, StepLoads, in_order};
+use crate::step::solves::{ContactOutcome, Resisting, RestState, StepLoads, in_order};
 use crate::{Energy, SolveError, Spring, Stencil, check_length, check_values};
 use glam::DVec3;
 use risorius_base::Rigid;
@@ -95,7 +95,9 @@ impl Dynamics {
         let stencils: Vec<Stencil> =
             (0..n as u32).map(|i| Spring::at_node(i, DVec3::ZERO, 0.0).nodes).collect();
         let own = kinds.iter().map(|kind| kind.stencils());
-        let all: Vec<&[Stencil]> = own.chain([stencils.as_slice(), touch.carriers().stencils()]).collect();
+        let viscous = kinds.iter().filter(|kind| kind.is_viscous()).map(|kind| kind.stencils());
+        let all: Vec<&[Stencil]> =
+            own.chain(viscous).chain([stencils.as_slice(), touch.carriers().stencils()]).collect();
         let system = System::prepare(held, &all)?;
         let energies = first.energies(&kinds)?;
         let [dynamic, rebalancing] = factors(&system, &energies, &touch, masses, options.dt_secs)?;
@@ -213,35 +215,38 @@ impl Dynamics {
         let new = RestState { configuration: next, energies: changed.as_ref().unwrap_or(&self.energies) };
         let step = StepLoads { around: *around, dt_secs, progress };
         let flight = self.free_flight(&frame, h);
-        let inertia = Springs::inertia(&self.masses, &flight, h)?;
         let alpha = self.options.rebalance.min(1.0);
         // If there is a rebalancing solve, it is the last.
         let last = changed.is_none() || alpha == 0.0;
         let (mut kept, mut outcome) = (Vec::new(), ContactOutcome::default());
+        let nodes = 0..self.masses.len();
         for (share, state) in [(alpha, &old), (1.0 - alpha, &new)] {
             if share > 0.0 {
-                let (x, contacts) = self.solve_dynamic(state, &inertia, &step, last, &mut report)?;
+                let resisting =
+                    Resisting::prepare(state.energies, &self.masses, &self.positions, &flight, h)?;
+                let (x, contacts) = self.solve_dynamic(state, &resisting, &step, last, &mut report)?;
                 // With two dynamic solves, keep the contacts of the old rest state.
                 if kept.is_empty() || last {
                     outcome = contacts;
                 }
-                kept.push((share, x));
+                let inertia = |i: usize| (x[i] - flight[i]) * (self.masses[i] / (h * h));
+                let mut force: Vec<DVec3> = nodes.clone().map(inertia).collect();
+                for viscosity in &resisting.viscosity {
+                    force.iter_mut().zip(viscosity.node_gradients(&x)).for_each(|(f, g)| *f += g);
+                }
+                kept.push((share, x, force));
             }
         }
-        // Inertial force and velocity in the moving frame, and in the world.
-        let blend = |f: &dyn Fn(&[DVec3], usize) -> DVec3, i: usize| match kept.as_slice() {
-            [(_, only)] => f(only, i),
-            all => all.iter().map(|(share, x)| f(x, i) * *share).sum(),
+        // Resisting force and velocity in the moving frame, and in the world.
+        let blend = |f: &dyn Fn(&(f64, Vec<DVec3>, Vec<DVec3>)) -> DVec3| match kept.as_slice() {
+            [only] => f(only),
+            all => all.iter().map(|one| f(one) * one.0).sum(),
         };
-        let nodes = 0..self.masses.len();
-        let inertial: Vec<DVec3> = nodes
-            .clone()
-            .map(|i| blend(&|x, i| (x[i] - flight[i]) * (self.masses[i] / (h * h)), i))
-            .collect();
+        let inertial: Vec<DVec3> = nodes.clone().map(|i| blend(&|(_, _, force)| force[i])).collect();
         let world = |frame: &Rigid, p: DVec3| if *frame == Rigid::IDENTITY { p } else { frame.apply(p) };
         let mut velocities: Vec<DVec3> = nodes
             .clone()
-            .map(|i| blend(&|x, i| (world(&frame, x[i]) - world(&self.frame, self.positions[i])) / h, i))
+            .map(|i| blend(&|(_, x, _)| (world(&frame, x[i]) - world(&self.frame, self.positions[i])) / h))
             .collect();
         let mut x = kept.swap_remove(0).1;
         let mut touching = std::mem::take(&mut outcome.touching);
@@ -323,10 +328,10 @@ fn factors(
 ) -> Result<[Preconditioner; 2], SolveError> {
     let origin = vec![DVec3::ZERO; masses.len()];
     let free = Contacts::prepare(touch.carriers(), touch.attachments(), &[], &origin);
-    let factor = |masses: &[f64]| {
-        let inertia = Springs::inertia(masses, &origin, dt_secs)?;
-        let energies = in_order(own, &inertia, &free);
+    let factor = |resisting: Resisting| {
+        let energies = in_order(own, &resisting, &free);
         Preconditioner::laplacian(&Problem { system, energies: &energies, loads: &[] })
     };
-    Ok([factor(masses)?, factor(&vec![0.0; masses.len()])?])
+    let moving = Resisting::prepare(own, masses, &origin, &origin, dt_secs)?;
+    Ok([factor(moving)?, factor(Resisting::nothing(own, &origin)?)?])
 }

@@ -7,6 +7,7 @@
 use crate::contact::planes::{Contact, Contacts};
 use crate::energy::least_det;
 use crate::energy::springs::Springs;
+use crate::energy::viscosity::Viscosity;
 use crate::minimize::descent::timed;
 use crate::minimize::ladder::{Ladder, descend};
 use crate::minimize::newton::SolveReport;
@@ -25,20 +26,51 @@ pub(super) struct RestState<'a> {
 }
 
 impl<'a> RestState<'a> {
-    /// All energies of a solve, in the order of the system: the body's own, inertia, contacts.
-    pub(super) fn with(&self, inertia: &'a Springs, contacts: &'a Contacts) -> Vec<&'a dyn Energy> {
-        in_order(self.energies, inertia, contacts)
+    /// All energies of a solve, in the order of the system: the body's own, `resisting`, contacts.
+    pub(super) fn with<'b>(
+        &'b self,
+        resisting: &'b Resisting,
+        contacts: &'b Contacts,
+    ) -> Vec<&'b dyn Energy> {
+        in_order(self.energies, resisting, contacts)
     }
 }
 
-/// A body's own energies, then inertia, then contacts: the order that the system is prepared for.
+/// What resists motion in a solve: inertia, and viscosity.
+pub(super) struct Resisting<'a> {
+    pub(super) viscosity: Vec<Viscosity<'a>>,
+    pub(super) inertia: Springs,
+}
+
+impl<'a> Resisting<'a> {
+    /// Over a step of `dt_secs` from the positions `from`, which reaches `flight` without forces.
+    pub(super) fn prepare(
+        own: &'a [Box<dyn Energy + Send>],
+        masses: &[f64],
+        from: &'a [DVec3],
+        flight: &[DVec3],
+        dt_secs: f64,
+    ) -> Result<Self, SolveError> {
+        let viscosity = own.iter().filter_map(|energy| energy.viscosity(from, dt_secs)).collect();
+        Ok(Self { viscosity, inertia: Springs::inertia(masses, flight, dt_secs)? })
+    }
+
+    /// Nothing resists: for static solves.
+    pub(super) fn nothing(own: &'a [Box<dyn Energy + Send>], x: &'a [DVec3]) -> Result<Self, SolveError> {
+        Self::prepare(own, &vec![0.0; x.len()], x, x, f64::INFINITY)
+    }
+}
+
+/// A body's own energies, then their viscosity, then inertia, then contacts: the order that the system is
+/// prepared for.
 pub(super) fn in_order<'a>(
     own: &'a [Box<dyn Energy + Send>],
-    inertia: &'a Springs,
+    resisting: &'a Resisting,
     contacts: &'a Contacts,
 ) -> Vec<&'a dyn Energy> {
     let own = own.iter().map(|energy| &**energy as &dyn Energy);
-    own.chain([inertia as &dyn Energy, contacts as &dyn Energy]).collect()
+    let viscosity = resisting.viscosity.iter().map(|v| v as &dyn Energy);
+    own.chain(viscosity).chain([&resisting.inertia as &dyn Energy, contacts as &dyn Energy]).collect()
 }
 
 /// The loads of a step, its length, and the progress callback.
@@ -52,7 +84,7 @@ pub(super) struct StepLoads<'a> {
 /// One minimum to find.
 pub(super) struct Solve<'a> {
     pub(super) state: &'a RestState<'a>,
-    pub(super) inertia: &'a Springs,
+    pub(super) resisting: &'a Resisting<'a>,
     pub(super) loads: &'a [DVec3],
     pub(super) factor: &'a Preconditioner,
     /// Index into [`StepReport::times`].
@@ -104,7 +136,7 @@ impl Dynamics {
     pub(super) fn solve_dynamic(
         &self,
         state: &RestState,
-        inertia: &Springs,
+        resisting: &Resisting,
         step: &StepLoads,
         last: bool,
         report: &mut StepReport,
@@ -113,7 +145,7 @@ impl Dynamics {
         let touching = if here { self.touching.as_slice() } else { &[] };
         let seen: Vec<Contact> = touching.iter().map(|c| self.touch.pushed_out(c, step.dt_secs)).collect();
         let known = self.contacts(&seen, &self.positions);
-        let energies = state.with(inertia, &known);
+        let energies = state.with(resisting, &known);
         let problem = Problem { system: &self.system, energies: &energies, loads: step.around.forces };
         let mut known = here.then_some(self.touching.as_slice());
         let held = self.system.held();
@@ -132,7 +164,7 @@ impl Dynamics {
             }
         }
         let (loads, factor) = (step.around.forces, &self.dynamic);
-        let task = Solve { state, inertia, loads, factor, stage: DYNAMIC, known, last };
+        let task = Solve { state, resisting, loads, factor, stage: DYNAMIC, known, last };
         let outcome = self.solve_in_contact(&task, &mut x, step, report)?;
         Ok((x, outcome))
     }
@@ -153,11 +185,11 @@ impl Dynamics {
             [] => inertial.iter().map(|q| -*q).collect(),
             forces => inertial.iter().zip(forces).map(|(q, f)| *f - *q).collect(),
         };
-        let none = Springs::inertia(&vec![0.0; self.masses.len()], moved, self.options.dt_secs)?;
+        let none = Resisting::nothing(state.energies, moved)?;
         let mut x = self.start(state, moved);
         let factor = &self.rebalancing;
         let task =
-            Solve { state, inertia: &none, loads: &loads, factor, stage: STATIC, known: None, last: true };
+            Solve { state, resisting: &none, loads: &loads, factor, stage: STATIC, known: None, last: true };
         let Some(dynamic) = dynamic else {
             let outcome = self.solve_in_contact(&task, &mut x, step, report)?;
             return Ok((x, outcome.touching));
@@ -242,7 +274,7 @@ impl Dynamics {
         report: &mut StepReport,
     ) -> Result<SolveReport, SolveError> {
         let contacts = self.contacts(contacts, x);
-        let energies = task.state.with(task.inertia, &contacts);
+        let energies = task.state.with(task.resisting, &contacts);
         let problem = Problem { system: &self.system, energies: &energies, loads: task.loads };
         let time = &mut report.times[task.stage];
         let solved = timed(time, || self.solve(&problem, &contacts, task.factor, x, step.progress))?;

@@ -321,7 +321,12 @@ fn check_embedding(flesh: &Flesh, n_vertices: usize, problems: &mut Problems) {
 
 fn check_materials(flesh: &Flesh, n_tets: usize, n_shapes: usize, problems: &mut Problems) {
     let materials = &flesh.materials;
-    for (name, values) in [("mu", &materials.mu), ("lambda", &materials.lambda)] {
+    for (name, values) in [
+        ("mu", &materials.mu),
+        ("lambda", &materials.lambda),
+        ("density", &materials.density),
+        ("damping", &materials.damping),
+    ] {
         let name = format!("flesh.materials.{name}");
         problems.count(&name, values.len(), n_tets, "tets");
         let bad = values.iter().position(|&x| !(x >= 0.0 && x.is_finite()));

@@ -33,6 +33,8 @@ pub fn save<'a>(flesh: &'a Flesh, file: &mut Writer<'a>) -> Result<(), IoError> 
     let materials = &flesh.materials;
     file.array("flesh.materials.mu", &materials.mu);
     file.array("flesh.materials.lambda", &materials.lambda);
+    file.array("flesh.materials.density", &materials.density);
+    file.array("flesh.materials.damping", &materials.damping);
     file.first("flesh.materials.shapes.first", materials.shapes.iter().map(|s| s.tets.len()));
     file.lists("flesh.materials.shapes.tets", materials.shapes.iter().map(|s| &*s.tets));
     file.lists("flesh.materials.shapes.mu", materials.shapes.iter().map(|s| &*s.mu));
@@ -71,6 +73,8 @@ fn load_materials(file: &Archive, n_shapes: usize) -> Result<Materials, IoError>
     Ok(Materials {
         mu: file.array("flesh.materials.mu")?,
         lambda: file.array("flesh.materials.lambda")?,
+        density: file.array("flesh.materials.density")?,
+        damping: file.array("flesh.materials.damping")?,
         shapes: tets.into_iter().zip(mu.into_iter().zip(lambda)).map(shape).collect(),
     })
 }

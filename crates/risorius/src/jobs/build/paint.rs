@@ -1,22 +1,44 @@
-//! Painted stiffness: vertex colors of a copy of the rig, or a mask over its texture coordinates.
+//! Painted materials: vertex colors of a copy of the rig, or a mask over its texture coordinates.
 
 use crate::error::{Error, Result, in_file};
 use crate::files::extension;
 use risorius_base::Progress;
-use risorius_flesh::SkinPainting;
+use risorius_flesh::{Property, SkinPainting};
 use risorius_io::formats::mask::{self, Mask, brightness};
 use risorius_io::open::{OpenOptions, open_rig, read_file};
 use risorius_rig::lookup::find_shape;
 use risorius_rig::{Part, Rig};
 use std::path::{Path, PathBuf};
 
-/// Shear stiffness mu of black and of white, Pa: from fat to a fully contracted muscle.
-const RANGE: [f32; 2] = [3000.0, 20_000.0];
+/// The values of black and of white, if the user does not say: for stiffness from fat to a fully contracted
+/// muscle [Kozlov17, sec. 7].
+pub const fn usual_range(property: Property) -> [f32; 2] {
+    match property {
+        Property::Stiffness => [3000.0, 20_000.0],
+        Property::VolumeStiffness => [2500.0, 80_000.0],
+        Property::Density => [500.0, 2000.0],
+        Property::Damping => [0.0, 0.05],
+    }
+}
 
-/// Painted stiffness of the neutral, or of a shape. Black is 3000 Pa, white 20000 Pa, transparent is not
-/// painted.
+/// The name of a property in messages and options.
+pub const fn property_name(property: Property) -> &'static str {
+    match property {
+        Property::Stiffness => "stiffness",
+        Property::VolumeStiffness => "lambda",
+        Property::Density => "mass",
+        Property::Damping => "damping",
+    }
+}
+
+/// A painted property of the neutral, or of a shape. Transparent is not painted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Painting {
+    /// What is painted: stiffness (mu, Pa), volume stiffness (lambda, Pa), and, for the neutral only, density
+    /// (kg/m^3) and damping (seconds).
+    pub property: Property,
+    /// The values of black and of white; [`usual_range`] if `None`.
+    pub range: Option<[f32; 2]>,
     /// Name of the shape; `None` for the neutral.
     pub shape: Option<String>,
     /// Vertex colors (`.glb`, `.gltf`, `.ply`), or a mask over the UVs (`.png`).
@@ -25,7 +47,7 @@ pub struct Painting {
 
 /// The paintings on the skin of `rig`.
 pub(super) fn paintings(given: &[Painting], rig: &Rig, progress: &Progress) -> Result<Vec<SkinPainting>> {
-    let mut shapes: Vec<Option<usize>> = Vec::new();
+    let mut shapes: Vec<(Property, Option<usize>)> = Vec::new();
     for painting in given {
         let path = &painting.file;
         if !["png", "glb", "gltf", "ply"].contains(&extension(path).as_str()) {
@@ -33,27 +55,44 @@ pub(super) fn paintings(given: &[Painting], rig: &Rig, progress: &Progress) -> R
             return Err(Error::request(message).at(&format!("'{}'", path.display())));
         }
         let shape = painting.shape.as_deref().map(|name| find_shape(rig, name)).transpose()?;
-        if shapes.contains(&shape) {
+        let (property, name) = (painting.property, property_name(painting.property));
+        let wrong = |message: String| Error::request(message).in_file(path).with_options(&["paint"]);
+        if shapes.contains(&(property, shape)) {
             let what = shape.map_or("the neutral", |s| rig.shapes[s].name.as_str());
-            let message = format!("{what} is painted twice; keep one");
-            return Err(Error::request(message).in_file(path).with_options(&["paint"]));
+            return Err(wrong(format!("the {name} of {what} is painted twice; keep one")));
         }
-        shapes.push(shape);
+        if shape.is_some() && matches!(property, Property::Density | Property::Damping) {
+            return Err(wrong(format!("{name} can be painted for the neutral only, without a shape")));
+        }
+        let [low, high] = painting.range.unwrap_or(usual_range(property));
+        let least = if property == Property::Damping { 0.0 } else { f32::MIN_POSITIVE };
+        if !(low >= least && high >= least && low.is_finite() && high.is_finite()) {
+            let message = format!("the range of painted {name} is {low} to {high}; both must be positive");
+            return Err(wrong(message).with_options(&["paint_range"]));
+        }
+        shapes.push((property, shape));
     }
-    let one = |(painting, shape): (&Painting, Option<usize>)| on_skin(shape, &painting.file, rig, progress);
+    let one = |(painting, (_, shape)): (&Painting, _)| on_skin(shape, painting, rig, progress);
     given.iter().zip(shapes).map(one).collect()
 }
 
-fn on_skin(shape: Option<usize>, path: &Path, rig: &Rig, progress: &Progress) -> Result<SkinPainting> {
+fn on_skin(
+    shape: Option<usize>,
+    painting: &Painting,
+    rig: &Rig,
+    progress: &Progress,
+) -> Result<SkinPainting> {
+    let (path, property) = (painting.file.as_path(), painting.property);
     let values = match extension(path).as_str() {
         "png" => through_uvs(&mask::read(&read_file(path)?).map_err(in_file(path))?, rig, path)?,
         _ => from_colors(path, rig, progress)?,
     };
-    let mu: Vec<f32> = values.into_iter().map(|v| RANGE[0] + (RANGE[1] - RANGE[0]) * v).collect();
-    if mu.iter().all(|m| m.is_nan()) {
+    let [black, white] = painting.range.unwrap_or(usual_range(property));
+    let values: Vec<f32> = values.into_iter().map(|v| black + (white - black) * v).collect();
+    if values.iter().all(|v| v.is_nan()) {
         return Err(Error::failed("nothing is painted: everything is transparent").in_file(path));
     }
-    Ok(SkinPainting { shape, mu })
+    Ok(SkinPainting { shape, property, values })
 }
 
 /// Means per rig vertex; NaN where nothing was added.
