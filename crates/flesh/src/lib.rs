@@ -2,8 +2,8 @@
 //!
 //! [`mod@build`] runs all stages: [`slits`] finds the pose that parts lips and lids, [`volume`] meshes the
 //! [`domain`] in it, [`neutral`] moves the volume to the neutral, [`blendvolumes`] to every shape, and
-//! [`tissue`] and [`materials`] assign stiffness, mass and damping. [`rest`] blends the results for any weights. Everything is in SI units,
-//! +Y up, +Z front.
+//! [`tissue`] and [`materials`] assign stiffness, mass and damping. [`rest`] blends the results for any
+//! weights. Everything is in SI units, +Y up, +Z front.
 
 pub mod along_skin;
 pub mod blendvolumes;
