@@ -52,10 +52,11 @@ pub struct Arguments {
     /// Gravity, m/s^2. An upright head does not sag; only tilting the head has an effect.
     #[arg(long, default_value_t = 9.81, allow_negative_numbers = true)]
     gravity: f64,
-    /// Width of the smoothing (standard deviation) of the head motion, seconds; 0 for none. It removes jumps
-    /// of captured markers from the simulation. The written head motion is not smoothed.
-    #[arg(long, default_value_t = 0.01, value_name = "SECONDS", allow_negative_numbers = true)]
-    smooth_head: f64,
+    /// Width of the smoothing (standard deviation) of the head motion, seconds; 0 for none. Default 0.6 frames,
+    /// and at least 0.01 s: as a camera's shutter, it removes what is too fast for the frame rate, and jumps
+    /// of captured markers. The written head motion is not smoothed.
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    smooth_head: Option<f64>,
     /// Reuse the frames before the first changed input that an earlier run kept in OUTPUT.partial. Also keep
     /// the frames of this run, for the next run after an edit. The result does not change.
     #[arg(long)]

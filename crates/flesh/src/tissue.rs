@@ -8,17 +8,18 @@
 //!   by indentation of living faces [Wei21, abstract]. Suction, which stretches the skin, gives 31 to 42 kPa
 //!   [Luboz14, abstract]; swinging flesh is sheared, as under an indenter, so the lower values count.
 //! - *Jowls, under the chin*: fat hangs there with little muscle in it; the soft end of the same range.
-//! - *Lips, around the mouth*: muscle. At rest the buccinator has 6 to 14 kPa [Stepanova23, abstract], the
-//!   masseter 10.7 kPa [Olchowy21, abstract], the zygomaticus about 15 kPa [Ternifi19, abstract].
+//! - *Lips, around the mouth, chin*: muscle with its tone, and the lower lip's hold on the chin. At rest the
+//!   buccinator has 6 to 14 kPa [Stepanova23, abstract], the masseter 10.7 kPa [Olchowy21, abstract], the
+//!   zygomaticus about 15 kPa [Ternifi19, abstract].
 //! - *Nose, ears*: cartilage of 1 to 2.7 MPa [Griffin16, abstract] under thin skin. A shell of it fills a
 //!   tenth to a fifth of the nose.
 //! - *Forehead, brows, scalp*: 3 to 5 mm of skin and flat muscle, bound to the bone.
 //!
 //! Flesh beside bone is three times as stiff, where it is bound to the periosteum. Muscle is at least as
 //! stiff as muscle at rest. lambda is four times mu (Poisson's ratio 0.4): elements of four nodes lock if
-//! they are less compressible. Damping is the time beta of [`risorius_solve::energy::viscosity`]: with 10 ms,
-//! a cheek that swings at 8 Hz has the damping ratio 0.25, and what rings above 15 Hz, faster than film can
-//! show, dies out within a cycle. Soft tissue is "heavily damped" after impacts [Boyer06, abstract].
+//! they are less compressible. Damping is the time beta of [`risorius_solve::energy::viscosity`]: with 6 ms,
+//! a cheek that swings at 8 Hz has the damping ratio 0.15, to which the time stepping adds 0.08; it swings
+//! back once or twice. Soft tissue is "heavily damped" after impacts [Boyer06, abstract].
 //!
 //! Shares of regions blend the logarithms of the values, so that a border between 1 and 100 kPa lies in its
 //! middle.
@@ -67,15 +68,15 @@ pub const MUSCLE_AT_REST: f64 = 3000.0;
 
 /// Regions of the built-in head and the tissue under them.
 const TISSUES: [(&str, Tissue); 14] = [
-    ("cheeks", Tissue::soft(1000.0, 0.010)),
-    ("jowls", Tissue::soft(700.0, 0.010)),
-    ("under_chin", Tissue::soft(700.0, 0.010)),
-    ("neck", Tissue::soft(1500.0, 0.010)),
-    ("lips", Tissue::soft(3000.0, 0.012)),
-    ("around_mouth", Tissue::soft(3000.0, 0.012)),
-    ("chin", Tissue::soft(3000.0, 0.012)),
-    ("lids", Tissue::soft(3000.0, 0.012)),
-    ("eye_sockets", Tissue::soft(3000.0, 0.012)),
+    ("cheeks", Tissue::soft(1000.0, 0.006)),
+    ("jowls", Tissue::soft(700.0, 0.006)),
+    ("under_chin", Tissue::soft(700.0, 0.006)),
+    ("neck", Tissue::soft(1500.0, 0.008)),
+    ("lips", Tissue::soft(7000.0, 0.010)),
+    ("around_mouth", Tissue::soft(5000.0, 0.010)),
+    ("chin", Tissue::soft(7000.0, 0.010)),
+    ("lids", Tissue::soft(3000.0, 0.010)),
+    ("eye_sockets", Tissue::soft(3000.0, 0.010)),
     ("brows", Tissue::soft(5000.0, 0.010)),
     ("forehead", Tissue::soft(6000.0, 0.010)),
     ("scalp", Tissue::soft(9000.0, 0.010)),

@@ -85,8 +85,9 @@ pub struct PerformJob {
     pub contact: ContactMode,
     /// Gravity, m/s^2. Only its change relative to the head acts. Default 9.81.
     pub gravity: f64,
-    /// Standard deviation of the smoothing of the head motion, seconds; 0 for none. Default 0.01.
-    pub smooth_head: f64,
+    /// Standard deviation of the smoothing of the head motion, seconds; 0 for none. By default 0.6 frames, and
+    /// at least 0.01 s ([`shutter`]).
+    pub smooth_head: Option<f64>,
     /// Resume from the frames that an earlier run kept beside the output, up to the first frame with a
     /// changed input; and keep them again. The take is the same as without.
     pub resume: bool,
@@ -118,7 +119,7 @@ impl Default for PerformJob {
             scene: SceneSource::default(),
             contact: usual.contact,
             gravity: usual.gravity,
-            smooth_head: 0.01,
+            smooth_head: None,
             resume: false,
             space: OutputSpace::Head,
             detail: None,
@@ -126,6 +127,22 @@ impl Default for PerformJob {
             report: None,
         }
     }
+}
+
+/// Smoothing of recorded head motion that removes the noise of markers, seconds.
+const LEAST_SMOOTHING: f64 = 0.01;
+
+/// Smoothing over the exposure of a frame, in frames.
+const EXPOSURE: f64 = 0.6;
+
+/// The default smoothing of head motion for these frame times, seconds: as a camera's shutter averages over
+/// its exposure. Flesh answers nearly linearly, so smoothing what it feels is the same as smoothing its
+/// motion, and lips still touch in every frame. Motion at half the frame rate is reduced to a sixth; it would
+/// only strobe.
+pub fn shutter(times_secs: &[f64]) -> f64 {
+    let mut spans: Vec<f64> = times_secs.windows(2).map(|w| w[1] - w[0]).collect();
+    spans.sort_by(f64::total_cmp);
+    spans.get(spans.len() / 2).map_or(LEAST_SMOOTHING, |span| (EXPOSURE * span).max(LEAST_SMOOTHING))
 }
 
 /// How far flesh swings.
@@ -233,7 +250,8 @@ impl PerformJob {
             check_head_acceleration(head)?;
         }
         let (scene, factors) = self.scene.resolve(&face, &mut notes, progress)?;
-        let head = clip.head.as_ref().map(|h| HeadPath::prepare(h, self.smooth_head)).unwrap_or_default();
+        let smoothing = self.smooth_head.unwrap_or_else(|| shutter(&clip.times_secs));
+        let head = clip.head.as_ref().map(|h| HeadPath::prepare(h, smoothing)).unwrap_or_default();
         let performance = Performance { clip: &clip, head, scene };
         let options = self.options(&clip.times_secs, factors);
         let keys = frame_keys(fingerprint, &performance, &options);
