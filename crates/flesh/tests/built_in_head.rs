@@ -2,8 +2,10 @@
 
 use glam::{DVec3, Vec3};
 use risorius_base::progress::no_progress;
+use risorius_flesh::materials::{Painting, materials};
 use risorius_flesh::rest::{LEAST_J, RestVolumes};
-use risorius_flesh::{Bound, BuildError, BuildOptions, Face, Surroundings, build};
+use risorius_flesh::tissue::tissue;
+use risorius_flesh::{Bound, BuildError, BuildOptions, Face, Materials, Property, Surroundings, build};
 use risorius_head::{Head, Identity};
 use risorius_rig::{Evaluator, Rig};
 use std::ops::ControlFlow;
@@ -83,8 +85,93 @@ fn flesh_hangs_on_bones_and_is_as_stiff_as_flesh() {
     assert!((0..held.len()).all(|n| held[n] || !face.flesh.is_held(n)));
     let free = held.iter().filter(|h| !**h).count();
     assert!(free > held.len() / 4, "{free} of {} nodes are free", held.len());
-    assert!(face.flesh.materials.mu.iter().all(|mu| (1e3..1e5).contains(mu)));
+    assert!(face.flesh.materials.mu.iter().all(|mu| (500.0..1e6).contains(mu)));
     assert_eq!(face.flesh.materials.shapes.len(), face.rig.shapes.len());
+}
+
+/// Materials of the face with these paintings.
+fn painted(paintings: &[Painting]) -> Materials {
+    let flesh = &FACE.flesh;
+    let bounds: Vec<Bound> = (0..flesh.n_nodes()).map(|n| flesh.bound(n)).collect();
+    let at_nodes = tissue(&FACE.rig, &FACE.anatomy, flesh).unwrap();
+    let muscles = &FACE.anatomy.muscles;
+    materials(&flesh.mesh(), &bounds, &at_nodes, muscles, &flesh.volumes, paintings).unwrap()
+}
+
+/// A value on the skin where `chosen` is true of the position.
+fn on_skin(shape: Option<usize>, property: Property, value: f64, chosen: impl Fn(DVec3) -> bool) -> Painting {
+    let nodes = FACE.flesh.rest();
+    let at = |n: usize| (FACE.flesh.bound(n) == Bound::Skin && chosen(nodes[n])).then_some(value);
+    Painting { shape, property, values: (0..nodes.len()).map(at).collect() }
+}
+
+/// Stiffness of each tet with one shape on.
+fn with_shape(materials: &Materials, shape: usize) -> Vec<f64> {
+    let mut mu: Vec<f64> = materials.mu.iter().map(|&m| m.into()).collect();
+    let change = &materials.shapes[shape];
+    change.tets.iter().zip(change.mu.iter()).for_each(|(&t, &m)| mu[t as usize] += f64::from(m));
+    mu
+}
+
+#[test]
+fn painting_stiff_never_softens() {
+    let smile = FACE.rig.slider_index("mouthSmileLeft").map(|s| FACE.rig.sliders[s].shape).unwrap();
+    let plain = painted(&[]);
+    let stiff = painted(&[on_skin(Some(smile), Property::Stiffness, 1e6, |p| p.x > 0.0)]);
+    assert_eq!(plain.mu, stiff.mu, "the neutral is not painted");
+    let (before, after) = (with_shape(&plain, smile), with_shape(&stiff, smile));
+    // Changes below half a percent are not stored.
+    let softened = before.iter().zip(&after).filter(|(b, a)| **a < 0.99 * **b).count();
+    assert_eq!(softened, 0, "of {} tets", before.len());
+    let stiffened = before.iter().zip(&after).filter(|(b, a)| **a > 2.0 * **b).count();
+    assert!(stiffened > before.len() / 4, "{stiffened} of {} tets are stiffer", before.len());
+    // Painting a shape of the artist's own softness is as possible.
+    let soft = painted(&[on_skin(Some(smile), Property::Stiffness, 600.0, |p| p.x > 0.0)]);
+    let after = with_shape(&soft, smile);
+    assert!(before.iter().zip(&after).all(|(b, a)| *a < 1.01 * *b), "nothing gets stiffer");
+}
+
+#[test]
+fn paint_reaches_the_bone() {
+    let (plain, white) = (painted(&[]), painted(&[on_skin(None, Property::Stiffness, 20e3, |_| true)]));
+    let flesh = &FACE.flesh;
+    let deep = |t: &usize| {
+        let bounds = flesh.tets[*t].map(|n| flesh.bound(n as usize));
+        bounds.iter().all(|b| *b != Bound::Skin)
+    };
+    let deep: Vec<usize> = (0..flesh.tets.len()).filter(deep).collect();
+    assert!(deep.len() > 20, "{} tets without skin", deep.len());
+    let mean = |m: &Materials| deep.iter().map(|&t| f64::from(m.mu[t])).sum::<f64>() / deep.len() as f64;
+    let (before, after) = (mean(&plain), mean(&white));
+    println!("{} tets without skin: {before:.0} Pa before, {after:.0} Pa painted", deep.len());
+    assert!(after > before + 0.25 * (20e3 - before), "{before} Pa before, {after} Pa painted 20000 Pa");
+    let softest = |m: &Materials| m.mu.iter().copied().fold(f32::INFINITY, f32::min);
+    let stiffest = |m: &Materials| m.mu.iter().copied().fold(0.0, f32::max);
+    assert!(softest(&white) >= softest(&plain) && stiffest(&white) <= stiffest(&plain), "nothing overshoots");
+}
+
+#[test]
+fn mass_lambda_and_damping_can_be_painted() {
+    let everywhere = |property, value| on_skin(None, property, value, |_| true);
+    let found = painted(&[
+        everywhere(Property::Density, 500.0),
+        everywhere(Property::VolumeStiffness, 1e6),
+        everywhere(Property::Damping, 0.04),
+    ]);
+    let plain = painted(&[]);
+    assert_eq!(plain.mu, found.mu, "stiffness is not painted");
+    let tets = 0..plain.mu.len();
+    let changed =
+        |a: &[f32], b: &[f32]| tets.clone().filter(|&t| (a[t] - b[t]).abs() > 0.2 * a[t]).count() * 2;
+    let lists = [
+        (&plain.density, &found.density, "mass"),
+        (&plain.lambda, &found.lambda, "lambda"),
+        (&plain.damping, &found.damping, "damping"),
+    ];
+    for (before, after, name) in lists {
+        assert!(changed(before, after) > tets.len(), "{name} changes in most tets");
+    }
+    assert!(found.density.iter().all(|d| (499.0..1101.0).contains(d)));
 }
 
 #[test]

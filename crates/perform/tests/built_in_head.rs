@@ -2,7 +2,9 @@
 
 use glam::DVec3;
 use risorius_base::progress::no_progress;
-use risorius_flesh::{BuildOptions, Face, Surroundings, build};
+use risorius_flesh::materials::{Painting, materials};
+use risorius_flesh::tissue::tissue;
+use risorius_flesh::{Bound, BuildOptions, Face, Property, Surroundings, build};
 use risorius_head::Identity;
 use risorius_perform::scene::model::{Collider, ExpressedIn, Form};
 use risorius_perform::{
@@ -87,6 +89,35 @@ fn a_shaken_head_moves_its_skin_and_a_run_resumes_to_the_same_bits() {
         pool.install(|| play(&shaken, &EnrichOptions::default(), None).unwrap().0)
     });
     assert!(one == two && one == frames, "any number of threads");
+}
+
+#[test]
+fn flesh_painted_stiff_moves_less() {
+    let nodes = FACE.flesh.rest();
+    let at = |n: usize| (FACE.flesh.bound(n) == Bound::Skin).then_some(60e3);
+    let values = (0..nodes.len()).map(at).collect();
+    let white = Painting { shape: None, property: Property::Stiffness, values };
+    let bounds: Vec<Bound> = (0..nodes.len()).map(|n| FACE.flesh.bound(n)).collect();
+    let at_nodes = tissue(&FACE.rig, &FACE.anatomy, &FACE.flesh).unwrap();
+    let muscles = &FACE.anatomy.muscles;
+    let mesh = FACE.flesh.mesh();
+    let mut stiff = FACE.clone();
+    stiff.flesh.materials =
+        materials(&mesh, &bounds, &at_nodes, muscles, &FACE.flesh.volumes, &[white]).unwrap();
+    let clip = clip(12);
+    let shaken = Performance { clip: &clip, head: shake(), scene: Scene::default() };
+    let moved = |face: &Face| {
+        let mut most: f64 = 0.0;
+        let mut sink = |frame: &Frame| {
+            most = most.max(frame.report.mean_mm);
+            ControlFlow::Continue(())
+        };
+        enrich(face, &shaken, &EnrichOptions::default(), None, &mut sink, &no_progress).unwrap();
+        most
+    };
+    let (soft, stiff) = (moved(&FACE), moved(&stiff));
+    println!("mean displacement {soft:.3} mm, painted stiff {stiff:.3} mm");
+    assert!(stiff < 0.5 * soft, "{soft} mm, painted stiff {stiff} mm");
 }
 
 #[test]
