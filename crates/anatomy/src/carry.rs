@@ -46,11 +46,13 @@ pub struct CarryOptions {
     pub rounds: usize,
     /// Least thickness of the skin over bone, in meters; 0.002 is the least value in forensic tables.
     pub thinnest: f64,
+    /// Motions of the jaw in shapes of the rig, at weight 1, given by the user in SI; others are found.
+    pub jaw_motion: Vec<(usize, Rigid)>,
 }
 
 impl Default for CarryOptions {
     fn default() -> Self {
-        Self { supplied: Supplied::default(), rounds: 6, thinnest: 0.002 }
+        Self { supplied: Supplied::default(), rounds: 6, thinnest: 0.002, jaw_motion: Vec::new() }
     }
 }
 
@@ -114,7 +116,10 @@ pub fn carry(
     supplied::place(&options.supplied, &mut bones, &mut teeth, &to_skin, &mut notes)?;
     place_rig_bones(&rig_pieces, &options.supplied, &mut bones);
     tick(progress, "carry: motions", 0.0)?;
-    let jaw = jaw_motion::jaw(rig, &rig_pieces, &landmarks.all, &bones.joint, &mut notes);
+    let mut jaw = jaw_motion::jaw(rig, &rig_pieces, &landmarks.all, &bones.joint, &mut notes);
+    for (shape, motion) in &options.jaw_motion {
+        jaw.motions[*shape] = *motion;
+    }
     let eye_motion = jaw_motion::eyes(rig, &rig_pieces).map(|m| m.motions);
     Ok(Anatomy {
         eyes: eyes(&rig_pieces, &head_pieces, &warp),

@@ -7,7 +7,7 @@
 use crate::blendvolumes::{blendvolumes, pairs};
 use crate::domain::{Back, Bound};
 use crate::face::{BuildReport, Face, QualityReport, StageReport};
-use crate::flesh::{Flesh, SkinEmbedding};
+use crate::flesh::{Flesh, Response, SkinEmbedding};
 use crate::follow::{FollowOptions, Follower};
 use crate::materials::{Painting, Property, materials};
 use crate::neutral::carry_to_neutral;
@@ -48,6 +48,8 @@ pub struct BuildOptions {
     pub given: Given,
     /// Properties painted by the user.
     pub paintings: Vec<SkinPainting>,
+    /// Materials that follow a slider by a curve.
+    pub responses: Vec<Response>,
 }
 
 /// A property painted on the rig's vertices.
@@ -202,6 +204,7 @@ pub fn build(
     let tissue = tissue(rig, &anatomy, &flesh)?;
     flesh.materials =
         materials(&flesh.mesh(), &volume.bounds, &tissue, &anatomy.muscles, &flesh.volumes, &painted)?;
+    flesh.materials.responses = options.responses.clone();
     clock.stage("blendmaterials");
     report.pairs = pairs(&flesh, &parts, progress)?;
     clock.stage("pairs");

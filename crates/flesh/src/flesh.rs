@@ -57,6 +57,34 @@ pub struct Materials {
     pub damping: Array<f32>,
     /// One per shape of the rig: the blendmaterial basis B_P.
     pub shapes: Vec<MaterialShape>,
+    /// Shapes whose material does not simply follow their own strength.
+    pub responses: Vec<Response>,
+}
+
+/// How much of a shape's material counts: `w_P` as a curve over a slider [Kozlov17, eq. 3]. Without one, the
+/// material of a shape counts as much as the shape.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Response {
+    /// The shape whose material it is.
+    pub shape: usize,
+    /// The slider that it follows.
+    pub slider: usize,
+    /// Slider values, ascending, and the strength at each; linear between them, constant beyond.
+    pub curve: Vec<[f32; 2]>,
+}
+
+impl Response {
+    /// The strength of the material at a slider value.
+    pub fn at(&self, value: f64) -> f64 {
+        let points = || self.curve.iter().map(|p| p.map(f64::from));
+        let after = points().position(|[at, _]| at > value).unwrap_or(self.curve.len());
+        let [before, after] = [after.checked_sub(1), Some(after)].map(|i| points().nth(i?));
+        match (before, after) {
+            (Some([a, from]), Some([b, to])) => from + (to - from) * (value - a) / (b - a),
+            (Some([_, only]), None) | (None, Some([_, only])) => only,
+            (None, None) => 0.0,
+        }
+    }
 }
 
 /// Change of stiffness with one shape.
@@ -126,5 +154,19 @@ impl SkinEmbedding {
             nodes.iter().zip(weights).map(|(&n, &w)| node_offsets[n as usize] * f64::from(w)).sum()
         };
         self.tets.par_iter().zip(self.weights.par_iter()).with_min_len(1024).map(one).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_response_is_linear_between_its_points_and_constant_beyond() {
+        let response = Response { curve: vec![[0.2, 0.0], [0.6, 1.0], [1.0, 0.5]], ..Response::default() };
+        for (value, strength) in [(-1.0, 0.0), (0.2, 0.0), (0.4, 0.5), (0.6, 1.0), (0.8, 0.75), (2.0, 0.5)] {
+            assert!((response.at(value) - strength).abs() < 1e-6, "at {value}: {}", response.at(value));
+        }
+        assert_eq!(Response::default().at(0.5), 0.0);
     }
 }

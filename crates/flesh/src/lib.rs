@@ -26,7 +26,7 @@ pub mod volume;
 pub use build::{BuildError, BuildOptions, SkinPainting, Surroundings, build};
 pub use domain::Bound;
 pub use face::{BuildReport, Face};
-pub use flesh::{Flesh, MaterialShape, Materials, SkinEmbedding, VolumeShape};
+pub use flesh::{Flesh, MaterialShape, Materials, Response, SkinEmbedding, VolumeShape};
 pub use materials::Property;
 pub use skin::Skin;
 pub use slits::Slits;

@@ -134,6 +134,7 @@ pub fn materials(
         density: stored(density),
         damping: stored(damping),
         shapes: shapes?,
+        responses: Vec::new(),
     })
 }
 

@@ -12,15 +12,16 @@ use crate::formats::fbx;
 use crate::formats::gltf::{GltfContent, NamedClip, NodeTrack};
 use crate::formats::{bvh, clip_csv, clip_json, gltf, head_csv, mdd, npz, obj, obj_folder, pc2, ply, stl};
 use crate::native::{detail, face};
-use crate::specs::sidecar::{self, RegionSpec, Sidecar};
+use crate::specs::sidecar::{self, RegionSpec, Sidecar, StiffeningSpec};
 use crate::specs::weights::json_error;
 use crate::take_in::head_motion;
 use risorius_attenuate::pins::PinSpec;
 use risorius_base::Progress;
-use risorius_base::{Axis, Space};
+use risorius_base::{Axis, Rigid, Space};
+use risorius_flesh::Response;
 use risorius_rig::assemble::AssembleNotes;
 use risorius_rig::classify::space::{SpaceGuess, guess_space};
-use risorius_rig::lookup::unknown;
+use risorius_rig::lookup::{UnknownName, find_shape, unknown};
 use risorius_rig::{Clip, HeadMotion, RawPart, RawRig, Rig, Role, Take, assemble};
 use std::collections::HashMap;
 use std::io::Read;
@@ -65,6 +66,10 @@ pub struct RigFile {
     pub assembled: AssembleNotes,
     /// Guessed unit and axes, whether they were used or not.
     pub guess: SpaceGuess,
+    /// The sidecar's motions of the jaw: shapes and the motion at weight 1, in SI.
+    pub jaw_motion: Vec<(usize, Rigid)>,
+    /// The sidecar's curves of materials.
+    pub responses: Vec<Response>,
 }
 
 /// Reads a rig, or a surface as a rig without shapes.
@@ -107,8 +112,18 @@ pub fn open_rig(path: &Path, options: &OpenOptions, progress: &Progress) -> Resu
     if raw.format == "glTF" {
         clips.iter_mut().for_each(|c| strengths_to_sliders(&mut c.clip, &rig));
     }
-    let mut file =
-        RigFile { rig, format: raw.format, clips, tracks: raw.tracks, notes: raw.notes, assembled, guess };
+    let (jaw_motion, responses) = (jaw_motions(&sidecar.jaw, &rig)?, responses(&sidecar.stiffening, &rig)?);
+    let mut file = RigFile {
+        rig,
+        format: raw.format,
+        clips,
+        tracks: raw.tracks,
+        notes: raw.notes,
+        assembled,
+        guess,
+        jaw_motion,
+        responses,
+    };
     attach_head_motion(&mut file);
     Ok(file)
 }
@@ -134,7 +149,45 @@ fn open_built_rig(path: &Path, options: &OpenOptions, format: &'static str) -> R
     let assembled =
         AssembleNotes { n_welded: n_file.saturating_sub(rig.n_vertices()), ..AssembleNotes::default() };
     let guess = guess_space(&rig);
-    Ok(RigFile { rig, format, clips: Vec::new(), tracks: Vec::new(), notes: Vec::new(), assembled, guess })
+    Ok(RigFile {
+        rig,
+        format,
+        clips: Vec::new(),
+        tracks: Vec::new(),
+        notes: Vec::new(),
+        assembled,
+        guess,
+        jaw_motion: Vec::new(),
+        responses: Vec::new(),
+    })
+}
+
+/// The jaw's motions in SI, by shape of the rig.
+fn jaw_motions(given: &[(String, Rigid)], rig: &Rig) -> Result<Vec<(usize, Rigid)>, IoError> {
+    let one = |(name, motion): &(String, Rigid)| {
+        let shape = find_shape(rig, name);
+        let shape = shape.map_err(|e| IoError::malformed("sidecar", "jaw", e.to_string()))?;
+        Ok((shape, rig.space.motion_to_si(motion)))
+    };
+    given.iter().map(one).collect()
+}
+
+/// Curves of materials, by shape and slider of the rig.
+fn responses(given: &[StiffeningSpec], rig: &Rig) -> Result<Vec<Response>, IoError> {
+    let wrong = |e: UnknownName| IoError::malformed("sidecar", "stiffening", e.to_string());
+    let one = |spec: &StiffeningSpec| {
+        let shape = find_shape(rig, &spec.shape).map_err(wrong)?;
+        let by = match &spec.by {
+            Some(name) => find_shape(rig, name).map_err(wrong)?,
+            None => shape,
+        };
+        let Role::Slider(slider) = rig.shapes[by].role else {
+            let problem = format!("'{}' is no slider; name one in 'by'", rig.shapes[by].name);
+            return Err(IoError::malformed("sidecar", format!("stiffening.{}", spec.shape), problem));
+        };
+        Ok(Response { shape, slider, curve: spec.curve.clone() })
+    };
+    given.iter().map(one).collect()
 }
 
 /// glTF animates the strength of every shape, in-betweens and combinations too; a clip holds values of

@@ -1,5 +1,6 @@
 //! Weights and rig sidecars.
 
+use glam::DVec3;
 use risorius_base::Axis;
 use risorius_io::specs::{sidecar, weights};
 use risorius_rig::CombinationRule;
@@ -99,5 +100,27 @@ fn every_part_with_a_problem_is_reported() {
     let error = sidecar::read(text).unwrap_err().to_string();
     for expected in ["4 problems", "parsec", "+Q", "regions", "lips"] {
         assert!(error.contains(expected), "{expected}: {error}");
+    }
+}
+
+#[test]
+fn jaw_motions_and_material_curves_are_read() {
+    let text = br#"{"jaw": {"jawOpen": {"rotate": [90, 0, 0], "about": [0, 1, 0], "move": [0, 0, 0.5]}},
+        "stiffening": {"smile": {"by": "squint", "curve": [[0, 0], [0.5, 0.2]]}, "frown": {}}}"#;
+    let found = sidecar::read(text).unwrap();
+    let (name, motion) = &found.jaw[0];
+    let moved = motion.apply(DVec3::new(0.0, 2.0, 0.0));
+    assert!(name == "jawOpen" && moved.distance(DVec3::new(0.0, 1.0, 1.5)) < 1e-12, "{moved}");
+    let smile = found.stiffening.iter().find(|s| s.shape == "smile").unwrap();
+    assert_eq!((smile.by.as_deref(), &smile.curve[..]), (Some("squint"), &[[0.0, 0.0], [0.5, 0.2]][..]));
+    for (text, expected) in [
+        (&br#"{"jaw": {"jawOpen": {"rotate": [17, 0, 0]}}}"#[..], "'about' is missing"),
+        (br#"{"jaw": {"jawOpen": {"rotate": [170, 0, 0], "about": [0, 0, 0]}}}"#, "at most 90"),
+        (br#"{"jaw": {"jawOpen": {"turn": [1, 0, 0]}}}"#, "turn"),
+        (br#"{"stiffening": {"a": {"curve": [[0, 0], [0, 1]]}}}"#, "ascend"),
+        (br#"{"stiffening": {"a": {"curve": []}}}"#, "no points"),
+    ] {
+        let error = sidecar::read(text).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
     }
 }

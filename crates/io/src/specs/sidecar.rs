@@ -5,17 +5,25 @@
 //!  "combinations": [{"shape": "fix", "sliders": ["smile_L", "jawOpen"], "rule": "lowest"}],
 //!  "sliders": ["brow50"], "limits": {"jawOpen": [0, 1]}, "ignore_names": false,
 //!  "regions": {"lips": [1, 2, 3], "teeth": {"part": "lower_teeth", "vertices": [7], "ranges": [[10, 20]]}},
+//!  "jaw": {"jawOpen": {"rotate": [17, 0, 0], "about": [0, 2.1, -1.5], "move": [0, -0.1, 0.4]}},
+//!  "stiffening": {"mouthSmile_L": {"by": "cheekSquint_L", "curve": [[0, 0], [0.5, 0.1], [1, 1]]}},
 //!  "unit": "cm", "up": "+Y", "front": "+Z"}
 //! ```
+//! `jaw` is the artist's own motion of the jaw in a shape at 1, in the unit and axes of the file: a rotation
+//! in degrees about a point (a rotation vector: its direction is the axis, its length the angle), then a
+//! shift. `stiffening` says how much of a shape's material counts: a curve over the shape's own slider, or
+//! over the slider in `by`.
+//!
 //! Every key is optional. `unit` is `m`, `dm`, `cm`, `mm`, `in`, `ft` or a number of meters. Ranges are
 //! half-open and stay ranges until the mesh is known ([`RegionSpec::resolve`]). Unknown keys are errors: a
 //! misspelled one would otherwise be ignored silently.
 
 use crate::IoError;
 use crate::specs::weights::{json_error, shortest};
-use risorius_base::Axis;
+use glam::{DQuat, DVec3};
 use risorius_base::space::SpaceTextError;
 use risorius_base::space::parse_unit;
+use risorius_base::{Axis, Rigid};
 use risorius_rig::classify::names::nearest;
 use risorius_rig::classify::roles::{RoleTable, resolve};
 use risorius_rig::{CombinationRule, Driver, Rig, Role};
@@ -23,8 +31,19 @@ use serde_json::{Map, Value, json};
 use std::ops::Range;
 
 const FORMAT: &str = "sidecar";
-const KEYS: [&str; 9] =
-    ["inbetweens", "combinations", "sliders", "limits", "ignore_names", "regions", "unit", "up", "front"];
+const KEYS: [&str; 11] = [
+    "inbetweens",
+    "combinations",
+    "sliders",
+    "limits",
+    "ignore_names",
+    "regions",
+    "jaw",
+    "stiffening",
+    "unit",
+    "up",
+    "front",
+];
 
 /// The content of a sidecar.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -33,12 +52,27 @@ pub struct Sidecar {
     pub roles: RoleTable,
     /// Named vertex sets, by name.
     pub regions: Vec<RegionSpec>,
+    /// The jaw's motion in shapes, by name, in file coordinates.
+    pub jaw: Vec<(String, Rigid)>,
+    /// How much of a shape's material counts.
+    pub stiffening: Vec<StiffeningSpec>,
     /// Length of one unit of the mesh file in meters.
     pub meters_per_unit: Option<f64>,
     /// The axis of the mesh file that points to the top of the head.
     pub up: Option<Axis>,
     /// The axis of the mesh file that the face looks along.
     pub front: Option<Axis>,
+}
+
+/// How much of a shape's material counts, before the rig is known.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct StiffeningSpec {
+    /// Name of the shape.
+    pub shape: String,
+    /// Name of the slider that it follows; without one, its own.
+    pub by: Option<String>,
+    /// Slider values, ascending, and the strength at each.
+    pub curve: Vec<[f32; 2]>,
 }
 
 /// A named set of vertices, before the mesh is known.
@@ -154,6 +188,17 @@ pub fn read(bytes: &[u8]) -> Result<Sidecar, IoError> {
     if let Some(regions) = top.optional("regions")? {
         for name in problems.take(regions.object()).into_iter().flat_map(Map::keys) {
             sidecar.regions.extend(problems.take(regions.get(name).and_then(|at| region(name, &at))));
+        }
+    }
+    if let Some(jaw) = top.optional("jaw")? {
+        for name in problems.take(jaw.object()).into_iter().flat_map(Map::keys) {
+            let motion = problems.take(jaw.get(name).and_then(|at| jaw_motion(&at)));
+            sidecar.jaw.extend(motion.map(|motion| (name.clone(), motion)));
+        }
+    }
+    if let Some(all) = top.optional("stiffening")? {
+        for name in problems.take(all.object()).into_iter().flat_map(Map::keys) {
+            sidecar.stiffening.extend(problems.take(all.get(name).and_then(|at| stiffening(name, &at))));
         }
     }
     sidecar.meters_per_unit = top.optional("unit")?.and_then(|at| problems.take(unit(&at)));
@@ -283,6 +328,51 @@ fn region(name: &str, at: &At) -> Result<RegionSpec, IoError> {
         region.ranges = list.list()?.map(|r| range(&r)).collect::<Result<_, _>>()?;
     }
     Ok(region)
+}
+
+fn vector(at: &At) -> Result<DVec3, IoError> {
+    let numbers: Vec<f64> = at.list()?.map(|n| n.number()).collect::<Result<_, _>>()?;
+    <[f64; 3]>::try_from(numbers).map_or_else(|_| at.err("three numbers are expected"), |v| Ok(v.into()))
+}
+
+fn jaw_motion(at: &At) -> Result<Rigid, IoError> {
+    at.only(&["rotate", "about", "move"])?;
+    let [rotate, about, shift] = ["rotate", "about", "move"]
+        .map(|key| at.optional(key).and_then(|found| found.map(|at| vector(&at)).transpose()));
+    let (rotate, about, shift) = (rotate?.unwrap_or_default(), about?, shift?.unwrap_or_default());
+    if about.is_none() && rotate != DVec3::ZERO {
+        return at.err("'about' is missing: the point about which the jaw rotates");
+    }
+    let degrees = rotate.length();
+    if degrees > 90.0 {
+        return at.err(format!("a jaw does not rotate by {degrees} degrees; give at most 90"));
+    }
+    let rotation = DQuat::from_scaled_axis(rotate * std::f64::consts::PI / 180.0);
+    let turned = Rigid::about(about.unwrap_or_default(), rotation);
+    Ok(Rigid { translation: turned.translation + shift, ..turned })
+}
+
+fn stiffening(name: &str, at: &At) -> Result<StiffeningSpec, IoError> {
+    at.only(&["by", "curve"])?;
+    let by = at.optional("by")?.map(|by| by.text().map(String::from)).transpose()?;
+    let mut curve: Vec<[f32; 2]> = Vec::new();
+    match at.optional("curve")? {
+        None => curve = vec![[0.0, 0.0], [1.0, 1.0]],
+        Some(points) => {
+            for point in points.list()? {
+                let numbers: Vec<f64> = point.list()?.map(|n| n.number()).collect::<Result<_, _>>()?;
+                let [value, strength] = numbers[..] else { return point.err("two numbers are expected") };
+                if curve.last().is_some_and(|last| value as f32 <= last[0]) {
+                    return point.err("slider values must ascend");
+                }
+                curve.push([value as f32, strength as f32]);
+            }
+            if curve.is_empty() {
+                return points.err("the curve has no points; give for example [[0, 0], [1, 1]]");
+            }
+        }
+    }
+    Ok(StiffeningSpec { shape: name.into(), by, curve })
 }
 
 fn unit(at: &At) -> Result<f64, IoError> {

@@ -42,8 +42,8 @@ fn refused(bytes: &[u8], words: &[&str]) {
 fn other_versions_are_refused_with_advice() {
     assert!(read(&changed(|_, _| {})).is_ok());
     let version = |v: &str| changed(|h, _| h["__metadata__"]["version"] = v.into());
-    refused(&version("0"), &["version 0", "build it again with `risorius build`"]);
-    refused(&version("2"), &["version 2", "newer Risorius"]);
+    refused(&version("1"), &["version 1", "build it again with `risorius build`"]);
+    refused(&version("3"), &["version 3", "newer Risorius"]);
     refused(&version("one"), &["version", "not a number"]);
     refused(&changed(|h, _| h["__metadata__"]["format"] = "pt".into()), &["format", "risorius-face"]);
     refused(&changed(|h, _| h["__metadata__"] = serde_json::json!({})), &["format", "missing"]);

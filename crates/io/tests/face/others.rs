@@ -21,7 +21,7 @@ fn the_reference_implementation_reads_it() {
     let (_, header) = safetensors::SafeTensors::read_metadata(&bytes).unwrap();
     let metadata = header.metadata().as_ref().unwrap();
     assert_eq!(metadata["format"], "risorius-face");
-    assert_eq!(metadata["version"], "1");
+    assert_eq!(metadata["version"], "2");
 }
 
 /// A face saved again by the reference implementation, in its own order, is still valid.

@@ -10,7 +10,9 @@ use risorius_anatomy::{Note, PieceKind, Pieces};
 use risorius_base::Rigid;
 use risorius_base::Space;
 use risorius_flesh::face::{PairReport, QualityReport, ShapeReport};
-use risorius_flesh::{BuildReport, Face, Flesh, MaterialShape, Materials, SkinEmbedding, VolumeShape};
+use risorius_flesh::{
+    BuildReport, Face, Flesh, MaterialShape, Materials, Response, SkinEmbedding, VolumeShape,
+};
 use risorius_head::landmarks::NAMES;
 use risorius_head::{Bones, JawJoint};
 use risorius_mesh::{Polygons, TriMesh};
@@ -186,6 +188,7 @@ fn flesh() -> Flesh {
             density: vec![1100.0, 900.5].into(),
             damping: vec![0.01, 0.0].into(),
             shapes: vec![change(vec![0, 1]), change(vec![]), change(vec![1]), change(vec![])],
+            responses: vec![Response { shape: 2, slider: 0, curve: vec![[0.0, 0.0], [1.0, 0.25]] }],
         },
     }
 }

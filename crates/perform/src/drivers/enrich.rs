@@ -190,12 +190,16 @@ impl<'a> Enrich<'a> {
     }
 
     /// `P(w) = P0 + B_P c(w)` [Kozlov17, eq. 3], as mu, lambda and viscosity of each tet.
-    fn parameters(&self, strengths: &[f64]) -> Vec<Vec<f64>> {
+    fn parameters(&self, strengths: &[f64], weights: &[f32]) -> Vec<Vec<f64>> {
         let materials = &self.face.flesh.materials;
+        let mut strengths = strengths.to_vec();
+        for response in &materials.responses {
+            strengths[response.shape] = response.at(weights[response.slider].into());
+        }
         let neutral = [&materials.mu, &materials.lambda]
             .map(|all| all.iter().map(|&k| f64::from(k)).collect::<Vec<_>>());
         let mut now = neutral.clone();
-        for (shape, &c) in materials.shapes.iter().zip(strengths).filter(|(_, c)| **c != 0.0) {
+        for (shape, &c) in materials.shapes.iter().zip(&strengths).filter(|(_, c)| **c != 0.0) {
             let c = c * self.options.tightening;
             for ((&tet, &mu), &lambda) in shape.tets.iter().zip(shape.mu.iter()).zip(shape.lambda.iter()) {
                 now[0][tet as usize] += f64::from(mu) * c;
@@ -228,7 +232,7 @@ impl Driver for Enrich<'_> {
                 .map(|&c| c.into())
                 .collect();
             let rest = self.rest.at(&strengths).map_err(|source| PerformError::Rest { frame, source })?;
-            let parameters = self.parameters(&strengths);
+            let parameters = self.parameters(&strengths, self.performance.clip.frame(frame));
             let pose = self.evaluator.positions(self.performance.clip.frame(frame));
             let surface = self.contacts.touch.posed(self.contacts.surface(&pose));
             let configuration = Configuration { rest: rest.positions, parameters, surface };

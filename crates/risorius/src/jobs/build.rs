@@ -157,7 +157,9 @@ impl BuildJob {
         expect_ending(&self.output, &["face"], "a face")?;
         self.pictures.as_deref().map_or(Ok(()), expect_folder)?;
         let file = self.rig.open_with_sliders(progress)?;
-        let options = self.options(&file.rig, progress)?;
+        let mut options = self.options(&file.rig, progress)?;
+        options.carry.jaw_motion = file.jaw_motion;
+        options.responses = file.responses;
         tick(progress, "built-in head", 0.0)?;
         let head = risorius_head::build(&Identity::default());
         let built = build_resumable(&file.rig, &head, &options, &self.output, progress)?;

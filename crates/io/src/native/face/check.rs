@@ -342,4 +342,15 @@ fn check_materials(flesh: &Flesh, n_tets: usize, n_shapes: usize, problems: &mut
             problems.finite(&name(what), bytemuck::cast_slice::<f32, [f32; 1]>(values));
         }
     }
+    for (i, response) in materials.responses.iter().enumerate() {
+        let rises = response.curve.windows(2).all(|w| w[0][0] < w[1][0]);
+        let fine = response.shape < n_shapes
+            && response.slider < flesh.parting_weights.len()
+            && !response.curve.is_empty()
+            && rises
+            && response.curve.iter().flatten().all(|x| x.is_finite());
+        problems.expect(fine, "flesh.materials.responses", || {
+            format!("entry {i} names no shape or slider of the rig, or its curve does not rise")
+        });
+    }
 }

@@ -18,9 +18,13 @@ struct FleshText {
     bounds: [&'static str; 7],
 }
 
+/// Metadata with the curves of materials.
+const RESPONSES: &str = "flesh.materials.responses";
+
 /// Adds flesh to a file.
 pub fn save<'a>(flesh: &'a Flesh, file: &mut Writer<'a>) -> Result<(), IoError> {
     file.json("flesh", &FleshText { bounds: BOUND_NAMES })?;
+    file.json(RESPONSES, &flesh.materials.responses)?;
     file.array("flesh.nodes", &flesh.nodes);
     file.array("flesh.tets", &flesh.tets);
     file.array("flesh.bounds", &flesh.bounds);
@@ -76,5 +80,6 @@ fn load_materials(file: &Archive, n_shapes: usize) -> Result<Materials, IoError>
         density: file.array("flesh.materials.density")?,
         damping: file.array("flesh.materials.damping")?,
         shapes: tets.into_iter().zip(mu.into_iter().zip(lambda)).map(shape).collect(),
+        responses: file.json(RESPONSES)?,
     })
 }
