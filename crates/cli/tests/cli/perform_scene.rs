@@ -56,7 +56,7 @@ fn force_on(region: &str, newtons: [f64; 3]) -> String {
 
 /// A head at rest.
 fn still(head: Rigid) -> Moment {
-    Moment { time_secs: 0.0, heads: [head; 2], span_secs: 0.01, head }
+    Moment { time_secs: 0.0, heads: [head; 2], span_secs: 0.01, head, acceleration: Default::default() }
 }
 
 /// Area that triangles cover when projected along z, m^2, counted in square millimeters.

@@ -183,6 +183,8 @@ fn flesh() -> Flesh {
         materials: Materials {
             mu: vec![2000.0, 3500.5].into(),
             lambda: vec![40_000.0, 0.0].into(),
+            density: vec![1100.0, 900.5].into(),
+            damping: vec![0.01, 0.0].into(),
             shapes: vec![change(vec![0, 1]), change(vec![]), change(vec![1]), change(vec![])],
         },
     }
