@@ -102,7 +102,9 @@ fn exact_on_three_heads() {
         );
         for set in [few, many] {
             for alpha in [0.5, 30.0, 3000.0, 1e6] {
-                let options = AttenuateOptions { alpha: Some(alpha), ..AttenuateOptions::default() };
+                let overshoot = f64::INFINITY;
+                let options =
+                    AttenuateOptions { alpha: Some(alpha), overshoot, ..AttenuateOptions::default() };
                 let ours = attenuate(&rig, &set, &w1, &w0, &options).weights;
                 let reference = dense_reference(&rig, &set, &w1, &w0, alpha, ridge);
                 let worst =

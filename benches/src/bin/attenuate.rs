@@ -80,7 +80,11 @@ fn measure(name: &str, rig: &Rig, n_pins: usize) {
     let weights: Vec<f32> = (0..rig.sliders.len()).map(|i| 0.5 + 0.3 * (i as f32).sin()).collect();
     let zero = vec![0.0; weights.len()];
     let event = |bounds: bool, repeats: usize| {
-        let pose = PoseAttenuation::prepare(rig, &selection, &AttenuateOptions { bounds, alpha: None });
+        let pose = PoseAttenuation::prepare(
+            rig,
+            &selection,
+            &AttenuateOptions { bounds, ..AttenuateOptions::default() },
+        );
         pose.map_or(f64::NAN, |pose| median_secs(repeats, || pose.weights(&weights, &zero).map(|w| w.len())))
     };
     println!(

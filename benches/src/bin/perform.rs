@@ -42,7 +42,7 @@ fn main() {
         return;
     };
     let clip = open_clip(&clip, &ClipOptions::default(), &no_progress).map(|c| c.clip);
-    let motion = open_head(&motion, None, 1.0, &ClipOptions::default(), &no_progress);
+    let motion = open_head(&motion, None, &ClipOptions::default(), &no_progress).map(|h| h.motion);
     let (Ok(clip), Ok(mut motion)) = (clip, motion) else { return println!("the recordings do not open") };
     // The second from 1 s on, with the fastest turns, during the talking part of the clip.
     motion.times_secs.iter_mut().for_each(|t| *t += clip.times_secs[FRAMES.start] - 1.0);

@@ -14,6 +14,9 @@
 //! (with a penalty on violated limits) falls. At a kink of `c` a slider is linearized on the side that it
 //! moves to; it stays at the kink if it would move back from both sides. The linearized limits may be
 //! infeasible at one start and feasible at another, so a few starts are tried.
+//!
+//! The ridge makes every program strictly convex. A program that still cannot be solved, because `a` is so
+//! large that rounding eats the ridge, is solved again with a hundred times the ridge.
 
 use crate::gram::factor_with_ridge;
 use crate::selection::{Selection, weighted_square};
@@ -39,7 +42,7 @@ pub(crate) struct PinnedProblem<'a> {
     pub targets: &'a [f64],
     /// Slider values asked for.
     pub w1: &'a [f64],
-    /// Range of each slider, when they are to be kept.
+    /// Range that each slider must keep to, if it must.
     pub bounds: Option<&'a [[f64; 2]]>,
 }
 
@@ -50,8 +53,8 @@ pub(crate) struct Solution {
     pub w2: Vec<f64>,
     /// Gauss-Newton steps taken.
     pub steps: usize,
-    /// Largest relative violation of the KKT conditions of the last quadratic program.
-    pub kkt_residual: f64,
+    /// Largest relative violation of the KKT conditions of the last quadratic program, if there was one.
+    pub kkt_residual: Option<f64>,
     /// Estimate of the condition number of its matrix.
     pub condition: f64,
     /// Whether the solver converged.
@@ -63,7 +66,15 @@ pub(crate) struct Solution {
 pub(crate) struct LinearSystem {
     hessian: Matrix,
     factor: Cholesky,
+    /// The ridge that is part of both.
+    ridge: f64,
 }
+
+/// Times that a program is solved again with a larger ridge.
+const MAX_RETRIES: usize = 4;
+
+/// A KKT residual above this is reported as not converged.
+const LARGE_RESIDUAL: f64 = 1e-5;
 
 impl LinearSystem {
     /// Factors the system of `selection` for one `alpha` and the pins' fades.
@@ -72,9 +83,16 @@ impl LinearSystem {
     }
 
     fn factor(mut hessian: Matrix, ridge: f64) -> Self {
-        let factor = factor_with_ridge(hessian.clone(), ridge);
+        let (factor, ridge) = factor_with_ridge(hessian.clone(), ridge);
         (0..hessian.n_rows()).for_each(|i| hessian[(i, i)] += ridge);
-        Self { hessian, factor }
+        Self { hessian, factor, ridge }
+    }
+
+    /// The same system with a hundred times its ridge.
+    fn stiffened(&self) -> Self {
+        let mut bare = self.hessian.clone();
+        (0..bare.n_rows()).for_each(|i| bare[(i, i)] -= self.ridge);
+        Self::factor(bare, 100.0 * self.ridge)
     }
 }
 
@@ -91,7 +109,8 @@ pub(crate) fn solve_linear(
     selection.free().iter().zip(&step.change).for_each(|(&f, d)| w2[f] += d);
     model.clamp(&mut w2);
     let condition = system.factor.condition_estimate();
-    Ok(Solution { w2, steps: 1, kkt_residual: step.residual, condition, settled: true })
+    let settled = step.residual < LARGE_RESIDUAL;
+    Ok(Solution { w2, steps: 1, kkt_residual: Some(step.residual), condition, settled })
 }
 
 /// Solves the problem of any rig.
@@ -190,12 +209,12 @@ impl<'a> Model<'a> {
         self.clamp(&mut w);
         let mut merit = self.merit(&w);
         let mut solution =
-            Solution { w2: Vec::new(), steps: 0, kkt_residual: 0.0, condition: 1.0, settled: false };
+            Solution { w2: Vec::new(), steps: 0, kkt_residual: None, condition: 1.0, settled: false };
         let mut damping = Damping::default();
         while solution.steps < MAX_STEPS && !solution.settled {
             let (step, condition) = self.step(system, &w, falling, damping.amount)?;
             solution.steps += 1;
-            (solution.kkt_residual, solution.condition) = (step.residual, condition);
+            (solution.kkt_residual, solution.condition) = (Some(step.residual), condition);
             let mut trial = w.clone();
             free.iter().zip(&step.change).for_each(|(&f, d)| trial[f] += d);
             let value = self.merit(&trial);
@@ -300,21 +319,33 @@ impl<'a> Model<'a> {
         };
         let lower: Vec<f64> = (0..free.len()).map(|i| range(i, 0)).collect();
         let upper: Vec<f64> = (0..free.len()).map(|i| range(i, 1)).collect();
-        let program = QuadraticProgram {
-            hessian: &system.factor,
-            gradient: &gradient,
-            lower: &lower,
-            upper: &upper,
-            rows: &rows,
+        let solve = |system: &LinearSystem| {
+            let program = QuadraticProgram {
+                hessian: &system.factor,
+                gradient: &gradient,
+                lower: &lower,
+                upper: &upper,
+                rows: &rows,
+            };
+            let solution = if rows.is_empty() && self.problem.bounds.is_some() {
+                solve_bounded(&system.hessian, &gradient, &lower, &upper)?
+            } else {
+                program.solve()?
+            };
+            let residual = kkt_residual(&program, &system.hessian, &solution);
+            Ok(Step { change: solution.x, residual })
         };
-        let has_bounds = self.problem.bounds.is_some();
-        let solution = if rows.is_empty() && has_bounds {
-            solve_bounded(&system.hessian, &gradient, &lower, &upper)?
-        } else {
-            program.solve()?
-        };
-        let residual = kkt_residual(&program, &system.hessian, &solution);
-        Ok(Step { change: solution.x, residual })
+        let mut solved = solve(system);
+        let mut stiff: Option<LinearSystem> = None;
+        for _ in 0..MAX_RETRIES {
+            if !matches!(solved, Err(QpError::NoConvergence(_) | QpError::NotDefinite { .. })) {
+                break;
+            }
+            let stiffer = stiff.as_ref().unwrap_or(system).stiffened();
+            solved = solve(&stiffer);
+            stiff = Some(stiffer);
+        }
+        solved
     }
 
     /// Half the derivative of the objective by the free sliders.

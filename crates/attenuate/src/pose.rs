@@ -11,17 +11,29 @@ use crate::gram::GramError;
 use crate::selection::{Attenuator, MAX_ALPHA, Selection};
 use risorius_linalg::QpError;
 use risorius_linalg::qp::Constraint;
-use risorius_rig::model::Rig;
+use risorius_rig::model::{Rig, Slider};
 use serde::Serialize;
+use std::borrow::Cow;
+use std::sync::OnceLock;
 
 /// How to attenuate.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct AttenuateOptions {
     /// Weight of pins against the rest, 0 or more (infinity: as hard as possible). When left out, the paper's
-    /// default: the number of untagged coordinates over that of tagged ones.
+    /// default: the number of vertices without a pin over that of vertices with one.
     pub alpha: Option<f64>,
     /// Keep sliders within their ranges.
     pub bounds: bool,
+    /// Without `bounds`: how far sliders may go beyond either end of their ranges, in lengths of the range,
+    /// 0 or more. Infinity is the paper's own problem, in which sliders of rich rigs reach tens or hundreds.
+    /// A requested value outside is always allowed. Default 0.5: visible overshoot at most.
+    pub overshoot: f64,
+}
+
+impl Default for AttenuateOptions {
+    fn default() -> Self {
+        Self { alpha: None, bounds: false, overshoot: 0.5 }
+    }
 }
 
 /// Largest and root-mean-square length over some coordinates, in the file's unit.
@@ -58,7 +70,14 @@ pub struct Attenuated {
     pub warnings: Vec<String>,
 }
 
-impl risorius_base::Advise for AttenuateError {}
+impl risorius_base::Advise for AttenuateError {
+    fn options(&self) -> &'static [&'static str] {
+        match self {
+            Self::Infeasible(_) | Self::BadOvershoot(_) => &["overshoot"],
+            _ => &[],
+        }
+    }
+}
 
 /// Why a pose was not attenuated.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -82,6 +101,9 @@ pub enum AttenuateError {
     /// `a` is negative or not a number.
     #[error("alpha is {0}; give 0 or more")]
     BadAlpha(f64),
+    /// The overshoot is negative or not a number.
+    #[error("the overshoot is {0} ranges; give 0 or more, or infinity")]
+    BadOvershoot(f64),
     /// A slider's range is empty.
     #[error("slider '{slider}' has the range {low} to {high}; the least must not be above the largest")]
     EmptyRange {
@@ -109,7 +131,10 @@ pub struct PoseAttenuation<'a> {
     rig: &'a Rig,
     selection: &'a Selection<'a>,
     alpha: f64,
-    bounds: Option<Vec<[f64; 2]>>,
+    /// Whether sliders stay within their ranges.
+    bounds: bool,
+    /// Range that each slider keeps to; `None` if there is none.
+    ranges: Option<Vec<[f64; 2]>>,
     solver: Solver<'a>,
     warnings: Vec<String>,
 }
@@ -117,8 +142,9 @@ pub struct PoseAttenuation<'a> {
 /// The solver that fits the rig and the options.
 #[derive(Debug)]
 enum Solver<'a> {
-    /// A linear rig without limits: a product.
-    Plain(Attenuator<'a>),
+    /// A linear rig without limits: a product. Where that takes a slider too far, the quadratic program,
+    /// prepared when it is first needed.
+    Plain(Attenuator<'a>, OnceLock<LinearSystem>),
     /// A linear rig with limits: a quadratic program on a prepared factor.
     Limited(LinearSystem),
     /// In-betweens or combinations: Gauss-Newton.
@@ -137,17 +163,17 @@ impl<'a> PoseAttenuation<'a> {
             return Err(AttenuateError::BadAlpha(alpha));
         }
         let alpha = alpha.min(MAX_ALPHA);
-        let bounds =
-            options.bounds.then(|| rig.sliders.iter().map(|s| s.range.map(f64::from)).collect::<Vec<_>>());
+        let ranges = slider_ranges(rig, options)?;
         let all_on = vec![1.0; selection.set().pins.len()];
         let solver = if !selection.gram().is_linear() {
             Solver::Bent
-        } else if bounds.is_none() && selection.set().limits.is_empty() {
-            Solver::Plain(selection.attenuator(alpha, &all_on))
+        } else if !options.bounds && selection.set().limits.is_empty() {
+            Solver::Plain(selection.attenuator(alpha, &all_on), OnceLock::new())
         } else {
             Solver::Limited(LinearSystem::prepare(selection, alpha, &all_on))
         };
-        Ok(Self { rig, selection, alpha, bounds, solver, warnings: warnings(rig, selection) })
+        let (bounds, warnings) = (options.bounds, warnings(rig, selection));
+        Ok(Self { rig, selection, alpha, bounds, ranges, solver, warnings })
     }
 
     /// The `a` in use.
@@ -184,20 +210,46 @@ impl<'a> PoseAttenuation<'a> {
         fades: &[f64],
     ) -> Result<Solution, AttenuateError> {
         let all_on = fades.iter().all(|&r| r == 1.0);
-        let problem = PinnedProblem { alpha: self.alpha, fades, targets, w1, bounds: self.bounds.as_deref() };
+        let ranges = self.ranges_around(w1);
+        let problem = PinnedProblem {
+            alpha: self.alpha,
+            fades,
+            targets,
+            w1,
+            bounds: ranges.as_deref().map(Vec::as_slice),
+        };
+        let prepare = || LinearSystem::prepare(self.selection, self.alpha, fades);
         let solved = match &self.solver {
-            Solver::Plain(attenuator) if all_on => return Ok(plain(attenuator, w1, targets)),
-            Solver::Plain(_) => {
-                return Ok(plain(&self.selection.attenuator(self.alpha, fades), w1, targets));
+            Solver::Plain(attenuator, system) => {
+                let solution = match all_on {
+                    true => plain(attenuator, w1, targets),
+                    false => plain(&self.selection.attenuator(self.alpha, fades), w1, targets),
+                };
+                match &ranges {
+                    Some(ranges) if !within(&solution.w2, ranges) && all_on => {
+                        solve_linear(self.selection, &problem, system.get_or_init(prepare))
+                    }
+                    Some(ranges) if !within(&solution.w2, ranges) => {
+                        solve_linear(self.selection, &problem, &prepare())
+                    }
+                    _ => return Ok(solution),
+                }
             }
             Solver::Limited(system) if all_on => solve_linear(self.selection, &problem, system),
-            Solver::Limited(_) => {
-                let system = LinearSystem::prepare(self.selection, self.alpha, fades);
-                solve_linear(self.selection, &problem, &system)
-            }
+            Solver::Limited(_) => solve_linear(self.selection, &problem, &prepare()),
             Solver::Bent => solve_bent(self.selection, &problem),
         };
         solved.map_err(|e| self.explain(e))
+    }
+
+    /// The ranges to keep to; unless sliders stay within their own, `w1` itself is always inside.
+    fn ranges_around(&self, w1: &[f64]) -> Option<Cow<'_, Vec<[f64; 2]>>> {
+        let ranges = self.ranges.as_ref()?;
+        if self.bounds || within(w1, ranges) {
+            return Some(Cow::Borrowed(ranges));
+        }
+        let widened = ranges.iter().zip(w1).map(|(r, &w)| [r[0].min(w), r[1].max(w)]);
+        Some(Cow::Owned(widened.collect()))
     }
 
     fn explain(&self, error: QpError) -> AttenuateError {
@@ -219,7 +271,9 @@ impl<'a> PoseAttenuation<'a> {
                 };
                 self.cannot_stay(&with.iter().chain([&constraint]).filter_map(limit).collect::<Vec<_>>())
             }
-            QpError::NoConvergence(_) => AttenuateError::NoConvergence(error.to_string()),
+            QpError::NoConvergence(_) | QpError::NotDefinite { .. } => {
+                AttenuateError::NoConvergence(error.to_string())
+            }
         }
     }
 
@@ -248,11 +302,10 @@ impl<'a> PoseAttenuation<'a> {
             Motion::of(moved.iter().zip(targets).map(|(m, t)| m - t))
         };
         let at_bound = (0..weights.len())
-            .filter(|&i| {
-                self.bounds.is_some() && self.rig.sliders[i].range.contains(&weights[i]) && w1[i] != w2[i]
-            })
+            .filter(|&i| self.bounds && self.rig.sliders[i].range.contains(&weights[i]) && w1[i] != w2[i])
             .collect();
         let mut warnings = self.warnings.clone();
+        warnings.extend(self.overshoot_warning(w1, &weights));
         if solution.condition > 1e14 {
             warnings.push(format!(
                 "the system is badly conditioned (about {:.0e}); lower alpha if sliders take large values",
@@ -269,11 +322,23 @@ impl<'a> PoseAttenuation<'a> {
             others_deviation: self.others_deviation(&c1, &c2),
             at_bound,
             steps: solution.steps,
-            kkt_residual: (!matches!(self.solver, Solver::Plain(_))).then_some(solution.kkt_residual),
+            kkt_residual: solution.kkt_residual,
             condition: solution.condition,
             warnings,
             weights,
         }
+    }
+
+    /// Names the sliders that stopped beyond the ends of their ranges.
+    fn overshoot_warning(&self, w1: &[f64], weights: &[f32]) -> Option<String> {
+        let ranges = self.ranges.as_ref().filter(|_| !self.bounds)?;
+        let ends = |i: usize| ranges[i].map(|x| x as f32);
+        let stopped = |&i: &usize| ends(i).contains(&weights[i]) && f64::from(weights[i]) != w1[i];
+        let stopped: Vec<usize> = (0..weights.len()).filter(stopped).collect();
+        let names = some_names(self.rig, &stopped);
+        (!stopped.is_empty()).then(|| {
+            format!("sliders stopped at the `overshoot` beyond their ranges, so pins hold less: {names}")
+        })
     }
 
     fn others_deviation(&self, c1: &[f64], c2: &[f64]) -> Motion {
@@ -295,26 +360,46 @@ impl<'a> PoseAttenuation<'a> {
 /// The plain solution in the form of the others.
 fn plain(attenuator: &Attenuator, w1: &[f64], targets: &[f64]) -> Solution {
     let condition = attenuator.condition_estimate();
-    Solution { w2: attenuator.solve(w1, targets), steps: 1, kkt_residual: 0.0, condition, settled: true }
+    Solution { w2: attenuator.solve(w1, targets), steps: 1, kkt_residual: None, condition, settled: true }
+}
+
+/// The range that each slider keeps to; `None` if they may go anywhere.
+fn slider_ranges(rig: &Rig, options: &AttenuateOptions) -> Result<Option<Vec<[f64; 2]>>, AttenuateError> {
+    if options.overshoot.is_nan() || options.overshoot < 0.0 {
+        return Err(AttenuateError::BadOvershoot(options.overshoot));
+    }
+    let beyond = if options.bounds { 0.0 } else { options.overshoot };
+    let around = |s: &Slider| {
+        let [low, high] = s.range.map(f64::from);
+        let length = (high - low).abs();
+        // A reversed range is an error only where it must be kept.
+        let [low, high] = if options.bounds { [low, high] } else { [low.min(high), low.max(high)] };
+        [low - beyond * length, high + beyond * length]
+    };
+    Ok(beyond.is_finite().then(|| rig.sliders.iter().map(around).collect()))
+}
+
+fn within(w: &[f64], ranges: &[[f64; 2]]) -> bool {
+    w.iter().zip(ranges).all(|(&w, r)| (r[0]..=r[1]).contains(&w))
+}
+
+/// The first names of some sliders, and how many more there are.
+fn some_names(rig: &Rig, sliders: &[usize]) -> String {
+    const SHOWN: usize = 8;
+    let shown: Vec<&str> = sliders.iter().take(SHOWN).map(|&s| rig.sliders[s].name.as_str()).collect();
+    let more = sliders.len().saturating_sub(SHOWN);
+    shown.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
 }
 
 /// Warnings about sliders that attenuation does not treat as the animator may expect.
 fn warnings(rig: &Rig, selection: &Selection) -> Vec<String> {
     let gram = selection.gram();
-    let names = |sliders: &[usize]| {
-        let shown: Vec<&str> = sliders.iter().take(8).map(|&s| rig.sliders[s].name.as_str()).collect();
-        let more = sliders.len().saturating_sub(8);
-        shown.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
-    };
     let full = |s: usize| rig.sliders[s].shape;
     let energy = |s: usize| gram.matrix()[(full(s), full(s))];
     let all = 0..rig.sliders.len();
     let empty: Vec<usize> = all.clone().filter(|&s| energy(s) == 0.0).collect();
-    let pivots = gram.factor().diagonal();
-    // What remains of a shape after projecting out all earlier ones.
-    let own = |s: usize| pivots[full(s)].powi(2);
-    let repeats = |s: usize| energy(s) > 0.0 && own(s) < 1e-8 * energy(s) + 10.0 * gram.ridge();
-    let dependent: Vec<usize> = all.clone().filter(|&s| repeats(s)).collect();
+    let repeats = |&s: &usize| gram.repeats().binary_search(&full(s)).is_ok();
+    let dependent: Vec<usize> = all.clone().filter(repeats).collect();
     let mut pinned_energy = vec![0.0; gram.deltas().len()];
     for i in 0..selection.rows().len() {
         selection.rows().row(i).iter().for_each(|&(s, x)| pinned_energy[s as usize] += f64::from(x).powi(2));
@@ -328,7 +413,7 @@ fn warnings(rig: &Rig, selection: &Selection) -> Vec<String> {
     ];
     said.into_iter()
         .filter(|(list, _)| !list.is_empty())
-        .map(|(list, text)| format!("{text}: {}", names(&list)))
+        .map(|(list, text)| format!("{text}: {}", some_names(rig, &list)))
         .collect()
 }
 

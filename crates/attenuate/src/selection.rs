@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `w1`, `w2` | slider values asked for, and after attenuation; `e = w2 - w1` |
 //! | `S` | rows of `D` of the `s` pinned coordinates |
-//! | `G` | `D^T D` plus a tiny ridge on `e` |
+//! | `G` | `D^T D` plus a small ridge on `e` |
 //! | `t` | where the pins are held, as displacements from the neutral |
 //! | `r` | how far each pin is faded in, 0 (off) to 1 (on) |
 //!
@@ -206,10 +206,14 @@ impl<'a> Selection<'a> {
         &self.free
     }
 
-    /// The paper's default: the number of untagged coordinates over that of tagged ones.
+    /// The paper's default: the number of vertices without a pin over that of vertices with one, whether one
+    /// or all of their coordinates are pinned [Lewis05, section 5]. At least 1: the ratio makes up for pinned
+    /// vertices being few, and where most are pinned it would let go of them.
     pub fn default_alpha(&self) -> f64 {
-        let pinned = self.rows.len().max(1);
-        (self.gram.n_coordinates() - self.rows.len()) as f64 / pinned as f64
+        let mut vertices: Vec<u32> = self.set.pins.iter().map(|p| p.vertex).collect();
+        vertices.dedup();
+        let (all, pinned) = (self.gram.n_coordinates() / 3, vertices.len());
+        ((all - pinned) as f64 / pinned.max(1) as f64).max(1.0)
     }
 
     /// Where pins are held: as in the base pose `w0`, except that the sliders a pin allows may move it as in
@@ -263,9 +267,9 @@ impl<'a> Selection<'a> {
                     small[(j, j)] += 1.0;
                 }
                 // For alpha below 1 the system is still positive: K has no eigenvalue above 1.
-                factor_with_ridge(small, f64::EPSILON)
+                factor_with_ridge(small, f64::EPSILON).0
             }
-            None => factor_with_ridge(self.system(alpha, fades).principal(&self.free), self.gram.ridge()),
+            None => factor_with_ridge(self.system(alpha, fades).principal(&self.free), self.gram.ridge()).0,
         };
         Attenuator { selection: self, alpha, root, factor }
     }
@@ -287,7 +291,7 @@ fn low_rank(gram: &RigGram, rows: &Rows, free: &[usize]) -> (Matrix, Matrix) {
     let factor: Cow<Cholesky> = if all_free {
         Cow::Borrowed(gram.factor())
     } else {
-        Cow::Owned(factor_with_ridge(gram.matrix().principal(free), gram.ridge()))
+        Cow::Owned(factor_with_ridge(gram.matrix().principal(free), gram.ridge()).0)
     };
     let mut z = s_transposed.clone();
     factor.solve_columns_in_place(&mut z);

@@ -38,8 +38,9 @@ fn attenuate_locked(
     Ok(result)
 }
 
+/// The paper's own problem, in which sliders may go anywhere.
 fn with_alpha(alpha: f64) -> AttenuateOptions {
-    AttenuateOptions { alpha: Some(alpha), ..AttenuateOptions::default() }
+    AttenuateOptions { alpha: Some(alpha), overshoot: f64::INFINITY, ..AttenuateOptions::default() }
 }
 
 fn some_weights(n: usize, seed: u64) -> Vec<f32> {
@@ -119,12 +120,21 @@ fn alpha_zero_changes_nothing_and_infinity_holds_the_pins() {
 }
 
 #[test]
-fn default_alpha_is_untagged_over_tagged() {
+fn default_alpha_counts_vertices() {
     let rig = random_rig(900, 12, 0.3, 6);
     let set = PinSet::of_vertices(&[5, 6]);
     let result = attenuate(&rig, &set, &some_weights(12, 2), &AttenuateOptions::default()).unwrap();
-    assert_eq!(result.alpha, (2700.0 - 6.0) / 6.0);
+    assert_eq!(result.alpha, (900.0 - 2.0) / 2.0);
     assert!(result.pinned_after.rms < result.pinned_before.rms);
+    // One pinned axis makes a vertex a pinned one: a third of what counting coordinates gives.
+    let mut heights = set.clone();
+    heights.pins.retain(|p| p.axis == 1);
+    let result = attenuate(&rig, &heights, &some_weights(12, 2), &AttenuateOptions::default()).unwrap();
+    assert_eq!(result.alpha, (900.0 - 2.0) / 2.0);
+    // Where most vertices are pinned, pins do not count less than the rest.
+    let most = PinSet::of_vertices(&(0..899).collect::<Vec<_>>());
+    let result = attenuate(&rig, &most, &some_weights(12, 2), &AttenuateOptions::default()).unwrap();
+    assert_eq!(result.alpha, 1.0);
 }
 
 #[test]
@@ -216,7 +226,7 @@ fn everything_locked_returns_the_input() {
     let rig = random_rig(400, 5, 0.5, 8);
     let w1 = some_weights(5, 3);
     for bounds in [false, true] {
-        let options = AttenuateOptions { bounds, alpha: None };
+        let options = AttenuateOptions { bounds, ..AttenuateOptions::default() };
         let set = PinSet::of_vertices(&[200]);
         assert_eq!(attenuate_locked(&rig, &set, &[0, 1, 2, 3, 4], &w1, &options).unwrap().weights, w1);
     }

@@ -6,7 +6,7 @@ use risorius::base::Axis;
 use risorius::base::space::parse_unit;
 use risorius::io::open::OpenOptions;
 use risorius::jobs::pose::Posed;
-use risorius::source::{ClipReading, Mapping, RigSource};
+use risorius::source::{ClipReading, Mapping, OtherSet, RigSource, TwinSlider, set_name};
 use std::path::{Path, PathBuf};
 
 /// A rig file, with overrides.
@@ -43,6 +43,10 @@ pub struct AboutRig {
     /// Axis along which the face looks, e.g. +Z; guessed by default.
     #[arg(long, allow_hyphen_values = true)]
     front: Option<Axis>,
+    /// Of a folder of OBJs: the file with the neutral; default neutral.obj, base.obj, rest.obj, default.obj or
+    /// basis.obj.
+    #[arg(long, value_name = "NAME")]
+    neutral: Option<String>,
 }
 
 impl AboutRig {
@@ -54,6 +58,7 @@ impl AboutRig {
             meters_per_unit: self.unit,
             up: self.up,
             front: self.front,
+            neutral: self.neutral.clone(),
         };
         RigSource { path: path.to_path_buf(), options }
     }
@@ -86,8 +91,8 @@ impl WeightsOrClip {
 /// How to read a clip.
 #[derive(Args, Debug, Clone)]
 pub struct ClipArgs {
-    /// Resample to this many frames per second. Default: the clip's own frames. For a .pc2 take: its frame
-    /// rate, default 30.
+    /// Resample to this many frames per second. Default: the clip's own frames. For a clip whose times are
+    /// frame numbers, and for a .pc2 take (default 30): its frame rate.
     #[arg(long, allow_negative_numbers = true)]
     fps: Option<f64>,
     /// Head motion: CSV, BVH, or a clip that contains it. Replaces head motion in the clip.
@@ -96,17 +101,21 @@ pub struct ClipArgs {
     /// Name of the head joint in a BVH; default Head, or the first joint with "head" in its name.
     #[arg(long)]
     joint: Option<String>,
-    /// Unit of head positions in a BVH or in head_tx.. columns: m, dm, cm, mm, in, ft or a number of meters;
-    /// default m.
+    /// Unit of head positions: m, dm, cm, mm, in, ft or a number of meters. Default m for a BVH and for
+    /// columns head_tx..; columns px_m, px_cm .. state theirs; others need it.
     #[arg(long, value_parser = parse_unit, allow_negative_numbers = true)]
     head_unit: Option<f64>,
+    /// Of a rig with several sets of shapes: the set to drive, by the mark of its names (AK for
+    /// AK_25_JawOpen). Default: the set with the most of the clip's columns.
+    #[arg(long, value_name = "MARK")]
+    set: Option<String>,
 }
 
 impl ClipArgs {
     /// For a job.
     pub fn reading(&self) -> ClipReading {
         let (head, joint) = (self.head.clone(), self.joint.clone());
-        ClipReading { fps: self.fps, head, joint, head_unit: self.head_unit }
+        ClipReading { fps: self.fps, head, joint, head_unit: self.head_unit, set: self.set.clone() }
     }
 }
 
@@ -131,7 +140,23 @@ pub fn mapping_text(mapping: &Mapping) -> String {
     if !mapping.undriven_sliders.is_empty() {
         text += &format!("; sliders at rest: {}", some_of(&mapping.undriven_sliders));
     }
-    text + "\n"
+    text += "\n";
+    if let Some(set) = &mapping.set {
+        text += &format!("set {} is driven", set_name(set));
+        let other =
+            |o: &OtherSet| format!("{} ({} sliders that the clip means too)", set_name(&o.set), o.sliders);
+        let others: Vec<String> = mapping.other_sets.iter().map(other).collect();
+        if !others.is_empty() {
+            text += &format!("; not driven, choose with --set: {}", others.join(", "));
+        }
+        text += "\n";
+    }
+    let twin = |t: &TwinSlider| format!("{} ({})", t.slider, t.of);
+    let twins: Vec<String> = mapping.twins.iter().map(twin).collect();
+    if !twins.is_empty() {
+        text += &format!("not driven, because another slider moves the same: {}\n", some_of(&twins));
+    }
+    text
 }
 
 /// Parses one number of pixels, or two as WIDTHxHEIGHT.

@@ -1,7 +1,7 @@
 //! `attenuate`: holds pinned points still while sliders move, for a pose or for a whole clip.
 
 use crate::arguments::{RigArgs, WeightsOrClip, mapping_text, names};
-use crate::outcome::{Failure, Printed};
+use crate::outcome::{Failure, Printed, notes_text, with_flags};
 use crate::session::Session;
 use clap::Args;
 use risorius::jobs::attenuate::{
@@ -27,16 +27,24 @@ pub struct Arguments {
     /// Slider values at which the pins were set, as for --weights; default the neutral.
     #[arg(long, value_name = "W0")]
     from: Option<String>,
-    /// Weight of pinned against other coordinates, 0 or more, or inf; default the number of other coordinates
-    /// divided by the number of pinned ones.
+    /// Weight of pinned against other coordinates, 0 or more, or inf; default the number of vertices without a
+    /// pin divided by the number of vertices with one.
     #[arg(long, value_name = "A", allow_hyphen_values = true)]
     alpha: Option<f64>,
     /// Keep sliders within their ranges.
     #[arg(long)]
     bounds: bool,
-    /// Sliders that must not change, separated by commas.
+    /// Without --bounds: how far sliders may go beyond either end of their ranges, in lengths of the range, 0
+    /// or more, or inf.
+    #[arg(long, value_name = "RANGES", default_value_t = 0.5, allow_negative_numbers = true)]
+    overshoot: f64,
+    /// Sliders that must not change, separated by commas: names, or patterns such as 'jaw*'. Correctives are
+    /// locked by default.
     #[arg(long, value_name = "NAMES")]
     lock: Option<String>,
+    /// Sliders that may change although they are locked, likewise; '*' for all.
+    #[arg(long, value_name = "NAMES")]
+    free: Option<String>,
     /// Time over which pins with times fade in and out, seconds, 0 or more.
     #[arg(long, value_name = "SECONDS", default_value_t = 0.2, allow_negative_numbers = true)]
     fade: f64,
@@ -62,7 +70,9 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
         from: arguments.from.clone().map_or_else(Posed::default, Posed::Text),
         alpha: arguments.alpha,
         bounds: arguments.bounds,
+        overshoot: arguments.overshoot,
         lock: names(arguments.lock.as_deref()),
+        free: names(arguments.free.as_deref()),
         fade: arguments.fade,
         smooth: arguments.smooth,
         output: arguments.output.clone(),
@@ -81,7 +91,7 @@ fn motion_text(motion: &MotionReport) -> String {
 }
 
 fn warnings_text(warnings: &[String]) -> String {
-    warnings.iter().map(|w| format!("  warning: {w}\n")).collect()
+    warnings.iter().map(|w| format!("  warning: {}\n", with_flags(w))).collect()
 }
 
 fn pose_text(report: &PoseAttenuationReport) -> String {
@@ -99,14 +109,14 @@ fn pose_text(report: &PoseAttenuationReport) -> String {
     if report.changed.len() > SHOWN {
         text += &format!("  and {} more sliders\n", report.changed.len() - SHOWN);
     }
-    text + &warnings_text(&report.warnings)
+    text + &notes_text(&report.notes) + &warnings_text(&report.warnings)
 }
 
 fn clip_text(report: &ClipAttenuationReport) -> String {
     format!(
         "{} frames, {} with active pins, {} pinned coordinates, alpha {}\n  \
          pinned before: {}\n  pinned after:  {}\n  \
-         others deviate: rms {:.3} mm\n{}{}",
+         others deviate: rms {:.3} mm\n{}{}{}",
         report.frames,
         report.frames_with_pins,
         report.pinned_coordinates,
@@ -114,6 +124,7 @@ fn clip_text(report: &ClipAttenuationReport) -> String {
         motion_text(&report.pinned_before),
         motion_text(&report.pinned_after),
         report.others_deviation.rms_mm,
+        notes_text(&report.notes),
         mapping_text(&report.mapping),
         warnings_text(&report.warnings)
     )

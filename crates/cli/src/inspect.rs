@@ -22,6 +22,10 @@ pub struct Arguments {
     /// Also report how this clip's columns map to the rig's sliders.
     #[arg(long, value_name = "FILE")]
     clip: Option<PathBuf>,
+    /// The set of shapes that the clip drives, by the mark of its names; default the one with the most of its
+    /// columns.
+    #[arg(long, value_name = "MARK", requires = "clip")]
+    set: Option<String>,
     /// Also count self-intersections of every shape (slow).
     #[arg(long)]
     all_shapes: bool,
@@ -35,6 +39,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
     let job = InspectJob {
         file: arguments.about.source(&arguments.file),
         clip: arguments.clip.clone(),
+        set: arguments.set.clone(),
         all_shapes: arguments.all_shapes,
         joint: arguments.joint.clone(),
     };

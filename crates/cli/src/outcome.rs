@@ -62,10 +62,11 @@ pub fn some_of(names: &[String]) -> String {
 }
 
 /// Options that notes of the library name in backticks.
-const NAMED: [&str; 6] = ["fps", "head_unit", "map_kind", "neutral", "resume", "space"];
+const NAMED: [&str; 9] =
+    ["fps", "free", "head_unit", "map_kind", "neutral", "overshoot", "resume", "set", "space"];
 
 /// A note with its option names as flags.
-fn with_flags(note: &str) -> String {
+pub fn with_flags(note: &str) -> String {
     let flag = |text: String, name: &&str| {
         text.replace(&format!("`{name}`"), &format!("--{}", name.replace('_', "-")))
     };

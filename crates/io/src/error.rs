@@ -23,6 +23,18 @@ pub enum IoError {
         /// What is wrong and, where possible, what to do.
         problem: String,
     },
+    /// The file leaves something open that the caller has to say.
+    #[error("{format}: {place}: {problem}")]
+    Asks {
+        /// Name of the format.
+        format: &'static str,
+        /// Line, column, folder ...
+        place: String,
+        /// What is open and what to do.
+        problem: String,
+        /// The options that say it.
+        options: &'static [&'static str],
+    },
     /// The content is valid but uses an unsupported feature.
     #[error("{format}: {feature} is not supported; {advice}")]
     Unsupported {
@@ -66,6 +78,16 @@ impl IoError {
     pub fn malformed(format: &'static str, place: impl Into<String>, problem: impl Into<String>) -> Self {
         Self::Malformed { format, place: place.into(), problem: problem.into() }
     }
+
+    /// A [`IoError::Asks`].
+    pub fn asks(
+        format: &'static str,
+        place: impl Into<String>,
+        problem: impl Into<String>,
+        options: &'static [&'static str],
+    ) -> Self {
+        Self::Asks { format, place: place.into(), problem: problem.into(), options }
+    }
 }
 
 /// Largest number of vertices of one part, and of faces: ten times the largest scans that are animated.
@@ -82,4 +104,12 @@ pub(crate) fn check_count(format: &'static str, what: &str, count: u64, limit: u
     Ok(())
 }
 
-impl risorius_base::Advise for IoError {}
+impl risorius_base::Advise for IoError {
+    fn options(&self) -> &'static [&'static str] {
+        match self {
+            Self::Asks { options, .. } => options,
+            Self::Clip(error) => error.options(),
+            _ => &[],
+        }
+    }
+}

@@ -6,10 +6,12 @@
 //! and the caller take precedence.
 
 use crate::IoError;
+use crate::formats::clip_csv::head_columns::HeadUnit;
 use crate::formats::clip_csv::{ClipContent, ClipOptions};
 #[cfg(feature = "fbx")]
 use crate::formats::fbx;
 use crate::formats::gltf::{GltfContent, NamedClip, NodeTrack};
+use crate::formats::head_csv::HeadContent;
 use crate::formats::{bvh, clip_csv, clip_json, gltf, head_csv, mdd, npz, obj, obj_folder, pc2, ply, stl};
 use crate::native::{detail, face};
 use crate::specs::sidecar::{self, RegionSpec, Sidecar, StiffeningSpec};
@@ -22,7 +24,7 @@ use risorius_flesh::Response;
 use risorius_rig::assemble::AssembleNotes;
 use risorius_rig::classify::space::{SpaceGuess, guess_space};
 use risorius_rig::lookup::{UnknownName, find_shape, unknown};
-use risorius_rig::{Clip, HeadMotion, RawPart, RawRig, Rig, Role, Take, assemble};
+use risorius_rig::{Clip, RawPart, RawRig, Rig, Role, Take, assemble};
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -47,6 +49,8 @@ pub struct OpenOptions {
     pub up: Option<Axis>,
     /// Axis that the face looks along.
     pub front: Option<Axis>,
+    /// Of a folder of OBJs: the file with the neutral, with or without its extension.
+    pub neutral: Option<String>,
 }
 
 /// A rig and the other content of its file.
@@ -80,7 +84,11 @@ pub fn open_rig(path: &Path, options: &OpenOptions, progress: &Progress) -> Resu
     if extension(path) == "detail" {
         return open_built_rig(path, options, "detail");
     }
-    let raw = read_raw(path, progress)?;
+    if options.neutral.is_some() && path.exists() && !path.is_dir() {
+        let problem = "only a folder of OBJs has a file with the neutral; leave it out";
+        return Err(IoError::asks("file", "options", problem, &["neutral"]));
+    }
+    let raw = read_raw(path, options.neutral.as_deref(), progress)?;
     let sidecar = read_sidecar(path, options)?;
     let (mut rig, assembled) = assemble(raw.rig, &sidecar.roles);
     let mut regions = sidecar.regions;
@@ -239,12 +247,12 @@ impl Raw {
 
 /// The parts of a surface or rig, as the file has them.
 pub(crate) fn read_parts(path: &Path, progress: &Progress) -> Result<Vec<risorius_rig::RawPart>, IoError> {
-    read_raw(path, progress).map(|raw| raw.rig.parts)
+    read_raw(path, None, progress).map(|raw| raw.rig.parts)
 }
 
-fn read_raw(path: &Path, progress: &Progress) -> Result<Raw, IoError> {
+fn read_raw(path: &Path, neutral: Option<&str>, progress: &Progress) -> Result<Raw, IoError> {
     if path.is_dir() {
-        let content = obj_folder::read(path, progress)?;
+        let content = obj_folder::read(path, neutral, progress)?;
         let notes = content.left_out.into_iter().chain(content.notes).collect();
         let raw = Raw::surface("folder of OBJs", "", Vec::new(), notes);
         return Ok(Raw { rig: content.raw, ..raw });
@@ -346,7 +354,7 @@ fn attach_head_motion(file: &mut RigFile) {
 pub fn open_clip(path: &Path, options: &ClipOptions, progress: &Progress) -> Result<ClipContent, IoError> {
     match extension(path).as_str() {
         "csv" | "tsv" | "txt" => clip_csv::read(&read_file(path)?, options),
-        "json" => clip_json::read(&read_file(path)?, options.fps),
+        "json" => clip_json::read(&read_file(path)?, options.fps.or(options.frame_fps)),
         "glb" | "gltf" | "fbx" => {
             let mut file = open_rig(path, &OpenOptions::default(), progress)?;
             if file.clips.is_empty() {
@@ -364,24 +372,29 @@ pub fn open_clip(path: &Path, options: &ClipOptions, progress: &Progress) -> Res
             }
             let clip = file.clips.swap_remove(0).clip;
             clip.check()?;
-            Ok(ClipContent { fps: clip_csv::detect_fps(&clip.times_secs), clip, timecode_start: None, notes })
+            let fps = clip_csv::detect_fps(&clip.times_secs);
+            Ok(ClipContent { fps, clip, notes, ..ClipContent::default() })
         }
         other => Err(unknown_format(other, "a clip", "a .csv, .json, .glb, .gltf or .fbx")),
     }
 }
 
-/// Reads head motion: CSV, BVH (`joint` by name, `bvh_meters_per_unit`), or that of a clip.
+/// Reads head motion: CSV, BVH (`joint` by name; in meters unless the options give a unit), or that of a clip.
 pub fn open_head(
     path: &Path,
     joint: Option<&str>,
-    bvh_meters_per_unit: f64,
     options: &ClipOptions,
     progress: &Progress,
-) -> Result<HeadMotion, IoError> {
+) -> Result<HeadContent, IoError> {
     match extension(path).as_str() {
-        "bvh" => bvh::read(&read_file(path)?, joint, bvh_meters_per_unit),
+        "bvh" => {
+            let given = options.head_meters_per_unit;
+            let motion = bvh::read(&read_file(path)?, joint, given.unwrap_or(1.0))?;
+            let unit = if given.is_some() { HeadUnit::Given } else { HeadUnit::Assumed };
+            Ok(HeadContent { motion, unit, notes: Vec::new() })
+        }
         "csv" | "tsv" | "txt" => head_csv::read(&read_file(path)?, options),
-        _ => open_clip(path, options, progress)?.clip.head.ok_or_else(|| {
+        _ => head_csv::head_of(open_clip(path, options, progress)?).ok_or_else(|| {
             IoError::malformed("head motion", path.display().to_string(), "the file has no head motion in it")
         }),
     }

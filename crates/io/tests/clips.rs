@@ -1,6 +1,8 @@
 //! Clips and head motion: CSV, JSON and BVH.
 
 use glam::{DQuat, DVec3};
+use risorius_base::Advise;
+use risorius_io::formats::clip_csv::head_columns::HeadUnit;
 use risorius_io::formats::clip_csv::{self, ClipOptions};
 use risorius_io::formats::{bvh, clip_json, head_csv};
 use risorius_rig::{Clip, HeadMotion};
@@ -103,9 +105,69 @@ fn tables_with_any_separator() {
     let frames = b"frame,a\n10,0\n12,1\n";
     let options = ClipOptions { fps: Some(10.0), ..ClipOptions::default() };
     assert_eq!(clip_csv::read(frames, &options).unwrap().clip.times_secs, [1.0, 1.2]);
-    let centimeters = ClipOptions { head_meters_per_unit: 0.01, ..ClipOptions::default() };
+    let centimeters = ClipOptions { head_meters_per_unit: Some(0.01), ..ClipOptions::default() };
     let text = b"t,a,head_tx,head_ty,head_tz,head_qx,head_qy,head_qz,head_qw\n0,0,100,0,0,0,0,0,1\n";
     assert_eq!(clip_csv::read(text, &centimeters).unwrap().clip.head.unwrap().positions_m[0][0], 1.0);
+}
+
+#[test]
+fn frame_numbers_are_times_at_a_rate() {
+    let given = ClipOptions { frame_fps: Some(10.0), ..ClipOptions::default() };
+    for name in ["frame", "Frame", "frame_number", "Frame #", "#", "FrameNo", "frame index"] {
+        let text = format!("{name},jawOpen\n10,0\n12,1\n");
+        let content = clip_csv::read(text.as_bytes(), &given).unwrap();
+        assert_eq!(
+            (&content.clip.names[..], content.clip.times_secs),
+            (&["jawOpen".into()][..], vec![1.0, 1.2])
+        );
+    }
+    for stated in ["# fps: 10", "# made by hand\n# Frame rate = 10.0", "#fps=10"] {
+        let content = read(&format!("{stated}\nframe,a\n10,0\n12,1\n"));
+        assert_eq!(content.clip.times_secs, [1.0, 1.2], "{stated}");
+    }
+    // The rate of frame numbers does not concern timecodes.
+    let live =
+        "Timecode,BlendShapeCount,JawOpen\n00:00:00:00.000,1,0\n00:00:00:30.000,1,0\n00:00:01:00.000,1,1\n";
+    let options = ClipOptions { frame_fps: Some(10.0), ..ClipOptions::default() };
+    assert_eq!(clip_csv::read(live.as_bytes(), &options).unwrap().clip, read(live).clip);
+}
+
+#[test]
+fn head_positions_have_the_unit_of_their_columns_or_the_given_one() {
+    let table = |names: &str| format!("time_s,{names},qx,qy,qz,qw\n0,100,200,300,0,0,0,1\n");
+    let cm = ClipOptions { head_meters_per_unit: Some(0.01), ..ClipOptions::default() };
+    for names in
+        ["px,py,pz", "x,y,z", "Pos_X,Pos_Y,Pos_Z", "translateX,translateY,translateZ", "head_x,head_y,head_z"]
+    {
+        let head = head_csv::read(table(names).as_bytes(), &cm).unwrap();
+        assert_eq!((head.motion.positions_m[0], head.unit), ([1.0, 2.0, 3.0], HeadUnit::Given), "{names}");
+        let error = head_csv::read(table(names).as_bytes(), &ClipOptions::default()).unwrap_err();
+        assert_eq!(error.options(), ["head_unit"], "{names}: {error}");
+    }
+    for names in ["px_cm,py_cm,pz_cm", "head_tx_cm,head_ty_cm,head_tz_cm", "px (cm),py (cm),pz (cm)"] {
+        for options in [ClipOptions::default(), ClipOptions { head_meters_per_unit: Some(7.0), ..cm }] {
+            let head = head_csv::read(table(names).as_bytes(), &options).unwrap();
+            assert_eq!(
+                (head.motion.positions_m[0], head.unit),
+                ([1.0, 2.0, 3.0], HeadUnit::Stated),
+                "{names}"
+            );
+            let said = head.notes.iter().any(|n| n.contains("`head_unit` is not used"));
+            assert_eq!(said, options.head_meters_per_unit.is_some(), "{:?}", head.notes);
+        }
+    }
+    let ours = head_csv::read(table("head_tx,head_ty,head_tz").as_bytes(), &ClipOptions::default()).unwrap();
+    assert_eq!((ours.motion.positions_m[0][0], ours.unit), (100.0, HeadUnit::Assumed));
+    let text = "t,px_m,py_m,pz_m,qx,qy,qz,qw,rotX,confidence,JawOpen\n0,1,2,3,0,0,0,1,9,9,0\n";
+    let notes = head_csv::read(text.as_bytes(), &ClipOptions::default()).unwrap().notes;
+    assert_eq!(notes, ["columns that are not understood as head motion are not used: rotX, confidence"]);
+    // Positions beside angles.
+    let text = "t,px_m,py_m,pz_m,HeadYaw,HeadPitch,HeadRoll,JawOpen\n0,1,2,3,0.5,0,0,0\n";
+    let head = read(text).clip.head.unwrap();
+    assert_eq!(head.positions_m, [[1.0, 2.0, 3.0]]);
+    assert!(head.rotations_xyzw[0][1] < -0.2);
+    // Without a rotation, x and tx are sliders of other tables.
+    assert_eq!(read("t,x,y,z\n0,1,2,3\n").clip.names, ["x", "y", "z"]);
 }
 
 #[test]
@@ -125,6 +187,11 @@ fn table_problems_name_line_and_column() {
         ("time,a\n", "no frames"),
         ("jawOpen,smile\n0,1\n", "is a time"),
         ("frame,a\n0,1\n", "give the frame rate"),
+        ("Frame Number,a\n0,1\n", "column 'Frame Number' gives time as frame numbers"),
+        ("#,a\n0,1\n", "column '#' gives time as frame numbers"),
+        ("t,px,py,pz,qx,qy,qz,qw\n0,1,2,3,0,0,0,1\n", "column 'px': head positions have no unit"),
+        ("t,px,py,qx,qy,qz,qw\n0,1,2,0,0,0,1\n", "a column 'px' but none called 'pz_m'"),
+        ("t,px_m,py_m,pz_m\n0,1,2,3\n", "a column 'px_m' but none called 'qx'"),
         ("time,a\n0,1\n0,1\n", "line 3: time does not advance"),
         ("time,a,b\n0,1,2\n1,,2\n", "line 3, column 'a': the cell is missing"),
         ("time,a,b\n0,1\n", "line 2, column 'b': the cell is missing"),
@@ -169,7 +236,7 @@ fn clips_come_back_to_the_bit() {
     assert_eq!(read(&String::from_utf8(clip_csv::write_csv(&bare)).unwrap()).clip, bare);
     assert_eq!(clip_json::read(&clip_json::write(&bare), None).unwrap().clip, bare);
     let head = clip.head.clone().unwrap();
-    assert_eq!(head_csv::read(&head_csv::write(&head), &ClipOptions::default()).unwrap(), head);
+    assert_eq!(head_csv::read(&head_csv::write(&head), &ClipOptions::default()).unwrap().motion, head);
     assert!(
         head_csv::read(b"time,a\n0,1\n", &ClipOptions::default()).unwrap_err().to_string().contains("px_m")
     );

@@ -127,7 +127,7 @@ fn obj_mtl_and_folders() {
         vec![("neutral".into(), sample.clone().into_bytes()), ("smile".into(), shape.to_vec())]
     };
     torture("OBJ folder", sample.as_bytes(), |b| {
-        let content = obj_folder::read_files("x", &files(b), &no_progress)?;
+        let content = obj_folder::read_files("x", &files(b), None, &no_progress)?;
         match content.left_out.into_iter().next() {
             Some(problem) => Err(risorius_io::IoError::malformed("OBJ", "", problem)),
             None => Ok(()),

@@ -1,5 +1,6 @@
 //! OBJ, folders of OBJs, PLY and STL: reading, round trips, refusals.
 
+use risorius_base::Advise;
 use risorius_base::progress::no_progress;
 use risorius_io::formats::{obj, obj_folder, ply, stl};
 use risorius_mesh::Polygons;
@@ -150,7 +151,7 @@ fn small_folder() -> Vec<(String, Vec<u8>)> {
 
 #[test]
 fn folder_becomes_shapes_and_reports_all_misfits() {
-    let content = obj_folder::read_files("face", &small_folder(), &no_progress).unwrap();
+    let content = obj_folder::read_files("face", &small_folder(), None, &no_progress).unwrap();
     let shapes = &content.raw.parts[0].shapes;
     assert_eq!(shapes.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["jawOpen", "smile"]);
     assert_eq!(shapes[1].deltas.vertices, [1]);
@@ -160,28 +161,34 @@ fn folder_becomes_shapes_and_reports_all_misfits() {
     assert!(content.left_out[1].contains("short.obj has 2 vertices, the neutral has 3"));
     let names =
         |stems: &[&str]| stems.iter().map(|s| (s.to_string(), b"v 0 0 0\n".to_vec())).collect::<Vec<_>>();
-    for neutral in ["BASE", "rest", "head_Neutral"] {
-        assert!(obj_folder::read_files("f", &names(&["a", neutral]), &no_progress).is_ok());
+    for neutral in ["BASE", "rest", "head_Neutral", "Default", "basis", "Bob.rest.001"] {
+        assert!(obj_folder::read_files("f", &names(&["a", neutral]), None, &no_progress).is_ok());
     }
-    let error = obj_folder::read_files("f", &names(&["a_neutral", "b_neutral"]), &no_progress).unwrap_err();
+    let error =
+        obj_folder::read_files("f", &names(&["a_neutral", "b_neutral"]), None, &no_progress).unwrap_err();
     assert!(error.to_string().contains("'a_neutral' and 'b_neutral'"));
-    assert!(
-        obj_folder::read_files("f", &names(&["smile"]), &no_progress)
-            .unwrap_err()
-            .to_string()
-            .contains("neutral.obj")
-    );
-    assert!(obj_folder::read_files("f", &[], &no_progress).is_err());
+    let error = obj_folder::read_files("f", &names(&["smile", "frown"]), None, &no_progress).unwrap_err();
+    assert!(error.to_string().contains("frown.obj, smile.obj"), "{error}");
+    assert_eq!(error.options(), ["neutral"]);
+    for given in ["frown", "frown.obj", "FROWN.OBJ"] {
+        let content = obj_folder::read_files("f", &names(&["smile", "frown"]), Some(given), &no_progress);
+        let shapes: Vec<String> =
+            content.unwrap().raw.parts[0].shapes.iter().map(|s| s.name.clone()).collect();
+        assert_eq!(shapes, ["smile"], "{given}");
+    }
+    let error = obj_folder::read_files("f", &names(&["smile"]), Some("calm"), &no_progress).unwrap_err();
+    assert!(error.to_string().contains("no 'calm.obj'; there are smile.obj"), "{error}");
+    assert!(obj_folder::read_files("f", &[], None, &no_progress).is_err());
 }
 
 #[test]
 fn folder_is_written_and_read_again() {
-    let raw = obj_folder::read_files("face", &small_folder(), &no_progress).unwrap().raw;
+    let raw = obj_folder::read_files("face", &small_folder(), None, &no_progress).unwrap().raw;
     let (mut rig, _) = assemble(raw, &RoleTable::default());
     rig.shapes[1].name = "a/b".into();
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(obj_folder::write(&rig, folder.path(), &no_progress).unwrap(), 3);
-    let back = obj_folder::read(folder.path(), &no_progress).unwrap();
+    let back = obj_folder::read(folder.path(), None, &no_progress).unwrap();
     let shapes = &back.raw.parts[0].shapes;
     assert_eq!(shapes.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["a_b", "jawOpen"]);
     assert_eq!(shapes[0].deltas, rig.shapes[1].deltas);

@@ -146,7 +146,7 @@ fn bvh_gives_the_head_motion_that_was_taken_from_it() {
             return;
         };
         let motion = bvh::read(&motion, None, bvh::CMU_METERS_PER_UNIT).unwrap();
-        let table = head_csv::read(&table, &ClipOptions::default()).unwrap();
+        let table = head_csv::read(&table, &ClipOptions::default()).unwrap().motion;
         assert_eq!(motion.n_frames(), n_frames);
         // The table leaves out the first frame, which is a calibration pose.
         assert_eq!(table.n_frames(), n_frames - 1);

@@ -6,8 +6,13 @@
 //!
 //! Block principal pivoting [Judice94, block algorithm]: guess which unknowns lie at a bound, solve for the
 //! others, and correct all wrong guesses at once. When that stops making progress, correct one guess at a
-//! time, which always terminates. A few Cholesky factorizations of the free part are enough even when
-//! hundreds of bounds are active; the dual method of [`crate::qp`] adds bounds one by one.
+//! time. A few Cholesky factorizations of the free part are enough even when hundreds of bounds are active;
+//! the dual method of [`crate::qp`] adds bounds one by one.
+//!
+//! Correcting one guess at a time terminates in exact arithmetic, but the number of exchanges has no useful
+//! bound, and rounding can make nearly dependent unknowns change places forever. After `2 n + 60` exchanges a
+//! primal active-set method takes over: it stays within the bounds, the objective never rises, and every
+//! point that it passes is a valid answer, so that there always is one.
 //!
 //! `H` is dense, n x n, symmetric positive definite; the result is the minimizer and its multipliers.
 
@@ -42,7 +47,8 @@ pub fn solve_bounded(
     let mut places: Vec<BoundState> =
         (0..n).map(|i| if lower[i] == upper[i] { BoundState::Lower } else { BoundState::Free }).collect();
     let (mut fewest, mut patience) = (n + 1, PATIENCE);
-    let most = 60 + 4 * n;
+    let most = 60 + 2 * n;
+    let mut last = vec![0.0; n];
     for iteration in 1..=most {
         let (x, slope) = solve_at(h, gradient, lower, upper, &places)?;
         let wrong = wrong_guesses(&x, &slope, lower, upper, &places);
@@ -57,8 +63,58 @@ pub fn solve_bounded(
         // Murty's rule: exchanging one at a time, always the last, cannot cycle.
         let exchanged = if patience > 0 { &wrong[..] } else { &wrong[wrong.len() - 1..] };
         exchanged.iter().for_each(|&(i, place)| places[i] = place);
+        last = x;
     }
-    Err(QpError::NoConvergence(most))
+    descend_within(h, gradient, lower, upper, last, most)
+}
+
+/// The primal active-set method: from `start`, moved into the bounds, along the steps to the minima over the
+/// free unknowns, each up to the first bound in the way. At such a minimum, the fixed unknown that the
+/// objective pulls inwards most is freed.
+fn descend_within(
+    h: &Matrix,
+    gradient: &[f64],
+    lower: &[f64],
+    upper: &[f64],
+    start: Vec<f64>,
+    before: usize,
+) -> Result<QpSolution, QpError> {
+    let n = start.len();
+    let mut x: Vec<f64> = (0..n).map(|i| start[i].clamp(lower[i], upper[i])).collect();
+    let place = |x: f64, i: usize| match () {
+        () if x <= lower[i] => BoundState::Lower,
+        () if x >= upper[i] => BoundState::Upper,
+        () => BoundState::Free,
+    };
+    let mut places: Vec<BoundState> = (0..n).map(|i| place(x[i], i)).collect();
+    let most = 100 + 20 * n;
+    for iteration in 1..=most {
+        let (target, slope) = solve_at(h, gradient, lower, upper, &places)?;
+        let free: Vec<usize> = (0..n).filter(|&i| places[i] == BoundState::Free).collect();
+        let reach = |&i: &usize| {
+            let (step, end) = (target[i] - x[i], if target[i] < x[i] { lower[i] } else { upper[i] });
+            let passes = target[i] < lower[i] || target[i] > upper[i];
+            passes.then(|| (i, ((end - x[i]) / step).clamp(0.0, 1.0)))
+        };
+        let nearest = free.iter().filter_map(reach).min_by(|a, b| a.1.total_cmp(&b.1));
+        if let Some((blocked, fraction)) = nearest {
+            free.iter().for_each(|&i| x[i] += fraction * (target[i] - x[i]));
+            places[blocked] =
+                if target[blocked] < x[blocked] { BoundState::Lower } else { BoundState::Upper };
+            x[blocked] = if places[blocked] == BoundState::Lower { lower[blocked] } else { upper[blocked] };
+            continue;
+        }
+        x = target;
+        let wrong = wrong_guesses(&x, &slope, lower, upper, &places);
+        let pulled = wrong.iter().max_by(|a, b| slope[a.0].abs().total_cmp(&slope[b.0].abs()));
+        match pulled {
+            Some(&(i, _)) if iteration < most => places[i] = BoundState::Free,
+            _ => return Ok(solution(x, &slope, &places, lower, upper, before + iteration)),
+        }
+    }
+    // Stopped on the way to a minimum over the free unknowns: within the bounds, and better than the start.
+    let slope: Vec<f64> = h.times(&x).iter().zip(gradient).map(|(a, b)| a + b).collect();
+    Ok(solution(x, &slope, &places, lower, upper, before + most))
 }
 
 /// The minimizer with the fixed unknowns at their bounds, and the gradient of the objective there.
@@ -79,7 +135,8 @@ fn solve_at(
     let free: Vec<usize> = (0..places.len()).filter(|&i| places[i] == BoundState::Free).collect();
     let fixed_part = h.times(&x);
     let mut right: Vec<f64> = free.iter().map(|&i| -gradient[i] - fixed_part[i]).collect();
-    let factor = Cholesky::factor(h.principal(&free)).map_err(|_| QpError::NoConvergence(0))?;
+    let factor =
+        Cholesky::factor(h.principal(&free)).map_err(|_| QpError::NotDefinite { n_free: free.len() })?;
     factor.solve_in_place(&mut right);
     free.iter().zip(&right).for_each(|(&i, v)| x[i] = *v);
     let slope = h.times(&x).iter().zip(gradient).map(|(a, b)| a + b).collect();
@@ -162,6 +219,43 @@ mod tests {
             let apart = ours.x.iter().zip(&dual.x).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             assert!(apart < 1e-6, "trial {trial}: {apart:e}");
         }
+    }
+
+    #[test]
+    fn the_primal_method_ends_where_the_exchanges_do() {
+        let mut state = 5;
+        for trial in 0..60 {
+            let n = 2 + trial % 30;
+            let mut a = Matrix::zeros(n / 2 + 1, n);
+            (0..n).for_each(|j| a.column_mut(j).iter_mut().for_each(|x| *x = random(&mut state)));
+            let mut h = a.gram();
+            (0..n).for_each(|i| h[(i, i)] += 1e-5);
+            let gradient: Vec<f64> = (0..n).map(|_| 5.0 * random(&mut state)).collect();
+            let (lower, upper) = (vec![-0.5; n], vec![0.25; n]);
+            let start: Vec<f64> = (0..n).map(|_| 9.0 * random(&mut state)).collect();
+            let exchanged = solve_bounded(&h, &gradient, &lower, &upper).unwrap();
+            let descended = descend_within(&h, &gradient, &lower, &upper, start, 0).unwrap();
+            let factor = Cholesky::factor(h.clone()).unwrap();
+            let program = QuadraticProgram {
+                hessian: &factor,
+                gradient: &gradient,
+                lower: &lower,
+                upper: &upper,
+                rows: &[],
+            };
+            assert!(kkt_residual(&program, &h, &descended) < 1e-8, "trial {trial}");
+            let apart = exchanged.x.iter().zip(&descended.x).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(apart < 1e-6, "trial {trial}: {apart:e}");
+        }
+    }
+
+    #[test]
+    fn a_matrix_that_is_not_definite_is_called_so() {
+        let mut h = Matrix::zeros(2, 2);
+        (h[(0, 0)], h[(1, 1)]) = (1.0, -1.0);
+        let error = solve_bounded(&h, &[1.0; 2], &[-1.0; 2], &[1.0; 2]).unwrap_err();
+        assert_eq!(error, QpError::NotDefinite { n_free: 2 });
+        assert!(error.to_string().contains("not positive definite"), "{error}");
     }
 
     #[test]

@@ -61,6 +61,15 @@ pub enum QpError {
         /// ... together with these.
         with: Vec<Constraint>,
     },
+    /// A part of the matrix that must be positive definite is not.
+    #[error(
+        "the matrix of the quadratic program is not positive definite over {n_free} free unknowns; \
+         add to its diagonal"
+    )]
+    NotDefinite {
+        /// Unknowns that were free when the factorization failed.
+        n_free: usize,
+    },
     /// The method did not converge; the data is too badly conditioned.
     #[error("the quadratic program did not converge in {0} steps")]
     NoConvergence(usize),

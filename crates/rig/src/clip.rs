@@ -4,7 +4,7 @@
 //! importers reject such clips. Between frames, weights and head positions are interpolated linearly, head
 //! rotations spherically; outside the recorded span the first or last frame holds.
 
-use crate::classify::names::{NameMap, match_names};
+use crate::classify::binding::{Binding, NameMap, UnknownSet, bind_names};
 use crate::frames::BoundClip;
 use glam::{DQuat, DVec3};
 use risorius_base::{Rigid, Space};
@@ -86,6 +86,9 @@ pub enum ClipError {
         /// Sliders of the rig.
         n_sliders: usize,
     },
+    /// The set of sliders to bind does not exist.
+    #[error(transparent)]
+    Set(#[from] UnknownSet),
     /// Resampling would give too many frames.
     #[error("{n_frames:.0} frames are too many (at most {MAX_FRAMES}); cut the clip or lower the frame rate")]
     TooLong {
@@ -94,7 +97,15 @@ pub enum ClipError {
     },
 }
 
-impl risorius_base::Advise for ClipError {}
+impl risorius_base::Advise for ClipError {
+    fn options(&self) -> &'static [&'static str] {
+        match self {
+            Self::Set(error) => error.options(),
+            Self::BadRate { .. } => &["fps"],
+            _ => &[],
+        }
+    }
+}
 
 /// Largest number of values that binding a clip to a rig may give (2 GB).
 const MAX_BOUND_VALUES: usize = 1 << 29;
@@ -183,15 +194,19 @@ impl Clip {
 
     /// The clip as weights of `rig`, and which column drives which slider.
     pub fn bind(&self, rig: &crate::Rig) -> Result<(BoundClip, NameMap), ClipError> {
+        self.bind_set(rig, None)
+    }
+
+    /// As [`Self::bind`]; `set` names the set of sliders to bind, if the rig has several (see [`Binding`]).
+    pub fn bind_set(&self, rig: &crate::Rig, set: Option<&str>) -> Result<(BoundClip, NameMap), ClipError> {
         let (n_frames, n_sliders) = (self.n_frames(), rig.sliders.len());
         if n_frames.saturating_mul(n_sliders) > MAX_BOUND_VALUES {
             return Err(ClipError::TooManyValues { n_frames, n_sliders });
         }
-        let sliders: Vec<String> = rig.sliders.iter().map(|s| s.name.clone()).collect();
-        let map = match_names(&self.names, &sliders);
-        let mut weights = vec![0.0; self.n_frames() * sliders.len()];
-        if !sliders.is_empty() {
-            for (frame, row) in weights.chunks_mut(sliders.len()).enumerate() {
+        let map = bind_names(&self.names, rig, &Binding { set, by_hand: false })?;
+        let mut weights = vec![0.0; n_frames * n_sliders];
+        if n_sliders > 0 {
+            for (frame, row) in weights.chunks_mut(n_sliders).enumerate() {
                 let values = self.frame(frame);
                 map.links.iter().for_each(|&(column, slider, factor)| row[slider] += factor * values[column]);
             }

@@ -1,15 +1,22 @@
 //! The inputs of jobs: rigs, clips, head motion, slider values and pins, as files or as values.
 
+mod head;
+
+pub(crate) use head::check_head;
+
 use crate::error::{Error, Result, in_file};
 use crate::files::extension;
 use risorius_attenuate::{PinSet, PinSpec};
 use risorius_base::Progress;
-use risorius_io::formats::clip_csv::{ClipContent, ClipOptions};
+use risorius_io::formats::clip_csv::head_columns::HeadUnit;
+use risorius_io::formats::clip_csv::{ClipContent, ClipOptions, NO_HEAD_ROTATION};
+use risorius_io::formats::head_csv::HeadContent;
 use risorius_io::open::{OpenOptions, RigFile, open_clip, open_head, open_rig, read_file, read_pins};
 use risorius_io::specs::weights;
-use risorius_rig::classify::names::{NameMap, find, match_names};
-use risorius_rig::lookup::unknown;
-use risorius_rig::{BoundClip, Clip, HeadMotion, Rig, Role};
+use risorius_rig::classify::binding::{Binding, NameMap, bind_names};
+use risorius_rig::classify::names::find;
+use risorius_rig::lookup::{sliders_matching, unknown};
+use risorius_rig::{BoundClip, Clip, Rig, Role};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -49,49 +56,121 @@ impl RigSource {
 /// How clips and head motion are read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ClipReading {
-    /// Frames per second to resample to; the clip's own frames by default. Of a PC2 take, which stores no
-    /// times: its frame rate, 30 by default.
+    /// Frames per second to resample to; the clip's own frames by default. Of a clip whose times are frame
+    /// numbers: its frame rate. Of a PC2 take, which stores no times: its frame rate, 30 by default.
     pub fps: Option<f64>,
     /// Head motion from a file of its own: CSV, BVH, or a clip that has it.
     pub head: Option<PathBuf>,
     /// Name of the head joint in a BVH; by default `Head`, or the first joint with "head" in its name.
     pub joint: Option<String>,
-    /// Unit of head positions in a BVH or in head columns, in meters; 1 by default.
+    /// Unit of head positions in a BVH, or in columns that do not state it, in meters. By default a BVH and
+    /// columns `head_tx ..` are in meters, and other columns without a unit are refused.
     pub head_unit: Option<f64>,
+    /// Of a rig with several sets of shapes: the set to drive, by the mark of its names (`AK` for
+    /// `AK_25_JawOpen`). By default the set that covers most of the columns.
+    pub set: Option<String>,
 }
 
 impl ClipReading {
     /// Options of the readers.
     pub(crate) fn options(&self) -> ClipOptions {
-        ClipOptions { head_meters_per_unit: self.head_unit.unwrap_or(1.0), ..ClipOptions::default() }
+        ClipOptions { frame_fps: self.fps, head_meters_per_unit: self.head_unit, ..ClipOptions::default() }
+    }
+
+    /// Reads a clip as it is.
+    fn open_clip(&self, path: &Path, progress: &Progress) -> Result<ClipContent> {
+        let Some(head) = &self.head else {
+            return open_clip(path, &self.options(), progress).map_err(in_file(path));
+        };
+        // Its own head motion is replaced, so nothing about that matters.
+        let options = ClipOptions { head_meters_per_unit: Some(1.0), ..self.options() };
+        let mut content = open_clip(path, &options, progress).map_err(in_file(path))?;
+        content.notes.retain(|note| note != NO_HEAD_ROTATION && !note.contains("`head_unit`"));
+        let HeadContent { motion, unit, notes } = self.open_head(head, progress)?;
+        let file = head.file_name().unwrap_or_default().to_string_lossy();
+        content.notes.extend(notes.into_iter().map(|note| format!("{file}: {note}")));
+        (content.clip.head, content.head_unit) = (Some(motion), unit);
+        Ok(content)
     }
 
     /// Reads a clip, with head motion from its own file if given, at the requested frame rate.
     pub fn open(&self, path: &Path, progress: &Progress) -> Result<ClipContent> {
-        let mut content = open_clip(path, &self.options(), progress).map_err(in_file(path))?;
-        if let Some(head) = &self.head {
-            content.clip.head = Some(self.open_head(head, progress)?);
-        }
+        let mut content = self.open_clip(path, progress)?;
         content.clip.check()?;
+        if let Some(motion) = &content.clip.head {
+            content.notes.extend(head::time_notes(&content.clip.times_secs, motion));
+        }
         if let Some(fps) = self.fps {
             content.clip = content.clip.resample(fps)?;
         }
         Ok(content)
     }
 
-    /// Reads a clip and binds it to a rig.
+    /// Reads a clip and binds it to a rig. Refuses a clip that drives no slider, unless it has none and is
+    /// given for its head motion.
     pub fn open_for(&self, path: &Path, rig: &Rig, progress: &Progress) -> Result<BoundContent> {
-        let ClipContent { clip, notes, .. } = self.open(path, progress)?;
-        let (bound, map) = clip.bind(rig)?;
+        let content = self.open_with_mapping(path, rig, progress)?;
+        let is_head_alone = content.recorded.names.is_empty() && content.clip.head.is_some();
+        if content.mapping.matched.is_empty() && !is_head_alone {
+            return Err(no_match(&content.recorded, rig).in_file(path));
+        }
+        Ok(content)
+    }
+
+    /// As [`Self::open_for`], also if no column has a slider.
+    pub(crate) fn open_with_mapping(
+        &self,
+        path: &Path,
+        rig: &Rig,
+        progress: &Progress,
+    ) -> Result<BoundContent> {
+        let ClipContent { clip, mut notes, head_unit, .. } = self.open(path, progress)?;
+        let (bound, map) = clip.bind_set(rig, self.set.as_deref())?;
         let mapping = Mapping::new(&map, &clip.names, rig);
-        Ok(BoundContent { clip: bound, recorded: clip, mapping, notes })
+        notes.extend(percent_note(&clip, &map, rig));
+        Ok(BoundContent { clip: bound, recorded: clip, mapping, head_unit, notes })
     }
 
     /// Reads head motion without resampling.
-    pub fn open_head(&self, path: &Path, progress: &Progress) -> Result<HeadMotion> {
-        let unit = self.head_unit.unwrap_or(1.0);
-        open_head(path, self.joint.as_deref(), unit, &self.options(), progress).map_err(in_file(path))
+    pub fn open_head(&self, path: &Path, progress: &Progress) -> Result<HeadContent> {
+        open_head(path, self.joint.as_deref(), &self.options(), progress).map_err(in_file(path))
     }
+}
+
+/// Why a clip without a slider of the rig is refused.
+fn no_match(clip: &Clip, rig: &Rig) -> Error {
+    let some = |names: Vec<&str>| {
+        let shown = names.iter().take(6).copied().collect::<Vec<_>>().join(", ");
+        if names.len() > 6 { format!("{shown} and {} more", names.len() - 6) } else { shown }
+    };
+    let columns = some(clip.names.iter().map(String::as_str).collect());
+    let sliders = some(rig.sliders.iter().map(|s| s.name.as_str()).collect());
+    Error::failed(match (clip.names.is_empty(), rig.sliders.is_empty()) {
+        (true, _) => "the clip has no columns of sliders".to_string(),
+        (false, true) => "the rig has no sliders for a clip to drive; give a rig with shapes".to_string(),
+        (false, false) => format!(
+            "no column of the clip is a slider of the rig; rename them. Columns: {columns}. Sliders: {sliders}"
+        ),
+    })
+}
+
+/// A note if values are far beyond the ranges of their sliders.
+fn percent_note(clip: &Clip, map: &NameMap, rig: &Rig) -> Option<String> {
+    const FAR: f32 = 4.0;
+    let highest = |column: usize| {
+        let values = clip.values.iter().skip(column).step_by(clip.names.len());
+        values.fold(0.0f32, |most, v| most.max(v.abs()))
+    };
+    let over = |&(column, slider, _): &(usize, usize, f32)| {
+        let end = rig.sliders[slider].range[1].abs().max(1.0);
+        let most = highest(column);
+        (most > FAR * end).then_some((column, slider, most))
+    };
+    let far: Vec<(usize, usize, f32)> = map.links.iter().filter_map(over).collect();
+    let (column, slider, most) = *far.iter().max_by(|a, b| a.2.total_cmp(&b.2))?;
+    let (name, end) = (&clip.names[column], rig.sliders[slider].range[1]);
+    let which = format!("'{name}' reaches {most} where its slider ends at {end}");
+    Some(format!("{which} ({} columns like that): if values are percent, divide them by 100", far.len()))
 }
 
 /// A clip that was read and bound to a rig.
@@ -102,8 +181,17 @@ pub struct BoundContent {
     pub recorded: Clip,
     /// Which columns drive which sliders.
     pub mapping: Mapping,
+    /// Where the unit of head positions comes from.
+    pub head_unit: HeadUnit,
     /// What was assumed or left out.
     pub notes: Vec<String>,
+}
+
+impl BoundContent {
+    /// Fails if the head moves as no head does, which usually is a wrong unit.
+    pub(crate) fn check_head(&self) -> Result<()> {
+        self.clip.head.as_ref().map_or(Ok(()), |head| check_head(head, self.head_unit))
+    }
 }
 
 /// Which columns of a clip drive which sliders.
@@ -115,9 +203,36 @@ pub struct Mapping {
     pub unmatched_columns: Vec<String>,
     /// Sliders that stay at rest.
     pub undriven_sliders: Vec<String>,
+    /// Of a rig with several sets of shapes: the one that is driven, by its mark; empty for names without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub set: Option<String>,
+    /// The sets that are left at rest because they move the same vertices.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_sets: Vec<OtherSet>,
+    /// Sliders that are left at rest because they repeat another one of the set.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub twins: Vec<TwinSlider>,
     /// Number of sliders of the rig.
     #[serde(skip)]
     pub n_sliders: usize,
+}
+
+/// A set of shapes that a clip could also drive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OtherSet {
+    /// Its mark; empty for names without one.
+    pub set: String,
+    /// Number of its sliders that columns mean too.
+    pub sliders: usize,
+}
+
+/// A slider that repeats another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TwinSlider {
+    /// The slider at rest.
+    pub slider: String,
+    /// The driven one.
+    pub of: String,
 }
 
 /// A column of a clip and its slider.
@@ -143,6 +258,13 @@ impl Mapping {
             matched: matched.collect(),
             unmatched_columns: map.unmatched_columns.iter().map(|&c| columns[c].clone()).collect(),
             undriven_sliders: map.unmatched_sliders.iter().map(|&s| slider(s)).collect(),
+            set: map.set.clone(),
+            other_sets: (map.other_sets.iter())
+                .map(|(set, sliders)| OtherSet { set: set.clone(), sliders: *sliders })
+                .collect(),
+            twins: (map.twins.iter())
+                .map(|&(twin, of)| TwinSlider { slider: slider(twin), of: slider(of) })
+                .collect(),
             n_sliders: rig.sliders.len(),
         }
     }
@@ -162,8 +284,21 @@ impl Mapping {
 /// # Ok::<(), Error>(())
 /// ```
 pub fn weights_by_name(rig: &Rig, pairs: &[(String, f32)]) -> Result<Vec<f32>> {
+    named(rig, pairs, None).map(|named| named.weights)
+}
+
+/// Slider values that were given by name.
+pub(crate) struct NamedValues {
+    /// Weights of the rig.
+    pub weights: Vec<f32>,
+    /// Which of several meanings was taken.
+    pub notes: Vec<String>,
+}
+
+/// As [`weights_by_name`]; of several sets of shapes, names that do not say one mean `set`.
+pub(crate) fn named(rig: &Rig, pairs: &[(String, f32)], set: Option<&str>) -> Result<NamedValues> {
     let columns: Vec<String> = pairs.iter().map(|p| p.0.clone()).collect();
-    let map = match_names(&columns, &slider_names(rig));
+    let map = bind_names(&columns, rig, &Binding { set, by_hand: true })?;
     if !map.unmatched_columns.is_empty() {
         let problem = |&c: &usize| match find_slider(rig, &columns[c]) {
             Some(s) => {
@@ -176,12 +311,33 @@ pub fn weights_by_name(rig: &Rig, pairs: &[(String, f32)]) -> Result<Vec<f32>> {
     }
     let mut weights = vec![0.0; rig.sliders.len()];
     map.links.iter().for_each(|&(column, slider, factor)| weights[slider] += factor * pairs[column].1);
-    Ok(weights)
+    Ok(NamedValues { weights, notes: meanings(rig, &columns, &map, set).into_iter().collect() })
+}
+
+/// Says which set names mean that several sets have.
+fn meanings(rig: &Rig, names: &[String], map: &NameMap, set: Option<&str>) -> Option<String> {
+    let chosen = map.set.as_ref().filter(|_| set.is_none() && !map.other_sets.is_empty())?;
+    let (column, slider) = (map.links.iter())
+        .map(|l| (&names[l.0], &rig.sliders[l.1].name))
+        .find(|(column, slider)| column != slider)?;
+    let others: Vec<&str> = map.other_sets.iter().map(|o| set_name(&o.0)).collect();
+    let means = format!("'{column}' means '{slider}' of set {}", set_name(chosen));
+    Some(format!("{means}; others have it too: {}; full names or `set` choose", others.join(", ")))
+}
+
+/// The mark of a set, or what names without one are called.
+pub fn set_name(mark: &str) -> &str {
+    if mark.is_empty() { "(names without a mark)" } else { mark }
 }
 
 /// Slider values from text: the name of a JSON file, JSON itself, or `jawOpen=0.6,smile=1`.
 pub fn weights_from_text(rig: &Rig, text: &str) -> Result<Vec<f32>> {
     weights_by_name(rig, &named_weights(text)?)
+}
+
+/// As [`weights_from_text`], with the set that names mean and notes.
+pub(crate) fn named_from_text(rig: &Rig, text: &str, set: Option<&str>) -> Result<NamedValues> {
+    named(rig, &named_weights(text)?, set)
 }
 
 fn named_weights(text: &str) -> Result<Vec<(String, f32)>> {
@@ -249,6 +405,20 @@ pub(crate) fn vertex_of(spec: PinSpec, rig: &Rig, place: &str) -> Result<u32> {
 pub fn sliders_by_name(rig: &Rig, names: &[String]) -> Result<Vec<usize>> {
     let one = |name: &String| find_slider(rig, name).ok_or_else(|| Error::failed(no_slider(rig, name)));
     names.iter().map(one).collect()
+}
+
+/// Indices of sliders by names in any spelling, or by patterns with `*` and `?`; ascending, each once.
+pub fn sliders_by_pattern(rig: &Rig, patterns: &[String]) -> Result<Vec<usize>> {
+    let mut found = Vec::new();
+    for pattern in patterns {
+        match pattern.contains(['*', '?']) {
+            true => found.extend(sliders_matching(rig, pattern)?),
+            false => found.extend(sliders_by_name(rig, std::slice::from_ref(pattern))?),
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
 }
 
 fn find_slider(rig: &Rig, name: &str) -> Option<usize> {

@@ -56,7 +56,7 @@ fn talk(data: &Path, face: &Face, first: usize, n: usize) -> (Vec<f64>, Vec<f32>
 
 fn motion(data: &Path, name: &str) -> HeadMotion {
     let path = data.join(format!("head_motion/{name}_head.csv"));
-    open_head(&path, None, 1.0, &ClipOptions::default(), &no_progress).unwrap()
+    open_head(&path, None, &ClipOptions::default(), &no_progress).unwrap().motion
 }
 
 /// The path from `start` seconds on, shifted to start at time 0.

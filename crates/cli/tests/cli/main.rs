@@ -22,8 +22,10 @@ mod perform_scene;
 mod plot;
 mod pose;
 mod real_heads;
+mod recordings;
 mod render;
 mod rigs;
 #[path = "../../../io/tests/face/sample.rs"]
 mod sample;
+mod sets;
 mod threads;

@@ -4,9 +4,9 @@
 //! `HeadYaw HeadPitch HeadRoll`, `LeftEye...`, `RightEye...` in radians. Times are relative to the first
 //! frame; the [`timecode`] module describes timecodes. A row of lost tracking (count 0) repeats the frame
 //! before it; a row that repeats a timecode is dropped. Both are noted. **Other tables**: `time_s`, `time`,
-//! `t` (seconds) or `frame` (with [`ClipOptions::fps`]), then sliders; the head as
-//! `head_tx .. head_tz, head_qx .. head_qw`, as `px_m py_m pz_m qx qy qz qw` (meters), or as the angles
-//! above.
+//! `t` (seconds) or frame numbers (`frame`, `frame_number`, `#` ...; with [`ClipOptions::fps`],
+//! [`ClipOptions::frame_fps`], or a line such as `# fps: 30` above the header), then sliders; the head in
+//! columns that [`head_columns`] describes.
 //!
 //! Head angles become the rotation `Ry(-yaw) Rx(pitch) Rz(roll)` about axes with +Y up and +Z front: positive
 //! yaw turns the face to the character's right, positive pitch lowers the nose, with the same signs as the
@@ -15,6 +15,7 @@
 //! recorded. Separators are comma, semicolon or tab; cells may be quoted; every cell must be a finite number.
 
 mod columns;
+pub mod head_columns;
 pub mod timecode;
 
 use crate::IoError;
@@ -23,6 +24,7 @@ use crate::formats::text::{
 };
 use columns::{Columns, Use};
 use glam::DQuat;
+use head_columns::HeadUnit;
 use risorius_rig::{Clip, HeadMotion};
 use std::borrow::Cow;
 use timecode::Timecode;
@@ -35,15 +37,20 @@ pub struct ClipOptions {
     /// Frames per second of a `frame` column or of timecodes. By default it is derived from the timecodes,
     /// and a `frame` column is refused.
     pub fps: Option<f64>,
-    /// Length of one unit of `head_tx ..` in meters, above 0; meters by default, as our own files have it.
-    pub head_meters_per_unit: f64,
+    /// Frames per second of a column of frame numbers, where `fps` is not given. It does not concern
+    /// timecodes.
+    pub frame_fps: Option<f64>,
+    /// Length in meters, above 0, of one unit of head positions whose columns do not state it. By default
+    /// such positions are refused, except `head_tx ..`, which are meters, as our own files have it.
+    pub head_meters_per_unit: Option<f64>,
     /// Factors, 1 or -1, on yaw, pitch and roll of the head about +Y, +X and +Z; -1, 1, 1 by default.
     pub head_angle_signs: [f64; 3],
 }
 
 impl Default for ClipOptions {
     fn default() -> Self {
-        Self { fps: None, head_meters_per_unit: 1.0, head_angle_signs: [-1.0, 1.0, 1.0] }
+        let head_angle_signs = [-1.0, 1.0, 1.0];
+        Self { fps: None, frame_fps: None, head_meters_per_unit: None, head_angle_signs }
     }
 }
 
@@ -56,29 +63,45 @@ pub struct ClipContent {
     pub fps: Option<f64>,
     /// Timecode of the first frame, as written in the file.
     pub timecode_start: Option<String>,
+    /// Where the unit of the head positions comes from.
+    pub head_unit: HeadUnit,
     /// What was changed, left out or assumed, as sentences.
     pub notes: Vec<String>,
 }
 
+/// The note about a table without sliders.
+pub const NO_SLIDERS: &str = "the table has no slider columns";
+
+/// The note about a recording whose head angles are all 0. It does not matter where the head motion is
+/// replaced.
+pub const NO_HEAD_ROTATION: &str =
+    "the head angles are 0 in every frame: the recorder did not store head rotation";
+
 /// Reads a clip.
 pub fn read(bytes: &[u8], options: &ClipOptions) -> Result<ClipContent, IoError> {
-    let mut rows =
-        lines(bytes).filter(|(_, row)| !row.is_empty()).skip_while(|(_, row)| row.starts_with(b"#"));
-    let Some((header_line, header)) = rows.next() else {
+    let mut rows = lines(bytes).filter(|(_, row)| !row.is_empty());
+    let mut stated_fps = None;
+    let header = rows.by_ref().find(|(_, row)| {
+        let is_comment = is_comment(row);
+        stated_fps = stated_fps.or_else(|| if is_comment { comment_fps(row) } else { None });
+        !is_comment
+    });
+    let Some((header_line, header)) = header else {
         return Err(IoError::malformed(FORMAT, "line 1", "the file is empty"));
     };
     let separator = csv_separator(header);
     let cells = split(header_line, header, separator)?;
-    let mut columns = columns::classify(header_line, &cells, options)?;
+    let mut columns = columns::classify(header_line, &cells, options, stated_fps)?;
     let mut recording = Recording::default();
     for (line, row) in rows {
         let cells = split(line, row, separator)?;
-        recording.add(&columns, line, &cells, options)?;
+        recording.add(&columns, line, &cells)?;
     }
     let mut content = ClipContent { notes: std::mem::take(&mut columns.notes), ..ClipContent::default() };
     let times_secs = recording.times(options, &mut content)?;
     recording.note(&mut content.notes);
     content.fps = detect_fps(&times_secs);
+    content.head_unit = columns.head_unit;
     content.clip = recording.into_clip(columns, times_secs, options, &mut content.notes);
     content.clip.check()?;
     Ok(content)
@@ -87,6 +110,23 @@ pub fn read(bytes: &[u8], options: &ClipOptions) -> Result<ClipContent, IoError>
 pub(crate) fn split<'a>(line: usize, row: &'a [u8], separator: u8) -> Result<Vec<Cow<'a, [u8]>>, IoError> {
     csv_cells(row, separator)
         .ok_or_else(|| IoError::malformed(FORMAT, format!("line {line}"), "a quote is opened and not closed"))
+}
+
+/// Whether a line above the header is a comment. `#` alone in the first of several cells is the name of a
+/// column of frame numbers.
+fn is_comment(row: &[u8]) -> bool {
+    let rest = row.strip_prefix(b"#");
+    rest.is_some_and(|rest| !matches!(rest.trim_ascii_start().first(), Some(b',' | b';' | b'\t')))
+}
+
+/// The frame rate in a comment such as `# fps: 30` or `# frame rate = 24`.
+fn comment_fps(row: &[u8]) -> Option<f64> {
+    let text = crate::formats::text::text(row).to_lowercase();
+    let after =
+        ["fps", "frame rate", "framerate", "frame_rate"].iter().find_map(|name| text.split_once(name))?.1;
+    let digits = after.trim_start_matches([' ', ':', '=', ',', ';', '\t']);
+    let end = digits.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(digits.len());
+    digits[..end].parse().ok().filter(|fps: &f64| fps.is_finite() && *fps > 0.0)
 }
 
 /// The frames read so far.
@@ -106,13 +146,7 @@ struct Recording {
 }
 
 impl Recording {
-    fn add(
-        &mut self,
-        columns: &Columns,
-        line: usize,
-        cells: &[Cow<[u8]>],
-        options: &ClipOptions,
-    ) -> Result<(), IoError> {
+    fn add(&mut self, columns: &Columns, line: usize, cells: &[Cow<[u8]>]) -> Result<(), IoError> {
         let n_columns = columns.uses.len();
         if cells.iter().skip(n_columns).any(|c| !c.is_empty()) {
             let problem = format!("the row has {} cells, the header has {n_columns} columns", cells.len());
@@ -140,8 +174,7 @@ impl Recording {
             self.start(timecode, line, cell(columns.time));
         } else {
             let stamp = columns.value::<f64>(line, columns.time, cell(columns.time))?;
-            self.stamps
-                .push((if columns.is_frame { stamp / options.fps.unwrap_or(1.0) } else { stamp }, line));
+            self.stamps.push((if columns.is_frame { stamp / columns.frame_rate } else { stamp }, line));
         }
         let (mut head_move, mut head_angle, mut eyes) = ([0.0; 7], [0.0; 3], [[0.0; 3]; 2]);
         for (i, column) in columns.uses.iter().enumerate() {
@@ -226,25 +259,18 @@ impl Recording {
         options: &ClipOptions,
         notes: &mut Vec<String>,
     ) -> Clip {
-        let head = if columns.has_head_move {
-            Some(HeadMotion {
-                times_secs: times.clone(),
-                positions_m: self.head_moves.iter().map(|m| [m[0], m[1], m[2]]).collect(),
-                rotations_xyzw: self.head_moves.iter().map(|m| [m[3], m[4], m[5], m[6]]).collect(),
-            })
-        } else {
-            columns.has_head_angles.then(|| HeadMotion {
-                times_secs: times.clone(),
-                positions_m: vec![[0.0; 3]; times.len()],
-                rotations_xyzw: (self.head_angles.iter())
-                    .map(|angles| head_rotation(*angles, options.head_angle_signs).to_array())
-                    .collect(),
-            })
+        let turn = |frame: usize| match columns.has_head_turns {
+            true => std::array::from_fn(|k| self.head_moves[frame][3 + k]),
+            false => head_rotation(self.head_angles[frame], options.head_angle_signs).to_array(),
         };
-        if columns.has_head_angles && self.head_angles.iter().all(|a| *a == [0.0; 3]) {
-            notes.push(
-                "the head angles are 0 in every frame: the recorder did not store head rotation".into(),
-            );
+        let head = (columns.has_head_turns || columns.has_head_angles).then(|| HeadMotion {
+            times_secs: times.clone(),
+            positions_m: self.head_moves.iter().map(|m| [m[0], m[1], m[2]]).collect(),
+            rotations_xyzw: (0..times.len()).map(turn).collect(),
+        });
+        let no_angles = columns.has_head_angles && self.head_angles.iter().all(|a| *a == [0.0; 3]);
+        if no_angles && !columns.has_head_positions {
+            notes.push(NO_HEAD_ROTATION.into());
         }
         let eye_angles = columns.has_eyes.then_some(self.eyes);
         Clip { names: columns.names, times_secs: times, values: self.values, head, eye_angles }

@@ -1,7 +1,8 @@
 //! A rig as a folder of OBJ files: the neutral and one file per shape, all with the same vertices.
 //!
-//! The neutral is `neutral`, `base`, `rest` or `<anything>_neutral` (in that order, any case); every other
-//! `.obj` is a shape named by its file's stem, and its displacement is its vertices minus the neutral's.
+//! The neutral is the file that the caller names; or else `neutral`, `base`, `rest`, `default` or `basis` (in
+//! that order, any case), or the one file with such a word in its name; every other `.obj` is a shape named by
+//! its file's stem, and its displacement is its vertices minus the neutral's.
 //! Faces, texture coordinates and materials come from the neutral; of shape files only the `v` lines are
 //! read. Shape files that do not fit are left out and reported together; only an unusable neutral is an
 //! error. Shapes are sorted by name.
@@ -28,8 +29,11 @@ pub struct FolderContent {
     pub notes: Vec<String>,
 }
 
-/// Reads the folder at `path`.
-pub fn read(path: &Path, progress: &Progress) -> Result<FolderContent, IoError> {
+/// Names of the neutral.
+const NEUTRAL: [&str; 5] = ["neutral", "base", "rest", "default", "basis"];
+
+/// Reads the folder at `path`; `neutral` names the file with the neutral.
+pub fn read(path: &Path, neutral: Option<&str>, progress: &Progress) -> Result<FolderContent, IoError> {
     let os = |source| IoError::Os { path: path.to_path_buf(), source };
     let mut files: Vec<(String, PathBuf)> = Vec::new();
     for entry in std::fs::read_dir(path).map_err(os)? {
@@ -42,7 +46,7 @@ pub fn read(path: &Path, progress: &Progress) -> Result<FolderContent, IoError> 
     let load =
         |file: &PathBuf| std::fs::read(file).map_err(|source| IoError::Os { path: file.clone(), source });
     let name = path.file_name().map_or_else(|| "face".into(), |n| n.to_string_lossy().into_owned());
-    let (mut content, left_out) = build(&name, files, load, progress)?;
+    let (mut content, left_out) = build(&name, files, neutral, load, progress)?;
     for library in std::mem::take(&mut content.material_libs) {
         // Only files in this folder, since a library named with a path could point anywhere.
         let file = Path::new(&library).file_name().map(|n| path.join(n)).filter(|f| f.is_file());
@@ -58,10 +62,11 @@ pub fn read(path: &Path, progress: &Progress) -> Result<FolderContent, IoError> 
 pub fn read_files(
     name: &str,
     files: &[(String, Vec<u8>)],
+    neutral: Option<&str>,
     progress: &Progress,
 ) -> Result<FolderContent, IoError> {
     let stems = files.iter().map(|(stem, bytes)| (stem.clone(), bytes)).collect();
-    let (content, left_out) = build(name, stems, |bytes| Ok(bytes.as_slice()), progress)?;
+    let (content, left_out) = build(name, stems, neutral, |bytes| Ok(bytes.as_slice()), progress)?;
     Ok(finished(name.into(), content, left_out))
 }
 
@@ -75,12 +80,13 @@ fn finished(name: String, content: ObjContent, left_out: Vec<String>) -> FolderC
 fn build<F, B: AsRef<[u8]>>(
     name: &str,
     mut files: Vec<(String, F)>,
+    neutral: Option<&str>,
     load: impl Fn(&F) -> Result<B, IoError>,
     progress: &Progress,
 ) -> Result<(ObjContent, Vec<String>), IoError> {
     files.sort_by(|a, b| a.0.cmp(&b.0));
     let stems: Vec<&str> = files.iter().map(|f| f.0.as_str()).collect();
-    let neutral_idx = find_neutral(&stems)?;
+    let neutral_idx = find_neutral(&stems, neutral)?;
     let (_, neutral_file) = files.remove(neutral_idx);
     let mut content = obj::read(load(&neutral_file)?.as_ref(), name, &no_progress)?;
     let n_vertices: usize = content.parts.iter().map(|p| p.positions.len()).sum();
@@ -100,30 +106,48 @@ fn build<F, B: AsRef<[u8]>>(
 }
 
 /// The index of the file with the neutral.
-fn find_neutral(stems: &[&str]) -> Result<usize, IoError> {
+fn find_neutral(stems: &[&str], given: Option<&str>) -> Result<usize, IoError> {
+    let asks = |problem: String| IoError::asks(FORMAT, "file names", problem, &["neutral"]);
+    if stems.is_empty() {
+        return Err(IoError::malformed(FORMAT, "file names", "there are no .obj files"));
+    }
+    if let Some(given) = given {
+        let cut = given.len().saturating_sub(4);
+        let is_obj = given.is_char_boundary(cut) && given[cut..].eq_ignore_ascii_case(".obj");
+        let stem = if is_obj { &given[..cut] } else { given };
+        let same = stems.iter().position(|s| *s == stem);
+        let found = same.or_else(|| stems.iter().position(|s| s.eq_ignore_ascii_case(stem)));
+        return found
+            .ok_or_else(|| asks(format!("there is no '{stem}.obj'; there are {}", some_files(stems))));
+    }
     let lower: Vec<String> = stems.iter().map(|s| s.to_lowercase()).collect();
-    let tests: [&dyn Fn(&str) -> bool; 4] =
-        [&|s| s == "neutral", &|s| s == "base", &|s| s == "rest", &|s| s.ends_with("_neutral")];
-    for test in tests {
-        let found: Vec<usize> = (0..stems.len()).filter(|&i| test(&lower[i])).collect();
+    if let Some(found) = NEUTRAL.iter().find_map(|name| lower.iter().position(|s| s == name)) {
+        return Ok(found);
+    }
+    let has_word =
+        |name: &str, stem: &str| stem.split(|c: char| !c.is_alphanumeric()).any(|word| word == name);
+    for name in NEUTRAL {
+        let found: Vec<usize> = (0..stems.len()).filter(|&i| has_word(name, &lower[i])).collect();
         match found[..] {
             [] => {}
             [only] => return Ok(only),
             [a, b, ..] => {
-                let problem =
-                    format!("'{}' and '{}' could both be the neutral; keep one of them", stems[a], stems[b]);
-                return Err(IoError::malformed(FORMAT, "file names", problem));
+                let both = format!("'{}' and '{}' could both be the neutral", stems[a], stems[b]);
+                return Err(asks(format!("{both}; name the one that is")));
             }
         }
     }
-    let problem = match stems {
-        [] => "there are no .obj files".into(),
-        [first, ..] => format!(
-            "none of the {} files is the neutral (the first is '{first}.obj'); call it neutral.obj",
-            stems.len()
-        ),
-    };
-    Err(IoError::malformed(FORMAT, "file names", problem))
+    let problem =
+        format!("none of the {} files is called neutral, base, rest, default or basis", stems.len());
+    Err(asks(format!("{problem}; name the one that is the neutral: {}", some_files(stems))))
+}
+
+/// The first files of the folder, and how many more there are.
+fn some_files(stems: &[&str]) -> String {
+    const SHOWN: usize = 12;
+    let shown: Vec<String> = stems.iter().take(SHOWN).map(|stem| format!("{stem}.obj")).collect();
+    let more = stems.len().saturating_sub(SHOWN);
+    shown.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
 }
 
 fn add_shape(content: &mut ObjContent, name: &str, shape: &[[f32; 3]]) {

@@ -3,11 +3,15 @@
 //! A name is parsed into a base and a side: `eyeBlinkLeft`, `eyeBlink_L`, `EyeBlinkLeft`,
 //! `ARKit_eyeBlinkLeft` and `blendShape1.eyeBlink_L` are all `(eyeblink, left)`. Prefixes are dropped only in
 //! front of a known ARKit or ICT base; other names (visemes, studio names) are compared whole, ignoring case
-//! and separators, and never changed. A shape without sides matches its two halves: `browInnerUp` drives
-//! `browInnerUp_L` and `browInnerUp_R`, and the mean of the two halves drives the whole.
+//! and separators, and never changed. How the columns of a clip find their sliders is in
+//! [`super::binding`].
 
-use std::collections::{HashMap, HashSet};
+use super::sets::{split_name, split_names};
+use std::collections::HashMap;
 use std::sync::LazyLock;
+
+/// Most words of a known name, each between separators.
+const MAX_WORDS: usize = 6;
 
 /// The 52 shapes of ARKit in Apple's spelling.
 pub const ARKIT: [&str; 52] = [
@@ -77,6 +81,16 @@ pub enum Side {
     Right,
 }
 
+impl Side {
+    /// `l` or `r`.
+    pub(crate) const fn letter(self) -> &'static str {
+        match self {
+            Self::Left => "l",
+            Self::Right => "r",
+        }
+    }
+}
+
 /// A name without its spelling convention.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Key {
@@ -99,24 +113,53 @@ pub enum Spelling {
 
 /// Reads a name as base and side, dropping a prefix in front of a known base.
 pub fn key(name: &str) -> Key {
+    key_after(name).1
+}
+
+/// As [`key`], and where in the name it starts.
+pub(crate) fn key_after(name: &str) -> (usize, Key) {
     let starts = std::iter::once(0)
         .chain(name.char_indices().filter(|(_, c)| is_separator(*c)).map(|(i, c)| i + c.len_utf8()));
     for start in starts.filter(|&s| !name[s..].starts_with(is_separator)) {
         let candidate = plain_key(&name[start..]);
         // After two underscores or another known name it is a combination, not a prefix: smile_L__jawOpen.
         let before = &name[..start];
-        let combines = before.ends_with("__") || known(&plain_key(before.trim_end_matches(is_separator)));
-        if known(&candidate) && !combines {
-            return candidate;
+        if known(&candidate) && !before.ends_with("__") && !holds_known(before) {
+            return (start, candidate);
         }
     }
-    plain_key(name)
+    (0, plain_key(name))
 }
 
-/// Which of `candidates` is `name`: the one with the same spelling, or else the first with the same key.
+/// Whether some run of words between separators is a known name.
+fn holds_known(text: &str) -> bool {
+    let text = text.trim_end_matches(is_separator);
+    let starts = std::iter::once(0).chain(text.match_indices(is_separator).map(|(i, s)| i + s.len()));
+    starts.clone().filter(|&start| start < text.len()).any(|start| {
+        let ends = text[start..].match_indices(is_separator).map(|(i, _)| start + i);
+        // Known names have few words.
+        ends.take(MAX_WORDS)
+            .chain([text.len()])
+            .any(|end| end > start && known(&plain_key(&text[start..end])))
+    })
+}
+
+/// Which of `candidates` is `name`: the one with the same spelling; or else with the same letters and digits;
+/// or else with the same key, of the set that `name` belongs to, or of the largest.
 pub fn find<'a>(name: &str, candidates: impl Iterator<Item = &'a str> + Clone) -> Option<usize> {
-    let wanted = key(name);
-    candidates.clone().position(|c| c == name).or_else(|| candidates.clone().position(|c| key(c) == wanted))
+    let plain = plain_key(name);
+    let same = candidates
+        .clone()
+        .position(|c| c == name)
+        .or_else(|| candidates.clone().position(|c| plain_key(c) == plain));
+    same.or_else(|| {
+        let all = split_names(candidates);
+        let wanted = split_name(name, |mark| all.iter().any(|m| m.mark == mark));
+        let fits: Vec<usize> = (0..all.len()).filter(|&c| all[c].key == wanted.key).collect();
+        let own = fits.iter().copied().find(|&c| !wanted.mark.is_empty() && all[c].mark == wanted.mark);
+        let size = |c: usize| all.iter().filter(|m| known(&m.key) && m.mark == all[c].mark).count();
+        own.or_else(|| fits.into_iter().rev().max_by_key(|&c| size(c)))
+    })
 }
 
 /// The ARKit name behind any spelling of it, as an index into [`ARKIT`].
@@ -163,28 +206,23 @@ pub fn spell(name: &str, spelling: Spelling) -> Option<String> {
     })
 }
 
-/// Whether a name has no prefix in front of a known base.
-fn is_bare(name: &str) -> bool {
-    key(name) == plain_key(name)
-}
-
-fn is_separator(c: char) -> bool {
+pub(crate) fn is_separator(c: char) -> bool {
     matches!(c, '_' | '.' | ':' | '|' | '-' | ' ' | '/')
 }
 
-fn known(k: &Key) -> bool {
+pub(crate) fn known(k: &Key) -> bool {
     // The side is required when the bare base is not a shape of its own ("jaw", "mouth").
     KNOWN.get(&k.base).is_some_and(|sides| k.side.is_some() || sides.iter().any(|(side, _)| side.is_none()))
 }
 
-fn plain_key(name: &str) -> Key {
+pub(crate) fn plain_key(name: &str) -> Key {
     let (base, side) = strip_side(name);
     let base = base.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
     Key { base, side }
 }
 
 /// Removes a trailing side from a name: `Left`, `_L`, `.r`, `L` after a lower-case letter ...
-fn strip_side(name: &str) -> (&str, Option<Side>) {
+pub(crate) fn strip_side(name: &str) -> (&str, Option<Side>) {
     for (suffix, side) in [("left", Side::Left), ("right", Side::Right)] {
         let cut = name.len().saturating_sub(suffix.len());
         if cut > 0 && name.is_char_boundary(cut) && name[cut..].eq_ignore_ascii_case(suffix) {
@@ -206,56 +244,6 @@ fn strip_side(name: &str) -> (&str, Option<Side>) {
     (name, None)
 }
 
-/// How the columns of a clip drive the sliders of a rig.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct NameMap {
-    /// Column, slider, factor.
-    pub links: Vec<(usize, usize, f32)>,
-    /// Columns that drive nothing.
-    pub unmatched_columns: Vec<usize>,
-    /// Sliders that nothing drives.
-    pub unmatched_sliders: Vec<usize>,
-}
-
-/// Matches `columns` (a clip's names) to `sliders` (a rig's).
-pub fn match_names(columns: &[String], sliders: &[String]) -> NameMap {
-    let exact: HashMap<&str, usize> =
-        columns.iter().enumerate().rev().map(|(i, n)| (n.as_str(), i)).collect();
-    let mut by_key: HashMap<Key, usize> = HashMap::new();
-    let (bare, prefixed): (Vec<usize>, Vec<usize>) = (0..columns.len()).partition(|&c| is_bare(&columns[c]));
-    for c in bare.into_iter().chain(prefixed) {
-        by_key.entry(key(&columns[c])).or_insert(c);
-    }
-    let bare_sliders: HashSet<Key> = sliders.iter().filter(|s| is_bare(s)).map(|s| key(s)).collect();
-    let mut map = NameMap::default();
-    let mut column_used = vec![false; columns.len()];
-    for (s, slider) in sliders.iter().enumerate() {
-        // Beside jawOpen, fix_jawOpen is a slider of its own and not jawOpen with a prefix.
-        let is_other = !is_bare(slider) && bare_sliders.contains(&key(slider));
-        let k = if is_other { plain_key(slider) } else { key(slider) };
-        let find = |side| by_key.get(&Key { base: k.base.clone(), side }).copied();
-        let found: Vec<(usize, f32)> = if let Some(&c) = exact.get(slider.as_str()) {
-            vec![(c, 1.0)]
-        } else if let Some(c) = find(k.side).or_else(|| k.side.and_then(|_| find(None))) {
-            vec![(c, 1.0)]
-        } else if k.side.is_none() {
-            // The halves drive the whole; "jaw" and "mouth" have no whole.
-            [Side::Left, Side::Right].iter().filter_map(|&side| find(Some(side))).map(|c| (c, 0.5)).collect()
-        } else {
-            Vec::new()
-        };
-        if found.is_empty() {
-            map.unmatched_sliders.push(s);
-        }
-        for (c, factor) in found {
-            column_used[c] = true;
-            map.links.push((c, s, factor));
-        }
-    }
-    map.unmatched_columns = (0..columns.len()).filter(|&c| !column_used[c]).collect();
-    map
-}
-
 /// Up to three of `candidates` that are most similar to `name`, best first; for "did you mean".
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let wanted = name.to_lowercase();
@@ -272,10 +260,6 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn owned(names: &[&str]) -> Vec<String> {
-        names.iter().map(|n| (*n).to_string()).collect()
-    }
 
     #[test]
     fn spellings_agree() {
@@ -314,24 +298,6 @@ mod tests {
     }
 
     #[test]
-    fn wholes_meet_halves() {
-        let map = match_names(
-            &owned(&["BrowInnerUp", "JawOpen", "Nothing"]),
-            &owned(&["browInnerUp_L", "browInnerUp_R", "jawOpen", "extra"]),
-        );
-        assert_eq!(map.links, [(0, 0, 1.0), (0, 1, 1.0), (1, 2, 1.0)]);
-        assert_eq!((map.unmatched_columns, map.unmatched_sliders), (vec![2], vec![3]));
-        let map = match_names(&owned(&["cheekPuff_L", "cheekPuff_R"]), &owned(&["cheekPuff"]));
-        assert_eq!(map.links, [(0, 0, 0.5), (1, 0, 0.5)]);
-        let map = match_names(&owned(&["JawOpen"]), &owned(&["jawOpen", "fix_jawOpen", "smile_jawOpen"]));
-        assert_eq!((map.links, map.unmatched_sliders), (vec![(0, 0, 1.0)], vec![1, 2]));
-        let map = match_names(&owned(&["JawOpen"]), &owned(&["head.jawOpen", "teeth.jawOpen"]));
-        assert_eq!(map.links.len(), 2, "parts of one rig with their own prefixes");
-        let map = match_names(&owned(&["jawLeft", "mouthLeft"]), &owned(&["jaw", "mouthLeft"]));
-        assert_eq!(map.links.last(), Some(&(1, 1, 1.0)));
-    }
-
-    #[test]
     fn typing_errors_find_their_name() {
         assert_eq!(nearest("jawOpne", ARKIT)[0], "jawOpen");
         assert!(nearest("zzzz", ARKIT).is_empty());
@@ -339,5 +305,16 @@ mod tests {
         assert_eq!(find("jawOpen", ["ARKit_jawOpen", "jawOpen"].into_iter()), Some(1));
         assert_eq!(find("EyeBlinkLeft", ["jawOpen", "ARKit_eyeBlink_L"].into_iter()), Some(1));
         assert_eq!(find("jawOpne", ["jawOpen"].into_iter()), None);
+    }
+
+    #[test]
+    fn a_name_means_the_shape_of_its_own_set() {
+        let all =
+            ["SR_21_Jaw_Open", "AK_25_JawOpen", "AK_26_CheekPuff", "AK_27_TongueOut", "SR_30_CheekPuff"];
+        let found = |name: &str| find(name, all.into_iter()).map(|i| all[i]);
+        assert_eq!(found("SR_21_Jaw_Open"), Some("SR_21_Jaw_Open"));
+        assert_eq!(found("sr_21_JawOpen"), Some("SR_21_Jaw_Open"), "another spelling of the full name");
+        assert_eq!(found("SR_JawOpen"), Some("SR_21_Jaw_Open"), "its set, without the number");
+        assert_eq!(found("jawOpen"), Some("AK_25_JawOpen"), "the largest set");
     }
 }

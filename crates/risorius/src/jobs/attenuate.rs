@@ -5,7 +5,8 @@ use crate::files::{expect_ending, extension};
 use crate::jobs::pose::Posed;
 use crate::pictures::{distances_mm, field_up_to, pin_markers};
 use crate::source::{
-    BoundContent, ClipReading, Mapping, RigSource, nonzero_weights, slider_names, sliders_by_name,
+    BoundContent, ClipReading, Mapping, NamedValues, RigSource, nonzero_weights, slider_names,
+    sliders_by_pattern,
 };
 use crate::takes::write_clip_frames;
 use risorius_attenuate::clip::{ClipAttenuated, ClipOptions, FrameReport, attenuate_clip};
@@ -15,6 +16,7 @@ use risorius_base::Progress;
 use risorius_io::formats::{clip_csv, clip_json};
 use risorius_io::output::write_whole;
 use risorius_io::specs::weights;
+use risorius_rig::classify::correctives::correctives;
 use risorius_rig::{BoundClip, Clip, Evaluator, Rig};
 use risorius_view::{DrawOptions, FaceLook, Series, draw, lines, sheet};
 use serde::Serialize;
@@ -60,13 +62,19 @@ pub struct AttenuateJob {
     pub clip: ClipReading,
     /// Slider values at which the pins were set; the neutral by default.
     pub from: Posed,
-    /// Weight of pinned against other coordinates, 0 or more, or infinite. By default the number of other
-    /// coordinates divided by the number of pinned ones.
+    /// Weight of pinned against other coordinates, 0 or more, or infinite. By default the number of vertices
+    /// without a pin divided by the number of vertices with one.
     pub alpha: Option<f64>,
     /// Keep sliders within their ranges.
     pub bounds: bool,
-    /// Sliders that must not change.
+    /// Without `bounds`: how far sliders may go beyond either end of their ranges, in lengths of the range, 0
+    /// or more, or infinite. Default 0.5.
+    pub overshoot: f64,
+    /// Sliders that must not change: names, or patterns with `*` and `?`.
     pub lock: Vec<String>,
+    /// Sliders that may change although they are locked, likewise. Correctives, which rigs drive and no person
+    /// moves, are locked by default.
+    pub free: Vec<String>,
     /// Time over which pins with times fade in and out, seconds, 0 or more. Default 0.2.
     pub fade: f64,
     /// Standard deviation of the smoothing of weight changes over a clip, seconds; 0, the default, for none.
@@ -88,7 +96,9 @@ impl Default for AttenuateJob {
             from: Posed::default(),
             alpha: None,
             bounds: false,
+            overshoot: AttenuateOptions::default().overshoot,
             lock: Vec::new(),
+            free: Vec::new(),
             fade: 0.2,
             smooth: 0.0,
             output: None,
@@ -154,6 +164,8 @@ pub struct PoseAttenuationReport {
     pub condition: f64,
     /// Warnings for the user.
     pub warnings: Vec<String>,
+    /// What was assumed.
+    pub notes: Vec<String>,
     /// Computation time.
     pub seconds: AttenuationSeconds,
     /// Sliders that changed, with requested and attenuated value, largest change first.
@@ -220,18 +232,37 @@ impl AttenuateJob {
         self.check()?;
         let rig = &self.rig.open_with_sliders(progress)?.rig;
         let set = self.pins.resolve(rig)?;
-        let locked = sliders_by_name(rig, &self.lock)?;
+        let (locked, note) = self.locked(rig)?;
         let start = Instant::now();
         let gram = RigGram::prepare(rig, progress)?;
         let inner_products = start.elapsed().as_secs_f64();
         let prepared = Selection::prepare(&gram, set, &locked);
         let selection = start.elapsed().as_secs_f64() - inner_products;
         if let Posed::Clip(path) = &self.what {
-            return self.attenuate_clip(path, rig, &prepared, progress).map(Attenuation::Clip);
+            let mut report = self.attenuate_clip(path, rig, &prepared, progress)?;
+            report.notes.extend(note);
+            return Ok(Attenuation::Clip(report));
         }
         let mut report = self.attenuate_pose(rig, &prepared)?;
+        report.notes.extend(note);
         (report.seconds.inner_products, report.seconds.selection) = (inner_products, selection);
         Ok(Attenuation::Pose(report))
+    }
+
+    /// Sliders that must not change, and a note about those of them that are locked by default.
+    fn locked(&self, rig: &Rig) -> Result<(Vec<usize>, Option<String>)> {
+        let (lock, free) = (sliders_by_pattern(rig, &self.lock)?, sliders_by_pattern(rig, &self.free)?);
+        let by_default: Vec<usize> = (correctives(rig).into_iter())
+            .filter(|s| lock.binary_search(s).is_err() && free.binary_search(s).is_err())
+            .collect();
+        let note = by_default.first().map(|&first| {
+            let (n, name) = (by_default.len(), &rig.sliders[first].name);
+            format!("{n} correctives are not moved ('{name}' ...); `free` with their names or '*' moves them")
+        });
+        let mut locked: Vec<usize> = lock.into_iter().filter(|s| free.binary_search(s).is_err()).collect();
+        locked.extend(by_default);
+        locked.sort_unstable();
+        Ok((locked, note))
     }
 
     /// Checks the request before any work is done.
@@ -242,6 +273,10 @@ impl AttenuateJob {
         }
         if self.alpha.is_some_and(|a| a.is_nan() || a < 0.0) {
             return Err(Error::request("alpha must be 0 or more, or infinite").with_options(&["alpha"]));
+        }
+        if self.overshoot.is_nan() || self.overshoot < 0.0 {
+            let message = "the overshoot must be 0 or more ranges, or infinite";
+            return Err(Error::request(message).with_options(&["overshoot"]));
         }
         match (&self.output, &self.what) {
             (Some(output), Posed::Clip(_)) => expect_ending(
@@ -256,21 +291,23 @@ impl AttenuateJob {
     }
 
     fn options(&self) -> AttenuateOptions {
-        AttenuateOptions { alpha: self.alpha, bounds: self.bounds }
+        AttenuateOptions { alpha: self.alpha, bounds: self.bounds, overshoot: self.overshoot }
     }
 
     fn attenuate_pose(&self, rig: &Rig, selection: &Selection) -> Result<PoseAttenuationReport> {
-        let set = selection.set();
-        let (w1, w0) = (self.what.weights(rig)?, self.from.weights(rig)?);
+        let pins = selection.set();
+        let set = self.clip.set.as_deref();
+        let NamedValues { weights: w1, notes } = self.what.weights(rig, set)?;
+        let w0 = self.from.weights(rig, set)?.weights;
         let start = Instant::now();
         let pose = PoseAttenuation::prepare(rig, selection, &self.options())?;
         let factor = start.elapsed().as_secs_f64();
         let mut result = pose.solve(&w1, &w0)?;
-        result.warnings.extend(no_pins_warning(set));
+        result.warnings.extend(no_pins_warning(pins));
         let solve = start.elapsed().as_secs_f64() - factor;
         // Drawn before anything is written, so that a failed run writes nothing.
         let picture = match &self.picture {
-            Some(path) => Some((path, pose_picture(rig, set, [&w0, &w1], &result)?)),
+            Some(path) => Some((path, pose_picture(rig, pins, [&w0, &w1], &result)?)),
             None => None,
         };
         if let Some(path) = &self.output {
@@ -282,7 +319,7 @@ impl AttenuateJob {
             write_whole(path, &png)?;
         }
         let seconds = AttenuationSeconds { factor, solve, ..AttenuationSeconds::default() };
-        Ok(pose_report(rig, set, &w1, result, seconds))
+        Ok(PoseAttenuationReport { notes, ..pose_report(rig, pins, &w1, result, seconds) })
     }
 
     fn attenuate_clip(
@@ -293,10 +330,10 @@ impl AttenuateJob {
         progress: &Progress,
     ) -> Result<ClipAttenuationReport> {
         let set = selection.set();
-        let BoundContent { clip, recorded, mapping, notes } = self.clip.open_for(path, rig, progress)?;
+        let BoundContent { clip, recorded, mapping, notes, .. } = self.clip.open_for(path, rig, progress)?;
         let from = match &self.from {
             Posed::Weights(pairs) if pairs.is_empty() => None,
-            from => Some(from.weights(rig)?),
+            from => Some(from.weights(rig, self.clip.set.as_deref())?.weights),
         };
         let options =
             ClipOptions { pose: self.options(), from, fade_secs: self.fade, smooth_secs: self.smooth };
@@ -351,6 +388,7 @@ fn pose_report(
             .map(|s| (rig.sliders[s].name.clone(), [asked[s], result.weights[s]]))
             .collect(),
         warnings: result.warnings,
+        notes: Vec::new(),
         seconds,
     }
 }

@@ -7,6 +7,7 @@ use crate::source::{ClipReading, RigSource};
 use crate::takes::{head_from_zero, take_writer, weight_track, write_surface};
 use risorius_base::Progress;
 use risorius_io::formats::gltf::{GlbOptions, write_glb};
+use risorius_io::formats::head_csv::HeadContent;
 use risorius_io::formats::{clip_csv, clip_json, head_csv, obj_folder};
 use risorius_io::open::{open_clip, open_take};
 use risorius_io::output::write_whole;
@@ -81,12 +82,13 @@ impl ConvertJob {
 
     fn head_motion(&self, progress: &Progress) -> Result<ConvertReport> {
         expect_ending(&self.output, &["csv"], "head motion")?;
-        let mut head = self.reading.open_head(&self.input.path, progress)?;
+        let HeadContent { motion: mut head, notes, .. } =
+            self.reading.open_head(&self.input.path, progress)?;
         if let Some(fps) = self.reading.fps {
             head = head.resample(fps)?;
         }
         write_whole(&self.output, &head_csv::write(&head))?;
-        Ok(ConvertReport { frames: Some(head.n_frames()), ..ConvertReport::default() })
+        Ok(ConvertReport { frames: Some(head.n_frames()), notes, ..ConvertReport::default() })
     }
 
     fn to_clip(&self, progress: &Progress) -> Result<ConvertReport> {
@@ -147,7 +149,8 @@ impl ConvertJob {
                 (!file.clips.is_empty()).then(|| file.clips.swap_remove(0).clip)
             }
         };
-        let bound = clip.as_ref().map(|c| c.bind(&file.rig)).transpose()?.map(|(bound, _)| bound);
+        let set = self.reading.set.as_deref();
+        let bound = clip.as_ref().map(|c| c.bind_set(&file.rig, set)).transpose()?.map(|(bound, _)| bound);
         let renamed = rename_rig(&mut file.rig, self.names, &mut notes);
         let rig = &file.rig;
         let sidecar = self.new_sidecar(rig, !renamed.is_empty())?;

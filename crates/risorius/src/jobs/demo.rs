@@ -215,7 +215,7 @@ fn brow_story(head: &Head, gram: &RigGram) -> Result<BrowStory> {
         names.into_iter().filter_map(at).map(|p| PinSpec { near: Some(p), ..PinSpec::default() }).collect();
     let set = PinSet::resolve(rig, &pins)?;
     let selection = Selection::prepare(gram, set.clone(), &[]);
-    let options = AttenuateOptions { bounds: true, alpha: None };
+    let options = AttenuateOptions { bounds: true, ..AttenuateOptions::default() };
     let result = PoseAttenuation::prepare(rig, &selection, &options)?.solve(&w1, &w0)?;
     Ok(BrowStory { w0, w1, result, set })
 }

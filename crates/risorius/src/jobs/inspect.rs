@@ -12,6 +12,7 @@ use crate::error::{Result, in_file};
 use crate::files::extension;
 use crate::source::{ClipReading, Mapping, RigSource};
 use risorius_base::Progress;
+use risorius_io::IoError;
 use risorius_io::formats::clip_csv::{ClipContent, ClipOptions};
 use risorius_io::open::{self, RigFile};
 use risorius_io::specs::{sidecar, weights};
@@ -32,6 +33,8 @@ pub struct InspectJob {
     pub file: RigSource,
     /// Also report how this clip's columns map to the rig's sliders.
     pub clip: Option<PathBuf>,
+    /// The set of shapes that the clip drives; by default the one that covers most of its columns.
+    pub set: Option<String>,
     /// Also count self-intersections of every shape (slow).
     pub all_shapes: bool,
     /// Name of the head joint in a BVH; by default `Head`, or the first joint with "head" in its name.
@@ -276,7 +279,7 @@ impl InspectJob {
             "csv" | "tsv" | "txt" | "json" => recording(path, progress),
             "bvh" => {
                 let reading = ClipReading { joint: self.joint.clone(), ..ClipReading::default() };
-                Ok(Inspection::Head(head(path, &reading.open_head(path, progress)?, true)))
+                Ok(Inspection::Head(head(path, &reading.open_head(path, progress)?.motion, true)))
             }
             "mdd" | "pc2" | "npz" => {
                 Ok(Inspection::Take(take(path, &open::open_take(path, 30.0).map_err(in_file(path))?)))
@@ -296,7 +299,14 @@ impl InspectJob {
         let mut found = rig(path, &file, checked.space, checked.problems);
         found.seconds = InspectSeconds { read, check: start.elapsed().as_secs_f64() - read };
         if let Some(clip) = &self.clip {
-            found.mapping = Some(ClipReading::default().open_for(clip, &file.rig, progress)?.mapping);
+            let options = without_questions(clip, progress);
+            let reading = ClipReading {
+                fps: options.frame_fps,
+                head_unit: options.head_meters_per_unit,
+                set: self.set.clone(),
+                ..ClipReading::default()
+            };
+            found.mapping = Some(reading.open_with_mapping(clip, &file.rig, progress)?.mapping);
         }
         if file.format == "face" {
             found.kind = "face";
@@ -376,16 +386,28 @@ fn n_arkit(rig: &Rig) -> usize {
 }
 
 fn recording(path: &Path, progress: &Progress) -> Result<Inspection> {
-    let options = ClipOptions::default();
+    let options = without_questions(path, progress);
     match open::open_clip(path, &options, progress) {
         Ok(content) if content.clip.names.is_empty() && content.clip.head.is_some() => {
             Ok(Inspection::Head(head(path, &content.clip.head.unwrap_or_default(), false)))
         }
         Ok(content) => Ok(Inspection::Clip(clip(path, content))),
-        Err(clip_error) => match open::open_head(path, None, 1.0, &options, progress) {
-            Ok(motion) => Ok(Inspection::Head(head(path, &motion, false))),
+        Err(clip_error) => match open::open_head(path, None, &options, progress) {
+            Ok(found) => Ok(Inspection::Head(head(path, &found.motion, false))),
             Err(_) => settings(path).ok_or_else(|| in_file(path)(clip_error)),
         },
+    }
+}
+
+/// Options with which a recording can be looked at that leaves its frame rate or the unit of its head open:
+/// 30 frames per second and meters there.
+fn without_questions(path: &Path, progress: &Progress) -> ClipOptions {
+    let options = ClipOptions::default();
+    match open::open_clip(path, &options, progress) {
+        Err(IoError::Asks { .. }) => {
+            ClipOptions { frame_fps: Some(30.0), head_meters_per_unit: Some(1.0), ..options }
+        }
+        _ => options,
     }
 }
 

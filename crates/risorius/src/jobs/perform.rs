@@ -29,10 +29,6 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Largest plausible head acceleration, in multiples of gravity, exceeded during a tenth of the time. Running
-/// gives 1.5; centimeters read as meters give 13.
-const MAX_USUAL_G: f64 = 6.0;
-
 /// Simulates a clip.
 ///
 /// ```no_run
@@ -240,15 +236,13 @@ impl PerformJob {
         self.options(&[], [1.0; 2]).check()?;
         expect_native(&self.face, "face")?;
         let (face, fingerprint) = face::open_with_fingerprint(&self.face).map_err(in_file(&self.face))?;
-        let BoundContent { clip, mapping, mut notes, .. } =
-            self.reading.open_for(&self.clip, &face.rig, progress)?;
+        let content = self.reading.open_for(&self.clip, &face.rig, progress)?;
+        content.check_head()?;
+        let BoundContent { clip, mapping, mut notes, .. } = content;
         let mut applied = self.open_detail(&face.rig, progress)?;
         let written = applied.as_ref().map_or(&face.rig, |applied| &applied.content.rest.fine);
         expect_room(written, &clip.times_secs, output)?;
         let n_vertices = written.n_vertices();
-        if let (Some(head), None) = (&clip.head, self.reading.head_unit) {
-            check_head_acceleration(head)?;
-        }
         let (scene, factors) = self.scene.resolve(&face, &mut notes, progress)?;
         let smoothing = self.smooth_head.unwrap_or_else(|| shutter(&clip.times_secs));
         let head = clip.head.as_ref().map(|h| HeadPath::prepare(h, smoothing)).unwrap_or_default();
@@ -354,18 +348,6 @@ impl PerformJob {
             _ => None,
         }
     }
-}
-
-/// Fails on implausible head acceleration. Positions in centimeters that are read as meters would make every
-/// step take minutes.
-fn check_head_acceleration(head: &HeadMotion) -> Result<()> {
-    let g = head.usual_acceleration() / 9.81;
-    if g <= MAX_USUAL_G {
-        return Ok(());
-    }
-    let problem = format!("implausible head acceleration: {g:.0} g or more during a tenth of the time");
-    let advice = "if its positions are in centimeters, set their unit to cm; if it is correct, set it to m";
-    Err(Error::failed(format!("{problem}; {advice}")).with_options(&["head_unit"]))
 }
 
 /// Vertices of the rig moved by the head, in file units, as a GLB with head motion shows them.

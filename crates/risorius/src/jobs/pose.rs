@@ -3,7 +3,7 @@
 use super::shown;
 use crate::error::{Error, Result};
 use crate::files::{FRAMES, SURFACES, expect_ending, is_cache};
-use crate::source::{ClipReading, Mapping, RigSource, nonzero_weights, weights_by_name, weights_from_text};
+use crate::source::{ClipReading, Mapping, NamedValues, RigSource, named, named_from_text, nonzero_weights};
 use crate::takes::{write_clip_frames, write_surface};
 use risorius_base::Progress;
 use risorius_rig::{Evaluator, Rig};
@@ -29,12 +29,12 @@ impl Default for Posed {
 }
 
 impl Posed {
-    /// Weights of `rig`; all zero for a clip.
-    pub(crate) fn weights(&self, rig: &Rig) -> Result<Vec<f32>> {
+    /// Weights of `rig`; all zero for a clip. Of several sets of shapes, names mean `set`.
+    pub(crate) fn weights(&self, rig: &Rig, set: Option<&str>) -> Result<NamedValues> {
         match self {
-            Self::Weights(pairs) => weights_by_name(rig, pairs),
-            Self::Text(text) => weights_from_text(rig, text),
-            Self::Clip(_) => weights_by_name(rig, &[]),
+            Self::Weights(pairs) => named(rig, pairs, set),
+            Self::Text(text) => named_from_text(rig, text, set),
+            Self::Clip(_) => named(rig, &[], None),
         }
     }
 }
@@ -70,7 +70,7 @@ pub struct PoseReport {
     /// Of a clip: which columns drive which sliders.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mapping: Option<Mapping>,
-    /// Of a clip: what was assumed or left out.
+    /// What was assumed or left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notes: Option<Vec<String>>,
     /// Computation time, seconds.
@@ -91,6 +91,7 @@ impl PoseJob {
             PoseReport { output: shown(output), vertices: rig.n_vertices(), ..PoseReport::default() };
         if let Posed::Clip(path) = &self.what {
             let mut content = self.clip.open_for(path, &rig, progress)?;
+            content.check_head()?;
             if content.clip.head.is_some() && is_cache(output) {
                 let note = "head motion is left out: a point cache cannot hold it; write .glb to keep it";
                 content.notes.push(note.into());
@@ -99,7 +100,8 @@ impl PoseJob {
             report.frames = Some(content.clip.n_frames());
             (report.mapping, report.notes) = (Some(content.mapping), Some(content.notes));
         } else {
-            let weights = self.what.weights(&rig)?;
+            let NamedValues { weights, notes } = self.what.weights(&rig, self.clip.set.as_deref())?;
+            report.notes = Some(notes).filter(|notes| !notes.is_empty());
             let positions = Evaluator::prepare(&rig).positions(&weights);
             if let Some(v) = positions.iter().position(|p| !p.iter().all(|x| x.is_finite())) {
                 let advice = "are weights or shapes out of range? inspect the rig";

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::files::expect_ending;
 use crate::jobs::attenuate::Pins;
 use crate::pictures::pin_markers;
-use crate::source::{ClipReading, RigSource, weights_from_text};
+use crate::source::{ClipReading, RigSource, named_from_text};
 use colors::Colors;
 use rayon::prelude::*;
 use risorius_base::progress::{Progress, tick};
@@ -220,7 +220,11 @@ impl RenderJob {
         if self.weights.is_empty() {
             return Ok(vec![(rig.neutral.clone(), String::new())]);
         }
-        let one = |w: &String| Ok((evaluator.positions(&weights_from_text(rig, w)?), pose_label(w)));
+        let set = self.reading.set.as_deref();
+        let one = |w: &String| {
+            let weights = named_from_text(rig, w, set)?.weights;
+            Ok((evaluator.positions(&weights), pose_label(w)))
+        };
         self.weights.iter().map(one).collect()
     }
 

@@ -1,6 +1,7 @@
 //! The meaning of the columns of a clip table, from its header.
 
-use super::{ClipOptions, FORMAT, finite};
+use super::head_columns::{self, HeadProblem, HeadUnit};
+use super::{ClipOptions, FORMAT, NO_SLIDERS, finite};
 use crate::IoError;
 use crate::formats::text::text;
 use std::borrow::Cow;
@@ -9,9 +10,11 @@ use std::collections::HashMap;
 /// Head motion as we write it.
 pub(super) const HEAD_MOVE: [&str; 7] =
     ["head_tx", "head_ty", "head_tz", "head_qx", "head_qy", "head_qz", "head_qw"];
-/// Head motion in meters, as head files have it.
-pub(super) const HEAD_METERS: [&str; 7] = ["px_m", "py_m", "pz_m", "qx", "qy", "qz", "qw"];
-const HEAD_ANGLES: [&str; 3] = ["HeadYaw", "HeadPitch", "HeadRoll"];
+/// Names of the column of seconds or timecodes.
+const TIMES: [&str; 4] = ["timecode", "time_s", "time", "t"];
+/// Names of a column of frame numbers, without case and separators; besides `#`.
+const FRAMES: [&str; 8] =
+    ["frame", "frames", "framenumber", "framenum", "frameno", "frameindex", "frameidx", "frameid"];
 /// Eye angles, left then right.
 pub(super) const EYES: [&str; 6] =
     ["LeftEyeYaw", "LeftEyePitch", "LeftEyeRoll", "RightEyeYaw", "RightEyePitch", "RightEyeRoll"];
@@ -34,7 +37,7 @@ pub(super) enum Use {
 /// The parsed header.
 #[derive(Debug)]
 pub(super) struct Columns {
-    header: Vec<String>,
+    pub header: Vec<String>,
     pub uses: Vec<Use>,
     /// Names of the sliders.
     pub names: Vec<String>,
@@ -42,8 +45,12 @@ pub(super) struct Columns {
     pub is_timecode: bool,
     pub is_frame: bool,
     pub count: Option<usize>,
-    pub has_head_move: bool,
+    /// Frames per second of a column of frame numbers.
+    pub frame_rate: f64,
+    pub has_head_positions: bool,
+    pub has_head_turns: bool,
     pub has_head_angles: bool,
+    pub head_unit: HeadUnit,
     pub has_eyes: bool,
     pub notes: Vec<String>,
 }
@@ -66,12 +73,18 @@ impl Columns {
     }
 }
 
-/// Reads the header on `line`.
-pub(super) fn classify(line: usize, cells: &[Cow<[u8]>], options: &ClipOptions) -> Result<Columns, IoError> {
+/// Reads the header on `line`; `stated_fps` is a frame rate that the file states above it.
+pub(super) fn classify(
+    line: usize,
+    cells: &[Cow<[u8]>],
+    options: &ClipOptions,
+    stated_fps: Option<f64>,
+) -> Result<Columns, IoError> {
     let malformed = |problem: String| IoError::malformed(FORMAT, format!("line {line}"), problem);
     let header = unique_names(cells).map_err(malformed)?;
     let find = |name: &str| header.iter().position(|h| h.eq_ignore_ascii_case(name));
-    let time = ["timecode", "time_s", "time", "t", "frame"].iter().find_map(|name| find(name));
+    let time =
+        TIMES.iter().find_map(|name| find(name)).or_else(|| header.iter().position(|h| is_frame_number(h)));
     let Some(time) = time else {
         let shown: Vec<&str> = header.iter().take(3).map(String::as_str).collect();
         let start = crate::formats::text::excerpt(shown.join(", ").as_bytes());
@@ -79,8 +92,8 @@ pub(super) fn classify(line: usize, cells: &[Cow<[u8]>], options: &ClipOptions) 
             "no column of the header ('{start}') is a time; give one of Timecode, time_s, time, t or frame"
         )));
     };
-    let is_frame = header[time].eq_ignore_ascii_case("frame");
-    check_options(line, is_frame, options)?;
+    let is_frame = is_frame_number(&header[time]);
+    let frame_rate = check_options(line, &header[time], options, stated_fps)?;
     let mut columns = Columns {
         uses: vec![Use::Shape; header.len()],
         names: Vec::new(),
@@ -88,27 +101,40 @@ pub(super) fn classify(line: usize, cells: &[Cow<[u8]>], options: &ClipOptions) 
         is_timecode: header[time].eq_ignore_ascii_case("timecode"),
         is_frame,
         count: find("BlendShapeCount"),
-        has_head_move: false,
+        frame_rate,
+        has_head_positions: false,
+        has_head_turns: false,
         has_head_angles: false,
+        head_unit: HeadUnit::default(),
         has_eyes: false,
         notes: Vec::new(),
         header,
     };
     columns.uses[time] = Use::Nothing;
     // A table may give time in several ways; unused time columns are not sliders either.
-    for name in ["timecode", "time_s", "time", "frame", "BlendShapeCount"] {
-        if let Some(i) = columns.header.iter().position(|h| h.eq_ignore_ascii_case(name)) {
+    for (i, name) in columns.header.iter().enumerate() {
+        let is_time =
+            ["timecode", "time_s", "time", "BlendShapeCount"].iter().any(|t| name.eq_ignore_ascii_case(t));
+        if is_time || is_frame_number(name) {
             columns.uses[i] = Use::Nothing;
         }
     }
-    mark_head(&mut columns, options).map_err(malformed)?;
+    head_columns::mark(&mut columns, options.head_meters_per_unit).map_err(|problem| match problem {
+        HeadProblem::Missing(problem) => malformed(problem),
+        HeadProblem::NoUnit(name) => {
+            let problem = format!(
+                "head positions have no unit: give it, or name the column after it ('{name}_m' for meters)"
+            );
+            IoError::asks(FORMAT, format!("column '{name}'"), problem, &["head_unit"])
+        }
+    })?;
     columns.has_eyes = columns.mark(&EYES, |i| Use::Eye(i / 3, i % 3)).map_err(malformed)?;
     columns.names = (columns.header.iter().zip(&columns.uses))
         .filter(|(_, column)| **column == Use::Shape)
         .map(|(name, _)| name.clone())
         .collect();
     if columns.names.is_empty() {
-        columns.notes.push("the table has no slider columns".into());
+        columns.notes.push(NO_SLIDERS.into());
     }
     Ok(columns)
 }
@@ -131,36 +157,33 @@ fn unique_names(cells: &[Cow<[u8]>]) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-fn check_options(line: usize, is_frame: bool, options: &ClipOptions) -> Result<(), IoError> {
-    let place = format!("line {line}");
-    if is_frame && options.fps.is_none() {
-        let problem = "time is given as frame numbers; give the frame rate";
-        return Err(IoError::malformed(FORMAT, place, problem));
-    }
-    if let Some(fps) = options.fps.filter(|fps| !(*fps > 0.0 && *fps <= 100_000.0)) {
-        return Err(risorius_rig::clip::ClipError::BadRate { fps }.into());
-    }
-    if !(options.head_meters_per_unit > 0.0 && options.head_meters_per_unit.is_finite()) {
-        let problem = format!("a head unit of {} meters is not possible", options.head_meters_per_unit);
-        return Err(IoError::malformed(FORMAT, place, problem));
-    }
-    Ok(())
+/// Whether a name is that of a column of frame numbers.
+fn is_frame_number(name: &str) -> bool {
+    let letters: String = name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    name == "#" || FRAMES.contains(&letters.as_str())
 }
 
-/// Finds the head in one of its three forms; the form with positions and a quaternion takes precedence.
-fn mark_head(columns: &mut Columns, options: &ClipOptions) -> Result<(), String> {
-    let scale = options.head_meters_per_unit;
-    let in_units = columns.mark(&HEAD_MOVE, |i| Use::HeadMove(i, if i < 3 { scale } else { 1.0 }))?;
-    let in_meters = !in_units && columns.mark(&HEAD_METERS, |i| Use::HeadMove(i, 1.0))?;
-    columns.has_head_move = in_units || in_meters;
-    if columns.mark(&HEAD_ANGLES, Use::HeadAngle)? {
-        if columns.has_head_move {
-            columns.notes.push("the head is also given as angles, which are not used".into());
-        } else {
-            columns.has_head_angles = true;
-        }
+/// Checks the options, and returns the frames per second of a column of frame numbers.
+fn check_options(
+    line: usize,
+    time: &str,
+    options: &ClipOptions,
+    stated_fps: Option<f64>,
+) -> Result<f64, IoError> {
+    let place = format!("line {line}");
+    let fps = options.fps.or(options.frame_fps).or(stated_fps);
+    if is_frame_number(time) && fps.is_none() {
+        let problem = format!("column '{time}' gives time as frame numbers; give the frame rate");
+        return Err(IoError::asks(FORMAT, place, problem, &["fps"]));
     }
-    Ok(())
+    if let Some(fps) = fps.filter(|fps| !(*fps > 0.0 && *fps <= 100_000.0)) {
+        return Err(risorius_rig::clip::ClipError::BadRate { fps }.into());
+    }
+    if let Some(unit) = options.head_meters_per_unit.filter(|unit| !(*unit > 0.0 && unit.is_finite())) {
+        let problem = format!("a head unit of {unit} meters is not possible");
+        return Err(IoError::malformed(FORMAT, place, problem));
+    }
+    Ok(fps.unwrap_or(1.0))
 }
 
 impl Columns {
@@ -168,14 +191,11 @@ impl Columns {
     fn mark(&mut self, names: &[&str], column_use: impl Fn(usize) -> Use) -> Result<bool, String> {
         let found: Vec<Option<usize>> =
             names.iter().map(|n| self.header.iter().position(|h| h.eq_ignore_ascii_case(n))).collect();
-        // The position may be left out as a whole if the head only rotates, but not a single component.
-        let position_free = names.len() == 7 && found[..3].iter().all(Option::is_none);
-        let needed = if position_free { &found[3..] } else { &found[..] };
         if found.iter().all(Option::is_none) {
             return Ok(false);
         }
-        if let Some(missing) = needed.iter().position(Option::is_none) {
-            let missing = names[names.len() - needed.len() + missing];
+        if let Some(missing) = found.iter().position(Option::is_none) {
+            let missing = names[missing];
             let present = found.iter().flatten().next().map_or("", |&i| self.header[i].as_str());
             return Err(format!("there is a column '{present}' but none called '{missing}'; add it"));
         }

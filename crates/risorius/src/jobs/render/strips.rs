@@ -6,6 +6,7 @@
 use super::RenderJob;
 use crate::error::{Error, Result, in_file};
 use crate::files::stem;
+use crate::source::check_head;
 use glam::DVec3;
 use risorius_base::{Progress, Rigid};
 use risorius_io::take_in::open_take_of;
@@ -31,13 +32,20 @@ pub(super) struct Strip {
 pub(super) fn open(job: &RenderJob, rig: &Rig, progress: &Progress) -> Result<Vec<Strip>> {
     let mut strips: Vec<Strip> = Vec::new();
     if let Some(path) = &job.clip {
-        let clip = job.reading.open_for(path, rig, progress)?.clip;
-        let frames = Box::new(PosedClip::new(Evaluator::prepare(rig), clip));
+        let content = job.reading.open_for(path, rig, progress)?;
+        if job.with_head {
+            content.check_head()?;
+        }
+        let frames = Box::new(PosedClip::new(Evaluator::prepare(rig), content.clip));
         strips.push(Strip { label: stem(path), head: None, frames });
     }
     let fps = job.reading.fps.or_else(|| strips.first().map(Strip::fps)).unwrap_or(USUAL_FPS);
     let head = job.reading.head.as_ref().filter(|_| !job.takes.is_empty());
     let head = head.map(|path| job.reading.open_head(path, progress)).transpose()?;
+    if let Some(head) = head.as_ref().filter(|_| job.with_head) {
+        check_head(&head.motion, head.unit)?;
+    }
+    let head = head.map(|head| head.motion);
     for path in &job.takes {
         let take = open_take_of(path, rig, fps, progress).map_err(in_file(path))?;
         strips.push(Strip { label: stem(path), head: head.clone(), frames: Box::new(take) });
