@@ -82,4 +82,8 @@ pub(crate) fn check_count(format: &'static str, what: &str, count: u64, limit: u
     Ok(())
 }
 
-impl risorius_base::Advise for IoError {}
+impl risorius_base::Advise for IoError {
+    fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Cancelled(_))
+    }
+}

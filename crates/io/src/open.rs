@@ -12,16 +12,16 @@ use crate::formats::fbx;
 use crate::formats::gltf::{GltfContent, NamedClip, NodeTrack};
 use crate::formats::{bvh, clip_csv, clip_json, gltf, head_csv, mdd, npz, obj, obj_folder, pc2, ply, stl};
 use crate::native::{detail, face};
+use crate::node_motion::NodeMotion;
 use crate::specs::sidecar::{self, RegionSpec, Sidecar};
 use crate::specs::weights::json_error;
-use crate::take_in::head_motion;
 use risorius_attenuate::pins::PinSpec;
 use risorius_base::Progress;
 use risorius_base::{Axis, Space};
 use risorius_rig::assemble::AssembleNotes;
 use risorius_rig::classify::space::{SpaceGuess, guess_space};
 use risorius_rig::lookup::unknown;
-use risorius_rig::{Clip, HeadMotion, RawPart, RawRig, Rig, Role, Take, assemble};
+use risorius_rig::{Clip, HeadMotion, PartMotion, RawPart, RawRig, Rig, RigidTrack, Role, Take, assemble};
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -59,6 +59,8 @@ pub struct RigFile {
     pub clips: Vec<NamedClip>,
     /// Animated nodes of the file.
     pub tracks: Vec<NodeTrack>,
+    /// Parts that nodes move relative to the head.
+    pub part_motions: Vec<PartMotion>,
     /// What was left out or assumed.
     pub notes: Vec<String>,
     /// Welding, in-betweens, combinations.
@@ -107,9 +109,9 @@ pub fn open_rig(path: &Path, options: &OpenOptions, progress: &Progress) -> Resu
     if raw.format == "glTF" {
         clips.iter_mut().for_each(|c| strengths_to_sliders(&mut c.clip, &rig));
     }
-    let mut file =
-        RigFile { rig, format: raw.format, clips, tracks: raw.tracks, notes: raw.notes, assembled, guess };
-    attach_head_motion(&mut file);
+    let (tracks, notes, part_motions) = (raw.tracks, raw.notes, Vec::new());
+    let mut file = RigFile { rig, format: raw.format, clips, tracks, part_motions, notes, assembled, guess };
+    attach_node_motion(&mut file);
     Ok(file)
 }
 
@@ -134,7 +136,16 @@ fn open_built_rig(path: &Path, options: &OpenOptions, format: &'static str) -> R
     let assembled =
         AssembleNotes { n_welded: n_file.saturating_sub(rig.n_vertices()), ..AssembleNotes::default() };
     let guess = guess_space(&rig);
-    Ok(RigFile { rig, format, clips: Vec::new(), tracks: Vec::new(), notes: Vec::new(), assembled, guess })
+    Ok(RigFile {
+        rig,
+        format,
+        clips: Vec::new(),
+        tracks: Vec::new(),
+        part_motions: Vec::new(),
+        notes: Vec::new(),
+        assembled,
+        guess,
+    })
 }
 
 /// glTF animates the strength of every shape, in-betweens and combinations too; a clip holds values of
@@ -282,11 +293,25 @@ fn add_region(rig: &mut Rig, spec: &RegionSpec) -> Result<(), IoError> {
     Ok(())
 }
 
-/// Gives the clips the motion of the node above most parts of the rig.
-fn attach_head_motion(file: &mut RigFile) {
-    if let Some(motion) = head_motion(&file.tracks, file.rig.parts.len(), &file.rig.space) {
-        file.clips.iter_mut().for_each(|c| c.clip.head = Some(motion.clone()));
+/// Gives the clips the motion of the head, and the file that of single parts.
+fn attach_node_motion(file: &mut RigFile) {
+    let first = file.clips.first().map(|c| c.name.as_str());
+    let motion = NodeMotion::of(&file.tracks, file.rig.parts.len(), first);
+    if let Some(head) = motion.head(&file.rig.space) {
+        file.clips.iter_mut().for_each(|c| c.clip.head = Some(head.clone()));
     }
+    if !motion.unused.is_empty() {
+        const SHOWN: usize = 4;
+        let names = motion.unused.iter().take(SHOWN).map(|n| format!("'{n}'")).collect::<Vec<_>>().join(", ");
+        let more = if motion.unused.len() > SHOWN { ", ..." } else { "" };
+        let n = motion.unused.len();
+        file.notes.push(format!("the motion of {n} nodes above no mesh is left out: {names}{more}"));
+    }
+    let named = |(part, track): (usize, RigidTrack)| {
+        let part = file.rig.parts[part].name.clone();
+        PartMotion { part, track }
+    };
+    file.part_motions = motion.parts.into_iter().map(named).collect();
 }
 
 /// Reads a clip: Live Link Face or generic CSV, JSON, or the first animation of a glTF or FBX.
@@ -311,7 +336,8 @@ pub fn open_clip(path: &Path, options: &ClipOptions, progress: &Progress) -> Res
             }
             let clip = file.clips.swap_remove(0).clip;
             clip.check()?;
-            Ok(ClipContent { fps: clip_csv::detect_fps(&clip.times_secs), clip, timecode_start: None, notes })
+            let (fps, part_motions) = (clip_csv::detect_fps(&clip.times_secs), file.part_motions);
+            Ok(ClipContent { clip, fps, timecode_start: None, part_motions, notes })
         }
         other => Err(unknown_format(other, "a clip", "a .csv, .json, .glb, .gltf or .fbx")),
     }

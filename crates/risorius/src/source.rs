@@ -8,8 +8,11 @@ use risorius_io::formats::clip_csv::{ClipContent, ClipOptions};
 use risorius_io::open::{OpenOptions, RigFile, open_clip, open_head, open_rig, read_file, read_pins};
 use risorius_io::specs::weights;
 use risorius_rig::classify::names::{NameMap, find, match_names};
+use risorius_rig::frames::CutFrames;
 use risorius_rig::lookup::unknown;
-use risorius_rig::{BoundClip, Clip, HeadMotion, Rig, Role};
+use risorius_rig::{
+    BoundClip, Clip, FrameSource, HeadMotion, PartMotion, Rig, RigidTrack, Role, Span, part_motion,
+};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -58,6 +61,8 @@ pub struct ClipReading {
     pub joint: Option<String>,
     /// Unit of head positions in a BVH or in head columns, in meters; 1 by default.
     pub head_unit: Option<f64>,
+    /// The part of the clip or take that is used, after resampling; all of it by default. Times stay.
+    pub span: Span,
 }
 
 impl ClipReading {
@@ -76,15 +81,28 @@ impl ClipReading {
         if let Some(fps) = self.fps {
             content.clip = content.clip.resample(fps)?;
         }
+        if !self.span.is_whole() {
+            content.clip = content.clip.frames(self.span.frames(&content.clip.times_secs)?);
+        }
         Ok(content)
     }
 
     /// Reads a clip and binds it to a rig.
     pub fn open_for(&self, path: &Path, rig: &Rig, progress: &Progress) -> Result<BoundContent> {
-        let ClipContent { clip, notes, .. } = self.open(path, progress)?;
+        let ClipContent { clip, mut notes, part_motions, .. } = self.open(path, progress)?;
         let (bound, map) = clip.bind(rig)?;
         let mapping = Mapping::new(&map, &clip.names, rig);
-        Ok(BoundContent { clip: bound, recorded: clip, mapping, notes })
+        let moving = moving_parts(rig, &part_motions, &mut notes);
+        Ok(BoundContent { clip: bound, recorded: clip, mapping, moving, notes })
+    }
+
+    /// The part of a take that is used.
+    pub(crate) fn cut(&self, take: Box<dyn FrameSource>) -> Result<Box<dyn FrameSource>> {
+        if self.span.is_whole() {
+            return Ok(take);
+        }
+        let frames = self.span.frames(take.times_secs())?;
+        Ok(Box::new(CutFrames::new(take, frames)))
     }
 
     /// Reads head motion without resampling.
@@ -92,6 +110,20 @@ impl ClipReading {
         let unit = self.head_unit.unwrap_or(1.0);
         open_head(path, self.joint.as_deref(), unit, &self.options(), progress).map_err(in_file(path))
     }
+}
+
+/// Motions of parts that `rig` has, by their indices; a note names those that it has not.
+pub(crate) fn moving_parts(
+    rig: &Rig,
+    motions: &[PartMotion],
+    notes: &mut Vec<String>,
+) -> Vec<(usize, RigidTrack)> {
+    let (found, unknown) = part_motion::of_rig(rig, motions);
+    if !unknown.is_empty() {
+        let names = unknown.join("', '");
+        notes.push(format!("the motion of '{names}' is left out: the rig has no part of that name"));
+    }
+    found.into_iter().map(|(part, track)| (part, track.clone())).collect()
 }
 
 /// A clip that was read and bound to a rig.
@@ -102,6 +134,8 @@ pub struct BoundContent {
     pub recorded: Clip,
     /// Which columns drive which sliders.
     pub mapping: Mapping,
+    /// Parts of the rig that nodes of the clip's file move relative to the head, by their indices.
+    pub moving: Vec<(usize, RigidTrack)>,
     /// What was assumed or left out.
     pub notes: Vec<String>,
 }

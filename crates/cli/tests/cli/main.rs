@@ -6,6 +6,7 @@
 mod attenuate;
 mod attenuate_clip;
 mod bad_files;
+mod blender;
 mod build;
 mod calls;
 mod convert;
@@ -26,4 +27,5 @@ mod render;
 mod rigs;
 #[path = "../../../io/tests/face/sample.rs"]
 mod sample;
+mod takes;
 mod threads;

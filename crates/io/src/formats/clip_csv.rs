@@ -23,7 +23,7 @@ use crate::formats::text::{
 };
 use columns::{Columns, Use};
 use glam::DQuat;
-use risorius_rig::{Clip, HeadMotion};
+use risorius_rig::{Clip, HeadMotion, PartMotion};
 use std::borrow::Cow;
 use timecode::Timecode;
 
@@ -56,6 +56,8 @@ pub struct ClipContent {
     pub fps: Option<f64>,
     /// Timecode of the first frame, as written in the file.
     pub timecode_start: Option<String>,
+    /// Motion of single parts relative to the head, which nodes of a glTF have.
+    pub part_motions: Vec<PartMotion>,
     /// What was changed, left out or assumed, as sentences.
     pub notes: Vec<String>,
 }
