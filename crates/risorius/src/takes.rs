@@ -141,6 +141,10 @@ impl Frames<'_> {
             }
             objects.extend(parts.iter().filter_map(|(part, _)| *part));
         }
+        if !objects.is_empty() {
+            let settings = "Forward Z and Up -Y in Blender's Mesh Cache";
+            notes.push(format!("point caches have the axes of the rig's file: {settings} if it is a glTF"));
+        }
         let by_nodes = self.moving.iter().filter(|(part, _)| objects.contains(part) && !self.in_world);
         let by_nodes: Vec<String> = by_nodes.map(|(part, _)| self.rig.parts[*part].name.clone()).collect();
         if !by_nodes.is_empty() {

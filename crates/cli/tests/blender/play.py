@@ -70,8 +70,8 @@ def main(rig, npz, mdd, pc2, glb):
             o.shape_key_clear() if o.data.shape_keys else None
             cache = o.modifiers.new("cache", "MESH_CACHE")
             cache.cache_format, cache.filepath = kind.upper(), file
-            # The axes of glTF, as files of a rig have them.
-            cache.forward_axis, cache.up_axis = "NEG_Z", "POS_Y"
+            # From the axes of glTF, which the files have, to those of the imported mesh.
+            cache.forward_axis, cache.up_axis = "POS_Z", "NEG_Y"
         worst = 0.0
         for frame in FRAMES:
             bpy.context.scene.frame_set(frame)
