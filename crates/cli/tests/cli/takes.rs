@@ -189,6 +189,7 @@ fn a_full_disk_is_one_clean_message() {
         assert_eq!(output.status.code(), Some(1), "{message}");
         assert!(message.starts_with("risorius: ") && message.lines().count() == 1, "{message}");
         assert!(message.contains("a.") && message.contains("too large"), "{message}");
+        assert!(!message.contains(".risorius-"), "the temporary name means nothing to people: {message}");
         assert!(desk.files() == before, "something was left: {:?}", desk.files().keys());
     }
     if std::path::Path::new("/dev/full").exists() {
