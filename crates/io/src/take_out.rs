@@ -10,8 +10,8 @@ use risorius_rig::{Rig, Take};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// The point caches of single parts beside `path`: `take.PART.mdd` for `take.mdd`, with the index of each part
-/// that has vertices. Characters that file systems reject become `_`.
+/// The point caches of single parts beside `path`: `take.PART.mdd` for `take.mdd`, with the index of each
+/// part that has vertices. Characters that file systems reject become `_`.
 pub fn part_paths(rig: &Rig, path: &Path) -> Vec<(usize, PathBuf)> {
     let text = |piece: Option<&std::ffi::OsStr>| piece.unwrap_or_default().to_string_lossy().into_owned();
     let (stem, ending) = (text(path.file_stem()), text(path.extension()));

@@ -3,8 +3,8 @@
 //! [`run()`] plays a clip frame by frame, in time steps, with any method. Methods are [`Driver`]s; [`enrich`]
 //! is the only one so far [Kozlov17, sec. 5]. [`HeadPath`] interpolates the motion of the head between
 //! samples. A [`Scene`] holds everything else that acts on the face. A [`Checkpoint`] is a state from which a
-//! run can be resumed. Without forces, the result is the artist's animation, to the bit. [`fit_shapes()`] puts
-//! the difference that physics makes into a few more shapes.
+//! run can be resumed. Without forces, the result is the artist's animation, to the bit. [`fit_shapes()`]
+//! puts the difference that physics makes into a few more shapes.
 
 pub mod checkpoint;
 pub mod collision_pairs;

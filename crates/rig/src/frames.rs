@@ -1,9 +1,9 @@
 //! Frames over time: sources of a rig's vertex positions at given times.
 //!
 //! A [`FrameSource`] has times and a pose of the rig at each of them. A [`Take`] stores the poses, a
-//! [`PosedClip`] evaluates a [`BoundClip`], [`CutFrames`] are a part of another source, [`RefinedFrames`] those of
-//! another source subdivided; files of takes are sources too (crate `io`). [`positions_at`] interpolates
-//! between frames.
+//! [`PosedClip`] evaluates a [`BoundClip`], [`CutFrames`] are a part of another source, [`RefinedFrames`]
+//! those of another source subdivided; files of takes are sources too (crate `io`). [`positions_at`]
+//! interpolates between frames.
 
 use crate::part_motion::RigidTrack;
 use crate::{Evaluator, HeadMotion, Refinement};

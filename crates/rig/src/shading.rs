@@ -1,10 +1,10 @@
 //! Shading normals of a rig in any pose: smooth where the artist's are, with the artist's hard edges.
 //!
-//! Corners of the faces around a rig vertex form groups. Corners whose own normals are within [`HARD`] of each
-//! other are one group, so a texture seam does not split it and a hard edge does. Corners without own normals
-//! are one group. The geometric normal of a group is the angle-weighted mean over its faces. An artist's
-//! normal turns in a pose as the geometric normal of its group does, by the smallest rotation; a group
-//! without own normals has the geometric one. In the neutral the artist's normals keep their bits.
+//! Corners of the faces around a rig vertex form groups. Corners whose own normals are within [`HARD`] of
+//! each other are one group, so a texture seam does not split it and a hard edge does. Corners without own
+//! normals are one group. The geometric normal of a group is the angle-weighted mean over its faces. An
+//! artist's normal turns in a pose as the geometric normal of its group does, by the smallest rotation; a
+//! group without own normals has the geometric one. In the neutral the artist's normals keep their bits.
 //!
 //! In: a pose of n rig vertices. Out: one unit vector per group. Groups 0 to n - 1 belong to the rig vertices
 //! of the same numbers, further groups of hard edges follow.

@@ -12,8 +12,8 @@ use risorius_rig::{FrameSource, Rig, RigidTrack, Take};
 
 const N: usize = SIDE * SIDE;
 
-/// A face of two meshes as face.gltf. The second is twice as large in its own coordinates as in the rig, and its
-/// node turns while the clip of four frames plays.
+/// A face of two meshes as face.gltf. The second is twice as large in its own coordinates as in the rig, and
+/// its node turns while the clip of four frames plays.
 pub fn desk() -> Desk {
     let rig = rigs::rig(&[("skin", &SLIDERS), ("eye: left", &[])]);
     let times_secs: Vec<f64> = (0..4).map(|i| f64::from(i) / 10.0).collect();

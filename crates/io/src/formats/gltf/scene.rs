@@ -127,7 +127,8 @@ impl Placement {
         }
     }
 
-    /// The transform, for [`risorius_rig::Part::placement`]: only if it changes coordinates and can be undone.
+    /// The transform, for [`risorius_rig::Part::placement`]: only if it changes coordinates and can be
+    /// undone.
     pub fn to_keep(&self) -> Option<DAffine3> {
         let inverse = self.affine.inverse();
         (!self.identity && self.affine.is_finite() && inverse.is_finite()).then_some(self.affine)
