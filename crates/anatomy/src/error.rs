@@ -55,4 +55,8 @@ impl risorius_base::Advise for AnatomyError {
             _ => &[],
         }
     }
+
+    fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Cancelled(_))
+    }
 }

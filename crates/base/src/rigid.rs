@@ -34,6 +34,13 @@ impl Rigid {
         self.rotation * p + self.translation
     }
 
+    /// Moves points in single precision; the identity leaves their bits.
+    pub fn apply_to(&self, points: &mut [[f32; 3]]) {
+        if *self != Self::IDENTITY {
+            points.iter_mut().for_each(|p| *p = self.apply(DVec3::from(p.map(f64::from))).as_vec3().into());
+        }
+    }
+
     /// The inverse motion.
     pub fn inverse(&self) -> Self {
         let rotation = self.rotation.inverse();

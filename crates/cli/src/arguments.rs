@@ -1,11 +1,13 @@
 //! Arguments that several verbs share.
 
 use crate::outcome::{Failure, some_of};
-use clap::{ArgGroup, Args};
+use clap::{ArgGroup, Args, ValueEnum};
 use risorius::base::Axis;
 use risorius::base::space::parse_unit;
+use risorius::files::TakeFiles;
 use risorius::io::open::OpenOptions;
 use risorius::jobs::pose::Posed;
+use risorius::rig::{Moment, Span};
 use risorius::source::{ClipReading, Mapping, OtherSet, RigSource, TwinSlider, set_name};
 use std::path::{Path, PathBuf};
 
@@ -109,14 +111,58 @@ pub struct ClipArgs {
     /// AK_25_JawOpen). Default: the set with the most of the clip's columns.
     #[arg(long, value_name = "MARK")]
     set: Option<String>,
+    /// First frame to use (12), or its time in seconds (1.5s); default the first. Times do not change.
+    #[arg(long, value_name = "WHEN")]
+    start: Option<Moment>,
+    /// Last frame to use, included (90), or its time in seconds (3s); default the last.
+    #[arg(long, value_name = "WHEN")]
+    end: Option<Moment>,
 }
 
 impl ClipArgs {
     /// For a job.
     pub fn reading(&self) -> ClipReading {
         let (head, joint) = (self.head.clone(), self.joint.clone());
-        ClipReading { fps: self.fps, head, joint, head_unit: self.head_unit, set: self.set.clone() }
+        let (set, span) = (self.set.clone(), Span { start: self.start, end: self.end });
+        ClipReading { fps: self.fps, head, joint, head_unit: self.head_unit, set, span }
     }
+}
+
+/// How files with frames are written.
+#[derive(Args, Debug, Clone)]
+pub struct TakeFileArgs {
+    /// Normals of frames and shapes in a glTF. Off: half the size, but players shade every frame like the
+    /// neutral, so folds do not show.
+    #[arg(long, value_enum, default_value_t = Switch::On)]
+    normals: Switch,
+    /// Write a point cache (.mdd, .pc2) for each mesh object, as OUTPUT.PART.mdd, in the object's own
+    /// coordinates. Default: on if the rig has several; --per-part=off writes one for all.
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "on")]
+    per_part: Option<Switch>,
+}
+
+impl TakeFileArgs {
+    /// For a job.
+    pub fn files(&self) -> TakeFiles {
+        TakeFiles { normals: self.normals == Switch::On, per_part: self.per_part.map(|s| s == Switch::On) }
+    }
+}
+
+/// On or off.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Switch {
+    /// Yes.
+    On,
+    /// No.
+    Off,
+}
+
+/// The written files on lines of their own, if there are several.
+pub fn files_text(files: &[String]) -> String {
+    if files.len() < 2 {
+        return String::new();
+    }
+    files.iter().map(|file| format!("  {file}\n")).collect()
 }
 
 /// The items of a list separated by commas.

@@ -1,6 +1,6 @@
 //! `convert`: converts rigs to rigs, clips to clips, head motion to CSV, takes to takes.
 
-use crate::arguments::{AboutRig, ClipArgs};
+use crate::arguments::{AboutRig, ClipArgs, TakeFileArgs, files_text};
 use crate::outcome::{Failure, Printed, notes_text};
 use crate::session::Session;
 use clap::{Args, ValueEnum};
@@ -14,8 +14,14 @@ pub struct Arguments {
     /// A rig, clip, head motion or take.
     input: PathBuf,
     /// Output: .glb, .gltf, .obj, .ply or a folder (ending with /) for rigs; .csv or .json for clips; .csv
-    /// for head motion; .mdd, .pc2 or .npz for takes.
+    /// for head motion; .glb, .gltf, .mdd, .pc2 or .npz for takes.
     output: PathBuf,
+    /// The rig of a take, for a .glb of a point cache, or for caches of single meshes.
+    #[arg(long, value_name = "FILE")]
+    rig: Option<PathBuf>,
+    /// Replace the input if the output is the same file.
+    #[arg(long)]
+    force: bool,
     #[command(flatten)]
     about: AboutRig,
     /// Spelling of ARKit and ICT names; other names are kept. By default names do not change.
@@ -26,9 +32,8 @@ pub struct Arguments {
     clip: Option<PathBuf>,
     #[command(flatten)]
     clip_args: ClipArgs,
-    /// Omit the normals of shapes from a GLB: half the size, but the player computes the shading.
-    #[arg(long)]
-    no_target_normals: bool,
+    #[command(flatten)]
+    files: TakeFileArgs,
 }
 
 /// How names are spelled.
@@ -52,13 +57,16 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
     let job = ConvertJob {
         input: arguments.about.source(&arguments.input),
         output: arguments.output.clone(),
+        rig: arguments.rig.as_deref().map(|rig| arguments.about.source(rig)),
+        force: arguments.force,
         names: arguments.names.map(spelling),
         clip: arguments.clip.clone(),
         reading: arguments.clip_args.reading(),
-        no_target_normals: arguments.no_target_normals,
+        files: arguments.files.files(),
     };
     let report = job.run(&session.progress())?;
-    let mut text = format!("{}\n{}", report.output, notes_text(&report.notes));
+    let mut text = format!("{}\n{}", report.output, files_text(&report.files));
+    text += &notes_text(&report.notes);
     let n_renamed = report.renamed.as_ref().map_or(0, Vec::len);
     if n_renamed > 0 {
         text += &format!("  {n_renamed} names respelled\n");

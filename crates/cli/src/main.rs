@@ -75,7 +75,8 @@ fn main() -> ExitCode {
             // Help and version are not errors; everything else is a wrong call.
             let is_wrong = error.use_stderr();
             if is_wrong && std::env::args_os().any(|a| a == "--json") {
-                print_json(&serde_json::json!({ "error": error.to_string().trim_end() }));
+                // The message also goes to standard error, and the call has failed already.
+                let _ = print_json(&serde_json::json!({ "error": error.to_string().trim_end() }));
             }
             // A closed pipe is not a failure here either.
             let _ = error.print();
@@ -108,25 +109,35 @@ fn main() -> ExitCode {
 }
 
 fn finish(result: Result<Printed, Failure>, json: bool) -> ExitCode {
-    match result {
+    let written = match result {
         Ok(printed) if json => print_json(&printed.json),
         Ok(printed) => print(&printed.text),
         Err(failure) => {
             if json {
-                print_json(&serde_json::json!({ "error": failure.message }));
+                let _ = print_json(&serde_json::json!({ "error": failure.message }));
             }
             eprintln!("risorius: {}", failure.message);
             return ExitCode::from(failure.code);
         }
+    };
+    match written {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("risorius: done, but the report could not be written: {error}");
+            ExitCode::FAILURE
+        }
     }
-    ExitCode::SUCCESS
 }
 
-fn print_json(value: &serde_json::Value) {
-    print(&format!("{value}\n"));
+fn print_json(value: &serde_json::Value) -> std::io::Result<()> {
+    print(&format!("{value}\n"))
 }
 
-fn print(text: &str) {
-    // A closed pipe (`| head`) is not a failure.
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+fn print(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // A closed pipe (`| head`) is not a failure.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
 }

@@ -1,13 +1,17 @@
 //! `perform`: simulates a clip on the flesh of a face and writes the frames.
 
-use crate::arguments::{ClipArgs, mapping_text};
+use crate::arguments::{ClipArgs, TakeFileArgs, files_text, mapping_text};
 use crate::outcome::{Failure, Printed, notes_text};
 use crate::perform_scene::SceneArgs;
 use crate::session::Session;
 use clap::{Args, ValueEnum};
-use risorius::jobs::perform::{Look, OutputSpace, PerformJob, PerformReport, Resumed};
+use risorius::files::is_rig;
+use risorius::jobs::perform::{
+    FitReport, FitRow, Look, MAX_SHAPES, OutputSpace, PerformJob, PerformReport, Resumed,
+};
 use risorius::perform::FrameReport;
-use std::path::PathBuf;
+use risorius::rig::FileVertex;
+use std::path::{Path, PathBuf};
 
 /// See [`crate`].
 #[derive(Args)]
@@ -69,9 +73,19 @@ pub struct Arguments {
     /// rig.
     #[arg(long, value_name = "FILE")]
     detail: Option<PathBuf>,
-    /// Output: .glb, .gltf, .mdd, .pc2 or .npz.
-    #[arg(long, short)]
-    output: PathBuf,
+    /// Output: .glb, .gltf, .mdd, .pc2 or .npz. Repeat for several. Frames are kept beside the first while
+    /// they are computed.
+    #[arg(long, short, required = true)]
+    output: Vec<PathBuf>,
+    #[command(flatten)]
+    files: TakeFileArgs,
+    /// Fit N shapes to what physics adds, 1 to 256. A .glb then holds the artist's shapes, these N, and the
+    /// animation of all of them, instead of a target for every frame; point caches hold the exact frames.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MAX_SHAPES as i64))]
+    fit_shapes: Option<u16>,
+    /// Draw the error over the number of fitted shapes (.png).
+    #[arg(long, value_name = "FILE", requires = "fit_shapes")]
+    fit_plot: Option<PathBuf>,
     /// Also write the JSON report to this file (.json), for `plot`.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -101,6 +115,7 @@ enum SpaceName {
 
 /// Runs the verb.
 pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure> {
+    expect_face(&arguments.face)?;
     let job = PerformJob {
         face: arguments.face.clone(),
         clip: arguments.clip.clone(),
@@ -128,7 +143,11 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
             SpaceName::World => OutputSpace::World,
         },
         detail: arguments.detail.clone(),
-        output: arguments.output.clone(),
+        output: arguments.output[0].clone(),
+        also: arguments.output[1..].to_vec(),
+        files: arguments.files.files(),
+        fit_shapes: arguments.fit_shapes.map(usize::from),
+        fit_plot: arguments.fit_plot.clone(),
         report: arguments.report.clone(),
     };
     let report = job.run(&session.progress())?;
@@ -141,6 +160,8 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
             _ => format!("  computed from frame {from} of {n_frames} on: {why}\n"),
         };
     }
+    text += &report.fit.as_ref().map(fit_text).unwrap_or_default();
+    text += &files_text(&report.files);
     text += &notes_text(&report.notes);
     text += &mapping_text(&report.mapping);
     Printed::new(&report, text)
@@ -153,10 +174,6 @@ fn summary(report: &PerformReport) -> String {
     let steps = sum(&|f| f.steps).max(1);
     let seconds: f64 = frames.iter().map(|f| f.seconds).sum();
     let iterations = [sum(&|f| f.iterations[0]), sum(&|f| f.iterations[1])].map(|n| n as f64 / steps as f64);
-    let farther = |best: (usize, f64, u32), (i, f): (usize, &FrameReport)| {
-        if f.max_mm > best.1 { (i, f.max_mm, f.vertex) } else { best }
-    };
-    let (frame, most, vertex) = frames.iter().enumerate().fold((0, 0.0, 0), farther);
     let mean = frames.iter().map(|f| f.mean_mm).sum::<f64>() / frames.len().max(1) as f64;
     let least = frames.iter().map(|f| f.smallest_det).fold(f64::INFINITY, f64::min);
     let mut text = format!(
@@ -165,17 +182,48 @@ fn summary(report: &PerformReport) -> String {
         iterations[0],
         iterations[1]
     );
-    text += &format!(
-        "  skin moved by physics: mean {mean:.3} mm, at most {most:.2} mm (frame {frame}, vertex {vertex})\n"
-    );
+    let most = match &report.moved_most {
+        Some(most) => format!("{:.2} mm ({})", most.mm, place(most.frame, most.vertex.as_ref())),
+        None => "0 mm".into(),
+    };
+    text += &format!("  skin moved by physics: mean {mean:.3} mm, at most {most}\n");
     let (halved, unconverged) = (sum(&|f| f.halved), sum(&|f| f.unconverged));
     text += &format!("  smallest element volume {least:.3} of its rest volume");
     text += &format!("; {halved} steps halved, {unconverged} not converged\n");
-    if let (Some(frame), Some(vertex)) = (report.contact.frame, report.contact.vertex) {
+    if let Some(frame) = report.contact.frame {
         let (most, deepest) = (report.contact.most, report.contact.deepest_mm);
-        text += &format!(
-            "  up to {most} contacts, at most {deepest:.2} mm deep (frame {frame}, vertex {vertex})\n"
-        );
+        let place = place(frame, report.contact.vertex.as_ref());
+        text += &format!("  up to {most} contacts, at most {deepest:.2} mm deep ({place})\n");
     }
     text
+}
+
+/// A frame and a vertex of the artist's file.
+fn place(frame: usize, vertex: Option<&FileVertex>) -> String {
+    vertex.map_or_else(|| format!("frame {frame}"), |vertex| format!("frame {frame}, {vertex}"))
+}
+
+/// What fitted shapes leave, for a few numbers of shapes.
+fn fit_text(fit: &FitReport) -> String {
+    let n = fit.shapes.len();
+    let row = |row: &FitRow| {
+        let (mean, max) = (row.mean_mm, row.max_mm);
+        let at = place(row.frame, row.vertex.as_ref());
+        format!("  {:>5}: mean {mean:.3} mm, at most {max:.2} mm ({at})\n", row.shapes)
+    };
+    let is_shown = |row: &&FitRow| [0, n].contains(&row.shapes) || row.shapes.is_power_of_two();
+    let rows: String = fit.errors.iter().filter(is_shown).map(row).collect();
+    format!("  {n} shapes fitted to physics; distance from the take by their number:\n{rows}")
+}
+
+/// Says how to make a face from a rig that was given instead of one.
+fn expect_face(path: &Path) -> Result<(), Failure> {
+    if !is_rig(path) {
+        return Ok(());
+    }
+    let (rig, face) = (path.display(), path.with_extension("face"));
+    let face = face.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    let problem = format!("{rig} is a rig; `perform` needs a face (.face), which has flesh and bones");
+    let message = format!("{problem}. Make one: risorius build {rig} -o {face}");
+    Err(Failure { message, code: 1 })
 }

@@ -160,4 +160,8 @@ impl risorius_base::Advise for DetailError {
             _ => &[],
         }
     }
+
+    fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Cancelled(_))
+    }
 }

@@ -81,10 +81,10 @@ pub enum BuildError {
     Anatomy(#[from] AnatomyError),
     /// The volume could not be meshed.
     #[error("the flesh could not be meshed: {0}; give a skull and a jaw if the built-in ones do not fit")]
-    Tets(#[from] TetError),
+    Tets(#[source] TetError),
     /// A solve failed.
     #[error("a rest volume could not be solved: {0}")]
-    Solve(#[from] SolveError),
+    Solve(#[source] SolveError),
     /// The rig has no shapes.
     #[error("the rig has no shapes; physics needs a blendshape rig: export the face with its morph targets")]
     NoShapes,
@@ -108,18 +108,28 @@ impl Advise for BuildError {
             _ => &[],
         }
     }
+
+    fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Cancelled(_) | Self::Anatomy(AnatomyError::Cancelled(_)))
+    }
 }
 
-impl BuildError {
-    /// Whether the caller cancelled the build.
-    pub fn is_cancelled(&self) -> bool {
-        matches!(
-            self,
-            Self::Cancelled(_)
-                | Self::Anatomy(AnatomyError::Cancelled(_))
-                | Self::Tets(TetError::Cancelled(_))
-                | Self::Solve(SolveError::Cancelled(_))
-        )
+// Stopping in the middle of a stage is no fault of the stage.
+impl From<TetError> for BuildError {
+    fn from(error: TetError) -> Self {
+        match error {
+            TetError::Cancelled(cancelled) => Self::Cancelled(cancelled),
+            other => Self::Tets(other),
+        }
+    }
+}
+
+impl From<SolveError> for BuildError {
+    fn from(error: SolveError) -> Self {
+        match error {
+            SolveError::Cancelled(cancelled) => Self::Cancelled(cancelled),
+            other => Self::Solve(other),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Flesh of the built-in head: properties that hold for every face, checked without external data.
 
 use glam::{DVec3, Vec3};
+use risorius_base::Advise;
 use risorius_base::progress::no_progress;
 use risorius_flesh::materials::{Painting, materials};
 use risorius_flesh::rest::{LEAST_J, RestVolumes};
@@ -192,4 +193,15 @@ fn what_cannot_be_built_is_refused() {
     let around = Surroundings { progress: &stop, store: &(), peak_mb: &|| 0.0 };
     let stopped = build(&HEAD.rig, &HEAD, &BuildOptions::default(), &around);
     assert!(stopped.is_err_and(|error| error.is_cancelled()));
+    // Stopping while tets are made blames neither the skull nor the jaw.
+    let stop = |stage: &str, _: f32| match stage {
+        "crossings" => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    };
+    let around = Surroundings { progress: &stop, store: &(), peak_mb: &|| 0.0 };
+    let mut options = BuildOptions::default();
+    options.volume.nodes = 600;
+    let error = build(&HEAD.rig, &HEAD, &options, &around).unwrap_err();
+    assert!(error.is_cancelled() && error.options().is_empty(), "{error}");
+    assert_eq!(error.to_string(), risorius_base::Cancelled.to_string());
 }

@@ -112,4 +112,8 @@ impl risorius_base::Advise for IoError {
             _ => &[],
         }
     }
+
+    fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Cancelled(_))
+    }
 }

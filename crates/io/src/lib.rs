@@ -9,6 +9,7 @@
 pub mod error;
 pub mod formats;
 pub mod native;
+pub mod node_motion;
 pub mod open;
 pub mod output;
 pub mod specs;

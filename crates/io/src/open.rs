@@ -14,9 +14,9 @@ use crate::formats::gltf::{GltfContent, NamedClip, NodeTrack};
 use crate::formats::head_csv::HeadContent;
 use crate::formats::{bvh, clip_csv, clip_json, gltf, head_csv, mdd, npz, obj, obj_folder, pc2, ply, stl};
 use crate::native::{detail, face};
+use crate::node_motion::NodeMotion;
 use crate::specs::sidecar::{self, RegionSpec, Sidecar, StiffeningSpec};
 use crate::specs::weights::json_error;
-use crate::take_in::head_motion;
 use risorius_attenuate::pins::PinSpec;
 use risorius_base::Progress;
 use risorius_base::{Axis, Rigid, Space};
@@ -24,7 +24,7 @@ use risorius_flesh::Response;
 use risorius_rig::assemble::AssembleNotes;
 use risorius_rig::classify::space::{SpaceGuess, guess_space};
 use risorius_rig::lookup::{UnknownName, find_shape, unknown};
-use risorius_rig::{Clip, RawPart, RawRig, Rig, Role, Take, assemble};
+use risorius_rig::{Clip, PartMotion, RawPart, RawRig, Rig, RigidTrack, Role, Take, assemble};
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -64,6 +64,8 @@ pub struct RigFile {
     pub clips: Vec<NamedClip>,
     /// Animated nodes of the file.
     pub tracks: Vec<NodeTrack>,
+    /// Parts that nodes move relative to the head.
+    pub part_motions: Vec<PartMotion>,
     /// What was left out or assumed.
     pub notes: Vec<String>,
     /// Welding, in-betweens, combinations.
@@ -126,13 +128,14 @@ pub fn open_rig(path: &Path, options: &OpenOptions, progress: &Progress) -> Resu
         format: raw.format,
         clips,
         tracks: raw.tracks,
+        part_motions: Vec::new(),
         notes: raw.notes,
         assembled,
         guess,
         jaw_motion,
         responses,
     };
-    attach_head_motion(&mut file);
+    attach_node_motion(&mut file);
     Ok(file)
 }
 
@@ -162,6 +165,7 @@ fn open_built_rig(path: &Path, options: &OpenOptions, format: &'static str) -> R
         format,
         clips: Vec::new(),
         tracks: Vec::new(),
+        part_motions: Vec::new(),
         notes: Vec::new(),
         assembled,
         guess,
@@ -343,11 +347,25 @@ fn add_region(rig: &mut Rig, spec: &RegionSpec) -> Result<(), IoError> {
     Ok(())
 }
 
-/// Gives the clips the motion of the node above most parts of the rig.
-fn attach_head_motion(file: &mut RigFile) {
-    if let Some(motion) = head_motion(&file.tracks, file.rig.parts.len(), &file.rig.space) {
-        file.clips.iter_mut().for_each(|c| c.clip.head = Some(motion.clone()));
+/// Gives the clips the motion of the head, and the file that of single parts.
+fn attach_node_motion(file: &mut RigFile) {
+    let first = file.clips.first().map(|c| c.name.as_str());
+    let motion = NodeMotion::of(&file.tracks, file.rig.parts.len(), first);
+    if let Some(head) = motion.head(&file.rig.space) {
+        file.clips.iter_mut().for_each(|c| c.clip.head = Some(head.clone()));
     }
+    if !motion.unused.is_empty() {
+        const SHOWN: usize = 4;
+        let names = motion.unused.iter().take(SHOWN).map(|n| format!("'{n}'")).collect::<Vec<_>>().join(", ");
+        let more = if motion.unused.len() > SHOWN { ", ..." } else { "" };
+        let n = motion.unused.len();
+        file.notes.push(format!("the motion of {n} nodes above no mesh is left out: {names}{more}"));
+    }
+    let named = |(part, track): (usize, RigidTrack)| {
+        let part = file.rig.parts[part].name.clone();
+        PartMotion { part, track }
+    };
+    file.part_motions = motion.parts.into_iter().map(named).collect();
 }
 
 /// Reads a clip: Live Link Face or generic CSV, JSON, or the first animation of a glTF or FBX.
@@ -372,8 +390,8 @@ pub fn open_clip(path: &Path, options: &ClipOptions, progress: &Progress) -> Res
             }
             let clip = file.clips.swap_remove(0).clip;
             clip.check()?;
-            let fps = clip_csv::detect_fps(&clip.times_secs);
-            Ok(ClipContent { fps, clip, notes, ..ClipContent::default() })
+            let (fps, part_motions) = (clip_csv::detect_fps(&clip.times_secs), file.part_motions);
+            Ok(ClipContent { clip, fps, part_motions, notes, ..ClipContent::default() })
         }
         other => Err(unknown_format(other, "a clip", "a .csv, .json, .glb, .gltf or .fbx")),
     }

@@ -8,7 +8,28 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct WholeFile {
     path: PathBuf,
-    temp: BufWriter<tempfile::NamedTempFile>,
+    temp: BufWriter<Temporary>,
+}
+
+/// The file under its temporary name. Errors of writing are those of the system, without that name, which
+/// would mean nothing to people.
+#[derive(Debug)]
+struct Temporary(tempfile::NamedTempFile);
+
+impl Write for Temporary {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.as_file_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.as_file_mut().flush()
+    }
+}
+
+impl Seek for Temporary {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        self.0.as_file_mut().seek(to)
+    }
 }
 
 impl WholeFile {
@@ -25,7 +46,7 @@ impl WholeFile {
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         let temp = builder.prefix(".risorius-").tempfile_in(folder).map_err(os)?;
-        Ok(Self { path: path.to_path_buf(), temp: BufWriter::with_capacity(1 << 20, temp) })
+        Ok(Self { path: path.to_path_buf(), temp: BufWriter::with_capacity(1 << 20, Temporary(temp)) })
     }
 
     /// Makes the file appear under its name, replacing an older one.
@@ -33,7 +54,7 @@ impl WholeFile {
         let path = self.path;
         let os = |source| IoError::Os { path: path.clone(), source };
         let temp = self.temp.into_inner().map_err(|e| os(e.into_error()))?;
-        temp.persist(&path).map_err(|e| os(e.error))?;
+        temp.0.persist(&path).map_err(|e| os(e.error))?;
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! Reads takes of a known rig from any format with frames, on the rig's vertices.
 //!
-//! Point caches (.mdd, .pc2, .npz) have the file vertices of all parts, one part after another. A glTF has
+//! Point caches (.mdd, .pc2, .npz) have the file vertices of all parts, one part after another; or there is
+//! one for each part, in the part's own coordinates ([`part_paths`]). A glTF has
 //! morph targets and their strengths over time: frames that were written as targets by
 //! [`crate::formats::gltf::write_take_glb`], or shapes with a weight animation. Its frames are computed on
 //! demand as `rest + sum of strength * target`, because the frames of a small file may not fit in memory. Our
@@ -8,12 +9,13 @@
 //! vertices than the rig's must have the rig's rest positions.
 
 use crate::IoError;
-use crate::formats::gltf::{self, GltfContent, NodeTrack};
+use crate::formats::gltf::{self, GltfContent, NamedClip};
+use crate::node_motion::NodeMotion;
 use crate::open::{beside, extension, open_take, read_file, read_parts, unknown_format};
-use glam::{DQuat, DVec3};
-use risorius_base::Space;
-use risorius_base::{Progress, Rigid};
-use risorius_rig::{Clip, Deltas, FrameSource, HeadMotion, RawPart, Rig, Take};
+use crate::take_out::part_paths;
+use glam::DAffine3;
+use risorius_base::Progress;
+use risorius_rig::{Clip, Deltas, FrameSource, HeadMotion, RawPart, Rig, RigidTrack, Take};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
@@ -24,14 +26,25 @@ pub struct RigTake {
     times_secs: Vec<f64>,
     neutral: Vec<[f32; 3]>,
     frames: Frames,
+    /// Rig vertices that nodes of the file move relative to the head.
+    moved: Vec<(std::ops::Range<usize>, RigidTrack)>,
 }
 
 #[derive(Debug, Clone)]
 enum Frames {
-    /// Vertices of every frame, and the rig vertex of each vertex.
-    Cache { take: Take, rig_vertex: Vec<u32> },
+    /// Point caches, one after another.
+    Caches(Vec<Cache>),
     /// Targets over rig vertices, and the rest positions.
     Targets { rest: Vec<[f32; 3]>, targets: Vec<Target>, clip: Clip },
+}
+
+/// A point cache with the rig vertex of each of its vertices.
+#[derive(Debug, Clone)]
+struct Cache {
+    take: Take,
+    rig_vertex: Vec<u32>,
+    /// From the coordinates of the cache to those of the rig, if they differ.
+    placement: Option<DAffine3>,
 }
 
 /// Displacements at strength 1 of a column of the clip.
@@ -51,10 +64,17 @@ impl FrameSource for RigTake {
     }
 
     fn frame(&self, frame_idx: usize) -> Vec<[f32; 3]> {
-        match &self.frames {
-            Frames::Cache { take, rig_vertex } => {
+        let mut positions = match &self.frames {
+            Frames::Caches(caches) => {
                 let mut positions = self.neutral.clone();
-                take.frame(frame_idx).iter().zip(rig_vertex).for_each(|(p, &v)| positions[v as usize] = *p);
+                for Cache { take, rig_vertex, placement } in caches {
+                    let placed = |p: &[f32; 3]| match placement {
+                        Some(to_rig) => to_rig.transform_point3(p.map(f64::from).into()).as_vec3().into(),
+                        None => *p,
+                    };
+                    let vertices = take.frame(frame_idx).iter().zip(rig_vertex);
+                    vertices.for_each(|(p, &v)| positions[v as usize] = placed(p));
+                }
                 positions
             }
             Frames::Targets { rest, targets, clip } => {
@@ -68,11 +88,16 @@ impl FrameSource for RigTake {
                 }
                 positions
             }
+        };
+        for (vertices, track) in &self.moved {
+            track.at(self.times_secs[frame_idx]).apply_to(&mut positions[vertices.clone()]);
         }
+        positions
     }
 }
 
-/// Reads a take of `rig`; `fps` is for PC2 files, which count frames.
+/// Reads a take of `rig`; `fps` is for PC2 files, which count frames. A point cache that does not exist may
+/// have been written for each part.
 pub fn open_take_of(path: &Path, rig: &Rig, fps: f64, progress: &Progress) -> Result<RigTake, IoError> {
     let neutral = rig.neutral.clone();
     let ending = extension(path);
@@ -80,28 +105,60 @@ pub fn open_take_of(path: &Path, rig: &Rig, fps: f64, progress: &Progress) -> Re
         if !["mdd", "pc2", "npz"].contains(&ending.as_str()) {
             return Err(unknown_format(&ending, "a take", "a .glb, .gltf, .mdd, .pc2 or .npz"));
         }
-        let take = open_take(path, fps)?;
-        let rig_vertex: Vec<u32> = rig.parts.iter().flat_map(|p| p.rig_vertex.iter().copied()).collect();
-        if rig_vertex.len() != take.n_vertices {
-            return Err(other_rig(format!(
-                "it has {} vertices, the rig {}",
-                take.n_vertices,
-                rig_vertex.len()
-            )));
-        }
-        let times_secs = take.times_secs.clone();
-        return Ok(RigTake { head: None, times_secs, neutral, frames: Frames::Cache { take, rig_vertex } });
+        let caches = open_caches(path, rig, fps)?;
+        let times_secs = caches[0].take.times_secs.clone();
+        let frames = Frames::Caches(caches);
+        return Ok(RigTake { head: None, times_secs, neutral, frames, moved: Vec::new() });
     }
     let GltfContent { raw, mut clips, tracks, .. } = gltf::read(&read_file(path)?, &beside(path), progress)?;
     if clips.is_empty() {
         let problem = "the file has no animation of morph targets, so there are no frames; give a take, or a rig and a clip";
         return Err(IoError::malformed("glTF", "animations", problem));
     }
-    let clip = clips.swap_remove(0).clip;
-    let head = head_motion(&tracks, raw.parts.len(), &rig.space);
+    let NamedClip { name, clip } = clips.swap_remove(0);
+    let motion = NodeMotion::of(&tracks, raw.parts.len(), Some(&name));
     let (rest, targets) = on_rig(rig, &raw.parts, &clip)?;
-    let times_secs = clip.times_secs.clone();
-    Ok(RigTake { head, times_secs, neutral, frames: Frames::Targets { rest, targets, clip } })
+    // Parts were matched in their order, without those that have no vertices.
+    let vertices: Vec<_> =
+        rig.parts.iter().filter(|p| p.n_file_vertices() > 0).map(|p| &p.vertices).collect();
+    let number = |part: usize| raw.parts[..part].iter().filter(|p| !p.positions.is_empty()).count();
+    let moved = motion.parts.iter().filter(|(part, _)| !raw.parts[*part].positions.is_empty());
+    let moved = moved.map(|(part, track)| (vertices[number(*part)].clone(), track.clone())).collect();
+    let (head, times_secs) = (motion.head(&rig.space), clip.times_secs.clone());
+    Ok(RigTake { head, times_secs, neutral, frames: Frames::Targets { rest, targets, clip }, moved })
+}
+
+/// The point cache at `path`, or those of all parts beside it.
+fn open_caches(path: &Path, rig: &Rig, fps: f64) -> Result<Vec<Cache>, IoError> {
+    let parts = part_paths(rig, path);
+    let exists = parts.iter().filter(|(_, file)| file.exists()).count();
+    if path.exists() || exists == 0 {
+        let take = open_take(path, fps)?;
+        let rig_vertex: Vec<u32> = rig.parts.iter().flat_map(|p| p.rig_vertex.iter().copied()).collect();
+        // The cache of a single mesh is in the coordinates of the mesh.
+        let is_single = parts.len() == 1 && extension(path) != "npz";
+        let placement = parts.first().filter(|_| is_single).and_then(|(part, _)| rig.parts[*part].placement);
+        let (found, wanted) = (take.n_vertices, rig_vertex.len());
+        if found != wanted {
+            return Err(other_rig(format!("it has {found} vertices, the rig {wanted}")));
+        }
+        return Ok(vec![Cache { take, rig_vertex, placement }]);
+    }
+    let mut caches: Vec<Cache> = Vec::new();
+    for (idx, file) in parts {
+        let part = &rig.parts[idx];
+        let take = open_take(&file, fps)?;
+        let name = file.display();
+        let (found, wanted) = (take.n_vertices, part.n_file_vertices());
+        if found != wanted {
+            return Err(other_rig(format!("{name} has {found} vertices, part '{}' has {wanted}", part.name)));
+        }
+        if caches.first().is_some_and(|first| first.take.times_secs != take.times_secs) {
+            return Err(other_rig(format!("{name} has other frames than the caches of other parts")));
+        }
+        caches.push(Cache { take, rig_vertex: part.rig_vertex.clone(), placement: part.placement });
+    }
+    Ok(caches)
 }
 
 /// Reads a surface with the vertices of a rig, in another pose: one position per rig vertex.
@@ -176,18 +233,4 @@ fn near(a: [f32; 3], b: [f32; 3]) -> bool {
 
 fn other_rig(problem: String) -> IoError {
     IoError::malformed("take", "vertices", format!("{problem}; is it a take of this rig?"))
-}
-
-/// The motion of the node above most of the `n_parts` parts, in meters, +Y up, +Z front.
-pub(crate) fn head_motion(tracks: &[NodeTrack], n_parts: usize, space: &Space) -> Option<HeadMotion> {
-    // A node above one part of several (an eye) is not the head.
-    let head = tracks.iter().filter(|t| 2 * t.is_ancestor_of_parts.len() > n_parts);
-    let track = head.max_by_key(|t| t.is_ancestor_of_parts.len())?;
-    let in_file = track
-        .positions
-        .iter()
-        .zip(&track.rotations)
-        .map(|(p, q)| Rigid { rotation: DQuat::from_array(*q), translation: DVec3::from(*p) });
-    let motion = HeadMotion::from_file(track.times_secs.clone(), in_file, space);
-    motion.check().is_ok().then_some(motion)
 }

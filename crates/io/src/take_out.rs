@@ -6,8 +6,28 @@
 //! [`crate::output::WholeFile`] can be finished; a writer that is dropped earlier leaves it unfinished.
 
 use crate::IoError;
-use risorius_rig::Take;
-use std::path::PathBuf;
+use risorius_rig::{Rig, Take};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+/// The point caches of single parts beside `path`: `take.PART.mdd` for `take.mdd`, with the index of each
+/// part that has vertices. Characters that file systems reject become `_`.
+pub fn part_paths(rig: &Rig, path: &Path) -> Vec<(usize, PathBuf)> {
+    let text = |piece: Option<&std::ffi::OsStr>| piece.unwrap_or_default().to_string_lossy().into_owned();
+    let (stem, ending) = (text(path.file_stem()), text(path.extension()));
+    let mut taken = HashSet::new();
+    let mut paths = Vec::new();
+    for (idx, part) in rig.parts.iter().enumerate().filter(|(_, p)| p.n_file_vertices() > 0) {
+        let kept = |c: char| if c.is_alphanumeric() || "-_. ".contains(c) { c } else { '_' };
+        let name: String = part.name.chars().map(kept).collect();
+        let numbered = (2..).map(|n| format!("{name}.{n}"));
+        // Some file systems do not distinguish case.
+        let name = std::iter::once(name.clone()).chain(numbered).find(|n| taken.insert(n.to_lowercase()));
+        let file = format!("{stem}.{}.{ending}", name.unwrap_or_default());
+        paths.push((idx, path.with_file_name(file)));
+    }
+    paths
+}
 
 /// What is known about a take before its first frame.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -75,6 +75,10 @@ impl Advise for PerformError {
             _ => &[],
         }
     }
+
+    fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Cancelled(_))
+    }
 }
 
 /// The error of a failed step, with its frame.

@@ -3,13 +3,15 @@
 //! [`run()`] plays a clip frame by frame, in time steps, with any method. Methods are [`Driver`]s; [`enrich`]
 //! is the only one so far [Kozlov17, sec. 5]. [`HeadPath`] interpolates the motion of the head between
 //! samples. A [`Scene`] holds everything else that acts on the face. A [`Checkpoint`] is a state from which a
-//! run can be resumed. Without forces, the result is the artist's animation, to the bit.
+//! run can be resumed. Without forces, the result is the artist's animation, to the bit. [`fit_shapes()`]
+//! puts the difference that physics makes into a few more shapes.
 
 pub mod checkpoint;
 pub mod collision_pairs;
 pub mod curve;
 pub mod drivers;
 pub mod error;
+pub mod fit_shapes;
 pub mod head_path;
 pub mod run;
 pub mod scene;
@@ -19,6 +21,7 @@ pub use checkpoint::{Checkpoint, FrameKey, frame_keys};
 pub use collision_pairs::ContactMode;
 pub use drivers::enrich::{EnrichOptions, enrich};
 pub use error::PerformError;
+pub use fit_shapes::{FitError, FittedShapes, fit_shapes};
 pub use head_path::HeadPath;
 pub use run::{Driver, Frame, FrameReport, FrameSink, Performance, run};
 pub use scene::model::Scene;

@@ -52,6 +52,8 @@ pub struct RawPart {
     pub shapes: Vec<RawShape>,
     /// Named vertex sets (file vertices), e.g. the `g` groups of an OBJ.
     pub regions: BTreeMap<String, Vec<u32>>,
+    /// See [`Part::placement`].
+    pub placement: Option<glam::DAffine3>,
 }
 
 /// One shape of one part.
@@ -112,6 +114,7 @@ pub fn assemble(raw: RawRig, table: &RoleTable) -> (Rig, AssembleNotes) {
             corner_normals: part.corner_normals,
             colors: part.colors,
             groups: part.groups,
+            placement: part.placement,
         });
     }
     let names: Vec<&str> = shapes.iter().map(|(n, _)| n.as_str()).collect();

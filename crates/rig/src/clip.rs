@@ -137,7 +137,7 @@ fn check_times(what: &'static str, times: &[f64]) -> Result<(), ClipError> {
 }
 
 /// The samples around `t` and the fraction between them; clamped at both ends.
-fn bracket(times: &[f64], t: f64) -> (usize, usize, f64) {
+pub(crate) fn bracket(times: &[f64], t: f64) -> (usize, usize, f64) {
     let after = times.partition_point(|&x| x <= t);
     if after == 0 {
         return (0, 0, 0.0);
@@ -221,6 +221,18 @@ impl Clip {
         self.frame(a).iter().zip(self.frame(b)).map(|(&x, &y)| lerp(x, y, f)).collect()
     }
 
+    /// The clip with only the given frames. Their times stay, and head motion stays whole.
+    pub fn frames(&self, frames: std::ops::Range<usize>) -> Clip {
+        let n = self.names.len();
+        Clip {
+            names: self.names.clone(),
+            times_secs: self.times_secs[frames.clone()].to_vec(),
+            values: self.values[frames.start * n..frames.end * n].to_vec(),
+            head: self.head.clone(),
+            eye_angles: self.eye_angles.as_ref().map(|eyes| eyes[frames].to_vec()),
+        }
+    }
+
     /// The same clip at an even frame rate, from its first to its last time.
     pub fn resample(&self, fps: f64) -> Result<Clip, ClipError> {
         self.check()?;
@@ -295,6 +307,22 @@ impl HeadMotion {
         let qa = DQuat::from_array(self.rotations_xyzw[a]).normalize();
         let qb = DQuat::from_array(self.rotations_xyzw[b]).normalize();
         (position, qa.slerp(qb, f))
+    }
+
+    /// The motion from one time to another, with a sample at both ends.
+    pub fn within(&self, first_secs: f64, last_secs: f64) -> HeadMotion {
+        let inside = self.times_secs.iter().copied().filter(|&t| t > first_secs && t < last_secs);
+        let mut times_secs = vec![first_secs];
+        times_secs.extend(inside);
+        if last_secs > first_secs {
+            times_secs.push(last_secs);
+        }
+        let samples: Vec<(DVec3, DQuat)> = times_secs.iter().map(|&t| self.sample(t)).collect();
+        HeadMotion {
+            positions_m: samples.iter().map(|s| s.0.to_array()).collect(),
+            rotations_xyzw: samples.iter().map(|s| s.1.to_array()).collect(),
+            times_secs,
+        }
     }
 
     /// The 90th percentile of the acceleration of positions, by differences over 1/30 s, in m/s^2. Spikes of

@@ -1,9 +1,11 @@
 //! Frames over time: sources of a rig's vertex positions at given times.
 //!
 //! A [`FrameSource`] has times and a pose of the rig at each of them. A [`Take`] stores the poses, a
-//! [`PosedClip`] evaluates a [`BoundClip`], a [`RefinedFrames`] subdivides those of another source; files of
-//! takes are sources too (crate `io`). [`positions_at`] interpolates between frames.
+//! [`PosedClip`] evaluates a [`BoundClip`], [`CutFrames`] are a part of another source, [`RefinedFrames`]
+//! those of another source subdivided; files of takes are sources too (crate `io`). [`positions_at`]
+//! interpolates between frames.
 
+use crate::part_motion::RigidTrack;
 use crate::{Evaluator, HeadMotion, Refinement};
 
 /// Poses of a rig at ascending times.
@@ -59,12 +61,21 @@ impl BoundClip {
 pub struct PosedClip {
     evaluator: Evaluator,
     clip: BoundClip,
+    /// Rig vertices that move rigidly besides.
+    moved: Vec<(std::ops::Range<usize>, RigidTrack)>,
 }
 
 impl PosedClip {
     /// Poses of the rig of `evaluator`, which `clip` must be bound to.
     pub fn new(evaluator: Evaluator, clip: BoundClip) -> Self {
-        Self { evaluator, clip }
+        Self { evaluator, clip, moved: Vec::new() }
+    }
+
+    /// With parts of `rig` that also move rigidly, by their indices.
+    pub fn with_motions(mut self, rig: &crate::Rig, motions: &[(usize, &RigidTrack)]) -> Self {
+        let moved = motions.iter().map(|(part, track)| (rig.parts[*part].vertices.clone(), (*track).clone()));
+        self.moved = moved.collect();
+        self
     }
 }
 
@@ -74,11 +85,45 @@ impl FrameSource for PosedClip {
     }
 
     fn frame(&self, frame_idx: usize) -> Vec<[f32; 3]> {
-        self.evaluator.positions(self.clip.frame(frame_idx))
+        let mut positions = self.evaluator.positions(self.clip.frame(frame_idx));
+        for (vertices, track) in &self.moved {
+            track.at(self.clip.times_secs[frame_idx]).apply_to(&mut positions[vertices.clone()]);
+        }
+        positions
     }
 
     fn head(&self) -> Option<&HeadMotion> {
         self.clip.head.as_ref()
+    }
+}
+
+/// A part of another source.
+pub struct CutFrames {
+    source: Box<dyn FrameSource>,
+    frames: std::ops::Range<usize>,
+    head: Option<HeadMotion>,
+}
+
+impl CutFrames {
+    /// The given frames of `source`, which has them; at least one. Their times stay.
+    pub fn new(source: Box<dyn FrameSource>, frames: std::ops::Range<usize>) -> Self {
+        let times = &source.times_secs()[frames.clone()];
+        let head = source.head().map(|head| head.within(times[0], times[times.len() - 1]));
+        Self { head, source, frames }
+    }
+}
+
+impl FrameSource for CutFrames {
+    fn times_secs(&self) -> &[f64] {
+        &self.source.times_secs()[self.frames.clone()]
+    }
+
+    fn frame(&self, frame_idx: usize) -> Vec<[f32; 3]> {
+        self.source.frame(self.frames.start + frame_idx)
+    }
+
+    fn head(&self) -> Option<&HeadMotion> {
+        self.head.as_ref()
     }
 }
 

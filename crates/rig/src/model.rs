@@ -1,5 +1,6 @@
 //! Data types of a rig: parts, shapes, sliders, and the unit and axes of its coordinates.
 
+use glam::DAffine3;
 use risorius_base::Space;
 use risorius_mesh::Polygons;
 use std::collections::BTreeMap;
@@ -47,6 +48,23 @@ pub struct Part {
     pub colors: Option<Vec<[f32; 4]>>,
     /// Runs of faces with one material, ascending by first face; empty when there are none.
     pub groups: Vec<FaceGroup>,
+    /// From the object's own coordinates in the file to those of the rig, if they differ. It can be inverted.
+    pub placement: Option<DAffine3>,
+}
+
+/// A vertex as the artist's file numbers it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct FileVertex {
+    /// Name of the part.
+    pub part: String,
+    /// Number of the vertex within the part, from 0.
+    pub vertex: usize,
+}
+
+impl std::fmt::Display for FileVertex {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "vertex {} of part '{}'", self.vertex, self.part)
+    }
 }
 
 /// The faces from `first_face` to the next group's first face (or the end).
@@ -170,14 +188,21 @@ impl Rig {
         self.sliders.iter().position(|s| s.name == name)
     }
 
-    /// A vertex as its file numbers it: "vertex 12 of part 'skin'". Of several welded ones, the first.
+    /// A vertex as its file numbers it. Of several welded ones, the first.
+    pub fn file_vertex(&self, rig_vertex: u32) -> Option<FileVertex> {
+        let part = self.parts.iter().find(|p| p.vertices.contains(&(rig_vertex as usize)))?;
+        let vertex = part.rig_vertex.iter().position(|&v| v == rig_vertex)?;
+        Some(FileVertex { part: part.name.clone(), vertex })
+    }
+
+    /// A vertex as its file numbers it, for messages: "vertex 12 of part 'skin'".
     pub fn vertex_name(&self, rig_vertex: u32) -> String {
-        let part = self.parts.iter().find(|p| p.vertices.contains(&(rig_vertex as usize)));
-        let number = part.and_then(|p| p.rig_vertex.iter().position(|&v| v == rig_vertex));
-        match (part, number) {
-            (Some(part), Some(number)) => format!("vertex {number} of part '{}'", part.name),
-            _ => format!("vertex {rig_vertex}"),
-        }
+        self.file_vertex(rig_vertex).map_or_else(|| format!("vertex {rig_vertex}"), |v| v.to_string())
+    }
+
+    /// Number of vertices that the files of all parts have.
+    pub fn n_file_vertices(&self) -> usize {
+        self.parts.iter().map(Part::n_file_vertices).sum()
     }
 
     /// All faces as triangles over rig vertices.

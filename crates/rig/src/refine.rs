@@ -113,6 +113,7 @@ fn fine_part(part: &Part, steps: &[Subdivision], vertices: std::ops::Range<usize
         corner_normals: None,
         colors: None,
         groups: part.groups.iter().map(group).collect(),
+        placement: part.placement,
         vertices,
     }
 }

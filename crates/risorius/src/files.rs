@@ -15,9 +15,42 @@ const RIGS: [&str; 6] = ["glb", "gltf", "fbx", "obj", "ply", "stl"];
 /// Endings of files that hold a pose.
 pub const SURFACES: [&str; 4] = ["glb", "gltf", "obj", "ply"];
 
+/// How files with frames are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TakeFiles {
+    /// Write normals for every frame, or every shape, of a glTF. Without them a player shades every frame
+    /// like the neutral, and folds do not show; the file has about half the size. Default true.
+    pub normals: bool,
+    /// Write a point cache (`.mdd`, `.pc2`) for each mesh object, in the object's own coordinates, as other
+    /// programs expect; or one for the whole rig, in its coordinates. Default: for each if there are several.
+    pub per_part: Option<bool>,
+}
+
+impl Default for TakeFiles {
+    fn default() -> Self {
+        Self { normals: true, per_part: None }
+    }
+}
+
+/// Fails if an output would replace an input.
+pub(crate) fn expect_not_input<'p>(output: &Path, inputs: impl IntoIterator<Item = &'p Path>) -> Result<()> {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let Some(found) = real(output) else { return Ok(()) };
+    if inputs.into_iter().any(|input| real(input).as_ref() == Some(&found)) {
+        let problem = "the output is also an input, which would be lost; give it another name";
+        return Err(Error::request(problem).in_file(output));
+    }
+    Ok(())
+}
+
 /// The ending of a file's name in lower case, without the dot; empty if there is none.
 pub fn extension(path: &Path) -> String {
     path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default()
+}
+
+/// Whether a file is a rig or a surface of another program, by its ending.
+pub fn is_rig(path: &Path) -> bool {
+    RIGS.contains(&extension(path).as_str())
 }
 
 /// The file's name without folder and ending.
@@ -51,8 +84,7 @@ pub(crate) fn expect_folder(path: &Path) -> Result<()> {
 /// Refuses a file that by its ending is not one of ours, before it is read as a damaged one.
 pub(crate) fn expect_native(path: &Path, ending: &str) -> Result<()> {
     let found = extension(path);
-    let is_other =
-        RIGS.contains(&found.as_str()) || (found != ending && ["face", "detail"].contains(&found.as_str()));
+    let is_other = is_rig(path) || (found != ending && ["face", "detail"].contains(&found.as_str()));
     if !is_other {
         return Ok(());
     }

@@ -1,6 +1,7 @@
 //! What most programs use: `use risorius::prelude::*;`.
 
 pub use crate::error::{Error, ErrorKind};
+pub use crate::files::TakeFiles;
 pub use crate::jobs::attenuate::{AttenuateJob, Attenuation};
 pub use crate::jobs::build::{BuildJob, Painting};
 pub use crate::jobs::convert::ConvertJob;

@@ -15,8 +15,9 @@ use risorius_io::open::{OpenOptions, RigFile, open_clip, open_head, open_rig, re
 use risorius_io::specs::weights;
 use risorius_rig::classify::binding::{Binding, NameMap, bind_names};
 use risorius_rig::classify::names::find;
+use risorius_rig::frames::CutFrames;
 use risorius_rig::lookup::{sliders_matching, unknown};
-use risorius_rig::{BoundClip, Clip, Rig, Role};
+use risorius_rig::{BoundClip, Clip, FrameSource, PartMotion, Rig, RigidTrack, Role, Span, part_motion};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -69,6 +70,8 @@ pub struct ClipReading {
     /// Of a rig with several sets of shapes: the set to drive, by the mark of its names (`AK` for
     /// `AK_25_JawOpen`). By default the set that covers most of the columns.
     pub set: Option<String>,
+    /// The part of the clip or take that is used, after resampling; all of it by default. Times stay.
+    pub span: Span,
 }
 
 impl ClipReading {
@@ -103,6 +106,9 @@ impl ClipReading {
         if let Some(fps) = self.fps {
             content.clip = content.clip.resample(fps)?;
         }
+        if !self.span.is_whole() {
+            content.clip = content.clip.frames(self.span.frames(&content.clip.times_secs)?);
+        }
         Ok(content)
     }
 
@@ -124,11 +130,21 @@ impl ClipReading {
         rig: &Rig,
         progress: &Progress,
     ) -> Result<BoundContent> {
-        let ClipContent { clip, mut notes, head_unit, .. } = self.open(path, progress)?;
+        let ClipContent { clip, mut notes, head_unit, part_motions, .. } = self.open(path, progress)?;
         let (bound, map) = clip.bind_set(rig, self.set.as_deref())?;
         let mapping = Mapping::new(&map, &clip.names, rig);
         notes.extend(percent_note(&clip, &map, rig));
-        Ok(BoundContent { clip: bound, recorded: clip, mapping, head_unit, notes })
+        let moving = moving_parts(rig, &part_motions, &mut notes);
+        Ok(BoundContent { clip: bound, recorded: clip, mapping, head_unit, moving, notes })
+    }
+
+    /// The part of a take that is used.
+    pub(crate) fn cut(&self, take: Box<dyn FrameSource>) -> Result<Box<dyn FrameSource>> {
+        if self.span.is_whole() {
+            return Ok(take);
+        }
+        let frames = self.span.frames(take.times_secs())?;
+        Ok(Box::new(CutFrames::new(take, frames)))
     }
 
     /// Reads head motion without resampling.
@@ -173,6 +189,20 @@ fn percent_note(clip: &Clip, map: &NameMap, rig: &Rig) -> Option<String> {
     Some(format!("{which} ({} columns like that): if values are percent, divide them by 100", far.len()))
 }
 
+/// Motions of parts that `rig` has, by their indices; a note names those that it has not.
+pub(crate) fn moving_parts(
+    rig: &Rig,
+    motions: &[PartMotion],
+    notes: &mut Vec<String>,
+) -> Vec<(usize, RigidTrack)> {
+    let (found, unknown) = part_motion::of_rig(rig, motions);
+    if !unknown.is_empty() {
+        let names = unknown.join("', '");
+        notes.push(format!("the motion of '{names}' is left out: the rig has no part of that name"));
+    }
+    found.into_iter().map(|(part, track)| (part, track.clone())).collect()
+}
+
 /// A clip that was read and bound to a rig.
 pub struct BoundContent {
     /// Slider values per frame.
@@ -183,6 +213,8 @@ pub struct BoundContent {
     pub mapping: Mapping,
     /// Where the unit of head positions comes from.
     pub head_unit: HeadUnit,
+    /// Parts of the rig that nodes of the clip's file move relative to the head, by their indices.
+    pub moving: Vec<(usize, RigidTrack)>,
     /// What was assumed or left out.
     pub notes: Vec<String>,
 }

@@ -81,7 +81,11 @@ pub enum SolveError {
     Cancelled(#[from] Cancelled),
 }
 
-impl risorius_base::Advise for SolveError {}
+impl risorius_base::Advise for SolveError {
+    fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Cancelled(_))
+    }
+}
 
 /// Fails if a list has the wrong length.
 pub fn check_length(what: &'static str, got: usize, wanted: usize) -> Result<(), SolveError> {

@@ -1,6 +1,6 @@
 //! `detail apply`: applies learned wrinkles to an animation.
 
-use crate::arguments::{ClipArgs, mapping_text};
+use crate::arguments::{ClipArgs, TakeFileArgs, files_text, mapping_text};
 use crate::outcome::{Failure, Printed, notes_text};
 use crate::session::Session;
 use clap::{Args, ValueEnum};
@@ -62,6 +62,8 @@ pub struct Arguments {
     /// Output: .glb, .gltf, .mdd, .pc2 or .npz; optional with --maps.
     #[arg(long, short, required_unless_present = "maps")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    files: TakeFileArgs,
 }
 
 /// Format of displacement maps.
@@ -91,6 +93,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
         finer_than: arguments.finer_than,
         maps,
         output: arguments.output.clone(),
+        files: arguments.files.files(),
     };
     let report = job.run(&session.progress())?;
     let written = [&report.output, &report.maps_folder].into_iter().flatten();
@@ -105,6 +108,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
         let most = report.largest_displacement_mm;
         text += &format!("  detail{finer} moved vertices by {most:.2} mm at most\n");
     }
+    text += &files_text(&report.files);
     text += &notes_text(&report.notes);
     text += &report.mapping.as_ref().map(mapping_text).unwrap_or_default();
     Printed::new(&report, text)

@@ -2,6 +2,7 @@
 
 use crate::desk::Desk;
 use crate::rigs;
+use risorius_base::Advise;
 use risorius_flesh::{BuildOptions, Surroundings};
 use risorius_head::person::{Head, Identity};
 use risorius_io::formats::gltf::{GlbOptions, write_glb};

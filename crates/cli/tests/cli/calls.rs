@@ -67,9 +67,10 @@ fn unknown_endings_are_wrong_calls() {
     for (input, output, offered) in [
         ("no.glb", "a.xyz", ".glb, .gltf, .obj, .ply"),
         ("no.glb", "a", "a/"),
-        ("no.glb", "a.mdd", "pose the rig"),
+        ("no.obj", "a.mdd", "pose the rig"),
         ("no.csv", "a.glb", ".csv, .json"),
-        ("no.mdd", "a.glb", ".mdd, .pc2, .npz"),
+        ("no.mdd", "a.glb", "needs its rig"),
+        ("no.mdd", "a.obj", ".mdd, .pc2, .npz"),
         ("no.bvh", "a.glb", ".csv"),
     ] {
         desk.fails_with(2, &["convert", input, output], &[offered]);

@@ -6,6 +6,7 @@
 mod attenuate;
 mod attenuate_clip;
 mod bad_files;
+mod blender;
 mod build;
 mod calls;
 mod convert;
@@ -28,4 +29,5 @@ mod rigs;
 #[path = "../../../io/tests/face/sample.rs"]
 mod sample;
 mod sets;
+mod takes;
 mod threads;

@@ -2,6 +2,10 @@
 
 use crate::build::few_shapes;
 use crate::desk::Desk;
+use risorius_base::progress::no_progress;
+use risorius_io::open::{OpenOptions, open_rig};
+use risorius_io::take_in::open_take_of;
+use risorius_rig::FrameSource;
 use std::sync::OnceLock;
 
 const CLIP: &str =
@@ -108,4 +112,70 @@ fn a_head_in_centimeters_is_asked_about() {
     desk.fails_with(1, &call, &["implausible head acceleration", "centimeters", "--head-unit"]);
     let reported = desk.json(&[&call[..], &["--head-unit", "cm"]].concat());
     assert!(reported["frames"][5]["max_mm"].as_f64().unwrap() > 0.1, "{reported}");
+}
+
+#[test]
+fn one_run_writes_frames_and_fitted_shapes() {
+    let desk = desk();
+    let call = ["perform", "head.face", "--clip", "clip.csv", "--head", "motion.csv"];
+    let outputs = ["--fit-shapes", "4", "--fit-plot", "fit.png", "-o", "exact.npz", "-o", "fitted.glb"];
+    let report = desk.json(&[&call[..], &outputs].concat());
+    assert_eq!(report["files"], serde_json::json!(["exact.npz", "fitted.glb", "fit.png"]));
+    // More shapes leave less, and four are enough for four frames.
+    let errors: Vec<f64> =
+        report["fit"]["errors"].as_array().unwrap().iter().map(|e| e["max_mm"].as_f64().unwrap()).collect();
+    let n = report["fit"]["shapes"].as_array().unwrap().len();
+    assert!(errors.len() == n + 1 && errors[0] > 0.1 && errors[n] < 1e-3, "{errors:?}");
+    assert!(errors[1] < errors[0], "{errors:?}");
+    // What an engine plays, all shapes by their strengths, is the take within what was reported.
+    let rig = open_rig(&desk.path("head.face"), &OpenOptions::default(), &no_progress).unwrap().rig;
+    let [exact, fitted] = ["exact.npz", "fitted.glb"]
+        .map(|name| open_take_of(&desk.path(name), &rig, 30.0, &no_progress).unwrap());
+    let mm = 1000.0 * rig.space.meters_per_unit as f32;
+    for f in 0..4 {
+        let (a, b) = (exact.frame(f), fitted.frame(f));
+        let off = a.iter().flatten().zip(b.iter().flatten()).map(|(x, y)| mm * (x - y).abs());
+        let off = off.fold(0.0, f32::max);
+        assert!(off < 2e-3, "frame {f} is {off} mm off");
+    }
+    let own = open_rig(&desk.path("fitted.glb"), &OpenOptions::default(), &no_progress).unwrap().rig;
+    assert_eq!(own.shapes.len(), rig.shapes.len() + n);
+    assert_eq!(own.shapes[rig.shapes.len()].name, "physics_01");
+    // The same frames as without fitting.
+    desk.ok(&[&call[..], &["-o", "plain.npz"]].concat());
+    assert!(desk.read("plain.npz") == desk.read("exact.npz"));
+    // Vertices are those of the artist's file.
+    let vertex = &report["moved_most"]["vertex"];
+    let part = rig.parts.iter().find(|p| p.name == vertex["part"]).unwrap();
+    assert!((vertex["vertex"].as_u64().unwrap() as usize) < part.n_file_vertices());
+    let text = desk.ok(&[&call[..], &["-o", "plain.npz"]].concat());
+    let named = format!("vertex {} of part '{}'", vertex["vertex"], part.name);
+    assert!(text.contains(&named), "no {named} in {text}");
+
+    desk.fails_with(
+        2,
+        &[&call[..], &["--fit-shapes", "2", "-o", "a.mdd"]].concat(),
+        &[".glb", "--fit-shapes"],
+    );
+    desk.fails_with(2, &[&call[..], &["--fit-shapes", "0", "-o", "a.glb"]].concat(), &["1..=256"]);
+    let world = ["--fit-shapes", "2", "--space", "world", "-o", "a.glb"];
+    desk.fails_with(2, &[&call[..], &world].concat(), &["head frame"]);
+}
+
+#[test]
+fn a_rig_instead_of_a_face_gets_the_line_that_makes_one() {
+    let desk = crate::rigs::desk(crate::rigs::face());
+    let call = ["perform", "face.glb", "--clip", "clip.csv", "-o", "a.npz"];
+    desk.fails_with(1, &call, &["face.glb is a rig", "risorius build face.glb -o face.face"]);
+}
+
+#[test]
+fn a_part_of_a_clip_is_performed() {
+    let desk = desk();
+    let cut =
+        ["perform", "head.face", "--clip", "clip.csv", "--start", "1", "--end", "0.04s", "-o", "cut.npz"];
+    assert_eq!(desk.json(&cut)["times_secs"], serde_json::json!([0.02, 0.04]));
+    let pose = ["pose", "head.face", "--clip", "clip.csv", "--start", "1", "--end", "2", "-o", "plain.npz"];
+    desk.ok(&pose);
+    assert!(desk.read("cut.npz") == desk.read("plain.npz"), "not the artist's animation to the bit");
 }

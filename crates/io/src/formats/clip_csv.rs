@@ -25,7 +25,7 @@ use crate::formats::text::{
 use columns::{Columns, Use};
 use glam::DQuat;
 use head_columns::HeadUnit;
-use risorius_rig::{Clip, HeadMotion};
+use risorius_rig::{Clip, HeadMotion, PartMotion};
 use std::borrow::Cow;
 use timecode::Timecode;
 
@@ -65,6 +65,8 @@ pub struct ClipContent {
     pub timecode_start: Option<String>,
     /// Where the unit of the head positions comes from.
     pub head_unit: HeadUnit,
+    /// Motion of single parts relative to the head, which nodes of a glTF have.
+    pub part_motions: Vec<PartMotion>,
     /// What was changed, left out or assumed, as sentences.
     pub notes: Vec<String>,
 }

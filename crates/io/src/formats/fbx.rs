@@ -173,6 +173,7 @@ impl Reader {
         let placement = Placement::new(affine(&node.geometry_to_world));
         let mut part = RawPart {
             positions: mesh.vertices.iter().map(|v| placement.point([v.x, v.y, v.z])).collect(),
+            placement: placement.to_keep(),
             ..RawPart::default()
         };
         let (faces, groups) = ordered_faces(node, mesh);

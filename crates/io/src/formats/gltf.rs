@@ -70,10 +70,14 @@ pub struct NamedClip {
 pub struct NodeTrack {
     /// Name of the animation.
     pub animation: String,
+    /// Index of the node.
+    pub node: usize,
     /// Name of the node.
     pub node_name: String,
     /// Parts at or below the node, ascending.
     pub is_ancestor_of_parts: Vec<usize>,
+    /// Number of nodes above it.
+    pub depth: usize,
     /// Time of each frame in seconds, strictly ascending.
     pub times_secs: Vec<f64>,
     /// In the file's unit.

@@ -9,7 +9,7 @@
 use crate::IoError;
 use crate::take_out::{Count, TakeHeader, TakeWriter, finished, product};
 use risorius_rig::Take;
-use std::io::{Cursor, Read, Seek, Write};
+use std::io::{Cursor, Read, Seek, SeekFrom, Write};
 use zip::result::ZipError;
 use zip::write::{FileOptions, SimpleFileOptions, ZipWriter};
 use zip::{CompressionMethod, ZipArchive};
@@ -19,8 +19,65 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// Writes an NPZ file.
 pub struct NpzWriter<W: Write + Seek> {
-    zip: ZipWriter<W>,
+    zip: ZipWriter<UntilFailure<W>>,
     count: Count,
+}
+
+/// An output that ignores everything after its first error.
+///
+/// A `ZipWriter` that is dropped tries to finish the archive, and prints a line if that fails. On a full disk
+/// the error has been returned before, and the file is discarded.
+struct UntilFailure<W> {
+    out: W,
+    failed: bool,
+    /// Position and length, which go on as if nothing had failed.
+    at: u64,
+    end: u64,
+}
+
+impl<W> UntilFailure<W> {
+    fn new(out: W) -> Self {
+        Self { out, failed: false, at: 0, end: 0 }
+    }
+
+    /// Runs `action` unless an earlier one failed; `ignored` is the result then.
+    fn unless_failed<T>(
+        &mut self,
+        ignored: T,
+        action: impl FnOnce(&mut W) -> std::io::Result<T>,
+    ) -> std::io::Result<T> {
+        if self.failed {
+            return Ok(ignored);
+        }
+        let result = action(&mut self.out);
+        self.failed = result.as_ref().is_err_and(|e| e.kind() != std::io::ErrorKind::Interrupted);
+        result
+    }
+}
+
+impl<W: Write> Write for UntilFailure<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let n = self.unless_failed(bytes.len(), |out| out.write(bytes))?;
+        self.at += n as u64;
+        self.end = self.end.max(self.at);
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.unless_failed((), Write::flush)
+    }
+}
+
+impl<W: Seek> Seek for UntilFailure<W> {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        let wanted = match to {
+            SeekFrom::Start(at) => at,
+            SeekFrom::Current(by) => self.at.saturating_add_signed(by),
+            SeekFrom::End(by) => self.end.saturating_add_signed(by),
+        };
+        self.at = self.unless_failed(wanted, |out| out.seek(to))?;
+        Ok(self.at)
+    }
 }
 
 fn options() -> SimpleFileOptions {
@@ -51,7 +108,7 @@ impl<W: Write + Seek> NpzWriter<W> {
     /// Starts the archive with the array of positions.
     pub fn new(out: W, header: TakeHeader) -> Result<Self, IoError> {
         let count = Count::new(FORMAT, header)?;
-        let mut zip = ZipWriter::new(out);
+        let mut zip = ZipWriter::new(UntilFailure::new(out));
         let shape = [count.header.times_secs.len(), count.header.n_vertices, 3];
         start_array(&mut zip, "positions.npy", &array_header("<f4", &shape)).map_err(|e| count.os(e))?;
         Ok(Self { zip, count })
@@ -85,7 +142,7 @@ impl<W: Write + Seek> TakeWriter<W> for NpzWriter<W> {
                 .and_then(|()| zip.write_all(&data))
                 .map_err(|e| count.os(e))?;
         }
-        zip.finish().map_err(|e| count.os(e.into()))
+        zip.finish().map(|done| done.out).map_err(|e| count.os(e.into()))
     }
 }
 

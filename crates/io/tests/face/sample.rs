@@ -73,6 +73,7 @@ pub fn rig() -> Rig {
             shape(SHAPES[3], &[(5, [f32::MIN_POSITIVE, 0.0, 0.0])]),
         ],
         regions: [("lips".to_string(), vec![1, 4]), ("none".to_string(), Vec::new())].into(),
+        placement: Some(glam::DAffine3::from_translation(glam::DVec3::new(0.1, 1.0 / 3.0, -0.0))),
     };
     let cloud = RawPart { name: "points".into(), positions: vec![[5.0, 0.0, 0.0]; 3], ..RawPart::default() };
     let picture = [137, 80, 78, 71, 1, 2, 3];

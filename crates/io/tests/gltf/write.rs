@@ -2,10 +2,14 @@
 
 use super::synthetic::{deltas, rig};
 use super::{data, read_alone, validator};
+use risorius_base::Rigid;
+use risorius_base::progress::no_progress;
 use risorius_io::IoError;
 use risorius_io::formats::gltf::{GlbOptions, TakeOptions, WeightTrack, write_glb, write_take_glb};
+use risorius_io::open::{OpenOptions, open_rig};
+use risorius_io::take_in::open_take_of;
 use risorius_rig::classify::roles::RoleTable;
-use risorius_rig::{HeadMotion, Part, Rig, Take, assemble};
+use risorius_rig::{FrameSource, HeadMotion, Part, Rig, RigidTrack, Take, assemble};
 
 fn bits<const N: usize>(values: &[[f32; N]]) -> Vec<u32> {
     values.as_flattened().iter().map(|x| x.to_bits()).collect()
@@ -135,6 +139,80 @@ fn takes_play_frame_after_frame() {
     }
     let long = Take { times_secs: (0..2001).map(f64::from).collect(), n_vertices: 0, positions: Vec::new() };
     assert!(matches!(write_take_glb(&rig, &long, &TakeOptions::default()), Err(IoError::Unsupported { .. })));
+}
+
+/// Normals of a target of a file: those of the rest plus those of the target, by vertex.
+fn normals(glb: &[u8], mesh: usize, target: usize) -> Vec<[f32; 3]> {
+    let n = u32::from_le_bytes(glb[12..16].try_into().unwrap()) as usize;
+    let json: serde_json::Value = serde_json::from_slice(&glb[20..20 + n]).unwrap();
+    let primitive = &json["meshes"][mesh]["primitives"][0];
+    let floats = |view: &serde_json::Value| -> Vec<[f32; 3]> {
+        let view = &json["bufferViews"][view.as_u64().unwrap() as usize];
+        let at = 28 + n + view["byteOffset"].as_u64().unwrap() as usize;
+        let bytes = &glb[at..at + view["byteLength"].as_u64().unwrap() as usize];
+        let float = |b: &[u8]| f32::from_le_bytes(b.try_into().unwrap());
+        bytes.chunks(12).map(|p| [float(&p[..4]), float(&p[4..8]), float(&p[8..12])]).collect()
+    };
+    let accessor = |idx: &serde_json::Value| &json["accessors"][idx.as_u64().unwrap() as usize];
+    let mut sum = floats(&accessor(&primitive["attributes"]["NORMAL"])["bufferView"]);
+    let moved = accessor(&primitive["targets"][target]["NORMAL"]);
+    if moved["bufferView"].is_number() {
+        let add = |(a, b): (&mut [f32; 3], [f32; 3])| (0..3).for_each(|k| a[k] += b[k]);
+        sum.iter_mut().zip(floats(&moved["bufferView"])).for_each(add);
+    } else {
+        assert!(moved["sparse"].is_null(), "the test reads dense targets");
+    }
+    sum
+}
+
+#[test]
+fn frames_have_the_normals_of_their_pose() {
+    // Everything turns, so every normal does, also those of hard edges that the artist gave.
+    let rig = rig();
+    let turn = |p: &[f32; 3]| [p[2], p[1], -p[0]];
+    let frames = [rig.neutral.clone(), rig.neutral.iter().map(turn).collect()];
+    let take = Take { times_secs: vec![0.0, 0.1], n_vertices: rig.n_vertices(), positions: frames.concat() };
+    let glb = write_take_glb(&rig, &take, &TakeOptions::default()).unwrap();
+    validator::assert_clean("turned.glb", &glb);
+    for mesh in 0..2 {
+        let (rest, turned) = (normals(&glb, mesh, 0), normals(&glb, mesh, 1));
+        for (v, (a, b)) in rest.iter().zip(&turned).enumerate() {
+            let wanted = turn(a);
+            let off = (0..3).map(|k| (wanted[k] - b[k]).abs()).fold(0.0, f32::max);
+            // The smallest rotation does not know of turns about the normal; here these are a few degrees.
+            let bound = if mesh == 0 { 0.2 } else { 1e-5 };
+            assert!(off < bound, "mesh {mesh}, vertex {v}: {b:?} for {wanted:?}");
+            assert!((b.iter().map(|x| x * x).sum::<f32>() - 1.0).abs() < 1e-4);
+        }
+        assert_eq!(rest.len(), turned.len());
+    }
+    let plain = write_take_glb(&rig, &take, &TakeOptions { target_normals: false, ..TakeOptions::default() });
+    assert!(plain.unwrap().len() < glb.len());
+}
+
+#[test]
+fn moving_parts_come_back() {
+    let rig = rig();
+    let track = WeightTrack { times_secs: vec![0.0, 0.5], coefficients: vec![0.0; 4] };
+    let turn = |angle: f64| Rigid::about(glam::DVec3::X, glam::DQuat::from_rotation_y(angle));
+    let motion = RigidTrack { times_secs: vec![0.0, 0.5], motions: vec![turn(0.0), turn(0.5)] };
+    let part_motions = [(1, motion)];
+    let options =
+        GlbOptions { animation: Some(&track), part_motions: &part_motions, ..GlbOptions::default() };
+    let glb = write_glb(&rig, &options).unwrap();
+    validator::assert_clean("moving.glb", &glb);
+    let file = tempfile::Builder::new().suffix(".glb").tempfile().unwrap();
+    std::fs::write(file.path(), &glb).unwrap();
+    let opened = open_rig(file.path(), &OpenOptions::default(), &no_progress).unwrap();
+    assert!(opened.clips[0].clip.head.is_none(), "one part of two is not the head");
+    assert_eq!(opened.part_motions.len(), 1);
+    assert_eq!(opened.part_motions[0].part, rig.parts[1].name);
+    let back = open_take_of(file.path(), &rig, 30.0, &no_progress).unwrap();
+    let mut expected = rig.neutral.clone();
+    turn(0.5).apply_to(&mut expected[rig.parts[1].vertices.clone()]);
+    for (a, b) in back.frame(1).iter().flatten().zip(expected.iter().flatten()) {
+        assert!((a - b).abs() < 1e-5, "{a} {b}");
+    }
 }
 
 #[test]

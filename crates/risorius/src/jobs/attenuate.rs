@@ -1,7 +1,7 @@
 //! Holds pinned points still while sliders move, for a pose or for a whole clip [Lewis05, section 4].
 
 use crate::error::{Error, Result};
-use crate::files::{expect_ending, extension};
+use crate::files::{TakeFiles, expect_ending, extension};
 use crate::jobs::pose::Posed;
 use crate::pictures::{distances_mm, field_up_to, pin_markers};
 use crate::source::{
@@ -17,7 +17,7 @@ use risorius_io::formats::{clip_csv, clip_json};
 use risorius_io::output::write_whole;
 use risorius_io::specs::weights;
 use risorius_rig::classify::correctives::correctives;
-use risorius_rig::{BoundClip, Clip, Evaluator, Rig};
+use risorius_rig::{BoundClip, Clip, Evaluator, Rig, RigidTrack};
 use risorius_view::{DrawOptions, FaceLook, Series, draw, lines, sheet};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -330,7 +330,8 @@ impl AttenuateJob {
         progress: &Progress,
     ) -> Result<ClipAttenuationReport> {
         let set = selection.set();
-        let BoundContent { clip, recorded, mapping, notes, .. } = self.clip.open_for(path, rig, progress)?;
+        let BoundContent { clip, recorded, mapping, moving, notes, .. } =
+            self.clip.open_for(path, rig, progress)?;
         let from = match &self.from {
             Posed::Weights(pairs) if pairs.is_empty() => None,
             from => Some(from.weights(rig, self.clip.set.as_deref())?.weights),
@@ -345,7 +346,7 @@ impl AttenuateJob {
             None => None,
         };
         if let Some(output) = &self.output {
-            write_clip(rig, &recorded, &clip, &result.weights, output, progress)?;
+            write_clip(rig, &recorded, (&clip, &moving), &result.weights, output, progress)?;
         }
         if let Some((path, png)) = picture {
             write_whole(path, &png)?;
@@ -468,7 +469,7 @@ fn clip_picture(rig: &Rig, times_secs: &[f64], frames: &[FrameReport]) -> Result
 fn write_clip(
     rig: &Rig,
     clip: &Clip,
-    bound: &BoundClip,
+    (bound, moving): (&BoundClip, &[(usize, RigidTrack)]),
     weights: &[f32],
     output: &Path,
     progress: &Progress,
@@ -479,7 +480,10 @@ fn write_clip(
         "json" => Ok(write_whole(output, &clip_json::write(&new))?),
         _ => {
             let attenuated = BoundClip { weights: weights.to_vec(), ..bound.clone() };
-            write_clip_frames(rig, &attenuated, output, false, progress)
+            let (head, files) = (attenuated.head.as_ref(), TakeFiles::default());
+            let (moving, how) = ((moving, head), (false, &files));
+            let written = write_clip_frames(rig, &attenuated, moving, &[output], how, progress);
+            written.map(drop)
         }
     }
 }

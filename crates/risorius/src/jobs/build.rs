@@ -15,6 +15,7 @@ use crate::source::RigSource;
 use risorius_anatomy::Note;
 use risorius_anatomy::carry::Supplied;
 use risorius_anatomy::find::{FoundLandmark, Given};
+use risorius_base::Advise;
 use risorius_base::progress::{Progress, tick};
 use risorius_flesh::{BuildError, BuildOptions, BuildReport, Face, Surroundings};
 use risorius_head::{Head, Identity};

@@ -1,26 +1,24 @@
 //! Converts between formats: rigs to rigs, clips to clips, head motion to CSV, takes to takes.
 
+mod take;
+
 use super::shown;
 use crate::error::{Error, Result, in_file};
-use crate::files::{CACHES, SURFACES, expect_ending, extension};
-use crate::source::{ClipReading, RigSource};
-use crate::takes::{head_from_zero, take_writer, weight_track, write_surface};
+use crate::files::{CACHES, SURFACES, TakeFiles, expect_ending, expect_not_input, extension};
+use crate::source::{ClipReading, RigSource, moving_parts};
+use crate::takes::{head_from_zero, head_of_span, motions_at, weight_track, write_surface};
 use risorius_base::Progress;
 use risorius_io::formats::gltf::{GlbOptions, write_glb};
 use risorius_io::formats::head_csv::HeadContent;
 use risorius_io::formats::{clip_csv, clip_json, head_csv, obj_folder};
-use risorius_io::open::{open_clip, open_take};
+use risorius_io::open::open_clip;
 use risorius_io::output::write_whole;
 use risorius_io::specs::sidecar;
-use risorius_io::take_out::TakeHeader;
 use risorius_rig::classify::names::{Spelling, spell};
 use risorius_rig::{Evaluator, Rig};
 use serde::Serialize;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-
-/// Frames per second of a PC2 take without a given rate.
-const USUAL_FPS: f64 = 30.0;
 
 /// Converts a file.
 #[derive(Debug, Clone, Default)]
@@ -28,27 +26,33 @@ pub struct ConvertJob {
     /// A rig, clip, head motion or take.
     pub input: RigSource,
     /// `.glb`, `.gltf`, `.obj`, `.ply` or a folder (with a `/` at its end) for rigs; `.csv` or `.json` for
-    /// clips; `.csv` for head motion; `.mdd`, `.pc2` or `.npz` for takes.
+    /// clips; `.csv` for head motion; `.glb`, `.gltf`, `.mdd`, `.pc2` or `.npz` for takes.
     pub output: PathBuf,
+    /// The rig of a take. Point caches have no topology, so a glTF of one needs it.
+    pub rig: Option<RigSource>,
+    /// Replace the input if the output is the same file.
+    pub force: bool,
     /// Spelling of ARKit and ICT names; other names are kept.
     pub names: Option<Spelling>,
     /// Animate the rig with this clip.
     pub clip: Option<PathBuf>,
     /// How clips and head motion are read.
     pub reading: ClipReading,
-    /// Omit the normals of shapes from a GLB: half the size, but the player computes the shading.
-    pub no_target_normals: bool,
+    /// How files with frames or shapes are written.
+    pub files: TakeFiles,
 }
 
 /// The report of a conversion.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct ConvertReport {
-    /// The written file.
+    /// The output that was asked for.
     pub output: String,
+    /// All written files; a folder as a whole.
+    pub files: Vec<String>,
     /// Number of frames of a clip, head motion or take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frames: Option<usize>,
-    /// Number of vertices of a rig.
+    /// Number of vertices of a rig or take, as its file has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vertices: Option<usize>,
     /// Number of shapes of a rig.
@@ -67,16 +71,25 @@ pub struct ConvertReport {
 impl ConvertJob {
     /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<ConvertReport> {
+        if !self.force {
+            let inputs = [Some(&self.input.path), self.clip.as_ref(), self.rig.as_ref().map(|r| &r.path)];
+            let inputs = inputs.into_iter().flatten().map(PathBuf::as_path);
+            expect_not_input(&self.output, inputs).map_err(|e| e.with_options(&["force"]))?;
+        }
         let is_to_clip = matches!(extension(&self.output).as_str(), "csv" | "json") && !self.output.is_dir();
         let mut report = match extension(&self.input.path).as_str() {
             "bvh" => self.head_motion(progress)?,
             "csv" | "tsv" | "txt" | "json" => self.to_clip(progress)?,
-            "mdd" | "pc2" | "npz" => self.take()?,
+            "mdd" | "pc2" | "npz" => self.take(progress)?,
+            "glb" | "gltf" if self.is_take(progress)? => self.take(progress)?,
             // The animation inside a rig's file.
             "glb" | "gltf" | "fbx" if is_to_clip => self.to_clip(progress)?,
             _ => self.to_rig(progress)?,
         };
         report.output = shown(&self.output);
+        if report.files.is_empty() {
+            report.files.push(report.output.clone());
+        }
         Ok(report)
     }
 
@@ -86,6 +99,10 @@ impl ConvertJob {
             self.reading.open_head(&self.input.path, progress)?;
         if let Some(fps) = self.reading.fps {
             head = head.resample(fps)?;
+        }
+        if !self.reading.span.is_whole() {
+            let frames = self.reading.span.frames(&head.times_secs)?;
+            head = head.within(head.times_secs[frames.start], head.times_secs[frames.end - 1]);
         }
         write_whole(&self.output, &head_csv::write(&head))?;
         Ok(ConvertReport { frames: Some(head.n_frames()), notes, ..ConvertReport::default() })
@@ -98,6 +115,19 @@ impl ConvertJob {
         if let Some(fps) = self.reading.fps {
             content.clip = content.clip.resample(fps)?;
         }
+        if !self.reading.span.is_whole() {
+            let (span, times_secs) = (&self.reading.span, &content.clip.times_secs);
+            let mut cut = content.clip.frames(span.frames(times_secs)?);
+            cut.head = head_of_span(span, &cut.times_secs, cut.head.as_ref());
+            content.clip = cut;
+        }
+        if !content.part_motions.is_empty() {
+            let parts: Vec<&str> = content.part_motions.iter().map(|m| m.part.as_str()).collect();
+            let parts = parts.join(", ");
+            content
+                .notes
+                .push(format!("the motion of {parts} is left out: a clip holds sliders and the head"));
+        }
         let renamed = rename(content.clip.names.iter_mut().collect(), self.names, &mut content.notes);
         let bytes = match to.as_str() {
             "csv" => clip_csv::write_csv(&content.clip),
@@ -108,45 +138,24 @@ impl ConvertJob {
         Ok(ConvertReport { frames, renamed, notes: content.notes, ..ConvertReport::default() })
     }
 
-    fn take(&self) -> Result<ConvertReport> {
-        expect_ending(&self.output, &CACHES, "a take")?;
-        let (input, fps) = (&self.input.path, self.reading.fps);
-        let mut notes = Vec::new();
-        match (extension(input) == "pc2", fps) {
-            (true, None) => {
-                notes.push("PC2 stores no times: 30 fps are assumed; `fps` sets another rate".to_string())
-            }
-            (false, Some(_)) => {
-                let message = "a frame rate applies to .pc2 takes only; others have their own times";
-                return Err(Error::request(message).with_options(&["fps"]));
-            }
-            _ => {}
-        }
-        let take = open_take(input, fps.unwrap_or(USUAL_FPS)).map_err(in_file(input))?;
-        let header = TakeHeader {
-            path: self.output.clone(),
-            times_secs: take.times_secs.clone(),
-            n_vertices: take.n_vertices,
-            triangles: Vec::new(),
-        };
-        let mut writer = take_writer(&self.output, header)?;
-        (0..take.n_frames()).try_for_each(|f| writer.frame(take.frame(f)))?;
-        writer.finish()?.finish()?;
-        Ok(ConvertReport { frames: Some(take.n_frames()), notes, ..ConvertReport::default() })
-    }
-
     fn to_rig(&self, progress: &Progress) -> Result<ConvertReport> {
         let output = &self.output;
         check_rig_output(output)?;
         let mut file = self.input.open(progress)?;
         let mut notes = std::mem::take(&mut file.notes);
-        let clip = match &self.clip {
-            Some(path) => Some(self.reading.open(path, progress)?.clip),
+        let (clip, part_motions) = match &self.clip {
+            Some(path) => {
+                let content = self.reading.open(path, progress)?;
+                (Some(content.clip), content.part_motions)
+            }
             None => {
                 if file.clips.len() > 1 {
                     notes.push(format!("of {} animations only the first is kept", file.clips.len()));
                 }
-                (!file.clips.is_empty()).then(|| file.clips.swap_remove(0).clip)
+                let own = (!file.clips.is_empty()).then(|| file.clips.swap_remove(0).clip);
+                let span = &self.reading.span;
+                let cut = own.map(|clip| Ok::<_, Error>(clip.frames(span.frames(&clip.times_secs)?)));
+                (cut.transpose()?, std::mem::take(&mut file.part_motions))
             }
         };
         let set = self.reading.set.as_deref();
@@ -158,9 +167,15 @@ impl ConvertJob {
             obj_folder::write(rig, output, progress)?;
         } else if is_gltf(output) {
             let track = bound.as_ref().map(|clip| weight_track(&Evaluator::prepare(rig), clip));
-            let head = bound.as_ref().and_then(|clip| head_from_zero(&clip.times_secs, clip.head.as_ref()));
+            let times_secs = bound.as_ref().map(|clip| clip.times_secs.as_slice()).unwrap_or_default();
+            let head = bound.as_ref().and_then(|clip| clip.head.as_ref());
+            let head = head_of_span(&self.reading.span, times_secs, head);
+            let head = head_from_zero(times_secs, head.as_ref());
+            let moving = moving_parts(rig, &part_motions, &mut notes);
+            let part_motions = if bound.is_some() { motions_at(&moving, times_secs) } else { Vec::new() };
             let options = GlbOptions {
-                target_normals: !self.no_target_normals,
+                target_normals: self.files.normals,
+                part_motions: &part_motions,
                 as_text: extension(output) == "gltf",
                 animation: track.as_ref(),
                 head: head.as_ref(),
@@ -168,6 +183,11 @@ impl ConvertJob {
             };
             write_whole(output, &write_glb(rig, &options)?)?;
         } else {
+            if !part_motions.is_empty() {
+                let parts: Vec<&str> = part_motions.iter().map(|m| m.part.as_str()).collect();
+                notes
+                    .push(format!("the motion of {} is left out: write a .glb to keep it", parts.join(", ")));
+            }
             if !rig.shapes.is_empty() {
                 let n = rig.shapes.len();
                 notes.push(format!("the {n} shapes are not written: write a .glb or a folder to keep them"));
@@ -182,7 +202,7 @@ impl ConvertJob {
             notes.push(format!("{old} exists and will be read with the new rig; remove it if unwanted"));
         }
         Ok(ConvertReport {
-            vertices: Some(rig.n_vertices()),
+            vertices: Some(rig.n_file_vertices()),
             shapes: Some(rig.shapes.len()),
             parts: Some(rig.parts.len()),
             renamed: Some(renamed),
@@ -238,7 +258,8 @@ fn check_rig_output(output: &Path) -> Result<()> {
         return Err(Error::request(format!("'{shown}' has no ending; give '{shown}/' for a folder of OBJs")));
     }
     if CACHES.contains(&ending.as_str()) {
-        return Err(Error::request(format!("'{shown}' holds frames; pose the rig over a clip to make them")));
+        let advice = "pose the rig over a clip to make them";
+        return Err(Error::request(format!("'{shown}' holds frames, and the input has none; {advice}")));
     }
     expect_ending(output, &SURFACES, "a rig").map(drop)
 }

@@ -4,28 +4,29 @@
 //! the world, optionally with learned wrinkles, and a report. Frames and resume states are kept beside the
 //! output while the job runs, so that it can be resumed. The method is in [`risorius_perform`].
 
+mod fit;
 mod keep;
+mod report;
 mod scene;
 
+pub use fit::{FitReport, FitRow, MAX_SHAPES};
 pub use keep::Resumed;
+pub use report::{ContactReport, FrameReports, MovedMost, PerformReport};
 pub use scene::{RegionFactor, SceneSource};
 
 use super::shown;
 use crate::error::{Error, Result, in_file};
-use crate::files::{FRAMES, expect_ending, expect_native, is_cache};
-use crate::source::{BoundContent, ClipReading, Mapping};
-use crate::takes::{expect_room, write_vertices};
-use glam::{DMat3, Vec3};
+use crate::files::{FRAMES, TakeFiles, expect_ending, expect_native, expect_not_input, is_cache};
+use crate::source::{BoundContent, ClipReading};
+use crate::takes::{Frames, expect_room, head_of_span};
+use fit::Fitted;
 use keep::Keeper;
 use risorius_base::Progress;
 use risorius_detail::{AppliedDetail, Drive};
 use risorius_io::native::{detail, face};
 use risorius_io::output::write_whole;
-use risorius_perform::{
-    ContactMode, EnrichOptions, Frame, FrameReport, HeadPath, Performance, enrich, frame_keys,
-};
-use risorius_rig::{HeadMotion, Rig};
-use serde::Serialize;
+use risorius_perform::{ContactMode, EnrichOptions, Frame, HeadPath, Performance, enrich, frame_keys};
+use risorius_rig::{BoundClip, HeadMotion, Rig, RigidTrack};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -91,8 +92,17 @@ pub struct PerformJob {
     pub space: OutputSpace,
     /// Apply this learned detail (`.detail`) to the result; it must belong to this rig.
     pub detail: Option<PathBuf>,
-    /// `.glb`, `.gltf`, `.mdd`, `.pc2` or `.npz`.
+    /// `.glb`, `.gltf`, `.mdd`, `.pc2` or `.npz`. Frames are kept beside it while the job runs.
     pub output: PathBuf,
+    /// More files with the same take.
+    pub also: Vec<PathBuf>,
+    /// How files with frames are written.
+    pub files: TakeFiles,
+    /// Fit this many shapes to what physics adds, 1 to [`MAX_SHAPES`]: glTF outputs then hold the artist's
+    /// shapes, these, and the animation of all of them, instead of a target for every frame.
+    pub fit_shapes: Option<usize>,
+    /// Draw the error over the number of fitted shapes to this `.png` file.
+    pub fit_plot: Option<PathBuf>,
     /// Also write the report to this `.json` file.
     pub report: Option<PathBuf>,
 }
@@ -120,6 +130,10 @@ impl Default for PerformJob {
             space: OutputSpace::Head,
             detail: None,
             output: PathBuf::new(),
+            also: Vec::new(),
+            files: TakeFiles::default(),
+            fit_shapes: None,
+            fit_plot: None,
             report: None,
         }
     }
@@ -177,72 +191,20 @@ pub enum OutputSpace {
     World,
 }
 
-/// The report of a performance.
-#[derive(Debug, Clone, Serialize)]
-pub struct PerformReport {
-    /// The written file.
-    pub output: String,
-    /// Time of each frame.
-    pub times_secs: Vec<f64>,
-    /// Report of each frame.
-    pub frames: Vec<FrameReport>,
-    /// Number of written vertices.
-    pub vertices: usize,
-    /// Which columns drive which sliders.
-    pub mapping: Mapping,
-    /// Notes for the user.
-    pub notes: Vec<String>,
-    /// Computation time, seconds.
-    pub seconds: f64,
-    /// Where a resumed run started.
-    pub resumed: Option<Resumed>,
-    /// Contacts over all frames.
-    pub contact: ContactReport,
-}
-
-/// Contacts over all frames.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct ContactReport {
-    /// Largest number of pressing contacts at the end of a step.
-    pub most: usize,
-    /// Largest penetration depth of a vertex beyond the artist's overlap, mm.
-    pub deepest_mm: f64,
-    /// The frame of the largest depth.
-    pub frame: Option<usize>,
-    /// The rig vertex of the largest depth.
-    pub vertex: Option<u32>,
-}
-
-impl ContactReport {
-    fn of(frames: &[FrameReport]) -> Self {
-        let mut all = Self::default();
-        for (i, frame) in frames.iter().enumerate() {
-            all.most = all.most.max(frame.contacts);
-            if frame.depth_mm > all.deepest_mm {
-                (all.deepest_mm, all.frame, all.vertex) = (frame.depth_mm, Some(i), frame.deepest);
-            }
-        }
-        all
-    }
-}
-
 impl PerformJob {
     /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<PerformReport> {
         let start = Instant::now();
-        let output = &self.output;
-        expect_ending(output, &FRAMES, "a take")?;
-        self.report.as_deref().map(|r| expect_ending(r, &["json"], "a report")).transpose()?;
-        self.options(&[], [1.0; 2]).check()?;
-        expect_native(&self.face, "face")?;
+        let (output, outputs) = (&self.output, self.outputs());
+        self.check(&outputs)?;
         let (face, fingerprint) = face::open_with_fingerprint(&self.face).map_err(in_file(&self.face))?;
         let content = self.reading.open_for(&self.clip, &face.rig, progress)?;
         content.check_head()?;
-        let BoundContent { clip, mapping, mut notes, .. } = content;
+        let BoundContent { clip, mapping, moving, mut notes, .. } = content;
         let mut applied = self.open_detail(&face.rig, progress)?;
         let written = applied.as_ref().map_or(&face.rig, |applied| &applied.content.rest.fine);
-        expect_room(written, &clip.times_secs, output)?;
-        let n_vertices = written.n_vertices();
+        expect_room(written, &clip.times_secs, &outputs, &self.files)?;
+        let n_vertices = written.n_file_vertices();
         let (scene, factors) = self.scene.resolve(&face, &mut notes, progress)?;
         let smoothing = self.smooth_head.unwrap_or_else(|| shutter(&clip.times_secs));
         let head = clip.head.as_ref().map(|h| HeadPath::prepare(h, smoothing)).unwrap_or_default();
@@ -256,27 +218,57 @@ impl PerformJob {
             let mut sink = |frame: &Frame| keeper.frame(frame);
             ended = enrich(&face, &performance, &options, checkpoint, &mut sink, progress);
         }
+        let (mut files, mut fit) = (Vec::new(), None);
         let frames = keeper.finish(ended, self.resume, &mut notes, |done| {
-            let times_secs = &clip.times_secs[..done.reports().len()];
-            self.write((&face.rig, applied.as_mut()), times_secs, done, clip.head.as_ref())
+            let rigs = (&face.rig, applied.as_mut());
+            (files, fit) = self.write(rigs, &clip, &moving, done, &outputs)?;
+            Ok(())
         })?;
         notes.extend(self.space_note(clip.head.is_some()).map(String::from));
+        let rig = applied.as_ref().map_or(&face.rig, |applied| &applied.content.rest.fine);
+        notes.extend(self.frames(rig, &clip.times_secs, None, &moving).notes(&outputs, &self.files));
         let report = PerformReport {
             output: shown(output),
+            files,
             times_secs: clip.times_secs,
-            contact: ContactReport::of(&frames),
-            frames,
+            moved_most: MovedMost::of(&face.rig, &frames),
+            contact: ContactReport::of(&face.rig, &frames),
+            frames: FrameReports::new(&face.rig, frames),
             vertices: n_vertices,
             mapping,
             notes,
             seconds: start.elapsed().as_secs_f64(),
             resumed,
+            fit,
         };
         if let Some(path) = &self.report {
             let json = serde_json::to_value(&report).unwrap_or_default();
             write_whole(path, format!("{json}\n").as_bytes())?;
         }
         Ok(report)
+    }
+
+    fn outputs(&self) -> Vec<&Path> {
+        std::iter::once(&self.output).chain(&self.also).map(|output| output.as_path()).collect()
+    }
+
+    /// Checks the request before anything is read.
+    fn check(&self, outputs: &[&Path]) -> Result<()> {
+        for output in outputs {
+            expect_ending(output, &FRAMES, "a take")?;
+            expect_not_input(output, [self.face.as_path(), &self.clip])?;
+        }
+        self.report.as_deref().map(|r| expect_ending(r, &["json"], "a report")).transpose()?;
+        self.fit_plot.as_deref().map(|p| expect_ending(p, &["png"], "a figure")).transpose()?;
+        if let Some(n) = self.fit_shapes {
+            let has_gltf = outputs.iter().any(|output| !is_cache(output));
+            fit::check(n, has_gltf, self.detail.is_some(), self.space == OutputSpace::World)?;
+        } else if self.fit_plot.is_some() {
+            let problem = "a figure of fitted shapes needs a number of shapes to fit";
+            return Err(Error::request(problem).with_options(&["fit_shapes"]));
+        }
+        self.options(&[], [1.0; 2]).check()?;
+        expect_native(&self.face, "face")
     }
 
     fn open_detail(&self, rig: &Rig, progress: &Progress) -> Result<Option<AppliedDetail>> {
@@ -312,34 +304,58 @@ impl PerformJob {
         }
     }
 
-    /// Writes the finished frames, which are those at `times_secs`, with detail.
+    fn frames<'a>(
+        &self,
+        rig: &'a Rig,
+        times_secs: &'a [f64],
+        head: Option<&'a HeadMotion>,
+        moving: &'a [(usize, RigidTrack)],
+    ) -> Frames<'a> {
+        Frames { rig, times_secs, head, moving, in_world: self.space == OutputSpace::World }
+    }
+
+    /// Writes the finished frames with detail, or with fitted shapes. Returns the files.
     fn write(
         &self,
         (rig, mut applied): (&Rig, Option<&mut AppliedDetail>),
-        times_secs: &[f64],
+        clip: &BoundClip,
+        moving: &[(usize, RigidTrack)],
         keeper: &Keeper,
-        head: Option<&HeadMotion>,
-    ) -> Result<()> {
-        let (shown, carries) = match self.space {
-            OutputSpace::Head => (head, None),
-            OutputSpace::World => (None, head),
-        };
-        let written =
-            applied.as_ref().map_or_else(|| rig.clone(), |applied| applied.content.rest.fine.clone());
-        let vertices = |frame: usize| -> Result<Vec<[f32; 3]>> {
-            let coarse = keeper.vertices(frame)?;
-            let vertices = match &mut applied {
-                Some(applied) => applied.on_coarse(&coarse)?,
-                None => coarse.to_vec(),
-            };
-            Ok(carries.map(|head| moved(rig, &vertices, head, times_secs[frame])).unwrap_or(vertices))
-        };
-        write_vertices(&written, times_secs, shown, &self.output, vertices)
+        outputs: &[&Path],
+    ) -> Result<(Vec<String>, Option<FitReport>)> {
+        let times_secs = &clip.times_secs[..keeper.reports().len()];
+        let head = head_of_span(&self.reading.span, times_secs, clip.head.as_ref());
+        let fine = applied.as_ref().map(|applied| applied.content.rest.fine.clone());
+        let frames = self.frames(fine.as_ref().unwrap_or(rig), times_secs, head.as_ref(), moving);
+        let (fitted, plain): (Vec<&Path>, Vec<&Path>) =
+            outputs.iter().copied().partition(|output| self.fit_shapes.is_some() && !is_cache(output));
+        let mut files = Vec::new();
+        if !plain.is_empty() {
+            files = frames.write(&plain, &self.files, |frame| {
+                let coarse = keeper.vertices(frame)?;
+                match &mut applied {
+                    Some(applied) => Ok(applied.on_coarse(&coarse)?),
+                    None => Ok(coarse.to_vec()),
+                }
+            })?;
+        }
+        let Some(n) = self.fit_shapes else { return Ok((files, None)) };
+        let fit = Fitted::new(n, rig, clip, times_secs.len(), |frame| Ok(keeper.vertices(frame)?.to_vec()))?;
+        for output in fitted {
+            fit.write(&frames, clip, self.files.normals, output)?;
+            files.push(shown(output));
+        }
+        let report = fit.report(rig);
+        if let Some(plot) = &self.fit_plot {
+            fit::write_plot(&report, plot)?;
+            files.push(shown(plot));
+        }
+        Ok((files, Some(report)))
     }
 
     fn space_note(&self, has_head: bool) -> Option<&'static str> {
         match (has_head, self.space) {
-            (true, OutputSpace::Head) if is_cache(&self.output) => {
+            (true, OutputSpace::Head) if self.outputs().iter().any(|output| is_cache(output)) => {
                 Some("frames are in the head frame; write .glb to keep head motion, or set `space` to world")
             }
             (false, OutputSpace::World) => {
@@ -348,16 +364,6 @@ impl PerformJob {
             _ => None,
         }
     }
-}
-
-/// Vertices of the rig moved by the head, in file units, as a GLB with head motion shows them.
-fn moved(rig: &Rig, vertices: &[[f32; 3]], head: &HeadMotion, time_secs: f64) -> Vec<[f32; 3]> {
-    let (si_from_file, file_from_si) = (rig.space.si_from_file(), rig.space.file_from_si());
-    let head = head.at(time_secs);
-    let turn = file_from_si * DMat3::from_quat(head.rotation) * si_from_file;
-    let position = file_from_si * head.translation;
-    let one = |&p: &[f32; 3]| (turn * Vec3::from(p).as_dvec3() + position).as_vec3().to_array();
-    vertices.iter().map(one).collect()
 }
 
 /// The folder in which a run keeps its frames.

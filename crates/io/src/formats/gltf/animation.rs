@@ -154,8 +154,10 @@ fn node_tracks(
         let animation = name.to_string();
         tracks.push(NodeTrack {
             animation,
+            node,
             node_name,
             is_ancestor_of_parts,
+            depth: tree.depth(node),
             times_secs,
             positions,
             rotations,

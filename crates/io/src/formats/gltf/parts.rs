@@ -71,7 +71,9 @@ pub(super) fn parts(
         .find(|n| !n.is_empty())
         .map_or_else(|| format!("mesh{}", p.mesh), str::to_string);
         let world = p.node.map_or(DAffine3::IDENTITY, |n| tree.world[n]);
-        let mut part = part(doc, p.mesh, mesh, &Placement::new(world), callback)?;
+        let placement = Placement::new(world);
+        let mut part = part(doc, p.mesh, mesh, &placement, callback)?;
+        part.placement = placement.to_keep();
         part.name = super::unique(name, &mut taken);
         if mesh.weights.iter().flatten().any(|&w| w != 0.0) {
             doc.note("default weights are not applied; the neutral is read".into());

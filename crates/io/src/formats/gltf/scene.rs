@@ -87,6 +87,11 @@ impl Tree {
         self.named_above[node].and_then(|i| root.nodes[i].name.as_deref())
     }
 
+    /// The number of nodes above `node`.
+    pub(crate) fn depth(&self, node: usize) -> usize {
+        std::iter::successors(self.parent[node], |&p| self.parent[p]).count()
+    }
+
     /// Which of the parts, by their nodes, lie at or below the node `wanted`.
     pub(crate) fn parts_below(&self, wanted: usize, part_nodes: &[Option<usize>]) -> Vec<usize> {
         let mut below = vec![false; self.parent.len()];
@@ -120,6 +125,13 @@ impl Placement {
             mirrored: determinant < 0.0,
             affine,
         }
+    }
+
+    /// The transform, for [`risorius_rig::Part::placement`]: only if it changes coordinates and can be
+    /// undone.
+    pub fn to_keep(&self) -> Option<DAffine3> {
+        let inverse = self.affine.inverse();
+        (!self.identity && self.affine.is_finite() && inverse.is_finite()).then_some(self.affine)
     }
 
     pub fn point(&self, p: [f64; 3]) -> [f32; 3] {

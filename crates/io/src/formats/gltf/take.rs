@@ -1,7 +1,8 @@
 //! Writes takes as glTF: each frame is a morph target, and hat functions of time blend from one to the next.
 //!
 //! Between frames vertices move linearly. The size of the file grows with frames times moving vertices, and
-//! that of the weights with frames squared, so long takes belong in a vertex cache.
+//! that of the weights with frames squared, so long takes belong in a vertex cache. Normals are plain floats:
+//! glTF adds them to those of the rest, and such differences are as long as 2, beyond normalized integers.
 
 use super::malformed;
 use super::write::{GlbOptions, Targets, WeightTrack, write};
@@ -13,14 +14,21 @@ use std::borrow::Cow;
 pub const MAX_TAKE_FRAMES: usize = 2000;
 
 /// How a take is written.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct TakeOptions<'a> {
-    /// Normals for every frame; off by default, as they double the size.
+    /// Normals for every frame (default). Without them a player shades every frame like the rest, and folds
+    /// do not show; the file has half the size.
     pub target_normals: bool,
     /// Write JSON text with the data inside (.gltf) rather than a GLB.
     pub as_text: bool,
     /// Head motion over time, as a node above all parts, for takes that are relative to the head.
     pub head: Option<&'a risorius_rig::HeadMotion>,
+}
+
+impl Default for TakeOptions<'_> {
+    fn default() -> Self {
+        Self { target_normals: true, as_text: false, head: None }
+    }
 }
 
 /// Writes `take`, whose frames have the vertices of `rig`, as an animated glTF.
@@ -54,6 +62,7 @@ pub fn write_take_glb(rig: &Rig, take: &Take, options: &TakeOptions) -> Result<V
         default_weights: Some(&first),
         animation: Some(&track),
         head: options.head,
+        part_motions: &[],
     };
     write(rig, &Targets { names, deltas: &deltas }, &glb)
 }

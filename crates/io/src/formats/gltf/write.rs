@@ -13,8 +13,8 @@ use super::split::{SplitPart, split};
 use crate::IoError;
 use glam::DQuat;
 use risorius_base::Rigid;
-use risorius_mesh::VertexNormals;
-use risorius_rig::{Deltas, HeadMotion, Material, Part, Rig};
+use risorius_rig::shading::{ShadingNormals, turned};
+use risorius_rig::{Deltas, HeadMotion, Material, Part, Rig, RigidTrack};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
@@ -41,11 +41,20 @@ pub struct GlbOptions<'a> {
     pub animation: Option<&'a WeightTrack>,
     /// Head motion over time, as a node above all parts.
     pub head: Option<&'a HeadMotion>,
+    /// Motion of the nodes of single parts, below the head: the index of the part and its motion.
+    pub part_motions: &'a [(usize, RigidTrack)],
 }
 
 impl Default for GlbOptions<'_> {
     fn default() -> Self {
-        Self { target_normals: true, as_text: false, default_weights: None, animation: None, head: None }
+        Self {
+            target_normals: true,
+            as_text: false,
+            default_weights: None,
+            animation: None,
+            head: None,
+            part_motions: &[],
+        }
     }
 }
 
@@ -72,9 +81,9 @@ pub(super) fn write(rig: &Rig, targets: &Targets, options: &GlbOptions) -> Resul
         return Err(malformed("the rig", "it has no vertices, and glTF cannot hold an empty mesh"));
     }
     check_finite(rig, &parts)?;
-    let smooth = VertexNormals::prepare(rig.n_vertices(), &rig.triangles());
-    let neutral_normals = smooth.compute(&rig.neutral);
-    let splits: Vec<SplitPart> = parts.iter().map(|p| split(p, &neutral_normals)).collect();
+    let shading = ShadingNormals::prepare(rig);
+    let written = (0..rig.parts.len()).filter(|&p| rig.parts[p].n_file_vertices() > 0);
+    let splits: Vec<SplitPart> = written.map(|p| split(rig, p, &shading)).collect();
     let mut builder = Builder::default();
     let mut looks = Looks::new(rig, &mut builder);
     let mut primitives: Vec<Vec<Value>> = parts
@@ -82,8 +91,8 @@ pub(super) fn write(rig: &Rig, targets: &Targets, options: &GlbOptions) -> Resul
         .zip(&splits)
         .map(|(part, split)| write_primitives(&mut builder, &mut looks, rig, part, split))
         .collect();
-    let normals = options.target_normals.then_some((&smooth, neutral_normals.as_slice()));
-    let target_lists = write_targets(&mut builder, rig, targets, &splits, normals)?;
+    let shading = options.target_normals.then_some(&shading);
+    let target_lists = write_targets(&mut builder, rig, targets, &splits, shading)?;
     for (list, targets) in primitives.iter_mut().zip(target_lists) {
         for primitive in list.iter_mut().filter(|_| !targets.is_empty()) {
             primitive["targets"] = targets.clone().into();
@@ -176,11 +185,10 @@ fn write_targets(
     rig: &Rig,
     targets: &Targets,
     splits: &[SplitPart],
-    normals: Option<(&VertexNormals, &[[f32; 3]])>,
+    shading: Option<&ShadingNormals>,
 ) -> Result<Vec<Vec<Value>>, IoError> {
     let mut lists = vec![Vec::with_capacity(targets.names.len()); splits.len()];
     let mut offsets = vec![[0.0f32; 3]; rig.n_vertices()];
-    let mut normal_offsets = offsets.clone();
     for (t, name) in targets.names.iter().enumerate() {
         let deltas = (targets.deltas)(t);
         offsets.fill([0.0; 3]);
@@ -190,18 +198,21 @@ fn write_targets(
             }
             offsets[v as usize] = offset;
         }
-        if let Some((smooth, neutral)) = normals {
-            let moved: Vec<[f32; 3]> =
-                rig.neutral.iter().zip(&offsets).map(|(p, o)| std::array::from_fn(|k| p[k] + o[k])).collect();
-            smooth.compute_into(&moved, &mut normal_offsets);
-            for (n, rest) in normal_offsets.iter_mut().zip(neutral) {
-                *n = std::array::from_fn(|k| n[k] - rest[k]);
-            }
-        }
+        let posed = shading.map(|shading| {
+            let add = |(p, o): (&[f32; 3], &[f32; 3])| std::array::from_fn(|k| p[k] + o[k]);
+            let moved: Vec<[f32; 3]> = rig.neutral.iter().zip(&offsets).map(add).collect();
+            (shading.rest(), shading.at(&moved))
+        });
         for (split, list) in splits.iter().zip(&mut lists) {
-            let mut target = json!({"POSITION": write_difference(builder, split, &offsets)});
-            if normals.is_some() {
-                target["NORMAL"] = write_difference(builder, split, &normal_offsets).into();
+            let moved = split.rig_vertex.iter().map(|&v| offsets[v as usize]);
+            let mut target = json!({"POSITION": write_difference(builder, moved)});
+            if let Some((rest, now)) = &posed {
+                let turn = |(own, &g): (&[f32; 3], &u32)| {
+                    let new = turned(*own, rest[g as usize], now[g as usize]);
+                    std::array::from_fn(|k| new[k] - own[k])
+                };
+                let turned = split.normals.iter().zip(&split.groups).map(turn);
+                target["NORMAL"] = write_difference(builder, turned).into();
             }
             list.push(target);
         }
@@ -209,10 +220,12 @@ fn write_targets(
     Ok(lists)
 }
 
-fn write_difference(builder: &mut Builder, split: &SplitPart, offsets: &[[f32; 3]]) -> usize {
-    let gathered = split.rig_vertex.iter().enumerate().map(|(i, &v)| (i as u32, offsets[v as usize]));
-    let (indices, values): (Vec<u32>, Vec<[f32; 3]>) = gathered.filter(|(_, o)| *o != [0.0; 3]).unzip();
-    builder.differences(split.rig_vertex.len(), &indices, &values)
+/// An accessor of differences, one for each vertex.
+fn write_difference(builder: &mut Builder, offsets: impl ExactSizeIterator<Item = [f32; 3]>) -> usize {
+    let n = offsets.len();
+    let (indices, values): (Vec<u32>, Vec<[f32; 3]>) =
+        (0u32..).zip(offsets).filter(|(_, o)| *o != [0.0; 3]).unzip();
+    builder.differences(n, &indices, &values)
 }
 
 /// Materials and pictures. A material with a picture also gets a copy without it if a part that uses it has
@@ -372,16 +385,35 @@ fn write_animation(
             (0..n_parts).map(|node| json!({"sampler": 0, "target": {"node": node, "path": "weights"}})),
         );
     }
+    // Nodes that move rigidly: which, what for messages, and how.
+    let mut moving: Vec<(usize, String, Cow<RigidTrack>)> = Vec::new();
     if let Some(head) = options.head {
         head.check()?;
-        let input = builder.track(&f32_times("the head motion", &head.times_secs)?, true);
-        let (positions, rotations) = in_file_space(rig, head);
+        let motion = |(&p, &q): (&[f64; 3], &[f64; 4])| {
+            let rotation = DQuat::from_array(q).normalize();
+            rig.space.motion_to_file(&Rigid { rotation, translation: p.into() })
+        };
+        let motions = head.positions_m.iter().zip(&head.rotations_xyzw).map(motion).collect();
+        let track = RigidTrack { times_secs: head.times_secs.clone(), motions };
+        moving.push((n_parts, "the head motion".to_string(), Cow::Owned(track)));
+    }
+    let written: Vec<usize> = (0..rig.parts.len()).filter(|&p| rig.parts[p].n_file_vertices() > 0).collect();
+    for (part, track) in options.part_motions {
+        let Some(node) = written.iter().position(|p| p == part) else { continue };
+        let what = format!("the motion of part '{}'", rig.parts[*part].name);
+        moving.push((node, what, Cow::Borrowed(track)));
+    }
+    for (node, what, track) in moving {
+        let input = builder.track(&f32_times(&what, &track.times_secs)?, true);
+        let positions: Vec<[f32; 3]> = track.motions.iter().map(|m| m.translation.as_vec3().into()).collect();
+        let turn = |m: &Rigid| m.rotation.normalize().as_quat().to_array();
+        let rotations: Vec<[f32; 4]> = track.motions.iter().map(turn).collect();
         let outputs = [
             ("translation", builder.track(&positions, false)),
             ("rotation", builder.track(&rotations, false)),
         ];
         for (path, output) in outputs {
-            channels.push(json!({"sampler": samplers.len(), "target": {"node": n_parts, "path": path}}));
+            channels.push(json!({"sampler": samplers.len(), "target": {"node": node, "path": path}}));
             samplers.push(json!({"input": input, "output": output}));
         }
     }
@@ -409,13 +441,4 @@ fn f32_times(what: &str, times_secs: &[f64]) -> Result<Vec<[f32; 1]>, IoError> {
         )),
         None => Ok(times),
     }
-}
-
-/// Head motion from meters, +Y up, +Z front into the rig's unit and axes.
-fn in_file_space(rig: &Rig, head: &HeadMotion) -> (Vec<[f32; 3]>, Vec<[f32; 4]>) {
-    let motions = head.positions_m.iter().zip(&head.rotations_xyzw).map(|(&p, &q)| {
-        let motion = Rigid { rotation: DQuat::from_array(q).normalize(), translation: p.into() };
-        rig.space.motion_to_file(&motion)
-    });
-    motions.map(|m| (m.translation.as_vec3().to_array(), m.rotation.normalize().as_quat().to_array())).unzip()
 }

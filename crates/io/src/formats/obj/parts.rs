@@ -128,6 +128,7 @@ fn build_part(file: &mut ObjFile, cut: &Cut) -> RawPart {
         groups: face_groups(file, cut),
         shapes: Vec::new(),
         regions: group_regions(file, cut, first),
+        placement: None,
     }
 }
 

@@ -6,6 +6,7 @@
 
 use crate::IoError;
 use crate::native::container::{Archive, Writer, damaged};
+use glam::DAffine3;
 use risorius_base::{Axis, Space};
 use risorius_mesh::Polygons;
 use risorius_rig::{
@@ -168,6 +169,9 @@ fn save_part<'a>(number: usize, part: &'a Part, file: &mut Writer<'a>) {
     if let Some(colors) = &part.colors {
         file.array(name("colors"), colors);
     }
+    if let Some(placement) = &part.placement {
+        file.made(name("placement"), vec![placement.to_cols_array()]);
+    }
 }
 
 /// Reads the rig of a file. Indices are not checked here.
@@ -280,7 +284,14 @@ fn load_part(file: &Archive, number: usize, text: PartText) -> Result<Part, IoEr
     let mut faces = Polygons::default();
     first.windows(2).for_each(|w| faces.push(&corners[w[0] as usize..w[1] as usize]));
     let group = |g: GroupText| FaceGroup { name: g.name, first_face: g.first_face, material: g.material };
+    let placement: Option<Vec<[f64; 12]>> = optional(file, &name("placement"), 1, "part")?;
+    let placement = placement.and_then(|rows| rows.first().map(DAffine3::from_cols_array));
+    if placement.is_some_and(|p| !p.is_finite() || !p.inverse().is_finite()) {
+        let array = format!("array '{}'", name("placement"));
+        return Err(damaged(array, "it is not a transform that can be undone"));
+    }
     Ok(Part {
+        placement,
         name: text.name,
         vertices: text.vertices[0]..text.vertices[1],
         corner_uvs: optional(file, &name("corner_uvs"), corners.len(), "corners")?,

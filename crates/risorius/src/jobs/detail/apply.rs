@@ -4,9 +4,9 @@ use super::maps::{MapOptions, Maps, MapsReport};
 use super::points::named_points;
 use super::poses::open_frames;
 use crate::error::{Error, Result, in_file};
-use crate::files::{FRAMES, expect_ending, expect_native, is_cache};
+use crate::files::{FRAMES, TakeFiles, expect_ending, expect_native, expect_not_input, is_cache};
 use crate::source::{BoundContent, ClipReading, Mapping};
-use crate::takes::{expect_room, write_vertices};
+use crate::takes::{Frames, expect_room, head_of_span};
 use glam::{DVec3, Vec3};
 use risorius_base::progress::{Progress, tick};
 use risorius_detail::attach::Attached;
@@ -15,7 +15,7 @@ use risorius_io::formats::markers_csv::{self, MarkerContent};
 use risorius_io::native::detail;
 use risorius_io::open::{OpenOptions, open_rig, read_file};
 use risorius_rig::frames::{PosedClip, RefinedFrames};
-use risorius_rig::{Evaluator, FrameSource, HeadMotion, Rig};
+use risorius_rig::{Evaluator, FrameSource, HeadMotion, Rig, RigidTrack};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -40,6 +40,8 @@ pub struct ApplyJob {
     pub maps: Option<MapOptions>,
     /// `.glb`, `.gltf`, `.mdd`, `.pc2` or `.npz`; optional with maps.
     pub output: Option<PathBuf>,
+    /// How files with frames are written.
+    pub files: TakeFiles,
 }
 
 /// The animation that a detail is applied to.
@@ -67,6 +69,16 @@ pub enum Animation {
     },
 }
 
+impl Animation {
+    /// Its files.
+    fn files(&self) -> Vec<&Path> {
+        match self {
+            Self::Take(file) | Self::Markers { file, .. } => vec![file],
+            Self::RigClip { rig, clip } => vec![rig, clip],
+        }
+    }
+}
+
 impl Default for Animation {
     fn default() -> Self {
         Self::Take(PathBuf::new())
@@ -76,13 +88,15 @@ impl Default for Animation {
 /// The report of an application.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ApplyReport {
-    /// The written file.
+    /// The output that was asked for.
     pub output: Option<PathBuf>,
+    /// All files with frames.
+    pub files: Vec<String>,
     /// Description of the maps.
     pub maps: Option<MapsReport>,
     /// Number of frames.
     pub frames: usize,
-    /// Number of vertices of each frame.
+    /// Number of vertices of each frame, as the file has them.
     pub vertices: usize,
     /// Coarser detail was omitted.
     pub finer_than_mm: Option<f64>,
@@ -107,6 +121,8 @@ pub struct ApplyReport {
 /// An animation that was opened.
 struct Opened {
     frames: Driving,
+    /// Parts that move relative to the head.
+    moving: Vec<(usize, RigidTrack)>,
     notes: Vec<String>,
     mapping: Option<Mapping>,
 }
@@ -150,11 +166,14 @@ impl ApplyJob {
             AppliedDetail::prepare(content, self.finer_than, drive, progress)?;
         let FaceDetail { rest, detail } = &content;
         let (rig, mm_per_unit) = (&rest.fine, rest.mm_per_unit());
-        let Opened { frames, mut notes, mapping } = self.open(rest, detail, progress)?;
+        let Opened { frames, moving, mut notes, mapping } = self.open(rest, detail, progress)?;
         let times_secs = frames.times_secs();
+        let take = Frames { rig, times_secs, head: frames.head(), moving: &moving, in_world: false };
         let mut maps = self.maps.as_ref().map(|options| Maps::open(options, rest, detail)).transpose()?;
         if let Some(output) = &self.output {
-            expect_room(rig, times_secs, output)?;
+            expect_not_input(output, self.animation.files())?;
+            expect_room(rig, times_secs, &[output], &self.files)?;
+            notes.extend(take.notes(&[output], &self.files));
             if frames.head().is_some() && is_cache(output) {
                 notes.push("the frames are expressed in the head frame; .glb also moves the head".into());
             }
@@ -181,8 +200,9 @@ impl ApplyJob {
             playing_secs += played.seconds.iter().sum::<f64>();
             Ok(positions)
         };
+        let mut files = Vec::new();
         match &self.output {
-            Some(output) => write_vertices(rig, times_secs, frames.head(), output, play)?,
+            Some(output) => files = take.write(&[output], &self.files, play)?,
             None => (0..times_secs.len()).try_for_each(|frame| play(frame).map(drop))?,
         }
         let mut about_maps = None;
@@ -193,9 +213,10 @@ impl ApplyJob {
         }
         Ok(ApplyReport {
             output: self.output.clone(),
+            files,
             maps: about_maps,
             frames: times_secs.len(),
-            vertices: rig.n_vertices(),
+            vertices: rig.n_file_vertices(),
             finer_than_mm: coarsest_kept.map(|length| length * mm_per_unit),
             largest_displacement_mm: f64::from(largest) * mm_per_unit,
             ms_per_frame: 1000.0 * playing_secs / times_secs.len().max(1) as f64,
@@ -212,17 +233,20 @@ impl ApplyJob {
     fn open(&self, rest: &Rest, detail: &Detail, progress: &Progress) -> Result<Opened> {
         match &self.animation {
             Animation::Take(path) => {
-                let frames = open_frames(path, rest, self.reading.fps.unwrap_or(USUAL_FPS), progress)?;
-                Ok(Opened { frames: Driving::Mesh(frames), notes: Vec::new(), mapping: None })
+                let fps = self.reading.fps.unwrap_or(USUAL_FPS);
+                let frames = self.reading.cut(open_frames(path, rest, fps, progress)?)?;
+                let frames = Driving::Mesh(frames);
+                Ok(Opened { frames, moving: Vec::new(), notes: Vec::new(), mapping: None })
             }
             Animation::RigClip { rig: path, clip } => {
                 let rig = open_rig(path, &OpenOptions::default(), progress).map_err(in_file(path))?.rig;
                 rest.check_fits(&rig).map_err(|e| Error::from(e).in_file(path))?;
-                let BoundContent { clip, mapping, notes, .. } =
+                let BoundContent { mut clip, mapping, moving, notes, .. } =
                     self.reading.open_for(clip, &rig, progress)?;
+                clip.head = head_of_span(&self.reading.span, &clip.times_secs, clip.head.as_ref());
                 let coarse = Box::new(PosedClip::new(Evaluator::prepare(&rig), clip));
                 let frames = Box::new(RefinedFrames { coarse, refinement: rest.refinement.clone() });
-                Ok(Opened { frames: Driving::Mesh(frames), notes, mapping: Some(mapping) })
+                Ok(Opened { frames: Driving::Mesh(frames), moving, notes, mapping: Some(mapping) })
             }
             Animation::Markers { file, points, neutral } => {
                 open_markers(file, (points.as_deref(), *neutral), &rest.fine, detail, progress)
@@ -280,7 +304,8 @@ fn open_markers(
     let head = HeadMotion::from_file(times_secs.clone(), heads, &rest.space);
     let handles = detail.shell.handles.clone();
     let at = Box::new(move |frame| attached.moved(&settled, frame, &handles));
-    Ok(Opened { frames: Driving::Handles { times_secs, head, at }, notes, mapping: None })
+    let frames = Driving::Handles { times_secs, head, at };
+    Ok(Opened { frames, moving: Vec::new(), notes, mapping: None })
 }
 
 /// The frame nearest to a time.

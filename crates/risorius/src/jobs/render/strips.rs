@@ -6,7 +6,7 @@
 use super::RenderJob;
 use crate::error::{Error, Result, in_file};
 use crate::files::stem;
-use crate::source::check_head;
+use crate::source::{BoundContent, check_head};
 use glam::DVec3;
 use risorius_base::{Progress, Rigid};
 use risorius_io::take_in::open_take_of;
@@ -36,7 +36,9 @@ pub(super) fn open(job: &RenderJob, rig: &Rig, progress: &Progress) -> Result<Ve
         if job.with_head {
             content.check_head()?;
         }
-        let frames = Box::new(PosedClip::new(Evaluator::prepare(rig), content.clip));
+        let BoundContent { clip, moving, .. } = content;
+        let moving: Vec<_> = moving.iter().map(|(part, track)| (*part, track)).collect();
+        let frames = Box::new(PosedClip::new(Evaluator::prepare(rig), clip).with_motions(rig, &moving));
         strips.push(Strip { label: stem(path), head: None, frames });
     }
     let fps = job.reading.fps.or_else(|| strips.first().map(Strip::fps)).unwrap_or(USUAL_FPS);
@@ -48,7 +50,11 @@ pub(super) fn open(job: &RenderJob, rig: &Rig, progress: &Progress) -> Result<Ve
     let head = head.map(|head| head.motion);
     for path in &job.takes {
         let take = open_take_of(path, rig, fps, progress).map_err(in_file(path))?;
-        strips.push(Strip { label: stem(path), head: head.clone(), frames: Box::new(take) });
+        strips.push(Strip {
+            label: stem(path),
+            head: head.clone(),
+            frames: job.reading.cut(Box::new(take))?,
+        });
     }
     if let Some(labels) = &job.labels {
         if labels.len() != strips.len() {
