@@ -62,7 +62,7 @@ pub fn some_of(names: &[String]) -> String {
 }
 
 /// Options that notes of the library name in backticks.
-const NAMED: [&str; 6] = ["fps", "head_unit", "map_kind", "neutral", "resume", "space"];
+const NAMED: [&str; 8] = ["camera", "fps", "head_unit", "map_kind", "neutral", "resume", "space", "whole"];
 
 /// A note with its option names as flags.
 fn with_flags(note: &str) -> String {

@@ -9,6 +9,7 @@ mod bad_files;
 mod build;
 mod calls;
 mod convert;
+mod demo;
 mod desk;
 mod detail;
 mod face;

@@ -1,11 +1,12 @@
 //! Converts between formats: rigs to rigs, clips to clips, head motion to CSV, takes to takes.
 
-use super::shown;
+use super::{plans, shown};
 use crate::error::{Error, Result, in_file};
 use crate::files::{CACHES, SURFACES, expect_ending, extension};
 use crate::source::{ClipReading, RigSource};
 use crate::takes::{head_from_zero, take_writer, weight_track, write_surface};
 use risorius_base::Progress;
+use risorius_base::progress::Plan;
 use risorius_io::formats::gltf::{GlbOptions, write_glb};
 use risorius_io::formats::{clip_csv, clip_json, head_csv, obj_folder};
 use risorius_io::open::{open_clip, open_take};
@@ -66,6 +67,8 @@ pub struct ConvertReport {
 impl ConvertJob {
     /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<ConvertReport> {
+        let plan = Plan::new(progress, &plans::CONVERT);
+        let progress: &Progress = &|stage, fraction| plan.report(stage, fraction);
         let is_to_clip = matches!(extension(&self.output).as_str(), "csv" | "json") && !self.output.is_dir();
         let mut report = match extension(&self.input.path).as_str() {
             "bvh" => self.head_motion(progress)?,

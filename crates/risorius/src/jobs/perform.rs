@@ -10,7 +10,7 @@ mod scene;
 pub use keep::Resumed;
 pub use scene::{RegionFactor, SceneSource};
 
-use super::shown;
+use super::{plans, shown};
 use crate::error::{Error, Result, in_file};
 use crate::files::{FRAMES, expect_ending, expect_native, is_cache};
 use crate::source::{BoundContent, ClipReading, Mapping};
@@ -18,6 +18,7 @@ use crate::takes::{expect_room, write_vertices};
 use glam::{DMat3, Vec3};
 use keep::Keeper;
 use risorius_base::Progress;
+use risorius_base::progress::Plan;
 use risorius_detail::{AppliedDetail, Drive};
 use risorius_io::native::{detail, face};
 use risorius_io::output::write_whole;
@@ -216,6 +217,8 @@ impl ContactReport {
 impl PerformJob {
     /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<PerformReport> {
+        let plan = Plan::new(progress, &plans::PERFORM);
+        let progress: &Progress = &|stage, fraction| plan.report(stage, fraction);
         let start = Instant::now();
         let output = &self.output;
         expect_ending(output, &FRAMES, "a take")?;

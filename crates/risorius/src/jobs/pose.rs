@@ -1,11 +1,12 @@
 //! Evaluates a rig at slider values as a surface, or over a clip as frames.
 
-use super::shown;
+use super::{plans, shown};
 use crate::error::{Error, Result};
 use crate::files::{FRAMES, SURFACES, expect_ending, is_cache};
 use crate::source::{ClipReading, Mapping, RigSource, nonzero_weights, weights_by_name, weights_from_text};
 use crate::takes::{write_clip_frames, write_surface};
 use risorius_base::Progress;
+use risorius_base::progress::Plan;
 use risorius_rig::{Evaluator, Rig};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -80,6 +81,8 @@ pub struct PoseReport {
 impl PoseJob {
     /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<PoseReport> {
+        let plan = Plan::new(progress, &plans::POSE);
+        let progress: &Progress = &|stage, fraction| plan.report(stage, fraction);
         let start = Instant::now();
         let output = &self.output;
         match &self.what {
