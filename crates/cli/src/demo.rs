@@ -49,7 +49,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
         report.pinned_after_mm,
         summary(&report.build),
         report.frames,
-        arguments.out.join("side_by_side.mp4").display(),
+        report.movie,
         report.files.join("\n  "),
         next_steps(&arguments.out)
     );

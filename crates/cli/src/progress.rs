@@ -1,7 +1,8 @@
 //! What people see of a long job: one bar with an estimate of the time left, or lines in a log.
 //!
-//! The estimate assumes that the rest goes as fast as the later half of what is done so far: shares of stages
-//! are only roughly known, and the first seconds say little. Times are passed in, in seconds since the start.
+//! The estimate of the time left assumes that the rest goes as fast as what is done so far. From the middle of
+//! the job on only the later half of the time counts: shares of stages are only roughly known. Times are passed
+//! in, in seconds since the start.
 
 /// Characters of the bar, and most characters of the name of a stage.
 const BAR: usize = 28;
@@ -89,10 +90,11 @@ impl Display {
         }
         let halfway = self.history.partition_point(|h| h.0 <= 0.5 * now_secs).saturating_sub(1);
         let (then, before) = self.history[halfway];
-        let (secs, done) = (now_secs - then, f64::from(fraction - before));
-        // Nothing has advanced for half of the time: the whole of it says more.
-        let (secs, done) = if done > 1e-4 { (secs, done) } else { (now_secs, f64::from(fraction)) };
-        Some((1.0 - f64::from(fraction)) * secs / done)
+        let lately = f64::from(fraction - before) / (now_secs - then).max(1e-3);
+        let overall = f64::from(fraction) / now_secs;
+        let weight = f64::from(2.0 * fraction).min(1.0);
+        let rate = (lately * weight + overall * (1.0 - weight)).max(0.02 * overall);
+        Some((1.0 - f64::from(fraction)) / rate)
     }
 }
 
@@ -159,5 +161,10 @@ mod tests {
         }
         let left = display.secs_left(60.0, 0.55).unwrap();
         assert!((400.0..500.0).contains(&left), "0.45 at 0.001 a second take 450 s: {left}");
+        // A slow start says little: 4 % at once, then nothing for a while.
+        let mut display = Display::new(Shown::Bar);
+        (0..100).for_each(|i| drop(display.update(0.1 * f64::from(i), "slow", 0.04)));
+        let left = display.secs_left(10.0, 0.04).unwrap();
+        assert!((200.0..400.0).contains(&left), "{left}");
     }
 }

@@ -43,6 +43,9 @@ pub struct Arguments {
     /// How the camera moves with --with-head.
     #[arg(long, value_enum, default_value_t = CameraName::Follow)]
     camera: CameraName,
+    /// Speed of a movie, 0.01 to 10: 0.5 is slow motion.
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    speed: f64,
     /// Frames to put on a sheet, separated by commas, from 0; default 12 spread over the whole, or 6 when
     /// comparing.
     #[arg(long, value_name = "LIST")]
@@ -108,6 +111,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
             CameraName::Follow => CameraMotion::Follow,
             CameraName::Still => CameraMotion::Still,
         },
+        speed: arguments.speed,
         frames: arguments.frames.as_deref().map(parse_frames).transpose()?,
         views: arguments.view.iter().map(|v| parse_view(v)).collect::<Result<_, _>>()?,
         color: parse_color(arguments.color.as_deref()),

@@ -99,6 +99,10 @@ fn movies_show_every_frame_of_a_recording_once() {
     // A rate of one's own: the last frame is not cut off.
     let reported = desk.json(&render(&["--clip", "clip.csv", "--fps", "2.3", "-o", "out.mp4"]));
     assert_eq!(reported["frames"], 8, "3 s at 2.3 fps: {reported}");
+    let slow = desk.json(&render(&["--take", "take.glb", "--speed", "0.25", "-o", "out.mp4"]));
+    assert_eq!((&slow["frames"], &slow["fps"]), (&json!(49), &json!(4.0)), "four times as many: {slow}");
+    desk.fails_with(2, &render(&["--take", "take.glb", "--speed", "0", "-o", "x.mp4"]), &["speed", "0.01"]);
+    desk.fails_with(2, &render(&["--take", "take.glb", "--speed", "0.5", "-o", "x.png"]), &["--speed"]);
 }
 
 #[test]

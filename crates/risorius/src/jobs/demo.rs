@@ -54,6 +54,9 @@ const POSES: [(&str, &[(&str, f32)]); 8] = [
     ("puffed cheeks", &[("cheekPuff", 1.0)]),
 ];
 
+/// The input beside the result: a movie, or a sheet of frames in builds that encode no movies.
+const SIDE_BY_SIDE: &str = if cfg!(feature = "movie") { "side_by_side.mp4" } else { "side_by_side.png" };
+
 /// Runs the demo.
 #[derive(Debug, Clone)]
 pub struct DemoJob {
@@ -86,6 +89,8 @@ pub struct DemoReport {
     pub bytes: u64,
     /// Measurements of the build.
     pub report: BuildReport,
+    /// The movie of the input beside the result.
+    pub movie: String,
     /// Number of simulated frames.
     pub frames: usize,
     /// How far physics moves the skin from the input, at most and in the mean over vertices, of the frame in
@@ -147,8 +152,7 @@ impl DemoJob {
         let sculpts = self.wrinkle(&head, &|_, fraction| plan.report("wrinkling", fraction))?;
         self.film(&|_, fraction| plan.report("filming", fraction))?;
         let mut files: Vec<String> = outputs.iter().map(|(path, _)| shown(path)).collect();
-        let more =
-            ["head.face", "take.glb", "head.detail", "wrinkled.glb", "side_by_side.mp4", "wrinkles.png"];
+        let more = ["head.face", "take.glb", "head.detail", "wrinkled.glb", SIDE_BY_SIDE, "wrinkles.png"];
         files.extend(more.map(|name| shown(&out.join(name))));
         files.extend(sculpts.iter().map(|path| shown(path)));
         Ok(DemoReport {
@@ -158,6 +162,7 @@ impl DemoJob {
             pinned_after_mm: rig.space.millimeters(story.result.pinned_after.max),
             bytes,
             report: built.report.clone(),
+            movie: shown(&out.join(SIDE_BY_SIDE)),
             frames: performed.frames.len(),
             moved_mm: largest_motion(&performed),
             build: super::build::BuildJobReport::new(&built, &face, bytes, Vec::new()),
@@ -213,16 +218,16 @@ impl DemoJob {
             with_head: true,
             views: Vec::from_iter(View::named("three-quarter")),
             size: Some([480, 480]),
-            output: self.out.join("side_by_side.mp4"),
+            output: self.out.join(SIDE_BY_SIDE),
             ..RenderJob::default()
         };
         movie.run(&|_, fraction| progress("", 0.9 * fraction))?;
         let wrinkled = self.out.join("wrinkled.glb");
         let sheet = RenderJob {
-            rig: wrinkled.clone().into(),
-            takes: vec![wrinkled],
+            rig: self.out.join("head.face").into(),
+            takes: vec![self.out.join("take.glb"), wrinkled],
+            labels: Some(["ours", "with wrinkles"].map(String::from).to_vec()),
             frames: Some(self.shown_frames()),
-            columns: Some(4),
             output: self.out.join("wrinkles.png"),
             ..RenderJob::default()
         };

@@ -52,6 +52,8 @@ pub struct RenderJob {
     pub with_head: bool,
     /// How the camera moves when head motion is shown. Default: it follows the head.
     pub camera: CameraMotion,
+    /// Speed of a movie, 0.01 to 10: 0.5 is slow motion. Default 1.
+    pub speed: f64,
     /// Frames to put on a sheet; by default 12 spread over the whole, or 6 when comparing.
     pub frames: Option<Vec<usize>>,
     /// Camera views; the front by default.
@@ -90,6 +92,7 @@ impl Default for RenderJob {
             difference: false,
             with_head: false,
             camera: CameraMotion::Follow,
+            speed: 1.0,
             frames: None,
             views: Vec::new(),
             color: Coloring::Skin,
@@ -194,6 +197,10 @@ impl RenderJob {
             };
             let message = format!("'{}': a movie {problem}", self.output.display());
             return Err(Error::request(message).with_options(options));
+        }
+        if !(0.01..=10.0).contains(&self.speed) || (self.speed != 1.0 && !is_movie) {
+            let message = format!("the speed is {}; give a movie 0.01 to 10, a picture none", self.speed);
+            return Err(Error::request(message).with_options(&["speed"]));
         }
         let views =
             if self.views.is_empty() { Vec::from_iter(View::named("front")) } else { self.views.clone() };
@@ -355,7 +362,7 @@ impl Show<'_> {
     /// All frames at a constant rate.
     fn movie(mut self) -> Result<RenderReport> {
         let start = Instant::now();
-        let (timeline, fps) = Timeline::even(&self.strips, self.job.reading.fps)?;
+        let (timeline, fps) = Timeline::even(&self.strips, self.job.reading.fps, self.job.speed)?;
         self.find_scale(&timeline)?;
         let n_cells = self.views.len() * self.strips.len();
         let size = match n_cells {

@@ -9,7 +9,6 @@ use crate::jobs::detail::learn::LearnJob;
 use glam::Vec3;
 use risorius_base::ease::smoothstep;
 use risorius_base::progress::Progress;
-use risorius_detail::Rest;
 use risorius_head::{Head, landmarks};
 use risorius_io::formats::obj;
 use risorius_io::output::write_whole;
@@ -17,8 +16,6 @@ use risorius_mesh::VertexNormals;
 use risorius_rig::Evaluator;
 use std::path::{Path, PathBuf};
 
-/// Subdivisions of the head: its vertices are then close enough for furrows.
-const SUBDIVIDE: usize = 1;
 /// Distance between furrows and their depth, meters.
 const SPACING: f32 = 0.0065;
 const DEPTH: f32 = 0.0011;
@@ -37,8 +34,8 @@ const SCULPTS: [Sculpt; 3] = [
     Sculpt {
         name: "raised_brows",
         sliders: &[("browInnerUp", 1.0), ("browOuterUpLeft", 1.0), ("browOuterUpRight", 1.0)],
-        place: [0.0, 0.045, 0.0],
-        reach: [0.05, 0.022, 0.1],
+        place: [0.0, 0.042, 0.0],
+        reach: [0.042, 0.016, 0.1],
         across: [0.0, 1.0, 0.0],
     },
     Sculpt {
@@ -56,8 +53,8 @@ const SCULPTS: [Sculpt; 3] = [
             ("cheekSquintLeft", 1.0),
             ("cheekSquintRight", 1.0),
         ],
-        place: [0.056, -0.004, -0.02],
-        reach: [0.014, 0.014, 0.03],
+        place: [0.058, -0.001, -0.02],
+        reach: [0.01, 0.01, 0.025],
         across: [0.0, 1.0, 0.0],
     },
 ];
@@ -66,29 +63,28 @@ const SCULPTS: [Sculpt; 3] = [
 /// `sculpts` and `plain` beside it. Returns their files.
 pub(super) fn make(head: &Head, detail: &Path, progress: &Progress) -> Result<Vec<PathBuf>> {
     let folder = detail.parent().unwrap_or(Path::new("."));
-    let fine = Rest::checked(head.rig.clone(), SUBDIVIDE)?.fine;
+    let rig = &head.rig;
     let corners = ["eye_left_inner", "eye_right_inner"].into_iter().filter_map(landmarks::index);
     let between_eyes: Vec3 = corners.map(|i| 0.5 * head.landmarks[i].as_vec3()).sum();
-    let evaluator = Evaluator::prepare(&fine);
-    let normals = VertexNormals::prepare(fine.n_vertices(), &fine.triangles());
+    let evaluator = Evaluator::prepare(rig);
+    let normals = VertexNormals::prepare(rig.n_vertices(), &rig.triangles());
     let mut files = Vec::new();
     for sculpt in &SCULPTS {
-        let plain = evaluator.positions(&super::values(&fine, sculpt.sliders));
+        let plain = evaluator.positions(&super::values(rig, sculpt.sliders));
         let normals = normals.compute(&plain);
         let carve = |v: usize| {
-            let depth = sculpt.depth(fine.neutral[v].into(), between_eyes);
+            let depth = sculpt.depth(rig.neutral[v].into(), between_eyes);
             (Vec3::from(plain[v]) - depth * Vec3::from(normals[v])).to_array()
         };
         let carved: Vec<[f32; 3]> = (0..plain.len()).map(carve).collect();
         for (kind, positions) in [("plain", &plain), ("sculpts", &carved)] {
             let file = folder.join(kind).join(format!("{}.obj", sculpt.name));
-            write_whole(&file, &obj::write(&fine, positions))?;
+            write_whole(&file, &obj::write(rig, positions))?;
             files.push(file);
         }
     }
     let job = LearnJob {
         rest: folder.join("head.glb").into(),
-        subdivide: SUBDIVIDE,
         examples: Some(folder.join("sculpts")),
         plain: Some(folder.join("plain")),
         output: detail.to_path_buf(),

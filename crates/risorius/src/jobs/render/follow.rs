@@ -16,7 +16,7 @@ const SMOOTH_SECS: f64 = 0.4;
 /// Samples of the Gaussian on each side, over three standard deviations.
 const SAMPLES: i32 = 18;
 /// Largest displacement of the face in the picture, in halves of a face.
-const MAX_SHIFT: f64 = 0.3;
+const MAX_SHIFT: f64 = 0.18;
 /// Largest rotation of the head against the camera, radians: 50 degrees.
 const MAX_TURN: f64 = 50.0 * std::f64::consts::PI / 180.0;
 /// Time between the states of the leash, seconds.
@@ -176,7 +176,7 @@ mod tests {
         let heights: Vec<f64> =
             (0..400).map(|i| path.seen(&rig, &head, f64::from(i) / 100.0).apply(face().0).y).collect();
         let (lo, hi) = heights.iter().fold((f64::MAX, f64::MIN), |(lo, hi), &y| (lo.min(y), hi.max(y)));
-        assert!(hi - lo > 0.03, "hops of 6 cm are shown as {} m", hi - lo);
+        assert!(hi - lo > 0.02, "hops of 6 cm are shown as {} m", hi - lo);
         let turned = path.seen(&rig, &head, 4.0).rotation.angle_between(DQuat::IDENTITY);
         assert!(
             (turned - 0.1 * std::f64::consts::TAU).abs() < 1e-6,

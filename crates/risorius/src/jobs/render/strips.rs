@@ -93,8 +93,9 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    /// Evenly spaced times over all `strips`, at `fps`; or the frames of the longest strip at its rate.
-    pub(super) fn even(strips: &[Strip], fps: Option<f64>) -> Result<(Self, f64)> {
+    /// Evenly spaced times over all `strips`, at `fps` and at a `speed`; or the frames of the longest strip at
+    /// its rate.
+    pub(super) fn even(strips: &[Strip], fps: Option<f64>, speed: f64) -> Result<(Self, f64)> {
         let (first, last) = span(strips);
         let longest = longest(strips);
         let rate = fps.unwrap_or_else(|| longest.fps());
@@ -102,19 +103,20 @@ impl Timeline {
         // Recorded times are rounded and rates are not whole: each frame is shown once all the same.
         let own = longest.times_secs();
         let is_on_time = |(i, t): (usize, &f64)| (first + i as f64 / rate - t).abs() < 0.5 / rate;
-        if fps.is_none() && own.len() <= MAX_FRAMES && own.iter().enumerate().all(is_on_time) {
+        if fps.is_none() && speed == 1.0 && own.len() <= MAX_FRAMES && own.iter().enumerate().all(is_on_time)
+        {
             return Ok((Self { times_secs: own.to_vec(), notes: notes(strips) }, rate));
         }
-        let fps = rate;
-        let n_frames = ((last - first) * fps).round() + 1.0;
+        let per_sec = rate / speed;
+        let n_frames = ((last - first) * per_sec).round() + 1.0;
         if n_frames > MAX_FRAMES as f64 {
             let length = format!("{n_frames:.0} frames ({:.0} s)", last - first);
             return Err(Error::failed(format!(
                 "{length} are too many for a movie; are the times in seconds?"
             )));
         }
-        let times_secs = (0..n_frames as usize).map(|i| first + i as f64 / fps).collect();
-        Ok((Self { times_secs, notes: notes(strips) }, fps))
+        let times_secs = (0..n_frames as usize).map(|i| first + i as f64 / per_sec).collect();
+        Ok((Self { times_secs, notes: notes(strips) }, rate))
     }
 
     /// Times of these frames of the longest strip.
