@@ -1,4 +1,4 @@
-//! Development tasks: `cargo xtask test [--full]`, `tidy`, `bench [NAME]`, `pictures`,
+//! Development tasks: `cargo xtask test [--full]`, `tidy`, `bench [NAME]`, `pictures [physics]`,
 //! `every-verb PROGRAM FOLDER`.
 //!
 //! `test` is what newcomers and continuous integration run: format check, clippy with warnings as errors, all
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 const USAGE: &str =
-    "usage: cargo xtask test [--full] | tidy | bench [evaluate|attenuate|face|perform|detail] [ARGUMENT...] | pictures |
+    "usage: cargo xtask test [--full] | tidy | bench [evaluate|attenuate|face|perform|detail] [ARGUMENT...] | pictures [physics] |
     every-verb PROGRAM FOLDER | every-verb-list FOLDER";
 
 const BENCHES: [&str; 5] = ["evaluate", "attenuate", "face", "perform", "detail"];
@@ -24,7 +24,8 @@ fn main() -> ExitCode {
         ["test"] => test(false),
         ["test", "--full"] => test(true),
         ["tidy"] => tidy::check(&root()),
-        ["pictures"] => pictures::draw(),
+        ["pictures"] => pictures::draw(false),
+        ["pictures", "physics"] => pictures::draw(true),
         ["every-verb-list", folder] => every_verb::list(Path::new(folder)),
         ["every-verb", program, folder] => every_verb::run(Path::new(program), Path::new(folder)),
         ["bench"] => BENCHES.iter().try_for_each(|name| bench(name, &[])),

@@ -1,4 +1,5 @@
 //! `cargo xtask pictures`: redraws the pictures under `docs/pictures`, from the demo and from the ICT head.
+//! `cargo xtask pictures physics` redraws only those of simulations, which need no real heads.
 
 use crate::{root, status};
 use std::path::{Path, PathBuf};
@@ -16,23 +17,63 @@ const GOING_ON: &str = "browDown_L=0.4,browDown_R=0.4,noseSneer_L=0.9,noseSneer_
 const SMILE: &str = "mouthSmile_L=0.7,mouthSmile_R=0.7";
 const SNEER: &str = "eyeSquint_L=0.7,noseSneer_L=0.7,noseSneer_R=0.7,mouthSmile_L=0.5";
 
-/// Draws everything.
-pub fn draw() -> Result<(), String> {
+/// Flesh nodes of the built-in head in pictures of simulations.
+const NODES: &str = "4000";
+/// Looks of `perform`, from calm to wild.
+const LOOKS: [&str; 4] = ["subtle", "natural", "strong", "cartoon"];
+/// Frames of the strip of looks: landing from the hop.
+const LANDING: &str = "78,80,82,84,86,88";
+
+/// Draws the pictures of simulations, then, unless `only_physics`, all others.
+pub fn draw(only_physics: bool) -> Result<(), String> {
+    let scratch = root().join("target/pictures");
+    risorius(&["demo", "--nodes", NODES, "--out", &text(&scratch)])?;
+    draw_physics(&scratch)?;
+    if only_physics { Ok(()) } else { draw_others(&scratch) }
+}
+
+/// The input beside ours, as a picture that plays; and a strip of all looks.
+fn draw_physics(scratch: &Path) -> Result<(), String> {
+    let file = |name: &str| text(&scratch.join(name));
+    let (face, clip, head) = (file("head.face"), file("talk.csv"), file("lively.csv"));
+    let take = file("take.glb");
+    let played = ["--take", &take, "--label", "input,ours", "--with-head", "--view", "25,0", "--size", "360"];
+    let movie = text(&root().join("docs/pictures/performing.webp"));
+    let both = ["render", &face, "--clip", &clip, "--head", &head];
+    risorius(&[&both[..], &played, &["--output", &movie]].concat())?;
+
+    let mut takes = Vec::new();
+    for look in LOOKS {
+        let output = file(&format!("{look}.glb"));
+        risorius(&["perform", &face, "--clip", &clip, "--head", &head, "--look", look, "--output", &output])?;
+        takes.push(output);
+    }
+    let labels = format!("input,{}", LOOKS.join(","));
+    let strip = text(&root().join("docs/pictures/looks.png"));
+    let mut call = vec!["render", &face, "--clip", &clip, "--difference", "--label", &labels];
+    takes.iter().for_each(|take| call.extend(["--take", take.as_str()]));
+    call.extend(["--frames", LANDING, "--view", "25,0", "--size", "230", "--output", &strip]);
+    risorius(&call)
+}
+
+fn risorius(arguments: &[&str]) -> Result<(), String> {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["run", "--release", "--quiet", "--"]).args(arguments);
+    status(command.current_dir(root()))
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn draw_others(scratch: &Path) -> Result<(), String> {
     let data = std::env::var_os("RISORIUS_DATA")
         .map(PathBuf::from)
         .ok_or("RISORIUS_DATA must name the real heads")?;
     let ict = data.join("ict_facekit/ict_expressions.glb");
     let folder = root().join("docs/pictures");
-    let scratch = root().join("target/pictures");
-    let risorius = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO"));
-        command.args(["run", "--release", "--quiet", "--"]).args(arguments);
-        status(command.current_dir(root()))
-    };
-    let text = |path: &Path| path.display().to_string();
     let (head, picture) = (text(&ict), |name: &str| text(&folder.join(name)));
 
-    risorius(&["demo", "--out", &text(&scratch)])?;
     std::fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
     for (drawn, kept) in [("cutaway.png", "flesh_cutaway.png"), ("muscles.png", "muscles.png")] {
         std::fs::copy(scratch.join(drawn), folder.join(kept)).map_err(|e| e.to_string())?;

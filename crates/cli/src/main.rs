@@ -1,8 +1,8 @@
 //! The `risorius` command line: arguments, progress and printing over the jobs of the library.
 //!
 //! Every verb prints a short report as text, or with `--json` one JSON object and nothing else, on standard
-//! output. Progress goes to standard error if that is a terminal. Exit codes: 0 success, 1 failure, 2 wrong
-//! call.
+//! output. Progress goes to standard error: a bar on a terminal, lines otherwise. Exit codes: 0 success,
+//! 1 failure, 2 wrong call.
 
 mod arguments;
 mod attenuate;
@@ -18,7 +18,9 @@ mod perform;
 mod perform_scene;
 mod plot;
 mod pose;
+mod progress;
 mod render;
+mod sample;
 mod session;
 
 use clap::{Parser, Subcommand};
@@ -38,14 +40,19 @@ struct Cli {
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     #[arg(allow_negative_numbers = true)]
     threads: Option<u16>,
+    /// Show no progress on standard error.
+    #[arg(long, global = true)]
+    quiet: bool,
     #[command(subcommand)]
     verb: Verb,
 }
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Show what Risorius does on the built-in head: write pictures, a rig, a face and a clip.
+    /// Show what Risorius does on the built-in head: simulate a clip, write a movie, pictures and files.
     Demo(demo::Arguments),
+    /// Write sample clips and head motions, to try a rig with.
+    Sample(sample::Arguments),
     /// Report the contents of a file and every problem found.
     Inspect(inspect::Arguments),
     /// Add bones, muscles and flesh to a rig: makes a face (.face) that can be simulated.
@@ -90,9 +97,10 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     }
-    let session = Session::start();
+    let session = Session::start(cli.quiet);
     let result = match &cli.verb {
         Verb::Demo(a) => demo::run(a, &session),
+        Verb::Sample(a) => sample::run(a),
         Verb::Inspect(a) => inspect::run(a, &session),
         Verb::Build(a) => build::run(a, &session),
         Verb::Convert(a) => convert::run(a, &session),

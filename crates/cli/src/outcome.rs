@@ -62,8 +62,19 @@ pub fn some_of(names: &[String]) -> String {
 }
 
 /// Options that notes of the library name in backticks.
-const NAMED: [&str; 9] =
-    ["fps", "free", "head_unit", "map_kind", "neutral", "overshoot", "resume", "set", "space"];
+const NAMED: [&str; 11] = [
+    "camera",
+    "fps",
+    "free",
+    "head_unit",
+    "map_kind",
+    "neutral",
+    "overshoot",
+    "resume",
+    "set",
+    "space",
+    "whole",
+];
 
 /// A note with its option names as flags.
 pub fn with_flags(note: &str) -> String {

@@ -3,9 +3,9 @@
 use crate::arguments::{ClipArgs, RigArgs, list, size};
 use crate::outcome::{Failure, Printed, notes_text};
 use crate::session::Session;
-use clap::{ArgGroup, Args};
+use clap::{ArgGroup, Args, ValueEnum};
 use risorius::jobs::attenuate::Pins;
-use risorius::jobs::render::{Coloring, RenderJob, View};
+use risorius::jobs::render::{CameraMotion, Coloring, RenderJob, View};
 use std::path::PathBuf;
 
 /// See [`crate`].
@@ -37,10 +37,15 @@ pub struct Arguments {
     /// Color by the distance from the first compared performance.
     #[arg(long, conflicts_with = "color", requires = "over_time")]
     difference: bool,
-    /// Show the head motion of the take, the clip or --head, relative to its first frame; the camera does not
-    /// move.
+    /// Show the head motion of the take, the clip or --head, relative to its first frame.
     #[arg(long, requires = "over_time")]
     with_head: bool,
+    /// How the camera moves with --with-head.
+    #[arg(long, value_enum, default_value_t = CameraName::Follow)]
+    camera: CameraName,
+    /// Speed of a movie, 0.01 to 10: 0.5 is slow motion.
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    speed: f64,
     /// Frames to put on a sheet, separated by commas, from 0; default 12 spread over the whole, or 6 when
     /// comparing.
     #[arg(long, value_name = "LIST")]
@@ -76,9 +81,18 @@ pub struct Arguments {
     /// default.
     #[arg(long)]
     columns: Option<usize>,
-    /// Output: the picture (.png) or the movie (.mp4).
+    /// Output: the picture (.png), the movie (.mp4), or an animated picture that web pages play (.webp).
     #[arg(long, short)]
     output: PathBuf,
+}
+
+/// How the camera moves.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+enum CameraName {
+    /// With the head, so that the face stays in the picture; hops, nods and shakes are seen.
+    Follow,
+    /// Not at all: a head that moves away leaves the picture.
+    Still,
 }
 
 /// Runs the verb.
@@ -93,6 +107,11 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
         labels: arguments.label.as_deref().map(list),
         difference: arguments.difference,
         with_head: arguments.with_head,
+        camera: match arguments.camera {
+            CameraName::Follow => CameraMotion::Follow,
+            CameraName::Still => CameraMotion::Still,
+        },
+        speed: arguments.speed,
         frames: arguments.frames.as_deref().map(parse_frames).transpose()?,
         views: arguments.view.iter().map(|v| parse_view(v)).collect::<Result<_, _>>()?,
         color: parse_color(arguments.color.as_deref()),

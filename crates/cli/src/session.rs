@@ -1,24 +1,26 @@
-//! Progress on standard error, and cancellation by Ctrl-C.
+//! Progress on standard error, and cancellation by Ctrl-C or a request to terminate.
 
+use crate::progress::{Display, Shown};
 use risorius::base::Flow;
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 static CANCELLED: AtomicBool = AtomicBool::new(false);
 
 /// Progress and cancellation of one run.
 pub struct Session {
-    shows_progress: bool,
-    last_shown: Mutex<Option<Instant>>,
+    start: Instant,
+    display: Mutex<Display>,
 }
 
 impl Session {
-    /// Installs the Ctrl-C handler. The first Ctrl-C asks the job to stop cleanly, without incomplete files;
-    /// the second ends the program at once.
-    pub fn start() -> Self {
+    /// Installs the handler of Ctrl-C, SIGTERM and SIGHUP. The first asks the job to stop cleanly, without
+    /// incomplete files; the second ends the program at once. Progress is a bar on a terminal and lines
+    /// otherwise, unless the run is `quiet`.
+    pub fn start(quiet: bool) -> Self {
         let listening = ctrlc::set_handler(|| {
             if CANCELLED.swap(true, Ordering::SeqCst) {
                 std::process::exit(130);
@@ -27,7 +29,12 @@ impl Session {
         if let Err(error) = listening {
             eprintln!("risorius: Ctrl-C will end the program at once ({error})");
         }
-        Self { shows_progress: std::io::stderr().is_terminal(), last_shown: Mutex::new(None) }
+        let shown = match std::io::stderr().is_terminal() {
+            _ if quiet => Shown::No,
+            true => Shown::Bar,
+            false => Shown::Lines,
+        };
+        Self { start: Instant::now(), display: Mutex::new(Display::new(shown)) }
     }
 
     /// The progress callback for library calls.
@@ -36,28 +43,26 @@ impl Session {
             if CANCELLED.load(Ordering::Relaxed) {
                 return ControlFlow::Break(());
             }
-            if self.shows_progress
-                && let Ok(mut last) = self.last_shown.try_lock()
-                && last.is_none_or(|t| t.elapsed() > Duration::from_millis(100))
+            // Another thread is printing: its report is as good as this one.
+            if let Ok(mut display) = self.display.try_lock()
+                && let Some(text) = display.update(self.start.elapsed().as_secs_f64(), stage, fraction)
             {
-                *last = Some(Instant::now());
-                let filled = (fraction.clamp(0.0, 1.0) * 30.0) as usize;
-                eprint!(
-                    "\r\x1b[K{stage} [{}{}] {:3.0} %",
-                    "#".repeat(filled),
-                    " ".repeat(30 - filled),
-                    100.0 * fraction
-                );
-                let _ = std::io::stderr().flush();
+                print(&text);
             }
             ControlFlow::Continue(())
         }
     }
 
-    /// Removes the progress line.
+    /// Removes the progress bar.
     pub fn clear_progress(&self) {
-        if self.shows_progress && self.last_shown.lock().is_ok_and(|l| l.is_some()) {
-            eprint!("\r\x1b[K");
+        if let Ok(display) = self.display.lock() {
+            print(display.clear());
         }
     }
+}
+
+/// Prints to standard error; nothing can be done if that is closed.
+fn print(text: &str) {
+    let mut out = std::io::stderr().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }

@@ -11,9 +11,11 @@ pub mod detail;
 pub mod inspect;
 pub mod interference;
 pub mod perform;
+mod plans;
 pub mod plot;
 pub mod pose;
 pub mod render;
+pub mod sample;
 
 use std::path::Path;
 

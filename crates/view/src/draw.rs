@@ -5,15 +5,16 @@
 
 use crate::ViewError;
 use crate::annotate::{self, LabeledPoint, Polyline};
-use crate::camera::{Camera, Framing};
+use crate::camera::{Camera, Framing, Projected};
 use crate::canvas::{Canvas, Color};
 use crate::colormap::SrgbTable;
 use crate::look::FaceLook;
 use crate::overlay::{self, Marker, ScalarField, ScalePlace};
 use crate::paint::{Coat, Painter};
-use crate::raster::{Cutout, Screen, TILE};
-use crate::shade::{Scene, Studio, light_directions};
+use crate::raster::{Cutout, Rules, Screen, TILE};
+use crate::shade::{LINING_MARGIN, Scene, Studio, light_directions};
 use crate::visibility::Visibility;
+use glam::Vec3;
 
 /// What is behind the face.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -95,18 +96,20 @@ pub(crate) fn picture(
 ) -> Result<Canvas, ViewError> {
     let (width, height) = (options.width, options.height);
     let mut canvas = Canvas::new(width, height, [0; 4])?;
-    let (yaw, pitch) = (options.yaw_degrees.to_radians(), options.pitch_degrees.to_radians());
     let scale = scaled.and_then(|f| Some((ScalePlace::new(f, width, height)?, f)));
     // Framed as for a picture without the columns of the scale bar on the right.
     let framed = width - 2 * scale.as_ref().map_or(0, |s| s.0.shift);
-    let camera = Camera::new(look, &options.framing, yaw, pitch, options.zoom, framed, height);
+    let camera = camera_of(look, options, framed);
     let scene = Scene::new(look, positions, camera);
     let corners = scene.corners(&camera);
     let strand = |t: u32, shares: [f32; 3]| scene.is_strand(t, shares);
-    let cutout = Some(Cutout { has_holes: &scene.lashes, solid: &strand });
+    let rules = Rules {
+        cutout: Some(Cutout { has_holes: &scene.lashes, solid: &strand }),
+        places: Some((&look.places, LINING_MARGIN)),
+    };
     let coat = |layer: &crate::shade::Layer| Coat {
-        screen: Screen::of(width, height, &corners, &scene.triangles, layer.chosen.iter().copied(), cutout),
-        visibility: Visibility::compute(&scene, &layer.solid, width, height, light_directions()),
+        screen: Screen::of(width, height, &corners, &scene.triangles, layer.chosen.iter().copied(), rules),
+        visibility: Visibility::compute(&scene, layer, width, height, light_directions()),
     };
     let painter = Painter {
         scene: &scene,
@@ -130,6 +133,33 @@ pub(crate) fn picture(
         overlay::draw_title(&mut canvas, title, ink);
     }
     Ok(canvas)
+}
+
+/// The share of those vertices that are in the picture in the neutral which also are at `positions`, 0 to 1; 1
+/// if there are none. A head that leaves the picture has a small share, whatever is framed.
+pub fn share_in_view(
+    look: &FaceLook,
+    positions: &[[f32; 3]],
+    options: &DrawOptions,
+) -> Result<f64, ViewError> {
+    check(look, positions, options)?;
+    let camera = camera_of(look, options, options.width);
+    let is_seen = |p: Vec3| {
+        let Projected { pixel, nearness } = camera.project(camera.view_point(p));
+        let (width, height) = (options.width as f32, options.height as f32);
+        nearness > 0.0 && (0.0..width).contains(&pixel.x) && (0.0..height).contains(&pixel.y)
+    };
+    let at_rest = look.rest.iter().zip(positions).filter(|(rest, _)| is_seen(**rest));
+    let (n, still) = at_rest.fold((0usize, 0usize), |(n, still), (_, &p)| {
+        (n + 1, still + usize::from(is_seen(look.frame.point(p))))
+    });
+    Ok(if n == 0 { 1.0 } else { still as f64 / n as f64 })
+}
+
+/// The camera of `options`, for a picture whose face takes `width` of its columns.
+fn camera_of(look: &FaceLook, options: &DrawOptions, width: usize) -> Camera {
+    let (yaw, pitch) = (options.yaw_degrees.to_radians(), options.pitch_degrees.to_radians());
+    Camera::new(look, &options.framing, yaw, pitch, options.zoom, width, options.height)
 }
 
 /// Fills `canvas`; if `wanted`, returns the nearness of the opaque surface at the four samples of each pixel.

@@ -4,7 +4,8 @@
 //! for any number of threads. [`FaceLook::prepare`] computes what does not change with the pose (surfaces,
 //! colors, the camera's frame); [`draw`] renders positions to a [`Canvas`]. [`draw_model`] renders bones,
 //! muscles and volumes, which [`cut_tets`] and [`clip_piece`] cut open. [`sheet`], [`matrix`] and [`lines`]
-//! arrange and plot; [`Movie`] encodes pictures as a movie. This crate does not access files:
+//! arrange and plot; [`Movie`] and [`Animation`] encode pictures as
+//! a movie or as one picture that plays. This crate does not access files:
 //! [`Canvas::encode_png`] returns bytes and the caller writes them.
 
 mod annotate;
@@ -34,11 +35,11 @@ pub use camera::{Bounds, Framing};
 pub use canvas::{Canvas, Color};
 pub use colormap::Colormap;
 pub use cut::{CutPieces, CutPlane, CutStyle, TetColors, clip_piece, clip_surface, cut_tets};
-pub use draw::{Background, DrawOptions, draw};
+pub use draw::{Background, DrawOptions, draw, share_in_view};
 pub use look::FaceLook;
 pub use matrix::{MatrixOptions, matrix};
 pub use model::{AnatomyModel, Coloring, Finish, Piece, Rgb, draw_model};
-pub use movie::{MAX_MOVIE, MIN_MOVIE, MOVIE_FPS, Movie, check_movie_rate};
+pub use movie::{Animation, MAX_MOVIE, MIN_MOVIE, MOVIE_FPS, Movie, check_movie_rate};
 pub use overlay::{Marker, ScalarField};
 pub use plot::{Series, lines};
 pub use sheet::sheet;

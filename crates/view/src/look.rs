@@ -5,7 +5,8 @@
 
 use crate::exposure;
 use crate::model::Finish;
-use glam::Vec3;
+use crate::raster::Place;
+use glam::{DVec3, Vec3};
 use risorius_mesh::VertexNormals;
 use risorius_rig::Rig;
 use risorius_rig::classify::kinds::Kind;
@@ -76,6 +77,8 @@ pub struct FaceLook {
     pub(crate) rest_normals: Vec<[f32; 3]>,
     /// 0 for skin that can be seen at rest, 1 for the lining of mouth, nostrils and lids.
     pub(crate) inside: Vec<f32>,
+    /// Where each triangle lies: outer skin, lining, or neither.
+    pub(crate) places: Vec<Place>,
     /// Points of the face, at rest and where shapes move them furthest; [`crate::Framing::Face`] frames them.
     pub(crate) face: Vec<Vec3>,
     /// Factor on the colors of surfaces at each vertex; empty for 1 everywhere.
@@ -94,6 +97,7 @@ impl FaceLook {
         let flat: Vec<[f32; 3]> = rest.iter().map(|p| p.to_array()).collect();
         let rest_normals = normals.compute(&flat);
         let inside = exposure::inside(&rest, &rest_normals, &indices);
+        let places = triangles.iter().map(|t| place(t, &surfaces, &inside)).collect();
         Self {
             n_vertices: rig.n_vertices(),
             triangles,
@@ -104,14 +108,31 @@ impl FaceLook {
             rest,
             rest_normals,
             inside,
+            places,
             face,
             tint: Vec::new(),
         }
     }
 
+    /// The middle of the face in the coordinates of the rig, and half of its height or width, whichever is
+    /// larger, in the unit of the rig.
+    pub fn face_center(&self) -> (DVec3, f64) {
+        self.frame.center()
+    }
+
     /// Number of rig vertices; [`crate::draw`] takes as many positions.
     pub fn n_vertices(&self) -> usize {
         self.n_vertices
+    }
+}
+
+/// Whether a triangle is outer skin or lining.
+fn place(triangle: &Triangle, surfaces: &[SurfaceLook], inside: &[f32]) -> Place {
+    let mean = triangle.vertices.iter().map(|&v| inside[v as usize]).sum::<f32>() / 3.0;
+    match surfaces[triangle.surface as usize].kind {
+        Made::Of(Kind::Skin) if mean > 0.6 => Place::Lining,
+        Made::Of(Kind::Skin) if mean < 0.25 => Place::Outer,
+        _ => Place::Other,
     }
 }
 

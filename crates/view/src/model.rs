@@ -15,6 +15,7 @@ use crate::draw::{DrawOptions, check, picture};
 use crate::look::Made;
 use crate::look::{FaceLook, SurfaceLook, Triangle};
 use crate::overlay::ScalarField;
+use crate::raster::Place;
 use glam::{DMat3, Vec3};
 use risorius_mesh::{TriMesh, VertexNormals};
 use risorius_rig::classify::surfaces::FaceSpace;
@@ -180,6 +181,7 @@ impl AnatomyModel {
         let rest_normals = normals.compute(&rest.iter().map(|p| p.to_array()).collect::<Vec<_>>());
         let look = FaceLook {
             n_vertices: rest.len(),
+            places: vec![Place::Other; triangles.len()],
             triangles,
             surfaces,
             eyes: Vec::new(),

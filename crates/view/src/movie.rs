@@ -1,4 +1,9 @@
-//! Encodes canvases as an MP4: H.264 by openh264, muxed by muxide.
+//! Encodes canvases as a movie, or as one picture that plays.
+//!
+//! [`Movie`] is an MP4: H.264 by openh264, muxed by muxide. [`Animation`] is an animated WebP, which web pages
+//! show and play like any other picture: every frame is a lossy picture by libwebp, in a container of ours.
+//!
+//! The MP4:
 //!
 //! Every picture becomes one frame, none is skipped, and times are multiples of 1/fps. Sides are made even by
 //! repeating the last column or row, because H.264 subsamples chroma; alpha is dropped. The quantization is
@@ -9,14 +14,18 @@
 //! face of 900 x 900 pixels, and written when the movie is finished.
 
 #[cfg(feature = "movie")]
+mod animation;
+#[cfg(feature = "movie")]
 mod encode;
 #[cfg(not(feature = "movie"))]
 mod refuse;
 
 #[cfg(feature = "movie")]
+pub use animation::Animation;
+#[cfg(feature = "movie")]
 pub use encode::Movie;
 #[cfg(not(feature = "movie"))]
-pub use refuse::Movie;
+pub use refuse::{Animation, Movie};
 
 use crate::ViewError;
 
@@ -35,4 +44,24 @@ pub fn check_movie_rate(fps: f64) -> Result<(), ViewError> {
         return Ok(());
     }
     Err(ViewError::Number { name: "fps", value: fps as f32, hint: " from 0.1 to 240" })
+}
+
+/// Rejects sizes that cannot be encoded.
+#[cfg(feature = "movie")]
+fn check_size(width: usize, height: usize) -> Result<(), ViewError> {
+    let (short, long) = (width.min(height), width.max(height));
+    if short < MIN_MOVIE || long > MAX_MOVIE[0] || short > MAX_MOVIE[1] {
+        return Err(ViewError::MovieSize { width, height });
+    }
+    Ok(())
+}
+
+/// Rejects a picture that has not the size of the movie.
+#[cfg(feature = "movie")]
+fn check_frame(picture: &crate::Canvas, [width, height]: [usize; 2]) -> Result<(), ViewError> {
+    if picture.width != width || picture.height != height || picture.pixels.len() != width * height {
+        let (found_width, found_height) = (picture.width, picture.height);
+        return Err(ViewError::MovieFrame { width, height, found_width, found_height });
+    }
+    Ok(())
 }

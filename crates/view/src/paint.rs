@@ -93,8 +93,8 @@ impl Painter<'_> {
     }
 
     /// Samples on triangles that share a corner use the first sample's triangle, so that fine meshes are not
-    /// shaded many times per pixel. Surfaces that only touch, like lips, keep their own triangles, so that
-    /// the line between them stays antialiased.
+    /// shaded many times per pixel. Surfaces that only touch, like lips, keep their own triangles, and so does
+    /// lining beside outer skin, so that the line between them stays antialiased.
     fn merged(&self, screen: &Screen, mut samples: [u32; 4]) -> [u32; 4] {
         if self.options.wireframe {
             return samples;
@@ -103,6 +103,7 @@ impl Painter<'_> {
         let joined = |a: u32, b: u32| {
             let (a_at, b_at) = (&look.triangles[a as usize], &look.triangles[b as usize]);
             a_at.surface == b_at.surface
+                && look.places[a as usize] == look.places[b as usize]
                 && !look.surfaces[a_at.surface as usize].outlined
                 && a_at.vertices.iter().any(|v| b_at.vertices.contains(v))
                 && screen.faces_viewer(a) == screen.faces_viewer(b)

@@ -6,6 +6,10 @@
 //! bytes. Triangles that face the viewer are drawn first, each kind in order, and the first of equally near
 //! ones wins. `nearness` must be linear over the screen (1/w for a perspective camera, the coordinate for a
 //! parallel light).
+//!
+//! Lining (the inner side of lids, lips and nostrils) often runs a little through the skin that covers it,
+//! where artists modeled both as one thin fold. It is drawn last, and only wins over outer skin if it is nearer
+//! by a margin, so that such overlaps do not show as dark spots.
 
 use glam::Vec2;
 use rayon::prelude::*;
@@ -44,12 +48,32 @@ pub(crate) struct Screen<'a> {
     pub height: usize,
     corners: &'a [Corner],
     triangles: &'a [[u32; 3]],
-    /// Triangles with holes, and which of their points (barycentric coordinates) are solid.
-    cutout: Option<Cutout<'a>>,
+    rules: Rules<'a>,
     columns: usize,
-    /// Triangles of each tile: those that face the viewer, then those that do not.
-    bins: [Vec<Vec<u32>>; 2],
-    everywhere: [Vec<u32>; 2],
+    /// Triangles of each tile: those that face the viewer, then those that do not, then lining.
+    bins: [Vec<Vec<u32>>; 3],
+    everywhere: [Vec<u32>; 3],
+}
+
+/// What decides, besides depth, whether a triangle is drawn at a sample.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Rules<'a> {
+    /// Triangles with holes, and which of their points (barycentric coordinates) are solid.
+    pub cutout: Option<Cutout<'a>>,
+    /// Where each triangle lies, and by how much lining must be nearer than outer skin, as a distance from
+    /// the camera plane (`nearness` is one over it).
+    pub places: Option<(&'a [Place], f32)>,
+}
+
+/// Where a triangle lies on the skin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Skin that is seen in the neutral.
+    Outer,
+    /// Skin that is hidden in the neutral.
+    Lining,
+    /// Between the two, or no skin.
+    Other,
 }
 
 /// A triangle that is not solid everywhere.
@@ -80,7 +104,7 @@ pub(crate) fn sample_positions<const S: usize>() -> [[f64; 2]; S] {
 impl<'a> Screen<'a> {
     /// A screen of all `triangles`.
     pub fn new(width: usize, height: usize, corners: &'a [Corner], triangles: &'a [[u32; 3]]) -> Self {
-        Self::of(width, height, corners, triangles, 0..triangles.len() as u32, None)
+        Self::of(width, height, corners, triangles, 0..triangles.len() as u32, Rules::default())
     }
 
     /// A screen of those of `triangles` that are `chosen`.
@@ -90,7 +114,7 @@ impl<'a> Screen<'a> {
         corners: &'a [Corner],
         triangles: &'a [[u32; 3]],
         chosen: impl Iterator<Item = u32>,
-        cutout: Option<Cutout<'a>>,
+        rules: Rules<'a>,
     ) -> Self {
         let (columns, rows) = (width.div_ceil(TILE), height.div_ceil(TILE));
         let mut screen = Self {
@@ -98,14 +122,18 @@ impl<'a> Screen<'a> {
             height,
             corners,
             triangles,
-            cutout,
+            rules,
             columns,
-            bins: [0, 1].map(|_| vec![Vec::new(); columns * rows]),
-            everywhere: [Vec::new(), Vec::new()],
+            bins: [0, 1, 2].map(|_| vec![Vec::new(); columns * rows]),
+            everywhere: [0, 1, 2].map(|_| Vec::new()),
         };
         for t in chosen {
             let Some([x0, y0, x1, y1]) = screen.pixel_bounds(t) else { continue };
-            let side = if screen.faces_viewer(t) { 0 } else { 1 };
+            let side = match screen.rules.margin(t) {
+                Some(_) => 2,
+                None if screen.faces_viewer(t) => 0,
+                None => 1,
+            };
             let (tx, ty) = (x0 / TILE..x1 / TILE + 1, y0 / TILE..y1 / TILE + 1);
             if tx.len() * ty.len() > MANY_TILES {
                 screen.everywhere[side].push(t);
@@ -190,7 +218,8 @@ impl<'a> Screen<'a> {
         if whole_tile && sides.misses(tile) {
             return;
         }
-        let cutout = self.cutout.filter(|c| c.has_holes[t as usize]);
+        let cutout = self.rules.cutout.filter(|c| c.has_holes[t as usize]);
+        let margin = self.rules.margin(t);
         let positions = sample_positions::<S>();
         for y in y0..=y1 {
             for (s, position) in positions.iter().enumerate() {
@@ -201,7 +230,13 @@ impl<'a> Screen<'a> {
                         let at = first + i * S;
                         let nearness = sides.nearness(&side);
                         let solid = || cutout.is_none_or(|c| (c.solid)(t, sides.shares(&side)));
-                        if nearness > tile.nearness[at] && solid() {
+                        let before = |now: f32| match margin {
+                            Some(margin) if self.rules.is_outer(tile.triangle[at]) => {
+                                nearness - now > margin * now * nearness
+                            }
+                            _ => nearness > now,
+                        };
+                        if before(tile.nearness[at]) && solid() {
                             tile.nearness[at] = nearness;
                             tile.triangle[at] = t;
                         }
@@ -241,6 +276,17 @@ impl<'a> Screen<'a> {
         let c = self.triangles[t as usize].map(|v| self.corners[v as usize]);
         // The y axis of the screen points down, which reverses the orientation.
         (c[1].x - c[0].x) * (c[2].y - c[0].y) - (c[2].x - c[0].x) * (c[1].y - c[0].y) < 0.0
+    }
+}
+
+impl Rules<'_> {
+    /// By how much triangle `t` must be nearer than outer skin, if it is lining.
+    fn margin(&self, t: u32) -> Option<f32> {
+        self.places.and_then(|(places, margin)| (places[t as usize] == Place::Lining).then_some(margin))
+    }
+
+    fn is_outer(&self, t: u32) -> bool {
+        self.places.is_some_and(|(places, _)| places.get(t as usize) == Some(&Place::Outer))
     }
 }
 

@@ -7,12 +7,16 @@
 use crate::camera::{Camera, Projected};
 use crate::look::{FaceLook, Made, SurfaceLook};
 use crate::model::Finish;
-use crate::raster::Corner;
+use crate::raster::{Corner, Place};
 use crate::visibility::Openness;
 use glam::{DVec3, Vec3};
 use rayon::prelude::*;
 use risorius_rig::classify::kinds::Kind;
 use risorius_rig::classify::pieces::Eye;
+
+/// How much nearer lining must be than outer skin to be seen before it, in units of half a face: about 4 mm. A
+/// lip is thicker, so the inner side of an open mouth is not affected.
+pub(crate) const LINING_MARGIN: f32 = 0.04;
 
 /// Number of lashes in a full circle around an eye.
 const LASHES_AROUND: f32 = 110.0;
@@ -39,6 +43,8 @@ pub(crate) struct Layer {
     pub chosen: Vec<u32>,
     /// The chosen triangles except lashes, which cast no shadows and do not occlude.
     pub solid: Vec<[u32; 3]>,
+    /// Where the solid triangles lie.
+    pub places: Vec<Place>,
 }
 
 impl<'a> Scene<'a> {
@@ -59,6 +65,7 @@ impl<'a> Scene<'a> {
             layers[layer].chosen.push(t as u32);
             if !lashes[t] {
                 layers[layer].solid.push(triangle.vertices);
+                layers[layer].places.push(look.places[t]);
             }
         }
         Self {

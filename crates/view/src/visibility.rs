@@ -8,8 +8,8 @@
 
 use crate::camera::Camera;
 use crate::exposure::depth_map;
-use crate::raster::{Corner, NONE, Screen, TILE};
-use crate::shade::Scene;
+use crate::raster::{Corner, NONE, Rules, Screen, TILE};
+use crate::shade::{LINING_MARGIN, Layer, Scene};
 use glam::{Vec2, Vec3};
 use rayon::prelude::*;
 
@@ -56,15 +56,9 @@ impl Openness {
 }
 
 impl Visibility {
-    /// Maps for only the triangles `solid` of `scene`, on a canvas of `width` x `height`, with key and fill
-    /// light from `directions` (view space).
-    pub fn compute(
-        scene: &Scene,
-        solid: &[[u32; 3]],
-        width: usize,
-        height: usize,
-        directions: [Vec3; 2],
-    ) -> Self {
+    /// Maps for only the solid triangles of a `layer` of `scene`, on a canvas of `width` x `height`, with key
+    /// and fill light from `directions` (view space).
+    pub fn compute(scene: &Scene, layer: &Layer, width: usize, height: usize, directions: [Vec3; 2]) -> Self {
         let mut shrink = 1;
         while (width / shrink) * (height / shrink) > MAX_PIXELS {
             shrink += 1;
@@ -72,7 +66,8 @@ impl Visibility {
         let (w, h) = (width.div_ceil(shrink), height.div_ceil(shrink));
         let factor = 1.0 / shrink as f32;
         let camera = scene.camera.scaled(factor);
-        let (nearness, normals) = surface(scene, solid, &camera, w, h);
+        let (nearness, normals) = surface(scene, layer, &camera, w, h);
+        let solid = &layer.solid;
         let [key, fill] = [0, 1].map(|i| ShadowMap::new(scene, solid, directions[i], MAP_SIDE[i], SOFT[i]));
         let spiral = [spiral(FINE.1), spiral(WIDE.1)];
         let turns: [Vec2; 16] =
@@ -174,13 +169,15 @@ fn likeness(a: f32, b: f32) -> f32 {
 /// Nearness and view-space normal (facing the camera) of the nearest surface at each pixel.
 fn surface(
     scene: &Scene,
-    solid: &[[u32; 3]],
+    layer: &Layer,
     camera: &Camera,
     width: usize,
     height: usize,
 ) -> (Vec<f32>, Vec<Vec3>) {
     let corners: Vec<Corner> = scene.corners(camera);
-    let screen = Screen::new(width, height, &corners, solid);
+    let solid = &layer.solid;
+    let rules = Rules { places: Some((&layer.places, LINING_MARGIN)), ..Rules::default() };
+    let screen = Screen::of(width, height, &corners, solid, 0..solid.len() as u32, rules);
     let tiles = screen.map_tiles::<1, _>(|tile| {
         let mut out = Vec::with_capacity(TILE * TILE);
         for (i, (&t, &near)) in tile.triangle.iter().zip(&tile.nearness).enumerate() {

@@ -4,7 +4,7 @@ mod solids;
 
 use openh264::decoder::Decoder;
 use openh264::formats::YUVSource;
-use risorius_view::{Canvas, DrawOptions, FaceLook, Movie, ViewError, draw};
+use risorius_view::{Animation, Canvas, DrawOptions, FaceLook, Movie, ViewError, draw};
 use solids::{ball, head, one_ball};
 
 /// The content of the box at the end of `path`, from the front of `bytes`. A descriptor that precedes inner
@@ -193,4 +193,43 @@ fn what_cannot_be_played_is_refused() {
         movie.finish().unwrap();
         assert_eq!(read(&bytes).packets.len(), 1, "{width} x {height}");
     }
+}
+
+#[test]
+fn an_animated_picture_plays_what_was_drawn() {
+    let drawn = pictures(9, 121, 90);
+    let mut bytes = Vec::new();
+    let mut animation = Animation::new(&mut bytes, 121, 90, 30.0).unwrap();
+    drawn.iter().for_each(|p| animation.add(p).unwrap());
+    assert_eq!(animation.n_frames(), 9);
+    animation.finish().unwrap();
+    let decoded = webp::AnimDecoder::new(&bytes).decode().unwrap();
+    let frames: Vec<_> = decoded.into_iter().collect();
+    assert_eq!(frames.len(), 9);
+    // Libwebp says when each frame ends, in milliseconds.
+    let ends: Vec<i32> = frames.iter().map(|f| f.get_time_ms()).collect();
+    assert_eq!(ends, [33, 67, 100, 133, 167, 200, 233, 267, 300]);
+    for (i, frame) in frames.iter().enumerate() {
+        assert_eq!((frame.width(), frame.height()), (121, 90));
+        let pixels = frame.get_image().as_chunks::<4>().0;
+        let off = |picture: &Canvas| {
+            let one =
+                |(a, b): (&[u8; 4], &[u8; 4])| (0..3).map(|c| f64::from(a[c].abs_diff(b[c]))).sum::<f64>();
+            pixels.iter().zip(&picture.pixels).map(one).sum::<f64>() / (3 * pixels.len()) as f64
+        };
+        let (own, other) = (off(&drawn[i]), off(&drawn[(i + 4) % 9]));
+        assert!(
+            own < 3.0 && other > 2.0 * own,
+            "frame {i}: {own:.2} from its picture, {other:.2} from another"
+        );
+    }
+}
+
+#[test]
+fn animated_pictures_that_browsers_would_slow_down_are_refused() {
+    let new = |width, height, fps| Animation::new(Vec::new(), width, height, fps).map(|_| ());
+    assert!(matches!(new(64, 64, 120.0), Err(ViewError::Number { name: "fps", .. })));
+    assert_eq!(new(8, 64, 30.0), Err(ViewError::MovieSize { width: 8, height: 64 }));
+    let empty = Animation::new(Vec::new(), 64, 64, 30.0).unwrap();
+    assert!(matches!(empty.finish(), Err(ViewError::Movie(_))), "no frames");
 }

@@ -5,6 +5,7 @@ mod solids;
 use risorius_base::{Axis, Space};
 use risorius_view::{
     Background, Canvas, Colormap, DrawOptions, FaceLook, Framing, Marker, ScalarField, ViewError, draw,
+    share_in_view,
 };
 use solids::{ball, head, one_ball, part, rig, rig_in};
 
@@ -251,4 +252,39 @@ fn any_number_of_threads_gives_the_same_bytes() {
     };
     let one = with(1);
     assert!(one == with(2) && one == with(5));
+}
+
+/// The lining of a thin fold often runs through the skin before it. It must not show there.
+#[test]
+fn lining_that_runs_through_the_skin_is_not_seen() {
+    // A ball inside of the head is lining: nothing of it is visible in the neutral.
+    let rig = head(vec![ball([0.0, 0.3, 0.6], 0.3, 12)]);
+    let look = FaceLook::prepare(&rig);
+    let first = rig.n_vertices() - ball([0.0; 3], 1.0, 12).0.len();
+    let moved = |by: f32| {
+        let mut p = rig.neutral.clone();
+        p[first..].iter_mut().for_each(|p| p[2] += by);
+        draw(&look, &p, &clear()).unwrap()
+    };
+    let neutral = draw(&look, &rig.neutral, &clear()).unwrap();
+    // The front of the head is at z = 0.95 there: the ball ends 0.02 before it, then 0.3 before it.
+    let differs = |a: &Canvas, b: &Canvas| {
+        a.pixels.iter().zip(&b.pixels).filter(|(a, b)| a[0].abs_diff(b[0]) > 20).count()
+    };
+    assert_eq!(differs(&moved(0.07), &neutral), 0, "lining shows through the skin");
+    assert!(differs(&moved(0.35), &neutral) > 100, "what is clearly before the skin is hidden");
+}
+
+#[test]
+fn the_share_of_the_face_in_the_picture_is_measured() {
+    let rig = one_ball();
+    let look = FaceLook::prepare(&rig);
+    let share = |by: f32| {
+        let p: Vec<[f32; 3]> = rig.neutral.iter().map(|p| [p[0] + by, p[1], p[2]]).collect();
+        share_in_view(&look, &p, &clear()).unwrap()
+    };
+    assert_eq!((share(0.0), share(30.0)), (1.0, 0.0));
+    assert!((0.3..0.8).contains(&share(1.1)), "{}", share(1.1));
+    let nowhere = vec![[f32::NAN; 3]; rig.n_vertices()];
+    assert_eq!(share_in_view(&look, &nowhere, &clear()).unwrap(), 0.0);
 }

@@ -10,9 +10,18 @@ fn help_and_version_are_no_errors() {
     let desk = Desk::new();
     let help = desk.ok(&["--help"]);
     assert!(help.starts_with("Physics for face rigs"), "{help}");
-    for verb in
-        ["demo", "inspect", "build", "convert", "pose", "perform", "attenuate", "interference", "render"]
-    {
+    for verb in [
+        "demo",
+        "sample",
+        "inspect",
+        "build",
+        "convert",
+        "pose",
+        "perform",
+        "attenuate",
+        "interference",
+        "render",
+    ] {
         assert!(help.contains(verb));
         assert!(desk.ok(&[verb, "--help"]).contains("--json"));
     }

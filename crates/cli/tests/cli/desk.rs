@@ -50,7 +50,7 @@ impl Desk {
         let run = Run {
             code: status.code().expect("ended by a signal"),
             out: String::from_utf8(stdout).unwrap(),
-            err: String::from_utf8(stderr).unwrap(),
+            err: without_progress(&String::from_utf8(stderr).unwrap()),
         };
         assert!(!run.err.contains("panicked"), "{args:?}: {}", run.err);
         run
@@ -98,6 +98,15 @@ impl Desk {
         collect(self.folder.path(), self.folder.path(), &mut found);
         found
     }
+}
+
+/// Standard error without the lines of progress that long runs print.
+pub fn without_progress(text: &str) -> String {
+    let is_progress = |line: &&str| {
+        let percent = line.strip_prefix("risorius: ").and_then(|l| l.split_once(" %, "));
+        percent.is_some_and(|(n, _)| n.parse::<u32>().is_ok())
+    };
+    text.split_inclusive('\n').filter(|line| !is_progress(line)).collect()
 }
 
 fn collect(top: &Path, folder: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {

@@ -10,6 +10,7 @@ mod blender;
 mod build;
 mod calls;
 mod convert;
+mod demo;
 mod desk;
 mod detail;
 mod face;

@@ -81,6 +81,50 @@ fn movies_have_all_frames_at_the_rate_of_the_clip() {
     assert!(one[0] == one[1], "depends on the number of threads");
 }
 
+/// Times of recordings are rounded, and rates are seldom whole numbers.
+#[test]
+fn movies_show_every_frame_of_a_recording_once() {
+    let desk = takes();
+    for rate in [30.02, 29.98, 59.95, 23.976] {
+        let line = |i: usize| format!("{:.3},{:.3}\n", i as f64 / rate, 0.01 * i as f64);
+        desk.write("recorded.csv", "time_s,jawOpen\n".to_string() + &(0..61).map(line).collect::<String>());
+        for output in ["out.mp4", "out.webp"] {
+            let reported = desk.json(&render(&["--clip", "recorded.csv", "-o", output]));
+            assert_eq!(reported["frames"], 61, "{rate} {output}: {reported}");
+        }
+        assert_eq!(movie(&desk.read("out.mp4")).0, 61, "{rate}");
+        let frames = desk.read("out.webp").windows(4).filter(|w| w == b"ANMF").count();
+        assert_eq!(frames, 61, "{rate}");
+    }
+    // A rate of one's own: the last frame is not cut off.
+    let reported = desk.json(&render(&["--clip", "clip.csv", "--fps", "2.3", "-o", "out.mp4"]));
+    assert_eq!(reported["frames"], 8, "3 s at 2.3 fps: {reported}");
+    let slow = desk.json(&render(&["--take", "take.glb", "--speed", "0.25", "-o", "out.mp4"]));
+    assert_eq!((&slow["frames"], &slow["fps"]), (&json!(49), &json!(4.0)), "four times as many: {slow}");
+    desk.fails_with(2, &render(&["--take", "take.glb", "--speed", "0", "-o", "x.mp4"]), &["speed", "0.01"]);
+    desk.fails_with(2, &render(&["--take", "take.glb", "--speed", "0.5", "-o", "x.png"]), &["--speed"]);
+}
+
+#[test]
+fn the_camera_follows_a_head_that_walks_away() {
+    let desk = takes();
+    desk.write(
+        "walk.csv",
+        "time_s,px_m,py_m,pz_m,qx,qy,qz,qw\n0,0,0,0,0,0,0,1\n1,2,0,0,0,0,0,1\n2,4,0,0,0,0,0,1\n3,6,0,0,0,0,0,1\n",
+    );
+    let walk = ["--take", "take.npz", "--head", "walk.csv", "--with-head", "--frames", "0,12"];
+    let followed = desk.json(&render(&[&walk[..], &["-o", "out.png"]].concat()));
+    assert_eq!(followed["notes"].as_array().map(Vec::len), Some(0), "{followed}");
+    let walk = [&walk[..], &["--camera", "still"]].concat();
+    let still = desk.ok(&render(&[&walk[..], &["-o", "still.png"]].concat()));
+    assert!(
+        still.contains("less than half of the face is in the picture in 1 frame,")
+            && still.contains("--camera"),
+        "{still}"
+    );
+    assert!(desk.read("out.png") != desk.read("still.png"));
+}
+
 #[test]
 fn performances_stand_side_by_side() {
     let desk = takes();
@@ -157,7 +201,7 @@ fn wrong_calls_are_refused_with_advice() {
         (&["--take", "take.npz", "--label", "a,b", "-o", "out.mp4"], &["2 labels for 1 performances"]),
         (&["--label", "a", "-o", "out.png"], &["--clip"]),
         (&["--take", "take.npz", "-w", "jawOpen=1", "-o", "out.png"], &["--weights"]),
-        (&["--take", "take.npz", "-o", "out.avi"], &["out.avi", ".png, .mp4"]),
+        (&["--take", "take.npz", "-o", "out.avi"], &["out.avi", ".png, .mp4, .webp"]),
     ] {
         desk.fails_with(2, &render(more), words);
     }

@@ -188,9 +188,9 @@ fn two_runs_at_once_and_places_without_room_are_refused_with_advice() {
     );
 }
 
-/// A run that is interrupted once five frames exist; returns its message.
+/// A run that gets a signal once five frames exist; returns its message.
 #[cfg(unix)]
-fn interrupted(desk: &Desk, more: &[&str]) -> String {
+fn interrupted(desk: &Desk, signal: &str, more: &[&str]) -> String {
     let call = [&CALL[..], more, &["-o", "take.npz"]].concat();
     let mut child = Command::new(env!("CARGO_BIN_EXE_risorius"))
         .args(&call)
@@ -205,9 +205,9 @@ fn interrupted(desk: &Desk, more: &[&str]) -> String {
         assert!(start.elapsed() < Duration::from_secs(120), "frame 5 was not written in time");
         std::thread::sleep(Duration::from_millis(1));
     }
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(1), "{signal}");
     String::from_utf8(output.stderr).unwrap()
 }
 
@@ -218,9 +218,12 @@ fn a_run_that_was_stopped_resumes_to_the_same_bytes() {
     desk.write("clip.csv", clip(60));
     // Small steps, so that there is enough time to interrupt it.
     let fine = ["--dt", "0.001", "--contact", "off"];
-    let said = interrupted(&desk, &fine);
-    for words in ["cancelled", "earlier frames are in take.npz;", "--resume", "take.npz.partial"] {
-        assert!(said.contains(words), "no '{words}' in: {said}");
+    let mut said = String::new();
+    for signal in ["-TERM", "-INT"] {
+        said = interrupted(&desk, signal, &fine);
+        for words in ["cancelled", "earlier frames are in take.npz;", "--resume", "take.npz.partial"] {
+            assert!(said.contains(words), "{signal}: no '{words}' in: {said}");
+        }
     }
     let n_kept =
         said.split("the ").find_map(|s| s.split_once(" earlier frames")?.0.parse::<u64>().ok()).unwrap();

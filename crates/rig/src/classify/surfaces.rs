@@ -74,6 +74,11 @@ impl FaceSpace {
     pub fn place(&self, p: DVec3) -> Vec3 {
         ((self.rotation * p - self.center) * self.per_unit).as_vec3()
     }
+
+    /// The origin of face space in file coordinates, and its unit as a length of the file.
+    pub fn center(&self) -> (DVec3, f64) {
+        (self.rotation.inverse() * self.center, 1.0 / self.per_unit)
+    }
 }
 
 /// Where a triangle comes from.

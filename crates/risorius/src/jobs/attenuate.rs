@@ -1,5 +1,6 @@
 //! Holds pinned points still while sliders move, for a pose or for a whole clip [Lewis05, section 4].
 
+use super::plans;
 use crate::error::{Error, Result};
 use crate::files::{TakeFiles, expect_ending, extension};
 use crate::jobs::pose::Posed;
@@ -13,6 +14,7 @@ use risorius_attenuate::clip::{ClipAttenuated, ClipOptions, FrameReport, attenua
 use risorius_attenuate::pose::{AttenuateOptions, Attenuated, Motion, PoseAttenuation};
 use risorius_attenuate::{PinSet, PinSpec, RigGram, Selection};
 use risorius_base::Progress;
+use risorius_base::progress::Plan;
 use risorius_io::formats::{clip_csv, clip_json};
 use risorius_io::output::write_whole;
 use risorius_io::specs::weights;
@@ -229,6 +231,8 @@ pub struct RmsReport {
 impl AttenuateJob {
     /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<Attenuation> {
+        let plan = Plan::new(progress, &plans::ATTENUATE);
+        let progress: &Progress = &|stage, fraction| plan.report(stage, fraction);
         self.check()?;
         let rig = &self.rig.open_with_sliders(progress)?.rig;
         let set = self.pins.resolve(rig)?;

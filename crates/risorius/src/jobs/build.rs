@@ -8,6 +8,7 @@ mod paint;
 pub use paint::{Painting, property_name, usual_range};
 pub use risorius_flesh::Property;
 
+use super::plans;
 use super::{peak_mb, shown};
 use crate::error::{Error, Result, in_file};
 use crate::files::{expect_ending, expect_folder};
@@ -16,7 +17,7 @@ use risorius_anatomy::Note;
 use risorius_anatomy::carry::Supplied;
 use risorius_anatomy::find::{FoundLandmark, Given};
 use risorius_base::Advise;
-use risorius_base::progress::{Progress, tick};
+use risorius_base::progress::{Plan, Progress, tick};
 use risorius_flesh::{BuildError, BuildOptions, BuildReport, Face, Surroundings};
 use risorius_head::{Head, Identity};
 use risorius_io::native::face::{self, ShapeCache};
@@ -155,6 +156,8 @@ impl LandmarkReport {
 impl BuildJob {
     /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<BuildJobReport> {
+        let plan = Plan::new(progress, &plans::BUILD);
+        let progress: &Progress = &|stage, fraction| plan.report(stage, fraction);
         expect_ending(&self.output, &["face"], "a face")?;
         self.pictures.as_deref().map_or(Ok(()), expect_folder)?;
         let file = self.rig.open_with_sliders(progress)?;

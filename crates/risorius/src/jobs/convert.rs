@@ -2,12 +2,13 @@
 
 mod take;
 
-use super::shown;
+use super::{plans, shown};
 use crate::error::{Error, Result, in_file};
 use crate::files::{CACHES, SURFACES, TakeFiles, expect_ending, expect_not_input, extension};
 use crate::source::{ClipReading, RigSource, moving_parts};
 use crate::takes::{head_from_zero, head_of_span, motions_at, weight_track, write_surface};
 use risorius_base::Progress;
+use risorius_base::progress::Plan;
 use risorius_io::formats::gltf::{GlbOptions, write_glb};
 use risorius_io::formats::head_csv::HeadContent;
 use risorius_io::formats::{clip_csv, clip_json, head_csv, obj_folder};
@@ -76,6 +77,8 @@ impl ConvertJob {
             let inputs = inputs.into_iter().flatten().map(PathBuf::as_path);
             expect_not_input(&self.output, inputs).map_err(|e| e.with_options(&["force"]))?;
         }
+        let plan = Plan::new(progress, &plans::CONVERT);
+        let progress: &Progress = &|stage, fraction| plan.report(stage, fraction);
         let is_to_clip = matches!(extension(&self.output).as_str(), "csv" | "json") && !self.output.is_dir();
         let mut report = match extension(&self.input.path).as_str() {
             "bvh" => self.head_motion(progress)?,

@@ -1,25 +1,32 @@
-//! A tour on the built-in head: writes pictures, a rig, a face and a clip.
+//! A tour on the built-in head: a clip and head motion made in code are simulated and shown beside the input,
+//! with wrinkles on top; and pictures of poses, pins, bones and flesh.
+
+mod brow;
+mod wrinkles;
 
 use super::build::{build_resumable, draw_face, write_face};
-use super::shown;
+use super::detail::apply::{Animation, ApplyJob};
+use super::perform::{PerformJob, PerformReport};
+use super::render::{RenderJob, View};
+use super::{plans, sample, shown};
 use crate::error::Result;
 use crate::files::expect_folder;
-use crate::pictures::{distances_mm, interference_matrix, pin_markers};
-use glam::DQuat;
+use crate::pictures::interference_matrix;
+use crate::source::ClipReading;
+use brow::brow_story;
+use risorius_attenuate::RigGram;
 use risorius_attenuate::interference::Interference;
-use risorius_attenuate::pose::{AttenuateOptions, Attenuated, PoseAttenuation};
-use risorius_attenuate::{PinSet, PinSpec, RigGram, Selection};
-use risorius_base::progress::{Progress, tick};
+use risorius_base::progress::{Plan, Progress, tick};
 use risorius_flesh::{BuildOptions, BuildReport};
-use risorius_head::{Head, Identity, landmarks};
+use risorius_head::{Head, Identity};
 use risorius_io::formats::gltf::{GlbOptions, write_glb};
 use risorius_io::formats::{clip_csv, head_csv};
 use risorius_io::output::write_whole;
 use risorius_io::specs::sidecar;
-use risorius_rig::{Clip, Evaluator, HeadMotion, Rig};
-use risorius_view::{Canvas, DrawOptions, FaceLook, ScalarField, draw, sheet};
+use risorius_rig::{Clip, Evaluator, Rig};
+use risorius_view::{Canvas, DrawOptions, FaceLook, draw, sheet};
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Number of sliders in the interference matrix.
 const MATRIX_SLIDERS: usize = 30;
@@ -47,18 +54,23 @@ const POSES: [(&str, &[(&str, f32)]); 8] = [
     ("puffed cheeks", &[("cheekPuff", 1.0)]),
 ];
 
+/// The input beside the result: a movie, or a sheet of frames in builds that encode no movies.
+const SIDE_BY_SIDE: &str = if cfg!(feature = "movie") { "side_by_side.mp4" } else { "side_by_side.png" };
+
 /// Runs the demo.
 #[derive(Debug, Clone)]
 pub struct DemoJob {
     /// Folder for the pictures and files.
     pub out: PathBuf,
-    /// Number of flesh nodes, 500 to 200000. Default 4000.
+    /// Number of flesh nodes, 500 to 200000. Default 1200, which is coarse: the demo should not take long.
     pub nodes: usize,
+    /// How much of the clip is simulated, seconds, above 0. Default 4, which is all.
+    pub seconds: f64,
 }
 
 impl Default for DemoJob {
     fn default() -> Self {
-        Self { out: "demo-out".into(), nodes: 4000 }
+        Self { out: "demo-out".into(), nodes: 1200, seconds: 4.0 }
     }
 }
 
@@ -77,6 +89,13 @@ pub struct DemoReport {
     pub bytes: u64,
     /// Measurements of the build.
     pub report: BuildReport,
+    /// The movie of the input beside the result.
+    pub movie: String,
+    /// Number of simulated frames.
+    pub frames: usize,
+    /// How far physics moves the skin from the input, at most and in the mean over vertices, of the frame in
+    /// which the mean is largest, mm.
+    pub moved_mm: [f64; 2],
     /// The build, as `build` reports it.
     #[serde(skip)]
     pub build: super::build::BuildJobReport,
@@ -94,14 +113,16 @@ pub struct DemoReport {
 impl DemoJob {
     /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<DemoReport> {
+        let plan = Plan::new(progress, &plans::DEMO);
+        let whole: &Progress = &|stage, fraction| plan.report(stage, fraction);
         let out = &self.out;
         expect_folder(out)?;
-        tick(progress, "built-in head", 0.0)?;
+        tick(whole, "built-in head", 0.0)?;
         let head = risorius_head::build(&Identity::default());
         let rig = &head.rig;
-        let story = brow_story(&head, &RigGram::prepare(rig, progress)?)?;
-        tick(progress, "drawing", 0.4)?;
-        let interference = Interference::measure(rig, progress)?;
+        let story = brow_story(&head, &RigGram::prepare(rig, whole)?)?;
+        let interference = Interference::measure(rig, whole)?;
+        tick(whole, "drawing", 0.0)?;
         let mut outputs = vec![
             (out.join("poses.png"), pose_sheet(rig)?.encode_png()),
             (out.join("attenuation.png"), story.picture(rig)?.encode_png()),
@@ -110,22 +131,30 @@ impl DemoJob {
                 interference_matrix(rig, &interference, MATRIX_SLIDERS)?.encode_png(),
             ),
             (out.join("head.glb"), write_glb(rig, &GlbOptions::default())?),
-            (out.join("talk.csv"), clip_csv::write_csv(&talk())),
-            (out.join("shake.csv"), head_csv::write(&shake())),
+            (out.join("talk.csv"), clip_csv::write_csv(&self.clip())),
+            (out.join("lively.csv"), head_csv::write(&sample::lively())),
         ];
         // A GLB cannot hold regions.
         outputs.extend(sidecar::write(rig, false).map(|bytes| (out.join("head.rig.json"), bytes)));
         let mut options = BuildOptions::default();
         options.volume.nodes = self.nodes;
-        let path = out.join("head.face");
-        let built = build_resumable(rig, &head, &options, &path, progress)?;
-        outputs.extend(draw_face(&built, out, progress)?);
-        let bytes = write_face(&built, &path)?;
+        let face = out.join("head.face");
+        let building: &Progress = &|_, fraction| plan.report("building", fraction);
+        let stages = Plan::new(building, &plans::BUILD);
+        let built =
+            build_resumable(rig, &head, &options, &face, &|stage, fraction| stages.report(stage, fraction))?;
+        outputs.extend(draw_face(&built, out, &|_, part| plan.report("picturing", part))?);
+        let bytes = write_face(&built, &face)?;
         for (path, bytes) in &outputs {
             write_whole(path, bytes)?;
         }
+        let performed = self.perform(&face, &|_, fraction| plan.report("performing", fraction))?;
+        let sculpts = self.wrinkle(&head, &|_, fraction| plan.report("wrinkling", fraction))?;
+        self.film(&|_, fraction| plan.report("filming", fraction))?;
         let mut files: Vec<String> = outputs.iter().map(|(path, _)| shown(path)).collect();
-        files.push(shown(&path));
+        let more = ["head.face", "take.glb", "head.detail", "wrinkled.glb", SIDE_BY_SIDE, "wrinkles.png"];
+        files.extend(more.map(|name| shown(&out.join(name))));
+        files.extend(sculpts.iter().map(|path| shown(path)));
         Ok(DemoReport {
             files,
             alpha: story.result.alpha,
@@ -133,48 +162,97 @@ impl DemoJob {
             pinned_after_mm: rig.space.millimeters(story.result.pinned_after.max),
             bytes,
             report: built.report.clone(),
-            build: super::build::BuildJobReport::new(&built, &path, bytes, Vec::new()),
+            movie: shown(&out.join(SIDE_BY_SIDE)),
+            frames: performed.frames.len(),
+            moved_mm: largest_motion(&performed),
+            build: super::build::BuildJobReport::new(&built, &face, bytes, Vec::new()),
             n_vertices: rig.n_vertices(),
             n_sliders: rig.sliders.len(),
             n_muscles: head.muscles.len(),
         })
     }
-}
 
-/// Number of frames of [`talk`] and [`shake`], at 30 frames per second.
-const N_FRAMES: usize = 61;
+    /// The sample clip, as far as it is simulated.
+    fn clip(&self) -> Clip {
+        let mut clip = sample::talk();
+        let n_frames = clip.times_secs.partition_point(|&t| t <= self.seconds + 1e-6).max(1);
+        clip.times_secs.truncate(n_frames);
+        clip.values.truncate(n_frames * clip.names.len());
+        clip
+    }
 
-/// Two seconds of talking, then smiling.
-fn talk() -> Clip {
-    let times_secs: Vec<f64> = (0..N_FRAMES).map(|i| i as f64 / 30.0).collect();
-    let names = ["jawOpen", "mouthFunnel", "mouthSmileLeft", "mouthSmileRight", "browInnerUp"];
-    let row = |&t: &f64| {
-        let smile = (t - 1.0).clamp(0.0, 1.0) as f32;
-        let (syllables, rounding) = ((9.0 * t).sin().powi(2) as f32, (5.0 * t).sin().powi(2) as f32);
-        [0.5 * syllables, 0.4 * rounding * (1.0 - smile), smile, smile, 0.5 * smile]
-    };
-    Clip {
-        names: names.map(String::from).to_vec(),
-        values: times_secs.iter().flat_map(row).collect(),
-        times_secs,
-        ..Clip::default()
+    /// Simulates the clip under the head motion.
+    fn perform(&self, face: &Path, progress: &Progress) -> Result<PerformReport> {
+        let job = PerformJob {
+            face: face.to_path_buf(),
+            clip: self.out.join("talk.csv"),
+            reading: self.reading(),
+            output: self.out.join("take.glb"),
+            ..PerformJob::default()
+        };
+        job.run(progress)
+    }
+
+    /// Makes wrinkles for the head, and puts them on the take; returns the files that they were learned from.
+    fn wrinkle(&self, head: &Head, progress: &Progress) -> Result<Vec<PathBuf>> {
+        let detail = self.out.join("head.detail");
+        let sculpts = wrinkles::make(head, &detail, &|_, fraction| progress("", 0.5 * fraction))?;
+        let job = ApplyJob {
+            detail,
+            animation: Animation::Take(self.out.join("take.glb")),
+            output: Some(self.out.join("wrinkled.glb")),
+            ..ApplyJob::default()
+        };
+        job.run(&|_, fraction| progress("", 0.5 + 0.5 * fraction))?;
+        Ok(sculpts)
+    }
+
+    /// A movie of the input beside the take, and a sheet of the take beside the wrinkled one.
+    fn film(&self, progress: &Progress) -> Result<()> {
+        let movie = RenderJob {
+            rig: self.out.join("head.face").into(),
+            clip: Some(self.out.join("talk.csv")),
+            reading: self.reading(),
+            takes: vec![self.out.join("take.glb")],
+            labels: Some(["input", "ours"].map(String::from).to_vec()),
+            with_head: true,
+            views: Vec::from_iter(View::named("three-quarter")),
+            size: Some([480, 480]),
+            output: self.out.join(SIDE_BY_SIDE),
+            ..RenderJob::default()
+        };
+        movie.run(&|_, fraction| progress("", 0.9 * fraction))?;
+        let wrinkled = self.out.join("wrinkled.glb");
+        let sheet = RenderJob {
+            rig: self.out.join("head.face").into(),
+            takes: vec![self.out.join("take.glb"), wrinkled],
+            labels: Some(["ours", "with wrinkles"].map(String::from).to_vec()),
+            frames: Some(self.shown_frames()),
+            output: self.out.join("wrinkles.png"),
+            ..RenderJob::default()
+        };
+        sheet.run(&|_, fraction| progress("", 0.9 + 0.1 * fraction))?;
+        Ok(())
+    }
+
+    /// Frames of the sheet: the rest, raised brows, a sound, and the smile, as far as they are simulated.
+    fn shown_frames(&self) -> Vec<usize> {
+        let last = self.clip().times_secs.len() - 1;
+        let mut frames = [0, 28, 66, 98].map(|f| f.min(last)).to_vec();
+        frames.dedup();
+        frames
+    }
+
+    /// How the clip of the demo is read: with the head motion of the demo.
+    fn reading(&self) -> ClipReading {
+        ClipReading { head: Some(self.out.join("lively.csv")), ..ClipReading::default() }
     }
 }
 
-/// Two seconds of shaking and nodding the head.
-fn shake() -> HeadMotion {
-    let times_secs: Vec<f64> = (0..N_FRAMES).map(|i| i as f64 / 30.0).collect();
-    let turn = |&t: &f64| {
-        let ramp = (2.0 * t).min(1.0);
-        (DQuat::from_rotation_y(0.4 * ramp * (12.0 * t).sin())
-            * DQuat::from_rotation_x(0.2 * (7.0 * t).sin()))
-        .to_array()
-    };
-    HeadMotion {
-        positions_m: times_secs.iter().map(|t| [0.0, 0.02 * (14.0 * t).sin(), 0.0]).collect(),
-        rotations_xyzw: times_secs.iter().map(turn).collect(),
-        times_secs,
-    }
+/// The motion of the skin in the frame in which it is largest, at most and in the mean.
+fn largest_motion(report: &PerformReport) -> [f64; 2] {
+    let frames = report.frames.iter().map(|f| [f.max_mm, f.mean_mm]);
+    frames.fold([0.0; 2], |a, b| if b[1] > a[1] { b } else { a })
 }
 
 /// Slider values by name; names that the rig does not have are ignored.
@@ -186,68 +264,6 @@ fn values(rig: &Rig, pairs: &[(&str, f32)]) -> Vec<f32> {
         }
     }
     w
-}
-
-/// The sequence of figures 2 and 3 in [Lewis05, section 5].
-struct BrowStory {
-    set: PinSet,
-    w0: Vec<f32>,
-    w1: Vec<f32>,
-    result: Attenuated,
-}
-
-fn brow_story(head: &Head, gram: &RigGram) -> Result<BrowStory> {
-    const PLACED: [(&str, f32); 2] = [("browDownLeft", 0.5), ("browDownRight", 0.5)];
-    const MORE: [(&str, f32); 7] = [
-        ("noseSneerLeft", 0.9),
-        ("noseSneerRight", 0.9),
-        ("eyeSquintLeft", 0.8),
-        ("eyeSquintRight", 0.8),
-        ("browInnerUp", 0.3),
-        ("mouthSmileLeft", 0.8),
-        ("jawOpen", 0.3),
-    ];
-    let rig = &head.rig;
-    let (w0, w1) = (values(rig, &PLACED), values(rig, &[&PLACED[..], &MORE].concat()));
-    let at = |name: &str| landmarks::index(name).map(|i| head.landmarks[i].as_vec3().to_array());
-    let names = ["brow_left_inner", "brow_left_middle", "brow_right_inner", "brow_right_middle"];
-    let pins: Vec<PinSpec> =
-        names.into_iter().filter_map(at).map(|p| PinSpec { near: Some(p), ..PinSpec::default() }).collect();
-    let set = PinSet::resolve(rig, &pins)?;
-    let selection = Selection::prepare(gram, set.clone(), &[]);
-    let options = AttenuateOptions { bounds: true, ..AttenuateOptions::default() };
-    let result = PoseAttenuation::prepare(rig, &selection, &options)?.solve(&w1, &w0)?;
-    Ok(BrowStory { w0, w1, result, set })
-}
-
-impl BrowStory {
-    fn picture(&self, rig: &Rig) -> Result<Canvas> {
-        let look = FaceLook::prepare(rig);
-        let evaluator = Evaluator::prepare(rig);
-        let base = evaluator.positions(&self.w0);
-        let options = DrawOptions {
-            width: 620,
-            height: 680,
-            markers: pin_markers(&self.set),
-            ..DrawOptions::default()
-        };
-        let mut cells = vec![(draw(&look, &base, &options)?, "the brow is placed and pinned".to_string())];
-        let mut maps = Vec::new();
-        for (weights, name) in
-            [(&self.w1, "more sliders, no pins"), (&self.result.weights, "more sliders, with pins")]
-        {
-            let positions = evaluator.positions(weights);
-            cells.push((draw(&look, &positions, &options)?, name.into()));
-            let mut field = ScalarField::spanning(distances_mm(rig, &positions, &base), "mm moved");
-            field.range = [0.0, 12.0];
-            let colored = DrawOptions { field: Some(field), ..options.clone() };
-            maps.push((draw(&look, &positions, &colored)?, format!("{name}: motion")));
-        }
-        let plain = DrawOptions { markers: Vec::new(), ..options };
-        cells.push((draw(&look, &rig.neutral, &plain)?, "neutral".into()));
-        cells.extend(maps);
-        Ok(sheet(&cells, 3, "Selected motion attenuation")?)
-    }
 }
 
 fn pose_sheet(rig: &Rig) -> Result<Canvas> {

@@ -7,11 +7,12 @@ pub use face::{
     JointReport, MaterialsReport, MuscleReport, PairsReport, VolumeReport,
 };
 
-use super::shown;
+use super::{plans, shown};
 use crate::error::{Result, in_file};
 use crate::files::extension;
 use crate::source::{ClipReading, Mapping, RigSource};
 use risorius_base::Progress;
+use risorius_base::progress::Plan;
 use risorius_io::IoError;
 use risorius_io::formats::clip_csv::{ClipContent, ClipOptions};
 use risorius_io::open::{self, RigFile};
@@ -274,6 +275,8 @@ pub struct SettingsInspection {
 impl InspectJob {
     /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<Inspection> {
+        let plan = Plan::new(progress, &plans::INSPECT);
+        let progress: &Progress = &|stage, fraction| plan.report(stage, fraction);
         let path = &self.file.path;
         match extension(path).as_str() {
             "csv" | "tsv" | "txt" | "json" => recording(path, progress),

@@ -1,12 +1,13 @@
 //! Measures which slider disturbs which: a matrix, a list, and for two sliders a heat map on the face.
 
-use super::shown;
+use super::{plans, shown};
 use crate::error::{Error, Result};
 use crate::files::expect_ending;
 use crate::pictures::interference_matrix;
 use crate::source::{RigSource, slider_names, sliders_by_name};
 use risorius_attenuate::interference::{Interference, pair_field, region_motion};
 use risorius_base::Progress;
+use risorius_base::progress::Plan;
 use risorius_io::output::write_whole;
 use risorius_rig::{Evaluator, Rig};
 use risorius_view::{DrawOptions, FaceLook, ScalarField, draw, sheet};
@@ -95,6 +96,8 @@ pub struct PairReport {
 impl InterferenceJob {
     /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<InterferenceReport> {
+        let plan = Plan::new(progress, &plans::INTERFERENCE);
+        let progress: &Progress = &|stage, fraction| plan.report(stage, fraction);
         let extension = expect_ending(&self.output, &["png", "json"], "the report")?;
         let rig = &self.rig.open_with_sliders(progress)?.rig;
         let pair = self.sliders.as_ref().map(|names| two_sliders(rig, names)).transpose()?;

@@ -14,7 +14,7 @@ pub use keep::Resumed;
 pub use report::{ContactReport, FrameReports, MovedMost, PerformReport};
 pub use scene::{RegionFactor, SceneSource};
 
-use super::shown;
+use super::{plans, shown};
 use crate::error::{Error, Result, in_file};
 use crate::files::{FRAMES, TakeFiles, expect_ending, expect_native, expect_not_input, is_cache};
 use crate::source::{BoundContent, ClipReading};
@@ -22,6 +22,7 @@ use crate::takes::{Frames, expect_room, head_of_span};
 use fit::Fitted;
 use keep::Keeper;
 use risorius_base::Progress;
+use risorius_base::progress::Plan;
 use risorius_detail::{AppliedDetail, Drive};
 use risorius_io::native::{detail, face};
 use risorius_io::output::write_whole;
@@ -194,6 +195,8 @@ pub enum OutputSpace {
 impl PerformJob {
     /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<PerformReport> {
+        let plan = Plan::new(progress, &plans::PERFORM);
+        let progress: &Progress = &|stage, fraction| plan.report(stage, fraction);
         let start = Instant::now();
         let (output, outputs) = (&self.output, self.outputs());
         self.check(&outputs)?;

@@ -1,6 +1,6 @@
 //! Evaluates a rig at slider values as a surface, or over a clip as frames.
 
-use super::shown;
+use super::{plans, shown};
 use crate::error::{Error, Result};
 use crate::files::{FRAMES, SURFACES, TakeFiles, expect_ending, expect_not_input, is_cache};
 use crate::source::{
@@ -8,6 +8,7 @@ use crate::source::{
 };
 use crate::takes::{Frames, head_of_span, write_clip_frames, write_surface};
 use risorius_base::Progress;
+use risorius_base::progress::Plan;
 use risorius_rig::{Evaluator, Rig};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -88,6 +89,8 @@ pub struct PoseReport {
 impl PoseJob {
     /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<PoseReport> {
+        let plan = Plan::new(progress, &plans::POSE);
+        let progress: &Progress = &|stage, fraction| plan.report(stage, fraction);
         let start = Instant::now();
         let outputs: Vec<&Path> =
             std::iter::once(&self.output).chain(&self.also).map(|o| o.as_path()).collect();

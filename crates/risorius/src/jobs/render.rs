@@ -1,26 +1,33 @@
 //! Draws a face: one picture, many on a sheet, or a movie; performances side by side.
 
 mod colors;
+mod film;
+mod follow;
 mod strips;
 
-use super::shown;
+pub use follow::CameraMotion;
+
+use super::{plans, shown};
 use crate::error::{Error, Result};
-use crate::files::expect_ending;
+use crate::files::{expect_ending, extension};
 use crate::jobs::attenuate::Pins;
 use crate::pictures::pin_markers;
 use crate::source::{ClipReading, RigSource, named_from_text};
 use colors::Colors;
+use film::Film;
+use follow::CameraPath;
 use rayon::prelude::*;
-use risorius_base::progress::{Progress, tick};
+use risorius_base::progress::{Plan, Progress, tick};
 use risorius_io::output::{WholeFile, write_whole};
 use risorius_rig::frames::positions_at;
 use risorius_rig::lookup::region_vertices;
 use risorius_rig::{Evaluator, Rig};
-use risorius_view::{Canvas, DrawOptions, FaceLook, Framing, Movie, ScalarField, draw, sheet};
+use risorius_view::{Canvas, DrawOptions, FaceLook, Framing, ScalarField, draw, share_in_view, sheet};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::Instant;
-use strips::{Strip, Timeline, longest};
+use strips::{Strip, Timeline, camera_path, longest};
 
 /// Draws a face.
 #[derive(Debug, Clone)]
@@ -41,9 +48,12 @@ pub struct RenderJob {
     pub labels: Option<Vec<String>>,
     /// Color by the distance from the first compared performance.
     pub difference: bool,
-    /// Show the head motion of the take, the clip or the head file, relative to its first frame; the camera
-    /// does not move.
+    /// Show the head motion of the take, the clip or the head file, relative to its first frame.
     pub with_head: bool,
+    /// How the camera moves when head motion is shown. Default: it follows the head.
+    pub camera: CameraMotion,
+    /// Speed of a movie, 0.01 to 10: 0.5 is slow motion. Default 1.
+    pub speed: f64,
     /// Frames to put on a sheet; by default 12 spread over the whole, or 6 when comparing.
     pub frames: Option<Vec<usize>>,
     /// Camera views; the front by default.
@@ -65,7 +75,7 @@ pub struct RenderJob {
     pub frame: Option<String>,
     /// Columns of the sheet, or of pictures side by side in a movie.
     pub columns: Option<usize>,
-    /// The picture, `.png`, or the movie, `.mp4`.
+    /// The picture, `.png`, or the movie: `.mp4`, or `.webp` for a picture that web pages play.
     pub output: PathBuf,
 }
 
@@ -81,6 +91,8 @@ impl Default for RenderJob {
             labels: None,
             difference: false,
             with_head: false,
+            camera: CameraMotion::Follow,
+            speed: 1.0,
             frames: None,
             views: Vec::new(),
             color: Coloring::Skin,
@@ -173,7 +185,10 @@ const BATCH: usize = 16;
 impl RenderJob {
     /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<RenderReport> {
-        let is_movie = expect_ending(&self.output, &["png", "mp4"], "a picture or a movie")? == "mp4";
+        let plan = Plan::new(progress, &plans::RENDER);
+        let progress: &Progress = &|stage, fraction| plan.report(stage, fraction);
+        let endings = ["png", "mp4", "webp"];
+        let is_movie = expect_ending(&self.output, &endings, "a picture or a movie")? != "png";
         let over_time = self.clip.is_some() || !self.takes.is_empty();
         if is_movie && (!over_time || self.frames.is_some()) {
             let (problem, options): (_, &[_]) = match over_time {
@@ -182,6 +197,10 @@ impl RenderJob {
             };
             let message = format!("'{}': a movie {problem}", self.output.display());
             return Err(Error::request(message).with_options(options));
+        }
+        if !(0.01..=10.0).contains(&self.speed) || (self.speed != 1.0 && !is_movie) {
+            let message = format!("the speed is {}; give a movie 0.01 to 10, a picture none", self.speed);
+            return Err(Error::request(message).with_options(&["speed"]));
         }
         let views =
             if self.views.is_empty() { Vec::from_iter(View::named("front")) } else { self.views.clone() };
@@ -197,7 +216,8 @@ impl RenderJob {
             return Err(Error::failed(problem).with_options(&["head"]));
         }
         let colors = Colors::new(rig, &self.color, self.difference)?;
-        let show = Show { job: self, rig, strips, views, colors, progress };
+        let outside = Mutex::new(Vec::new());
+        let show = Show { job: self, rig, strips, views, colors, progress, outside };
         match (over_time, is_movie) {
             (false, _) => show.poses(),
             (true, false) => show.sheet(),
@@ -284,13 +304,19 @@ struct Show<'a> {
     views: Vec<View>,
     colors: Colors,
     progress: &'a Progress<'a>,
+    /// Times at which the face is out of the picture, wholly or mostly, in no order.
+    outside: Mutex<Vec<f64>>,
 }
 
 /// The data shared by all pictures.
 struct Prepared {
     look: FaceLook,
     options: DrawOptions,
+    camera: Option<CameraPath>,
 }
+
+/// A face of which less than this share is in the picture gets a note.
+const SHARE_IN_VIEW: f64 = 0.5;
 
 impl Show<'_> {
     /// Poses by slider values, or all sliders.
@@ -303,7 +329,7 @@ impl Show<'_> {
         for (p, (positions, label)) in poses.iter().enumerate() {
             tick(self.progress, "drawing", p as f32 / poses.len() as f32)?;
             let field = self.colors.field(self.rig, positions, None);
-            cells.extend(self.draw_views(&prepared, positions, field, label)?);
+            cells.extend(self.draw_views(&prepared, positions, field, label, 0.0)?);
         }
         self.write_sheet(cells, n_cells, Vec::new())
     }
@@ -340,7 +366,7 @@ impl Show<'_> {
     /// All frames at a constant rate.
     fn movie(mut self) -> Result<RenderReport> {
         let start = Instant::now();
-        let (timeline, fps) = Timeline::even(&self.strips, self.job.reading.fps)?;
+        let (timeline, fps) = Timeline::even(&self.strips, self.job.reading.fps, self.job.speed)?;
         self.find_scale(&timeline)?;
         let n_cells = self.views.len() * self.strips.len();
         let size = match n_cells {
@@ -352,7 +378,7 @@ impl Show<'_> {
         // Drawn once to get its size, before anything is written.
         let Canvas { width, height, .. } = self.movie_frame(&prepared, timeline.times_secs[0])?;
         let mut file = WholeFile::create(&self.job.output)?;
-        let mut movie = Movie::new(&mut file, width, height, fps)?;
+        let mut movie = Film::new(&mut file, &extension(&self.job.output), [width, height], fps)?;
         let n_frames = timeline.times_secs.len();
         for (batch, times) in timeline.times_secs.chunks(BATCH).enumerate() {
             let draw = |(i, &t): (usize, &f64)| {
@@ -371,7 +397,7 @@ impl Show<'_> {
             pictures: n_cells,
             frames: Some(n_frames),
             fps: Some(fps),
-            notes: timeline.notes,
+            notes: self.with_outside(timeline.notes),
             seconds: Some(start.elapsed().as_secs_f64()),
         })
     }
@@ -410,21 +436,22 @@ impl Show<'_> {
             let mut positions = positions_at(&*strip.frames, t_secs);
             let field = self.colors.field(self.rig, &positions, first.as_deref());
             first.get_or_insert_with(|| positions.clone());
-            if self.job.with_head {
-                strip.move_head(self.rig, t_secs, &mut positions);
+            if let Some(camera) = &prepared.camera {
+                strip.move_head(camera, self.rig, t_secs, &mut positions);
             }
-            cells.extend(self.draw_views(prepared, &positions, field, &strip.label)?);
+            cells.extend(self.draw_views(prepared, &positions, field, &strip.label, t_secs)?);
         }
         Ok(cells)
     }
 
-    /// A pose in every view.
+    /// A pose in every view, at a time.
     fn draw_views(
         &self,
         prepared: &Prepared,
         positions: &[[f32; 3]],
         field: Option<ScalarField>,
         label: &str,
+        t_secs: f64,
     ) -> Result<Vec<(Canvas, String)>> {
         let one = |view: &View| {
             let options = DrawOptions {
@@ -433,6 +460,11 @@ impl Show<'_> {
                 field: field.clone(),
                 ..prepared.options.clone()
             };
+            if share_in_view(&prepared.look, positions, &options)? < SHARE_IN_VIEW
+                && let Ok(mut outside) = self.outside.lock()
+            {
+                outside.push(t_secs);
+            }
             let label =
                 if self.views.len() > 1 { format!("{label} {}", view.name) } else { label.to_string() };
             Ok((draw(&prepared.look, positions, &options)?, label.trim().to_string()))
@@ -443,7 +475,28 @@ impl Show<'_> {
     /// The data shared by all pictures; `size` is the default size of one of `n_cells` pictures.
     fn prepare(&self, n_cells: usize, size: usize) -> Result<Prepared> {
         check_pictures(n_cells)?;
-        Ok(Prepared { look: FaceLook::prepare(self.rig), options: self.job.draw_options(self.rig, size)? })
+        let look = FaceLook::prepare(self.rig);
+        let options = self.job.draw_options(self.rig, size)?;
+        let camera = || camera_path(&self.strips, self.rig, look.face_center(), self.job.camera);
+        let camera = if self.job.with_head { camera() } else { None };
+        Ok(Prepared { look, options, camera })
+    }
+
+    /// `notes`, and one about pictures that do not show the face.
+    fn with_outside(&self, mut notes: Vec<String>) -> Vec<String> {
+        let mut times = self.outside.lock().map(|t| t.clone()).unwrap_or_default();
+        times.sort_by(f64::total_cmp);
+        times.dedup();
+        let Some((first, last)) = times.first().zip(times.last()) else { return notes };
+        let when = if first < last {
+            format!("from {first:.2} s to {last:.2} s")
+        } else {
+            format!("at {first:.2} s")
+        };
+        let frames = if times.len() == 1 { "1 frame".into() } else { format!("{} frames", times.len()) };
+        let advice = "frame more of the rig (`whole`), or let the camera follow the head (`camera`)";
+        notes.push(format!("less than half of the face is in the picture in {frames}, {when}: {advice}"));
+        notes
     }
 
     /// Writes a single picture, or all on a sheet with `columns` columns, at most six unless they form rows.
@@ -472,7 +525,7 @@ impl Show<'_> {
             pictures: n_cells,
             frames: None,
             fps: None,
-            notes,
+            notes: self.with_outside(notes),
             seconds: None,
         })
     }

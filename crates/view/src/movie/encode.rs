@@ -1,6 +1,6 @@
 //! Encoding: H.264 by openh264, in a file by muxide.
 
-use super::{MAX_MOVIE, MIN_MOVIE, check_movie_rate};
+use super::{check_frame, check_movie_rate, check_size};
 use crate::ViewError;
 use crate::canvas::Canvas;
 use muxide::api::{Muxer, MuxerBuilder, VideoCodec};
@@ -32,10 +32,7 @@ impl<W: Write> Movie<W> {
     /// Starts a movie of `width` x `height` pictures at `fps` frames per second, written to `out`.
     pub fn new(out: W, width: usize, height: usize, fps: f64) -> Result<Self, ViewError> {
         check_movie_rate(fps)?;
-        let (short, long) = (width.min(height), width.max(height));
-        if short < MIN_MOVIE || long > MAX_MOVIE[0] || short > MAX_MOVIE[1] {
-            return Err(ViewError::MovieSize { width, height });
-        }
+        check_size(width, height)?;
         let [even_width, even_height] = even([width, height]);
         let bits = BITS_PER_PIXEL * (even_width * even_height) as f64 * fps;
         let config = EncoderConfig::new()
@@ -57,11 +54,7 @@ impl<W: Write> Movie<W> {
 
     /// Adds a frame; all must have the size of the movie.
     pub fn add(&mut self, picture: &Canvas) -> Result<(), ViewError> {
-        let [width, height] = self.size;
-        if picture.width != width || picture.height != height || picture.pixels.len() != width * height {
-            let (found_width, found_height) = (picture.width, picture.height);
-            return Err(ViewError::MovieFrame { width, height, found_width, found_height });
-        }
+        check_frame(picture, self.size)?;
         let [even_width, even_height] = even(self.size);
         let yuv = YUVBuffer::from_vec(yuv_420(picture, even_width, even_height), even_width, even_height);
         let encoded = self.encoder.encode(&yuv).map_err(failed)?;

@@ -10,6 +10,9 @@ pub struct Movie<W> {
     out: PhantomData<W>,
 }
 
+/// An animated picture that cannot be encoded in this build.
+pub type Animation<W> = Movie<W>;
+
 impl<W: Write> Movie<W> {
     /// Refuses.
     pub fn new(_out: W, _width: usize, _height: usize, _fps: f64) -> Result<Self, ViewError> {

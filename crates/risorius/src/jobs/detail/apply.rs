@@ -5,10 +5,11 @@ use super::points::named_points;
 use super::poses::open_frames;
 use crate::error::{Error, Result, in_file};
 use crate::files::{FRAMES, TakeFiles, expect_ending, expect_native, expect_not_input, is_cache};
+use crate::jobs::plans;
 use crate::source::{BoundContent, ClipReading, Mapping};
 use crate::takes::{Frames, expect_room, head_of_span};
 use glam::{DVec3, Vec3};
-use risorius_base::progress::{Progress, tick};
+use risorius_base::progress::{Plan, Progress, tick};
 use risorius_detail::attach::Attached;
 use risorius_detail::{AppliedDetail, Detail, Drive, FaceDetail, Rest};
 use risorius_io::formats::markers_csv::{self, MarkerContent};
@@ -154,6 +155,8 @@ impl Driving {
 impl ApplyJob {
     /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<ApplyReport> {
+        let plan = Plan::new(progress, &plans::APPLY);
+        let progress: &Progress = &|stage, fraction| plan.report(stage, fraction);
         let start = Instant::now();
         self.output.as_ref().map(|output| expect_ending(output, &FRAMES, "a take")).transpose()?;
         let drive = match &self.animation {

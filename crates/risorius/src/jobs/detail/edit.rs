@@ -4,8 +4,9 @@ use super::poses::open_pose;
 use super::texture::Texture;
 use crate::error::{Error, Result, in_file};
 use crate::files::{expect_ending, expect_native, extension};
-use crate::jobs::shown;
+use crate::jobs::{plans, shown};
 use risorius_base::Progress;
+use risorius_base::progress::Plan;
 use risorius_detail::FaceDetail;
 use risorius_detail::edit::Join;
 use risorius_io::formats::picture;
@@ -76,6 +77,8 @@ pub struct EditReport {
 impl EditJob {
     /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<EditReport> {
+        let plan = Plan::new(progress, &plans::EDIT);
+        let progress: &Progress = &|stage, fraction| plan.report(stage, fraction);
         let start = Instant::now();
         expect_ending(&self.output, &["detail"], "a detail")?;
         expect_native(&self.detail, "detail")?;

@@ -4,11 +4,11 @@ use super::points::named_points;
 use super::poses::{open_frames, open_pose};
 use crate::error::{Error, Result};
 use crate::files::{expect_ending, extension, stem};
-use crate::jobs::shown;
+use crate::jobs::{plans, shown};
 use crate::source::{RigSource, json_text};
 use glam::Vec3;
 use risorius_attenuate::{PinSet, PinSpec};
-use risorius_base::progress::{Progress, tick};
+use risorius_base::progress::{Plan, Progress, tick};
 use risorius_detail::{
     Detail, Examples, FaceDetail, FeatureGraph, Fit, LearnOptions, PoseModel, Rest, ShellOptions, handles,
     learn,
@@ -98,6 +98,8 @@ pub struct LearnReport {
 impl LearnJob {
     /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<LearnReport> {
+        let plan = Plan::new(progress, &plans::LEARN);
+        let progress: &Progress = &|stage, fraction| plan.report(stage, fraction);
         let start = Instant::now();
         expect_ending(&self.output, &["detail"], "a detail")?;
         let rest = Rest::checked(self.rest.open(progress)?.rig, self.subdivide)?;

@@ -2,10 +2,10 @@
 
 use crate::error::{Error, Result, in_file};
 use crate::files::{expect_ending, expect_native};
-use crate::jobs::shown;
+use crate::jobs::{plans, shown};
 use crate::source::{RigSource, vertex_of};
 use risorius_attenuate::PinSpec;
-use risorius_base::progress::{Progress, tick};
+use risorius_base::progress::{Plan, Progress, tick};
 use risorius_detail::correspond::{LandmarkFace, VertexPair, landmark_pairs};
 use risorius_detail::{FaceDetail, Rest};
 use risorius_io::native::detail;
@@ -87,6 +87,8 @@ struct PairSpec {
 impl TransferJob {
     /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<TransferReport> {
+        let plan = Plan::new(progress, &plans::TRANSFER);
+        let progress: &Progress = &|stage, fraction| plan.report(stage, fraction);
         let start = Instant::now();
         expect_ending(&self.output, &["detail"], "a detail")?;
         expect_native(&self.detail, "detail")?;

@@ -4,11 +4,12 @@
 //! frames; before its first and after its last frame it holds that frame, with a note.
 
 use super::RenderJob;
+use super::follow::{CameraMotion, CameraPath};
 use crate::error::{Error, Result, in_file};
 use crate::files::stem;
 use crate::source::{BoundContent, check_head};
 use glam::DVec3;
-use risorius_base::{Progress, Rigid};
+use risorius_base::Progress;
 use risorius_io::take_in::open_take_of;
 use risorius_rig::clip::MAX_FRAMES;
 use risorius_rig::frames::{PosedClip, frame_rate};
@@ -81,20 +82,16 @@ impl Strip {
         self.head.as_ref().or_else(|| self.frames.head())
     }
 
-    /// Moves `positions` with the head, relative to its pose at the first frame.
-    pub(super) fn move_head(&self, rig: &Rig, t_secs: f64, positions: &mut [[f32; 3]]) {
+    /// Moves `positions` with the head, as the camera sees it.
+    pub(super) fn move_head(&self, camera: &CameraPath, rig: &Rig, t_secs: f64, positions: &mut [[f32; 3]]) {
         let Some(head) = self.head() else { return };
-        let (first, now) = (head.at(self.times_secs()[0]), head.at(t_secs));
-        let back = first.rotation.inverse();
-        let motion = rig.space.motion_to_file(&Rigid {
-            rotation: back * now.rotation,
-            translation: back * (now.translation - first.translation),
-        });
+        let motion = camera.seen(rig, head, t_secs);
         for position in positions {
             *position = motion.apply(DVec3::from(position.map(f64::from))).as_vec3().into();
         }
     }
 
+    /// First and last time, seconds.
     fn ends(&self) -> (f64, f64) {
         let times = self.times_secs();
         (times[0], times[times.len() - 1])
@@ -110,20 +107,30 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    /// Evenly spaced times over all `strips`, at `fps` or at the rate of the longest strip.
-    pub(super) fn even(strips: &[Strip], fps: Option<f64>) -> Result<(Self, f64)> {
-        let fps = fps.unwrap_or_else(|| longest(strips).fps());
-        check_movie_rate(fps)?;
+    /// Evenly spaced times over all `strips`, at `fps` and at a `speed`; or the frames of the longest strip at
+    /// its rate.
+    pub(super) fn even(strips: &[Strip], fps: Option<f64>, speed: f64) -> Result<(Self, f64)> {
         let (first, last) = span(strips);
-        let n_frames = ((last - first) * fps + 1e-3).floor() + 1.0;
+        let longest = longest(strips);
+        let rate = fps.unwrap_or_else(|| longest.fps());
+        check_movie_rate(rate)?;
+        // Recorded times are rounded and rates are not whole: each frame is shown once all the same.
+        let own = longest.times_secs();
+        let is_on_time = |(i, t): (usize, &f64)| (first + i as f64 / rate - t).abs() < 0.5 / rate;
+        if fps.is_none() && speed == 1.0 && own.len() <= MAX_FRAMES && own.iter().enumerate().all(is_on_time)
+        {
+            return Ok((Self { times_secs: own.to_vec(), notes: notes(strips) }, rate));
+        }
+        let per_sec = rate / speed;
+        let n_frames = ((last - first) * per_sec).round() + 1.0;
         if n_frames > MAX_FRAMES as f64 {
             let length = format!("{n_frames:.0} frames ({:.0} s)", last - first);
             return Err(Error::failed(format!(
                 "{length} are too many for a movie; are the times in seconds?"
             )));
         }
-        let times_secs = (0..n_frames as usize).map(|i| first + i as f64 / fps).collect();
-        Ok((Self { times_secs, notes: notes(strips) }, fps))
+        let times_secs = (0..n_frames as usize).map(|i| first + i as f64 / per_sec).collect();
+        Ok((Self { times_secs, notes: notes(strips) }, rate))
     }
 
     /// Times of these frames of the longest strip.
@@ -137,6 +144,19 @@ impl Timeline {
 pub(super) fn longest(strips: &[Strip]) -> &Strip {
     let later = |s: &Strip, best: &Strip| s.ends().1 > best.ends().1 + 1e-6;
     strips.iter().skip(1).fold(&strips[0], |best, s| if later(s, best) { s } else { best })
+}
+
+/// The camera for the head motion of the first strip that has one; the others are seen by the same camera. The
+/// middle of the face and half its size are in the coordinates of `rig`.
+pub(super) fn camera_path(
+    strips: &[Strip],
+    rig: &Rig,
+    (center, half): (DVec3, f64),
+    motion: CameraMotion,
+) -> Option<CameraPath> {
+    let (strip, head) = strips.iter().find_map(|s| Some((s, s.head()?)))?;
+    let face = (rig.space.si_from_file() * center, half * rig.space.meters_per_unit);
+    Some(CameraPath::new(head, [strip.ends().0, span(strips).1], face, motion))
 }
 
 /// First and last time of any strip.
