@@ -143,11 +143,10 @@ pub fn mapping_text(mapping: &Mapping) -> String {
     text += "\n";
     if let Some(set) = &mapping.set {
         text += &format!("set {} is driven", set_name(set));
-        let other =
-            |o: &OtherSet| format!("{} ({} sliders that the clip means too)", set_name(&o.set), o.sliders);
+        let other = |o: &OtherSet| format!("{} ({})", set_name(&o.set), o.sliders);
         let others: Vec<String> = mapping.other_sets.iter().map(other).collect();
         if !others.is_empty() {
-            text += &format!("; not driven, choose with --set: {}", others.join(", "));
+            text += &format!("; with --set the clip could drive sliders of {} instead", others.join(", "));
         }
         text += "\n";
     }

@@ -91,8 +91,9 @@ impl PoseJob {
             PoseReport { output: shown(output), vertices: rig.n_vertices(), ..PoseReport::default() };
         if let Posed::Clip(path) = &self.what {
             let mut content = self.clip.open_for(path, &rig, progress)?;
-            content.check_head()?;
-            if content.clip.head.is_some() && is_cache(output) {
+            if !is_cache(output) {
+                content.check_head()?;
+            } else if content.clip.head.is_some() {
                 let note = "head motion is left out: a point cache cannot hold it; write .glb to keep it";
                 content.notes.push(note.into());
             }
