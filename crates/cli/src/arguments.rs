@@ -43,8 +43,8 @@ pub struct AboutRig {
     /// Axis along which the face looks, e.g. +Z; guessed by default.
     #[arg(long, allow_hyphen_values = true)]
     front: Option<Axis>,
-    /// Of a folder of OBJs: the file with the neutral; default neutral.obj, base.obj, rest.obj, default.obj or
-    /// basis.obj.
+    /// Of a folder of OBJs: the file with the neutral; default neutral.obj, base.obj, rest.obj, default.obj
+    /// or basis.obj.
     #[arg(long, value_name = "NAME")]
     neutral: Option<String>,
 }
