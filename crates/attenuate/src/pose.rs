@@ -396,7 +396,8 @@ fn warnings(rig: &Rig, selection: &Selection) -> Vec<String> {
     let gram = selection.gram();
     let full = |s: usize| rig.sliders[s].shape;
     let energy = |s: usize| gram.matrix()[(full(s), full(s))];
-    let all = 0..rig.sliders.len();
+    // Locked sliders do not change, whatever they are.
+    let all = selection.free().iter().copied();
     let empty: Vec<usize> = all.clone().filter(|&s| energy(s) == 0.0).collect();
     let repeats = |&s: &usize| gram.repeats().binary_search(&full(s)).is_ok();
     let dependent: Vec<usize> = all.clone().filter(repeats).collect();

@@ -45,8 +45,8 @@ pub struct AboutRig {
     /// Axis along which the face looks, e.g. +Z; guessed by default.
     #[arg(long, allow_hyphen_values = true)]
     front: Option<Axis>,
-    /// Of a folder of OBJs: the file with the neutral; default neutral.obj, base.obj, rest.obj, default.obj or
-    /// basis.obj.
+    /// Of a folder of OBJs: the file with the neutral; default neutral.obj, base.obj, rest.obj, default.obj
+    /// or basis.obj.
     #[arg(long, value_name = "NAME")]
     neutral: Option<String>,
 }
@@ -189,11 +189,10 @@ pub fn mapping_text(mapping: &Mapping) -> String {
     text += "\n";
     if let Some(set) = &mapping.set {
         text += &format!("set {} is driven", set_name(set));
-        let other =
-            |o: &OtherSet| format!("{} ({} sliders that the clip means too)", set_name(&o.set), o.sliders);
+        let other = |o: &OtherSet| format!("{} ({})", set_name(&o.set), o.sliders);
         let others: Vec<String> = mapping.other_sets.iter().map(other).collect();
         if !others.is_empty() {
-            text += &format!("; not driven, choose with --set: {}", others.join(", "));
+            text += &format!("; with --set the clip could drive sliders of {} instead", others.join(", "));
         }
         text += "\n";
     }

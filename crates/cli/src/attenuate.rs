@@ -27,8 +27,8 @@ pub struct Arguments {
     /// Slider values at which the pins were set, as for --weights; default the neutral.
     #[arg(long, value_name = "W0")]
     from: Option<String>,
-    /// Weight of pinned against other coordinates, 0 or more, or inf; default the number of vertices without a
-    /// pin divided by the number of vertices with one.
+    /// Weight of pinned against other coordinates, 0 or more, or inf; default the number of vertices without
+    /// a pin divided by the number of vertices with one.
     #[arg(long, value_name = "A", allow_hyphen_values = true)]
     alpha: Option<f64>,
     /// Keep sliders within their ranges.

@@ -397,7 +397,8 @@ pub fn open_clip(path: &Path, options: &ClipOptions, progress: &Progress) -> Res
     }
 }
 
-/// Reads head motion: CSV, BVH (`joint` by name; in meters unless the options give a unit), or that of a clip.
+/// Reads head motion: CSV, BVH (`joint` by name; in meters unless the options give a unit), or that of a
+/// clip.
 pub fn open_head(
     path: &Path,
     joint: Option<&str>,

@@ -235,7 +235,8 @@ pub struct Mapping {
     pub unmatched_columns: Vec<String>,
     /// Sliders that stay at rest.
     pub undriven_sliders: Vec<String>,
-    /// Of a rig with several sets of shapes: the one that is driven, by its mark; empty for names without one.
+    /// Of a rig with several sets of shapes: the one that is driven, by its mark; empty for names without
+    /// one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub set: Option<String>,
     /// The sets that are left at rest because they move the same vertices.

@@ -72,7 +72,10 @@ fn a_clip_drives_one_set_and_the_report_says_which() {
     assert_eq!(report["mapping"]["set"], "AK");
     assert_eq!(names(&report["mapping"]["other_sets"], "set"), ["SR", "VIS"]);
     let text = desk.ok(&["pose", "face.glb", "--clip", "take.csv", "-o", "take.glb"]);
-    assert!(text.contains("set AK is driven; not driven, choose with --set: SR (2 sliders"), "{text}");
+    assert!(
+        text.contains("set AK is driven; with --set the clip could drive sliders of SR (2), VIS (1) instead"),
+        "{text}"
+    );
     let report = desk.json(&["pose", "face.glb", "--clip", "take.csv", "--set", "sr", "-o", "take.glb"]);
     assert_eq!(names(&report["mapping"]["matched"], "slider"), ["SR_21_Jaw_Open", "SR_22_Mouth_Smile_L"]);
     let error = desk.fails(1, &["pose", "face.glb", "--clip", "take.csv", "--set", "FACS", "-o", "x.glb"]);

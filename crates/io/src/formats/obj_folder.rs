@@ -1,8 +1,8 @@
 //! A rig as a folder of OBJ files: the neutral and one file per shape, all with the same vertices.
 //!
 //! The neutral is the file that the caller names; or else `neutral`, `base`, `rest`, `default` or `basis` (in
-//! that order, any case), or the one file with such a word in its name; every other `.obj` is a shape named by
-//! its file's stem, and its displacement is its vertices minus the neutral's.
+//! that order, any case), or the one file with such a word in its name; every other `.obj` is a shape named
+//! by its file's stem, and its displacement is its vertices minus the neutral's.
 //! Faces, texture coordinates and materials come from the neutral; of shape files only the `v` lines are
 //! read. Shape files that do not fit are left out and reported together; only an unusable neutral is an
 //! error. Shapes are sorted by name.

@@ -6,10 +6,10 @@
 //! of the two halves drives a whole that has none of its own.
 //!
 //! Several sliders with one key are either pieces of one motion, each on its own vertices (`head.jawOpen` and
-//! `teeth.jawOpen`), and all of them are driven; or they move the same vertices: twins. Driving twins together
-//! would open the jaw twice. Twins of different sets (see [`super::sets`]) make their sets rivals. Of rival
-//! sets one is bound: the one that is asked for, or the one in which most columns find a slider. Sliders of
-//! the others stay at rest unless a name says their set. Of twins in one set the first is driven.
+//! `teeth.jawOpen`), and all of them are driven; or they move the same vertices: twins. Driving twins
+//! together would open the jaw twice. Twins of different sets (see [`super::sets`]) make their sets rivals.
+//! Of rival sets one is bound: the one that is asked for, or the one in which most columns find a slider.
+//! Sliders of the others stay at rest unless a name says their set. Of twins in one set the first is driven.
 
 use super::correctives::is_corrective_word;
 use super::names::{Key, plain_key};

@@ -1,7 +1,7 @@
 //! Which sliders are correctives: shapes that a rig drives and no person moves.
 //!
-//! Rich rigs carry hundreds of them beside their controls. Where a file keeps them as plain shapes, only their
-//! names tell. A slider counts as a corrective
+//! Rich rigs carry hundreds of them beside their controls. Where a file keeps them as plain shapes, only
+//! their names tell. A slider counts as a corrective
 //! - if a word of its name says so (`CORR_`, `fix`, `combo`, `driven` ...);
 //! - if its name, at its separators, is made of the names of two or more other sliders: `jawOpen_smile_L`,
 //!   `Smile_JawOpen_L`, `AU12_25`, also with a mark in front. Sides and marks of the parts may be left out.

@@ -74,8 +74,8 @@ pub struct AttenuateJob {
     pub overshoot: f64,
     /// Sliders that must not change: names, or patterns with `*` and `?`.
     pub lock: Vec<String>,
-    /// Sliders that may change although they are locked, likewise. Correctives, which rigs drive and no person
-    /// moves, are locked by default.
+    /// Sliders that may change although they are locked, likewise. Correctives, which rigs drive and no
+    /// person moves, are locked by default.
     pub free: Vec<String>,
     /// Time over which pins with times fade in and out, seconds, 0 or more. Default 0.2.
     pub fade: f64,

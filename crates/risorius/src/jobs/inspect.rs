@@ -394,7 +394,15 @@ fn recording(path: &Path, progress: &Progress) -> Result<Inspection> {
         Ok(content) if content.clip.names.is_empty() && content.clip.head.is_some() => {
             Ok(Inspection::Head(head(path, &content.clip.head.unwrap_or_default(), false)))
         }
-        Ok(content) => Ok(Inspection::Clip(clip(path, content))),
+        Ok(mut content) => {
+            if options.frame_fps.is_some() {
+                let assumed = "30 frames per second and meters are assumed to inspect it";
+                content
+                    .notes
+                    .push(format!("its frame rate or the unit of its head is not stated: {assumed}"));
+            }
+            Ok(Inspection::Clip(clip(path, content)))
+        }
         Err(clip_error) => match open::open_head(path, None, &options, progress) {
             Ok(found) => Ok(Inspection::Head(head(path, &found.motion, false))),
             Err(_) => settings(path).ok_or_else(|| in_file(path)(clip_error)),

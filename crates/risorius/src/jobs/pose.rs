@@ -134,7 +134,9 @@ impl PoseJob {
         progress: &Progress,
     ) -> Result<()> {
         let content = self.clip.open_for(path, rig, progress)?;
-        content.check_head()?;
+        if !outputs.iter().all(|output| is_cache(output)) {
+            content.check_head()?;
+        }
         let BoundContent { clip, mapping, moving, mut notes, .. } = content;
         if clip.head.is_some() && outputs.iter().any(|output| is_cache(output)) {
             let note = "head motion is left out: a point cache cannot hold it; write .glb to keep it";

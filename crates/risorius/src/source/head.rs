@@ -17,17 +17,14 @@ pub(crate) fn check_head(head: &HeadMotion, unit: HeadUnit) -> Result<()> {
         return Ok(());
     }
     let problem = format!("implausible head acceleration: {g:.0} g or more during a tenth of the time");
-    match unit {
+    let advice = match unit {
         HeadUnit::Stated => {
-            let advice = "the file states the unit of its positions; correct it there";
-            Err(Error::failed(format!("{problem}; {advice}")))
+            "the file states the unit of its positions: correct it there; if it is correct, take the unit out of \
+             the names of the columns and set it"
         }
-        _ => {
-            let advice =
-                "if its positions are in centimeters, set their unit to cm; if it is correct, set it to m";
-            Err(Error::failed(format!("{problem}; {advice}")).with_options(&["head_unit"]))
-        }
-    }
+        _ => "if its positions are in centimeters, set their unit to cm; if it is correct, set it to m",
+    };
+    Err(Error::failed(format!("{problem}; {advice}")).with_options(&["head_unit"]))
 }
 
 /// What is said where a clip and its head motion do not cover the same time.

@@ -1,9 +1,9 @@
 //! The columns of a table that give the motion of the head.
 //!
-//! Positions: `px py pz`, `tx ..`, `pos_x ..`, `head_tx ..` and the like, with their unit behind them (`px_m`,
-//! `head_tx_cm`), or without; rotations: `qx qy qz qw`, `head_qx ..`, `quat_x ..`. Without a unit, positions
-//! need that of the options; only `head_tx ..`, as we write it, is in meters then. Names that other tables use
-//! for sliders (`x`, `tx`) count only beside a rotation.
+//! Positions: `px py pz`, `tx ..`, `pos_x ..`, `head_tx ..` and the like, with their unit behind them
+//! (`px_m`, `head_tx_cm`), or without; rotations: `qx qy qz qw`, `head_qx ..`, `quat_x ..`. Without a unit,
+//! positions need that of the options; only `head_tx ..`, as we write it, is in meters then. Names that other
+//! tables use for sliders (`x`, `tx`) count only beside a rotation.
 
 use super::columns::{Columns, Use};
 
