@@ -98,7 +98,7 @@ fn one_run_writes_several_files_and_a_cache_for_each_mesh() {
 }
 
 #[test]
-fn normals_make_a_take_twice_as_large_and_can_be_left_out() {
+fn normals_can_be_left_out() {
     let desk = desk();
     let call = ["pose", "face.gltf", "--clip", "face.gltf", "--bake", "-o"];
     desk.ok(&[&call[..], &["with.gltf"]].concat());
@@ -112,7 +112,7 @@ fn normals_make_a_take_twice_as_large_and_can_be_left_out() {
             assert!(targets.iter().all(|target| target["NORMAL"].is_number() == expected), "{file}");
         }
     }
-    assert!(desk.read("with.gltf").len() > 3 * desk.read("without.gltf").len() / 2);
+    assert!(desk.read("with.gltf").len() > 6 * desk.read("without.gltf").len() / 5);
     assert!(difference(&desk, "with.gltf", "without.gltf") == 0.0);
 }
 
