@@ -1,6 +1,5 @@
 //! The same bytes from 1, 2 and 7 threads, for every verb that writes files.
 
-use crate::desk::Desk;
 use crate::rigs;
 
 #[test]
