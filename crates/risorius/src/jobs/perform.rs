@@ -83,6 +83,8 @@ pub struct PerformJob {
     pub scene: SceneSource,
     /// How contacts of lips, lids, teeth and colliders are enforced.
     pub contact: ContactMode,
+    /// How strongly lips that touch in the neutral resist being parted, Pa, as a film of saliva does. Default 0.
+    pub adhesion: f64,
     /// Gravity, m/s^2. Only its change relative to the head acts. Default 9.81.
     pub gravity: f64,
     /// Standard deviation of the smoothing of the head motion, seconds; 0 for none. Default 0.01.
@@ -117,6 +119,7 @@ impl Default for PerformJob {
             tightening: usual.tightening,
             scene: SceneSource::default(),
             contact: usual.contact,
+            adhesion: usual.adhesion,
             gravity: usual.gravity,
             smooth_head: 0.01,
             resume: false,
@@ -296,6 +299,7 @@ impl PerformJob {
             mass,
             gravity: self.gravity,
             contact: self.contact,
+            adhesion: self.adhesion,
             ..usual
         }
     }
