@@ -36,6 +36,12 @@ use risorius_mesh::TriMesh;
 use risorius_muscle::Muscle;
 use risorius_rig::Rig;
 
+/// Upper and lower teeth, in the order of [`Anatomy::teeth`].
+const TEETH: [PieceKind; 2] = [PieceKind::TeethUpper, PieceKind::TeethLower];
+
+/// Teeth of the rig and stored ones whose vertices are this close are the same, in meters.
+const SAME: f64 = 1e-6;
+
 /// Options of [`carry`].
 #[derive(Debug, Clone)]
 pub struct CarryOptions {
@@ -80,6 +86,23 @@ pub struct Anatomy {
     pub warp: Warp,
     /// Findings for the user.
     pub notes: Vec<Note>,
+}
+
+impl Anatomy {
+    /// The jaw's motion at these strengths of the rig's shapes.
+    pub fn jaw(&self, strengths: &[f64]) -> Rigid {
+        jaw_motion::blend(&self.jaw_motion, strengths, &self.bones.joint)
+    }
+
+    /// Upper and lower teeth that are not vertices of the rig: supplied ones, or the built-in head's.
+    pub fn added_teeth(&self) -> [Option<&TriMesh>; 2] {
+        [0, 1].map(|k| {
+            let own = surface_of(&self.pieces, TEETH[k]);
+            let is_own = own.triangles == self.teeth[k].triangles
+                && own.positions.iter().zip(&self.teeth[k].positions).all(|(a, b)| a.distance(*b) < SAME);
+            (!is_own).then_some(&self.teeth[k])
+        })
+    }
 }
 
 /// Transfers the anatomy of `head` into `rig`.
@@ -182,7 +205,7 @@ fn warped_bones(warp: &Warp, bones: &Bones) -> Bones {
 
 /// Teeth of the rig, or the built-in head's where it has none.
 fn own_teeth(rig: &Pieces, head: &Pieces, warp: &Warp) -> [TriMesh; 2] {
-    [PieceKind::TeethUpper, PieceKind::TeethLower].map(|kind| {
+    TEETH.map(|kind| {
         let own = surface_of(rig, kind);
         if !own.triangles.is_empty() {
             return own;

@@ -68,6 +68,12 @@ pub fn jaw(
     found
 }
 
+/// The jaw's motion at these strengths of the rig's shapes.
+pub fn blend(motions: &[Rigid], strengths: &[f64], joint: &JawJoint) -> Rigid {
+    let active = motions.iter().zip(strengths).filter(|(_, c)| **c != 0.0);
+    Rigid::blend(active.map(|(motion, &c)| (*motion, c)), joint.center())
+}
+
 /// The motion of each eyeball in each shape; identities without eyeballs.
 pub fn eyes(rig: &Rig, pieces: &Pieces) -> [Motions; 2] {
     [PieceKind::EyeLeft, PieceKind::EyeRight].map(|kind| of_vertices(rig, pieces, &pieces.vertices(kind)))

@@ -135,6 +135,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
         tightening: arguments.tightening,
         scene: arguments.acting.scene()?,
         contact: arguments.acting.contact(),
+        adhesion: arguments.acting.adhesion,
         gravity: arguments.gravity,
         smooth_head: arguments.smooth_head,
         resume: arguments.resume,

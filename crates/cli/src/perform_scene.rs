@@ -31,6 +31,10 @@ pub struct SceneArgs {
     /// How contacts of lips, lids, teeth and colliders are enforced.
     #[arg(long, value_enum, default_value_t = ContactArg::Wall)]
     contact: ContactArg,
+    /// How strongly lips that touch in the neutral resist being parted, Pa, 0 or more, as a film of saliva
+    /// does; typical values are 500 to 1500.
+    #[arg(long, value_name = "PA", default_value_t = 0.0, allow_negative_numbers = true)]
+    pub adhesion: f64,
     /// A further collision pair of two regions, such as cheek_left:nose. May be repeated.
     #[arg(long, value_name = "A:B")]
     touch: Vec<String>,

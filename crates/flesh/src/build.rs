@@ -9,16 +9,18 @@ use crate::domain::{Back, Bound};
 use crate::face::{BuildReport, Face, QualityReport, StageReport};
 use crate::flesh::{Flesh, Response, SkinEmbedding};
 use crate::follow::{FollowOptions, Follower};
+use crate::fused::{cut, mesh_parted, n_fused_pairs};
 use crate::materials::{Painting, Property, materials};
 use crate::neutral::carry_to_neutral;
 use crate::skin::Skin;
 use crate::slits::Slits;
 use crate::store::ShapeStore;
 use crate::tissue::tissue;
-use crate::volume::{Parts, Pose, Volume, VolumeOptions, mesh_volume};
+use crate::volume::{Parts, Pose, Volume, VolumeOptions};
 use glam::DVec3;
 use risorius_anatomy::carry::{Anatomy, CarryOptions, carry};
 use risorius_anatomy::find::{self, given::Given};
+use risorius_anatomy::note::Note;
 use risorius_anatomy::outer::OuterSkin;
 use risorius_anatomy::pieces::pieces;
 use risorius_anatomy::{AnatomyError, PieceKind};
@@ -164,7 +166,7 @@ pub fn build(
     let rig_pieces = pieces(rig);
     let found = find::find(rig, &rig_pieces, head, &options.given)?;
     clock.stage("landmarks");
-    let anatomy = carry(rig, rig_pieces, &found, head, &options.carry, progress)?;
+    let mut anatomy = carry(rig, rig_pieces, &found, head, &options.carry, progress)?;
     clock.stage("anatomy");
 
     let evaluator = Evaluator::prepare(rig);
@@ -186,15 +188,14 @@ pub fn build(
     if parts.moving_vertices().is_empty() {
         return Err(BuildError::NothingMoves);
     }
-    let slits = Slits::find(rig, &evaluator, &skin);
+    let mut slits = Slits::find(rig, &evaluator, &skin);
     clock.stage("slits");
-    let parted = parts.pose(&slits.parting_weights);
-    let (volume, _) = mesh_volume(&parts, &parted, &options.volume, progress)?;
+    let (mut volume, parted) = mesh_parted(&parts, &mut slits, &options.volume, progress)?;
     clock.stage("tets");
     let mut report = BuildReport { n_slit_pairs: slits.pairs.len(), ..BuildReport::default() };
     report.parting_pose = parting_pose(rig, &slits);
     let (mut flesh, neutral) =
-        neutral_flesh(&parts, &volume, &parted, &slits, options, &mut report, progress)?;
+        neutral_flesh(&parts, &mut volume, &parted, &slits, options, &mut report, progress)?;
     clock.stage("neutral");
 
     let rest = flesh.rest();
@@ -219,6 +220,7 @@ pub fn build(
     report.pairs = pairs(&flesh, &parts, progress)?;
     clock.stage("pairs");
     report.stages = clock.stages;
+    note_fused(&report, &mut anatomy.notes);
     Ok(Face { rig: rig.clone(), anatomy, flesh, report })
 }
 
@@ -250,7 +252,7 @@ fn parting_pose(rig: &Rig, slits: &Slits) -> Vec<(String, f32)> {
 /// Moves the volume to the neutral and embeds the skin in it.
 fn neutral_flesh(
     parts: &Parts,
-    volume: &Volume,
+    volume: &mut Volume,
     parted: &Pose,
     slits: &Slits,
     options: &BuildOptions,
@@ -261,11 +263,15 @@ fn neutral_flesh(
     let (tets, points) = (&volume.mesh.tets, &volume.skin_points);
     let follower =
         Follower::prepare(parts, tets, &volume.bounds, points, &volume.mesh.nodes, parted, options.follow)?;
-    let carried = carry_to_neutral(&follower, parts, slits, &neutral, progress)?;
+    let mut carried = carry_to_neutral(&follower, parts, slits, &neutral, progress)?;
+    if !carried.fused.is_empty() {
+        let left = cut(volume, &carried.fused);
+        carried.nodes = left.iter().map(|&n| carried.nodes[n as usize]).collect();
+    }
     let (embedding, distances) = embed(parts, volume, parted);
     let flesh = Flesh {
         nodes: carried.nodes.iter().map(|p| p.to_array()).collect(),
-        tets: tets.clone().into(),
+        tets: volume.mesh.tets.clone().into(),
         bounds: volume.bounds.iter().map(|b| *b as u8).collect(),
         embedding,
         parting_weights: slits.parting_weights.clone(),
@@ -274,7 +280,7 @@ fn neutral_flesh(
     let quality = Quality::of(&flesh.mesh());
     report.n_nodes = flesh.n_nodes();
     report.n_tets = flesh.tets.len();
-    report.n_fused_pairs = carried.n_fused;
+    report.n_fused_pairs = n_fused_pairs(parts, slits, &flesh, &neutral);
     report.embedding_mm = distances;
     report.quality = QualityReport {
         min_dihedral_deg: quality.min_dihedral_deg,
@@ -305,6 +311,19 @@ fn embed(parts: &Parts, volume: &Volume, parted: &Pose) -> (SkinEmbedding, [f64;
         weights: rows.iter().map(|r| r.2).collect(),
     };
     (embedding, [mean, misses.iter().copied().fold(0.0, f64::max)])
+}
+
+/// Warns of lips and lids that stick together.
+fn note_fused(report: &BuildReport, notes: &mut Vec<Note>) {
+    let BuildReport { n_slit_pairs, n_fused_pairs, .. } = report;
+    if *n_fused_pairs > 0 {
+        let what = format!(
+            "{n_fused_pairs} of {n_slit_pairs} pairs of vertices across closed lips or lids are fused"
+        );
+        let advice = "lips or lids stick together there: build with more nodes, or give the rig a shape that \
+                      opens them wider";
+        notes.push(Note::new(what, advice));
+    }
 }
 
 /// A painting of the rig's vertices, interpolated at the volume's nodes on the skin.

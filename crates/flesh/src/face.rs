@@ -33,7 +33,8 @@ pub struct BuildReport {
     pub embedding_mm: [f64; 2],
     /// Pairs of skin vertices across closed lips and lids.
     pub n_slit_pairs: usize,
-    /// Elements that contain the midpoint of such a pair although it is outside the skin; must be 0.
+    /// Those that an element joins: both vertices are attached to it, or it contains their midpoint although
+    /// that is outside the skin. Should be 0.
     pub n_fused_pairs: usize,
     /// Sliders that part the slits, and their values.
     pub parting_pose: Vec<(String, f32)>,

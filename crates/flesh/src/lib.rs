@@ -12,6 +12,7 @@ pub mod domain;
 pub mod face;
 pub mod flesh;
 pub mod follow;
+pub mod fused;
 pub mod materials;
 pub mod neutral;
 pub mod region_shares;

@@ -7,11 +7,11 @@
 
 use crate::domain::Bound;
 use crate::follow::{Followed, Follower};
+use crate::fused::{fused, middles};
 use crate::slits::Slits;
 use crate::volume::{Parts, Pose};
 use glam::DVec3;
 use risorius_base::progress::Progress;
-use risorius_mesh::tet::embed::TetTree;
 use risorius_mesh::tet::improve::{ImproveOptions, outward_normals, smooth};
 use risorius_mesh::tet::solid::Shell;
 use risorius_mesh::tet::tet_mesh::edge_matrix;
@@ -31,10 +31,9 @@ pub struct Neutral {
     pub nodes: Vec<DVec3>,
     /// Result of the solves.
     pub followed: Followed,
-    /// Number of slit pairs whose midpoint is outside the skin.
-    pub n_open_pairs: usize,
-    /// Number of elements that contain such a midpoint; 0 unless nodes could not be moved inward far enough.
-    pub n_fused: usize,
+    /// Elements that still contain the midpoint of a slit pair that is in the air, ascending; none unless
+    /// nodes could not be moved inward far enough.
+    pub fused: Vec<u32>,
 }
 
 /// Moves the volume of `follower`, whose rest pose parts the slits, to `neutral`.
@@ -49,41 +48,22 @@ pub fn carry_to_neutral(
     let mut mesh = TetMesh { nodes: followed.positions.clone(), tets: follower.tets().to_vec() };
     let skin =
         Shell::prepare(&TriMesh { positions: neutral.skin.clone(), triangles: parts.skin.triangles.clone() });
-    let middles: Vec<DVec3> = slits
-        .pairs
-        .iter()
-        .map(|p| neutral.skin[p[0] as usize].midpoint(neutral.skin[p[1] as usize]))
-        .filter(|&p| skin.value(p) < 0.0)
-        .collect();
+    let middles = middles(&slits.pairs, &neutral.skin, &skin);
     // Elements are sheared in the neutral; nodes without a target are smoothed.
     let led: Vec<bool> =
         follower.bounds().iter().map(|b| !matches!(b, Bound::Inside | Bound::Joint | Bound::Eye)).collect();
     smooth(&mut mesh, &led, None, &ImproveOptions::default(), progress)?;
     let volumes: Vec<f64> =
         mesh.tets.iter().map(|&t| edge_matrix(follower.rest(), t).determinant()).collect();
-    let mut glued = fused(&mesh, &middles);
+    let mut glued = fused(&mesh, &middles).0;
     for _ in 0..ROUNDS {
         if glued.is_empty() {
             break;
         }
         draw_inwards(&mut mesh, follower.bounds(), &glued, &volumes);
-        glued = fused(&mesh, &middles);
+        glued = fused(&mesh, &middles).0;
     }
-    Ok(Neutral { nodes: mesh.nodes, followed, n_open_pairs: middles.len(), n_fused: glued.len() })
-}
-
-/// The elements that contain one of `middles`, ascending.
-pub fn fused(mesh: &TetMesh, middles: &[DVec3]) -> Vec<u32> {
-    let tree = TetTree::prepare(mesh);
-    let mut found: Vec<u32> = Vec::new();
-    for &p in middles {
-        // All elements at the point, not only the first, because lips overlap.
-        while let Some((t, _)) = tree.locate(mesh, p, |t| found.binary_search(&t).is_err()) {
-            let at = found.binary_search(&t).unwrap_or_else(|at| at);
-            found.insert(at, t);
-        }
-    }
-    found
+    Ok(Neutral { nodes: mesh.nodes, followed, fused: glued })
 }
 
 /// Moves the skin nodes of `tets` against their outward normals, unless an element would become thin.

@@ -36,6 +36,8 @@ pub struct Slits {
     pub parting_weights: Vec<f32>,
     /// Pairs that are [`PARTED`] there.
     pub n_parted: usize,
+    /// The same pose opened wider, in order, for volumes whose elements are too large for it.
+    pub wider: Vec<Vec<f32>>,
 }
 
 impl Slits {
@@ -55,7 +57,7 @@ impl Slits {
         let keep: Vec<bool> = (0..touching.len()).map(|i| by_slider.iter().any(|d| d[i] > PARTED)).collect();
         let pairs: Vec<[u32; 2]> = touching.iter().zip(&keep).filter(|(_, k)| **k).map(|(p, _)| *p).collect();
         if pairs.is_empty() {
-            return Self { pairs, parting_weights: pose, n_parted: 0 };
+            return Self { pairs, parting_weights: pose, ..Self::default() };
         }
         let n_parted_at = |weights: &[f32]| {
             let positions = skin.positions(&evaluator.positions(weights));
@@ -87,15 +89,13 @@ impl Slits {
         }
         // No farther than needed, since moving to the neutral shears elements.
         let enough = n_parted - n_parted / 10;
-        for share in LESSER_POSES {
-            let lesser: Vec<f32> = pose.iter().map(|w| w * share).collect();
-            let count = n_parted_at(&lesser);
-            if count >= enough {
-                (pose, n_parted) = (lesser, count);
-                break;
-            }
-        }
-        Self { pairs, parting_weights: pose, n_parted }
+        let lesser = |share: &f32| pose.iter().map(|w| w * share).collect::<Vec<f32>>();
+        let mut poses: Vec<Vec<f32>> = LESSER_POSES.iter().map(lesser).collect();
+        poses.push(pose.clone());
+        let counts: Vec<usize> = poses.iter().map(|weights| n_parted_at(weights)).collect();
+        let first = counts.iter().position(|&count| count >= enough).unwrap_or(LESSER_POSES.len());
+        let wider = poses.split_off(first + 1);
+        Self { pairs, parting_weights: poses.swap_remove(first), n_parted: counts[first], wider }
     }
 }
 

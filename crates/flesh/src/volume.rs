@@ -77,8 +77,7 @@ impl Parts<'_> {
 
     /// The jaw's motion for these strengths.
     pub fn jaw(&self, strengths: &[f64]) -> Rigid {
-        let active = self.jaw_motion.iter().zip(strengths).filter(|(_, c)| **c != 0.0);
-        Rigid::blend(active.map(|(motion, &c)| (*motion, c)), self.bones.joint.center())
+        risorius_anatomy::jaw_motion::blend(self.jaw_motion, strengths, &self.bones.joint)
     }
 
     /// Outer skin vertices that some shape moves noticeably; all of them for a rig without shapes.
@@ -101,6 +100,11 @@ impl Parts<'_> {
 
     fn skin_surface(&self, pose: &Pose) -> TriMesh {
         TriMesh { positions: pose.skin.clone(), triangles: self.skin.triangles.clone() }
+    }
+
+    /// The inside of the skin in `pose`.
+    pub fn shell(&self, pose: &Pose) -> Shell {
+        Shell::prepare(&self.skin_surface(pose))
     }
 
     /// The domain of flesh in `pose`.

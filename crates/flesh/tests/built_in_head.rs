@@ -1,12 +1,15 @@
 //! Flesh of the built-in head: properties that hold for every face, checked without external data.
 
 use glam::{DVec3, Vec3};
+use risorius_anatomy::PieceKind;
 use risorius_base::Advise;
 use risorius_base::progress::no_progress;
 use risorius_flesh::materials::{Painting, materials};
 use risorius_flesh::rest::{LEAST_J, RestVolumes};
 use risorius_flesh::tissue::tissue;
-use risorius_flesh::{Bound, BuildError, BuildOptions, Face, Materials, Property, Surroundings, build};
+use risorius_flesh::{
+    Bound, BuildError, BuildOptions, Face, Materials, Property, Skin, Slits, Surroundings, build,
+};
 use risorius_head::{Head, Identity};
 use risorius_rig::{Evaluator, Rig};
 use std::ops::ControlFlow;
@@ -44,6 +47,40 @@ fn no_tet_is_inverted_in_any_pose_and_the_neutral_is_itself() {
         let least = posed.iter().zip(&at_rest).map(|(v, v0)| v / v0).fold(f64::INFINITY, f64::min);
         assert!(least > 0.5 * LEAST_J, "{strengths:?}: an element keeps {least} of its volume");
     }
+}
+
+/// A mouth that opens less than the size of an element: no element joins the lips, and they part as the
+/// artist wants.
+#[test]
+fn lips_that_open_little_are_not_fused() {
+    let mut rig = HEAD.rig.with_sliders(&SLIDERS);
+    let jaw = rig.sliders[0].shape;
+    rig.shapes[jaw].deltas.offsets.iter_mut().for_each(|o| *o = o.map(|x| 0.4 * x));
+    let face = built(&rig, 900).unwrap();
+    let report = &face.report;
+    assert!(report.n_slit_pairs > 20 && report.n_fused_pairs == 0, "{} fused pairs", report.n_fused_pairs);
+    let rest = RestVolumes::prepare(&face.flesh).unwrap();
+    let open = rest.at(&[1.0, 0.0, 0.0]).unwrap().positions;
+    let moved: Vec<DVec3> = open.iter().zip(face.flesh.rest()).map(|(x, x0)| *x - x0).collect();
+    let carried = face.flesh.embedding.apply(&face.flesh.tets, &moved);
+    let wanted = &rig.shapes[jaw].deltas;
+    let offset = |v: u32| wanted.vertices.binary_search(&v).map_or([0.0; 3], |i| wanted.offsets[i]);
+    let row = |v: u32| face.flesh.embedding.vertices.binary_search(&v).ok();
+    let evaluator = Evaluator::prepare(&rig);
+    let skin = Skin::prepare(&rig, &face.anatomy.pieces.vertices(PieceKind::Skin), None);
+    let slits = Slits::find(&rig, &evaluator, &skin);
+    let share = |pair: &[u32; 2]| {
+        let [a, b] = pair.map(|v| skin.rig_vertices[v as usize]);
+        let wanted = skin.displacement(offset(b)) - skin.displacement(offset(a));
+        Some((carried[row(b)?] - carried[row(a)?]).dot(wanted) / wanted.length_squared())
+    };
+    let shares: Vec<f64> = slits.pairs.iter().filter_map(share).collect();
+    let stuck = shares.iter().filter(|&&share| share < 0.5).count();
+    assert!(
+        shares.len() > 20 && 200 * stuck < shares.len(),
+        "{stuck} of {} pairs stick together",
+        shares.len()
+    );
 }
 
 #[test]

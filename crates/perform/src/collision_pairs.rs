@@ -4,16 +4,20 @@
 //! Skin counts as lips within [`MOUTH`] mouth widths of the center of the mouth, and as lids within [`EYE`]
 //! eye radii of the center of an eye and in front of it. Which places there can touch is decided in
 //! [`risorius_solve::contact::detect`], from paths through the flesh and from a pose that separates the lips.
-//! Teeth, gums, tongue and eyes are used where the rig puts them; physics does not move them.
+//! Teeth, gums, tongue and eyes are used where the rig puts them; physics does not move them. Teeth that the
+//! rig does not have (supplied, or the built-in head's) collide with the lips too: the upper ones stay with
+//! the skull, the lower ones follow the jaw's rigid motion in the pose.
 
+use crate::drivers::enrich::EnrichOptions;
 use crate::skin_out::SkinOut;
 use glam::{DMat3, DVec3, Vec3};
 use risorius_anatomy::pieces::PieceKind;
+use risorius_base::Rigid;
 use risorius_flesh::Face;
 use risorius_flesh::along_skin::areas;
 use risorius_head::landmarks;
-use risorius_mesh::Polygons;
 use risorius_mesh::surface::components::components;
+use risorius_mesh::{Polygons, TriMesh};
 use risorius_rig::Evaluator;
 use risorius_solve::{CollisionPair, SolveError, TetAttachment, Touch, TouchOptions};
 
@@ -47,12 +51,13 @@ pub enum ContactMode {
     Wall,
 }
 
-/// The surface points of a face that can be in contact.
+/// The surface points of a face that can be in contact: rig vertices, then teeth that the rig does not have.
 pub(crate) struct ContactSurface {
-    /// The rig vertex of each surface point.
+    /// The rig vertex of each surface point, as far as they are rig vertices.
     pub vertices: Vec<u32>,
     /// Prepared for the solver.
     pub touch: Touch,
+    teeth: AddedTeeth,
     si_from_file: DMat3,
 }
 
@@ -63,43 +68,20 @@ impl ContactSurface {
         face: &Face,
         evaluator: &Evaluator,
         skin_out: &SkinOut,
-        mode: ContactMode,
+        options: &EnrichOptions,
         pairs: &[[Vec<u32>; 2]],
         obstacles_push: bool,
     ) -> Result<Self, SolveError> {
-        let pieces = &face.anatomy.pieces;
-        let si_from_file = face.rig.space.si_from_file();
-        let mut rules: Vec<CollisionPair> = Vec::new();
-        {
-            let [mouth, eyes] = [around_mouth(face), around_eyes(face)];
-            for (zone, kinds) in [(mouth, &IN_MOUTH[..]), (eyes, &IN_LIDS[..])] {
-                let inside = |t: &&[u32; 3]| t.iter().all(|&v| zone[v as usize]);
-                let own: Vec<[u32; 3]> = pieces.skin.iter().filter(inside).copied().collect();
-                let mut points: Vec<u32> = own.iter().flatten().copied().collect();
-                points.sort_unstable();
-                points.dedup();
-                let things = outward(pieces.triangles_of(kinds), &pieces.positions);
-                rules.push(CollisionPair { points: points.clone(), triangles: own, same_surface: true });
-                rules.push(CollisionPair { points, triangles: things, same_surface: false });
-            }
-            for [a, b] in pairs {
-                for (points, others) in [(a, b), (b, a)] {
-                    let inside = |t: &&[u32; 3]| t.iter().all(|v| others.binary_search(v).is_ok());
-                    let skin: Vec<[u32; 3]> = pieces.skin.iter().filter(inside).copied().collect();
-                    let things: Vec<[u32; 3]> = pieces.others.iter().filter(inside).copied().collect();
-                    let things = outward(things, &pieces.positions);
-                    rules.push(CollisionPair { points: points.clone(), triangles: skin, same_surface: true });
-                    rules.push(CollisionPair {
-                        points: points.clone(),
-                        triangles: things,
-                        same_surface: false,
-                    });
-                }
-            }
-            rules.retain(|rule| !rule.points.is_empty() && !rule.triangles.is_empty());
-        }
+        let teeth = AddedTeeth::of(face);
+        let mouth = around_mouth(face);
+        let mut rules = own_pairs(face, &mouth, &IN_MOUTH);
+        rules.extend(own_pairs(face, &around_eyes(face), &IN_LIDS));
+        rules.extend(pairs.iter().flat_map(|pair| region_pairs(face, pair)));
+        rules.retain(|rule| !rule.points.is_empty() && !rule.triangles.is_empty());
         let named = rules.iter().flat_map(|rule| rule.points.iter().chain(rule.triangles.iter().flatten()));
         let mut vertices: Vec<u32> = named.copied().collect();
+        let lips = vertices_of(&skin_in(face, &mouth));
+        vertices.extend_from_slice(&lips);
         if obstacles_push {
             vertices.extend_from_slice(&face.flesh.embedding.vertices);
         }
@@ -110,37 +92,131 @@ impl ContactSurface {
             rule.points.iter_mut().for_each(|v| *v = point(v));
             rule.triangles.iter_mut().flatten().for_each(|v| *v = point(v));
         }
-        let attachments: Vec<TetAttachment> = vertices.iter().map(|&v| skin_out.attachment(v)).collect();
-        let areas = areas(pieces);
-        let mut surface = Self { touch: Touch::default(), si_from_file, vertices };
-        let apart = poses_apart(face, evaluator).iter().map(|pose| surface.surface(pose)).collect();
-        let options = TouchOptions::default();
-        let options = match mode {
-            ContactMode::Off => TouchOptions { stiffness: 0.0, wall: f64::INFINITY, ..options },
-            ContactMode::Penalty => TouchOptions { wall: f64::INFINITY, ..options },
-            ContactMode::Wall => options,
-        };
-        surface.touch = Touch::prepare(
-            attachments,
-            surface.vertices.iter().map(|&v| areas[v as usize]).collect(),
-            rules,
-            (&face.flesh.tets, &face.flesh.rest(), apart),
-            obstacles_push,
-            options,
-        )?;
+        if !teeth.triangles.is_empty() && !lips.is_empty() {
+            let first = vertices.len() as u32;
+            let triangles = teeth.triangles.iter().map(|t| t.map(|v| first + v)).collect();
+            let points = lips.iter().map(point).collect();
+            rules.push(CollisionPair { points, triangles, same_surface: false });
+        }
+        let mut attachments: Vec<TetAttachment> = vertices.iter().map(|&v| skin_out.attachment(v)).collect();
+        attachments.resize(vertices.len() + teeth.positions.len(), TetAttachment::FIXED);
+        let all_areas = areas(&face.anatomy.pieces);
+        let mut areas: Vec<f64> = vertices.iter().map(|&v| all_areas[v as usize]).collect();
+        areas.resize(attachments.len(), 0.0);
+        let si_from_file = face.rig.space.si_from_file();
+        let mut surface = Self { touch: Touch::default(), teeth, si_from_file, vertices };
+        let apart =
+            poses_apart(face).iter().map(|weights| surface.at_weights(face, evaluator, weights)).collect();
+        let rest = face.flesh.rest();
+        let body = (&face.flesh.tets[..], &rest[..], apart);
+        surface.touch =
+            Touch::prepare(attachments, areas, rules, body, obstacles_push, touch_options(options))?;
         Ok(surface)
     }
 
-    /// The surface points, in meters, in a pose of the rig given in file units.
-    pub fn surface(&self, pose: &[[f32; 3]]) -> Vec<DVec3> {
+    /// The surface points, in meters, in a pose of the rig given in file units, with the jaw moved by `jaw`.
+    pub fn surface(&self, pose: &[[f32; 3]], jaw: &Rigid) -> Vec<DVec3> {
         let meters = |&v: &u32| self.si_from_file * Vec3::from(pose[v as usize]).as_dvec3();
-        self.vertices.iter().map(meters).collect()
+        let upper = self.teeth.positions[..self.teeth.n_upper].iter().copied();
+        let lower = self.teeth.positions[self.teeth.n_upper..].iter().map(|&p| jaw.apply(p));
+        self.vertices.iter().map(meters).chain(upper).chain(lower).collect()
+    }
+
+    fn at_weights(&self, face: &Face, evaluator: &Evaluator, weights: &[f32]) -> Vec<DVec3> {
+        let strengths: Vec<f64> = evaluator.strengths(weights).iter().map(|&c| c.into()).collect();
+        self.surface(&evaluator.positions(weights), &face.anatomy.jaw(&strengths))
     }
 }
 
-/// The neutral, and a pose that separates what touches in the neutral.
-fn poses_apart(face: &Face, evaluator: &Evaluator) -> Vec<Vec<[f32; 3]>> {
-    vec![face.rig.neutral.clone(), evaluator.positions(&face.flesh.parting_weights)]
+fn touch_options(options: &EnrichOptions) -> TouchOptions {
+    let usual = TouchOptions { film: options.adhesion, ..TouchOptions::default() };
+    match options.contact {
+        ContactMode::Off => TouchOptions { stiffness: 0.0, wall: f64::INFINITY, film: 0.0, ..usual },
+        ContactMode::Penalty => TouchOptions { wall: f64::INFINITY, ..usual },
+        ContactMode::Wall => usual,
+    }
+}
+
+/// Teeth that are not vertices of the rig: the upper ones stay with the skull, the lower ones move with the
+/// jaw.
+#[derive(Default)]
+struct AddedTeeth {
+    /// In the neutral, in meters; those of the upper teeth first.
+    positions: Vec<DVec3>,
+    n_upper: usize,
+    /// Wound outward.
+    triangles: Vec<[u32; 3]>,
+}
+
+impl AddedTeeth {
+    fn of(face: &Face) -> Self {
+        let mut teeth = Self::default();
+        for (row, surface) in face.anatomy.added_teeth().into_iter().enumerate() {
+            if let Some(TriMesh { positions, triangles }) = surface {
+                let first = teeth.positions.len() as u32;
+                let wound = outward(triangles.clone(), positions);
+                teeth.triangles.extend(wound.into_iter().map(|t| t.map(|v| first + v)));
+                teeth.positions.extend_from_slice(positions);
+            }
+            if row == 0 {
+                teeth.n_upper = teeth.positions.len();
+            }
+        }
+        teeth
+    }
+}
+
+/// The triangles of the skin whose vertices are all in `zone`.
+fn skin_in(face: &Face, zone: &[bool]) -> Vec<[u32; 3]> {
+    let inside = |t: &&[u32; 3]| t.iter().all(|&v| zone[v as usize]);
+    face.anatomy.pieces.skin.iter().filter(inside).copied().collect()
+}
+
+/// The vertices of triangles, ascending.
+fn vertices_of(triangles: &[[u32; 3]]) -> Vec<u32> {
+    let mut vertices: Vec<u32> = triangles.iter().flatten().copied().collect();
+    vertices.sort_unstable();
+    vertices.dedup();
+    vertices
+}
+
+/// The skin in `zone` against itself and against pieces of these kinds.
+fn own_pairs(face: &Face, zone: &[bool], kinds: &[PieceKind]) -> Vec<CollisionPair> {
+    let pieces = &face.anatomy.pieces;
+    let own = skin_in(face, zone);
+    let points = vertices_of(&own);
+    let things = outward(pieces.triangles_of(kinds), &pieces.positions);
+    vec![
+        CollisionPair { points: points.clone(), triangles: own, same_surface: true },
+        CollisionPair { points, triangles: things, same_surface: false },
+    ]
+}
+
+/// Two regions against each other.
+fn region_pairs(face: &Face, [a, b]: &[Vec<u32>; 2]) -> Vec<CollisionPair> {
+    let pieces = &face.anatomy.pieces;
+    let mut rules = Vec::new();
+    for (points, others) in [(a, b), (b, a)] {
+        let inside = |t: &&[u32; 3]| t.iter().all(|v| others.binary_search(v).is_ok());
+        let skin: Vec<[u32; 3]> = pieces.skin.iter().filter(inside).copied().collect();
+        let things: Vec<[u32; 3]> = pieces.others.iter().filter(inside).copied().collect();
+        let things = outward(things, &pieces.positions);
+        rules.push(CollisionPair { points: points.clone(), triangles: skin, same_surface: true });
+        rules.push(CollisionPair { points: points.clone(), triangles: things, same_surface: false });
+    }
+    rules
+}
+
+/// Weights of the neutral, of the pose that separates what touches in the neutral, and of the same pose as
+/// wide as its sliders go, which opens the corners of the mouth.
+fn poses_apart(face: &Face) -> Vec<Vec<f32>> {
+    let parting = &face.flesh.parting_weights;
+    let most = parting.iter().copied().fold(0.0, f32::max);
+    let mut poses = vec![vec![0.0; face.rig.sliders.len()], parting.clone()];
+    if most > 0.0 && most < 1.0 {
+        poses.push(parting.iter().map(|w| w / most).collect());
+    }
+    poses
 }
 
 fn around_mouth(face: &Face) -> Vec<bool> {

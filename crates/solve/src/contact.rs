@@ -2,8 +2,13 @@
 //! out.
 
 pub mod detect;
+mod fans;
+mod film;
+mod meeting;
 pub mod obstacle;
 pub mod planes;
 
+#[cfg(test)]
+mod slit_tests;
 #[cfg(test)]
 mod touch_tests;

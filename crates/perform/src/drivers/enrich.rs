@@ -56,6 +56,9 @@ pub struct EnrichOptions {
     pub gravity: f64,
     /// How contacts of lips, lids and teeth are enforced.
     pub contact: ContactMode,
+    /// Largest traction of the film between lips that touch in the neutral, Pa; default 0, no film. 500 is the
+    /// capillary pressure of a film of saliva of 0.2 mm.
+    pub adhesion: f64,
     /// When a solve stops.
     pub solve: SolveOptions,
     /// Use Newton's method only: slow, for comparison.
@@ -75,6 +78,7 @@ impl Default for EnrichOptions {
             mass: 1.0,
             gravity: 9.81,
             contact: ContactMode::default(),
+            adhesion: 0.0,
             solve: StepOptions::default().solve,
             reference: false,
         }
@@ -105,7 +109,7 @@ impl EnrichOptions {
     /// Refuses values out of range.
     pub fn check(&self) -> Result<(), PerformError> {
         let positive = "positive";
-        let checks: [(&'static [&'static str], _, _, _, _); 9] = [
+        let checks: [(&'static [&'static str], _, _, _, _); 10] = [
             (&["dt"], "the time step", self.dt_secs, self.dt_secs > 0.0, positive),
             (
                 &["rebalance"],
@@ -126,6 +130,7 @@ impl EnrichOptions {
             (&["viscosity"], "the factor on viscosity", self.viscosity, self.viscosity >= 0.0, "0 or more"),
             (&["gain"], "the gain", self.gain, self.gain >= 0.0, "0 or more"),
             (&["mass"], "the factor on mass", self.mass, self.mass > 0.0, positive),
+            (&["adhesion"], "the adhesion of lips", self.adhesion, self.adhesion >= 0.0, "0 or more Pa"),
             (&["gravity"], "gravity", self.gravity, true, "a number"),
         ];
         for (option, what, value, fine, wanted) in checks {
@@ -170,8 +175,7 @@ impl<'a> Enrich<'a> {
         let failed = |source| PerformError::Rest { frame: 0, source };
         let factors = Factors::prepare(face, scene).map_err(failed)?;
         let pushed = !scene.colliders.is_empty();
-        let contacts =
-            ContactSurface::prepare(face, &evaluator, &skin, options.contact, &scene.touch, pushed);
+        let contacts = ContactSurface::prepare(face, &evaluator, &skin, options, &scene.touch, pushed);
         let density = &face.flesh.materials.density;
         let mut masses = lumped_masses(&face.flesh.mesh(), |t| f64::from(density[t]) * options.mass);
         masses.iter_mut().zip(&factors.mass).for_each(|(m, factor)| *m *= factor);
@@ -234,7 +238,8 @@ impl Driver for Enrich<'_> {
             let rest = self.rest.at(&strengths).map_err(|source| PerformError::Rest { frame, source })?;
             let parameters = self.parameters(&strengths, self.performance.clip.frame(frame));
             let pose = self.evaluator.positions(self.performance.clip.frame(frame));
-            let surface = self.contacts.touch.posed(self.contacts.surface(&pose));
+            let points = self.contacts.surface(&pose, &self.face.anatomy.jaw(&strengths));
+            let surface = self.contacts.touch.posed(points);
             let configuration = Configuration { rest: rest.positions, parameters, surface };
             Ok(Pose { configuration, facing: self.acting.facing(&pose) })
         };

@@ -81,6 +81,8 @@ pub struct PerformJob {
     pub scene: SceneSource,
     /// How contacts of lips, lids, teeth and colliders are enforced.
     pub contact: ContactMode,
+    /// How strongly lips that touch in the neutral resist being parted, Pa, as a film of saliva does. Default 0.
+    pub adhesion: f64,
     /// Gravity, m/s^2. Only its change relative to the head acts. Default 9.81.
     pub gravity: f64,
     /// Standard deviation of the smoothing of the head motion, seconds; 0 for none. By default 0.6 frames, and
@@ -125,6 +127,7 @@ impl Default for PerformJob {
             tightening: usual.tightening,
             scene: SceneSource::default(),
             contact: usual.contact,
+            adhesion: usual.adhesion,
             gravity: usual.gravity,
             smooth_head: None,
             resume: false,
@@ -303,6 +306,7 @@ impl PerformJob {
             mass,
             gravity: self.gravity,
             contact: self.contact,
+            adhesion: self.adhesion,
             ..usual
         }
     }

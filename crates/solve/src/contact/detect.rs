@@ -8,9 +8,7 @@
 //! touches, has without displacement. A pose without displacement is therefore never pushed.
 //!
 //! A place counts only if it faces the point: the lining of the mouth is not in contact with the gum that it
-//! is attached to from behind. Within one surface, neighbors are close without being in contact, and so are
-//! the two sides of a lip or a lid. There, a place counts only if the path to it through the body is longer
-//! than [`TouchOptions::own_flesh`] and some pose separates it from the point.
+//! is attached to from behind. Within one surface, `meeting` decides which places a point can touch.
 //!
 //! A point cannot be deeper than it and the place have moved towards each other. A deeper result is another
 //! side of the same flesh, found around an edge, and is ignored. Other deep points are pushed out at
@@ -19,14 +17,17 @@
 //! Limits: points against triangles only, no edge-edge tests. Overlaps of the pose deeper than
 //! [`TouchOptions::rest_reach`] are not found.
 
+use crate::contact::fans::{Fans, blended};
+use crate::contact::film::{self, Film};
+use crate::contact::meeting::Meeting;
 use crate::contact::obstacle::Obstacle;
 use crate::contact::planes::{Carriers, Contact, TetAttachment};
 use crate::step::body::Configuration;
 use crate::{SolveError, check_length, check_values};
 use glam::DVec3;
 use rayon::prelude::*;
-use risorius_linalg::{NO_NODE, Stencil};
-use risorius_mesh::{Bvh, TetMesh, within};
+use risorius_linalg::Stencil;
+use risorius_mesh::Bvh;
 
 /// Points that must not pass through triangles.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -63,12 +64,15 @@ pub struct TouchOptions {
     pub reach: f64,
     /// Search distance for overlaps and clearances of a pose, meters.
     pub rest_reach: f64,
-    /// Within one surface, only places farther away than this through the body count, meters.
+    /// Within one surface, places that never see the point count only if they are farther away than this
+    /// through the body, meters.
     pub own_flesh: f64,
-    /// Within one surface, only places that some pose separates by more than this count, meters.
+    /// And if some pose separates them by more than this, meters.
     pub parted: f64,
     /// The overlap that is allowed.
     pub overlap: Overlap,
+    /// Largest traction of the film between places that touch in the neutral, Pa; 0 for none.
+    pub film: f64,
 }
 
 impl Default for TouchOptions {
@@ -82,6 +86,7 @@ impl Default for TouchOptions {
             own_flesh: 9e-3,
             parted: 5e-3,
             overlap: Overlap::OfPose,
+            film: 0.0,
         }
     }
 }
@@ -109,8 +114,8 @@ pub struct Touch {
     areas: Vec<f64>,
     rules: Vec<Watched>,
     fans: Fans,
-    through: ThroughBody,
-    apart: Vec<Vec<DVec3>>,
+    meeting: Meeting,
+    films: Vec<Film>,
     /// Points that obstacles can push.
     open: Vec<u32>,
     options: TouchOptions,
@@ -177,17 +182,35 @@ impl Touch {
             .zip(&acting)
             .map(|(a, &used)| if used { *a } else { TetAttachment::FIXED })
             .collect();
-        Ok(Self {
+        let fans = Fans::prepare(n, rules.iter().flat_map(|rule| rule.triangles.iter().copied()).collect());
+        let touch = Self {
+            films: Vec::new(),
             carriers: Carriers::prepare(&used, tets),
-            fans: Fans::prepare(n, rules.iter().flat_map(|rule| rule.triangles.iter().copied()).collect()),
-            through: ThroughBody::prepare(&attachments, &rules, tets, rest, options.own_flesh),
+            meeting: Meeting::prepare(&attachments, &rules, &fans, (tets, rest, apart), &options),
+            fans,
             rules: rules.into_iter().map(watch).collect(),
             attachments,
             areas,
-            apart,
             open,
             options,
-        })
+        };
+        Ok(Self { films: touch.films_in(&neutral), ..touch })
+    }
+
+    /// The films between places that touch in a pose.
+    fn films_in(&self, neutral: &[DVec3]) -> Vec<Film> {
+        let attached = |p: u32| self.attachments[p as usize].tet != TetAttachment::NONE;
+        let wet = |place: ClosestPlace| {
+            let ClosestPlace { point, corners, barycentric, .. } = place;
+            let area = self.areas[point as usize];
+            let carried = attached(point) && corners.into_iter().all(attached);
+            carried.then_some(Film { point, corners, barycentric, area })
+        };
+        let touching = self.places(neutral, |_| |_| Some(film::TOUCHING));
+        let mut films: Vec<Film> = touching.into_iter().filter_map(wet).collect();
+        films.sort_by_key(|film| film.point);
+        films.dedup_by_key(|film| film.point);
+        film::gathered(films, &self.attachments, neutral)
     }
 
     /// Number of surface points.
@@ -270,7 +293,12 @@ impl Touch {
             (room < WATCHED && room > -possible.max(0.0))
                 .then(|| self.contact([place.point, a, b, c], [1.0, -u, -v, -w], place.normal, room))
         };
-        self.places(positions, reach).into_iter().filter_map(watched).collect()
+        let mut found: Vec<Contact> = self.places(positions, reach).into_iter().filter_map(watched).collect();
+        if self.options.film > 0.0 {
+            let pulls = |film: &Film| film.contact(positions, pose, &self.fans, self.options.film);
+            found.extend(self.films.iter().filter_map(pulls));
+        }
+        found
     }
 
     /// The allowed overlap of a point and a place: the largest that the pose has between the two, or of
@@ -287,6 +315,9 @@ impl Touch {
 
     /// A contact that was found at `positions[0]` and `poses[0]`, updated to `positions[1]` and `poses[1]`.
     pub(crate) fn carried(&self, contact: &Contact, positions: [&[DVec3]; 2], poses: [&Posed; 2]) -> Contact {
+        if contact.film {
+            return Contact { room: film::room(contact, positions[1], poses[1]), ..*contact };
+        }
         let along = |positions: &[DVec3]| -> f64 {
             let sides = contact.points.iter().zip(contact.coefficients);
             sides
@@ -317,12 +348,16 @@ impl Touch {
 
     fn contact(&self, points: [u32; 4], coefficients: [f64; 4], normal: DVec3, room: f64) -> Contact {
         let stiffness = self.options.stiffness * self.areas[points[0] as usize];
-        Contact { points, coefficients, normal, room, stiffness, wall: self.options.wall.max(-BEHIND * room) }
+        let wall = self.options.wall.max(-BEHIND * room);
+        Contact { points, coefficients, normal, room, stiffness, wall, film: false }
     }
 
     /// The contact as a step's solve uses it. The depth is clamped to what [`TouchOptions::out_speed`]
     /// removes in `dt_secs`, except for obstacles.
     pub(crate) fn pushed_out(&self, contact: &Contact, dt_secs: f64) -> Contact {
+        if contact.film {
+            return *contact;
+        }
         let most = if contact.is_with_obstacle() { f64::INFINITY } else { self.options.out_speed * dt_secs };
         let room = contact.room.max(-most);
         Contact { room, wall: self.options.wall.max(-BEHIND * room), ..*contact }
@@ -360,16 +395,11 @@ impl Touch {
     ) -> Option<ClosestPlace> {
         let p = positions[point as usize];
         let own = self.fans.normal(positions, point);
-        let parts = |other: u32| {
-            let distance = |pose: &Vec<DVec3>| pose[point as usize].distance(pose[other as usize]);
-            self.apart.iter().any(|pose| distance(pose) > self.options.parted)
-        };
-        let meets = |other: u32| !self.through.is_near(point, other) && parts(other);
         let accept = |_: u32, corners: [u32; 3]| {
             let [a, b, c] = corners.map(|v| positions[v as usize]);
             let across = (b - a).cross(c - a);
             let faces = own.dot(across) < -FACING * across.length();
-            faces && (!rule.same_surface || !corners.contains(&point) && meets(corners[0]))
+            faces && (!rule.same_surface || self.meeting.meets(point, corners, self.options.parted))
         };
         let nearest = tree.closest_within(p, reach, accept)?;
         let corners = rule.triangles[nearest.triangle as usize];
@@ -408,137 +438,6 @@ impl Posed {
             depths: a.depths.iter().zip(&b.depths).map(mix).collect(),
             clearances: a.clearances.iter().zip(&b.clearances).map(|(a, b)| a.min(*b)).collect(),
         }
-    }
-}
-
-/// The weighted sum of the values at three corners.
-fn blended(values: &[DVec3], corners: [u32; 3], barycentric: [f64; 3]) -> DVec3 {
-    corners.iter().zip(barycentric).map(|(&v, b)| values[v as usize] * b).sum()
-}
-
-/// The triangles around each point.
-#[derive(Debug, Clone, Default)]
-struct Fans {
-    triangles: Vec<[u32; 3]>,
-    first: Vec<u32>,
-    around: Vec<u32>,
-}
-
-impl Fans {
-    fn prepare(n_points: usize, triangles: Vec<[u32; 3]>) -> Self {
-        let mut first = vec![0u32; n_points + 1];
-        triangles.iter().flatten().for_each(|&p| first[p as usize + 1] += 1);
-        (0..n_points).for_each(|p| first[p + 1] += first[p]);
-        let mut next = first.clone();
-        let mut around = vec![0; 3 * triangles.len()];
-        for (t, corners) in triangles.iter().enumerate() {
-            for &p in corners {
-                around[next[p as usize] as usize] = t as u32;
-                next[p as usize] += 1;
-            }
-        }
-        Self { triangles, first, around }
-    }
-
-    /// The unit normal at a point, triangles weighted by area; zero without triangles.
-    fn normal(&self, positions: &[DVec3], point: u32) -> DVec3 {
-        let around =
-            &self.around[self.first[point as usize] as usize..self.first[point as usize + 1] as usize];
-        let across = |&t: &u32| {
-            let [a, b, c] = self.triangles[t as usize].map(|v| positions[v as usize]);
-            (b - a).cross(c - a)
-        };
-        around.iter().map(across).sum::<DVec3>().normalize_or_zero()
-    }
-
-    /// The interpolated unit normal on a triangle.
-    fn normal_on(&self, positions: &[DVec3], corners: [u32; 3], barycentric: [f64; 3]) -> DVec3 {
-        let at = |(v, b): (u32, f64)| self.normal(positions, v) * b;
-        corners.into_iter().zip(barycentric).map(at).sum::<DVec3>().normalize_or_zero()
-    }
-}
-
-/// Which surface points are near each other along paths through the body.
-#[derive(Debug, Clone, Default)]
-struct ThroughBody {
-    /// Of each surface point, the nodes of its tet.
-    nodes: Vec<Stencil>,
-    /// Of each surface point, the row of its node with the largest weight; `u32::MAX` for points that no pair
-    /// needs.
-    rows: Vec<u32>,
-    n_rows: usize,
-    /// A bit matrix, row by row.
-    near: Vec<u64>,
-}
-
-impl ThroughBody {
-    fn prepare(
-        attachments: &[TetAttachment],
-        rules: &[CollisionPair],
-        tets: &[Stencil],
-        rest: &[DVec3],
-        reach: f64,
-    ) -> Self {
-        let heaviest = |point: u32| {
-            let attachment = &attachments[point as usize];
-            let tet = tets.get(attachment.tet as usize)?;
-            let corner = (0..4).max_by(|&a, &b| attachment.weights[a].total_cmp(&attachment.weights[b]))?;
-            Some(tet[corner])
-        };
-        let asked = rules.iter().filter(|rule| rule.same_surface);
-        let mut points: Vec<u32> = asked
-            .flat_map(|rule| rule.points.iter().chain(rule.triangles.iter().flatten()))
-            .copied()
-            .collect();
-        points.sort_unstable();
-        points.dedup();
-        let mut nodes: Vec<u32> = points.iter().filter_map(|&p| heaviest(p)).collect();
-        nodes.sort_unstable();
-        nodes.dedup();
-        let row_of = |node: u32| nodes.binary_search(&node).ok();
-        let mut rows = vec![u32::MAX; attachments.len()];
-        for &p in &points {
-            rows[p as usize] = heaviest(p).and_then(row_of).map_or(u32::MAX, |row| row as u32);
-        }
-        let mesh = TetMesh { nodes: rest.to_vec(), tets: tets.to_vec() };
-        let neighbors = mesh.neighbors();
-        let words = nodes.len().div_ceil(64);
-        let walk = |&start: &u32| {
-            let mut bits = vec![0u64; words];
-            let ways = |n: u32| {
-                neighbors
-                    .of(n as usize)
-                    .iter()
-                    .map(move |&m| (m, rest[n as usize].distance(rest[m as usize])))
-            };
-            for row in within(start, reach, ways).into_keys().filter_map(row_of) {
-                bits[row / 64] |= 1 << (row % 64);
-            }
-            bits
-        };
-        let near: Vec<Vec<u64>> = nodes.par_iter().map(walk).collect();
-        let none = [NO_NODE; 4];
-        let of_point = |a: &TetAttachment| tets.get(a.tet as usize).copied().unwrap_or(none);
-        Self {
-            nodes: attachments.iter().map(of_point).collect(),
-            rows,
-            n_rows: nodes.len(),
-            near: near.concat(),
-        }
-    }
-
-    /// Points that are not attached to the body count as near everything, because no path is known. Points
-    /// whose tets share a node are near each other, however long the edges: separating them would mean
-    /// tearing at that node.
-    fn is_near(&self, a: u32, b: u32) -> bool {
-        let [mine, other] = [a, b].map(|p| self.nodes[p as usize]);
-        if mine.iter().any(|node| other.contains(node)) {
-            return true;
-        }
-        let (a, b) = (self.rows[a as usize] as usize, self.rows[b as usize] as usize);
-        a >= self.n_rows
-            || b >= self.n_rows
-            || self.near[a * self.n_rows.div_ceil(64) + b / 64] >> (b % 64) & 1 == 1
     }
 }
 

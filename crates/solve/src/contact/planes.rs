@@ -64,6 +64,8 @@ pub struct Contact {
     pub stiffness: f64,
     /// Depth that is never reached, meters; infinite for a penalty.
     pub wall: f64,
+    /// A film that holds two surfaces together, not a surface that keeps them apart.
+    pub film: bool,
 }
 
 impl Contact {
@@ -353,6 +355,7 @@ mod tests {
             room: -0.4,
             stiffness: 7.0,
             wall,
+            film: false,
         };
         let x = (0..8).map(|_| random.vector()).collect();
         (attachments, carriers, contact, x)

@@ -196,6 +196,7 @@ mod tests {
             room: -0.1,
             stiffness: 30.0,
             wall: 0.4,
+            film: false,
         };
         let contacts: Vec<Contact> = (0..40).map(contact).collect();
         let x: Vec<DVec3> = (0..43).map(|_| random.vector()).collect();

@@ -167,7 +167,7 @@ pub struct State {
 
 impl StepReport {
     pub(crate) fn note_contacts(&mut self, touching: &[Contact]) {
-        for contact in touching.iter().filter(|contact| contact.room < 0.0) {
+        for contact in touching.iter().filter(|contact| !contact.film && contact.room < 0.0) {
             self.contacts += 1;
             if -contact.room > self.depth {
                 (self.depth, self.deepest) = (-contact.room, contact.points[0]);

@@ -218,7 +218,8 @@ impl Dynamics {
         let pushes = options.stiffness > 0.0;
         let deep = |contact: &Contact| {
             let depth = -contact.room;
-            depth > DEEP * options.wall
+            !contact.film
+                && depth > DEEP * options.wall
                 && (depth < DEEPEST_RECOVERABLE * options.wall || contact.is_with_obstacle())
         };
         let too_deep = |found: &[Contact]| found.iter().any(deep);
