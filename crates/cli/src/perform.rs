@@ -176,5 +176,12 @@ fn summary(report: &PerformReport) -> String {
             "  up to {most} contacts, at most {deepest:.2} mm deep (frame {frame}, vertex {vertex})\n"
         );
     }
+    let rest = &report.rest;
+    if let (1.., Some(frame)) = (rest.repaired, rest.frame) {
+        text += &format!(
+            "  rest shapes repaired in {} frames ({} with inverted elements), nodes moved by at most {:.2} mm (frame {frame})\n",
+            rest.repaired, rest.inverted, rest.moved_mm
+        );
+    }
     text
 }

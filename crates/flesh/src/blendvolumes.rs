@@ -1,28 +1,34 @@
-//! Blendvolumes: the volume of every shape [Kozlov17, sec. 6.1], and the effect of pairs of shapes on it.
+//! Blendvolumes: the volume of every shape [Kozlov17, sec. 6.1].
 //!
 //! Shapes are independent of each other and are solved in parallel. Combinations are solved after their
-//! drivers, because their volume is the difference to the sum of the drivers' volumes. Finished shapes are
+//! drivers, because their volume is the difference to the sum of the drivers' volumes. In the same way,
+//! shapes that push closed lips or lids through each other, as mouthClose does with the jaw shut, are solved
+//! on top of the sliders that part them, which is how they are used. Finished shapes are
 //! saved in a [`ShapeStore`] under a key that hashes everything they depend on.
 
-use crate::face::{PairReport, ShapeReport};
-use crate::flesh::{Flesh, SkinEmbedding, VolumeShape};
+use crate::face::ShapeReport;
+use crate::flesh::{SkinEmbedding, VolumeShape};
 use crate::follow::Follower;
-use crate::rest::{LEAST_J, RestVolumes};
+use crate::slits::{Slits, air_between};
 use crate::store::ShapeStore;
 use crate::volume::{Parts, Pose};
 use glam::DVec3;
 use rayon::prelude::*;
 use risorius_base::Fingerprint;
 use risorius_base::progress::{Progress, tick};
+use risorius_mesh::TriMesh;
 use risorius_rig::Role;
 use risorius_solve::SolveError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Version of the method, part of every key: increase it when results change.
-const METHOD: u64 = 1;
+const METHOD: u64 = 2;
 
-/// Number of pairs on which the repair is tested, the worst first; evaluation repairs any pair.
-const REPAIRS_TRIED: usize = 32;
+/// Pairs across slits have passed through each other if they overlap by this, in meters.
+const CROSSED: f64 = 0.003;
+
+/// A shape that does this to more than this share of all pairs is solved with the slits apart.
+const CROSSED_SHARE: f64 = 0.1;
 
 /// Displacements below this are not stored, in meters.
 const LEAST_OFFSET: f64 = 1e-7;
@@ -32,20 +38,18 @@ pub fn blendvolumes(
     parts: &Parts,
     follower: &Follower,
     embedding: &SkinEmbedding,
+    slits: &Slits,
     store: &dyn ShapeStore,
     progress: &Progress,
 ) -> Result<Vec<(VolumeShape, ShapeReport)>, SolveError> {
     let n = parts.rig.shapes.len();
-    let alone = |i: usize| !matches!(parts.rig.shapes[i].role, Role::Combination { .. });
+    let supports: Vec<Support> = (0..n).into_par_iter().map(|i| support(parts, slits, i)).collect();
     let base = follower_key(follower);
     let done = AtomicUsize::new(0);
     let solve = |i: usize, before: &[VolumeShape]| -> Result<(VolumeShape, ShapeReport), SolveError> {
         tick(progress, "shapes", done.fetch_add(1, Ordering::Relaxed) as f32 / n as f32)?;
-        let drivers = drivers(parts, i);
-        let mut strengths = vec![0.0; n];
-        strengths[i] = 1.0;
-        drivers.iter().for_each(|&d| strengths[d] = 1.0);
-        let pose = parts.pose_of(strengths);
+        let drivers = supports[i].shapes();
+        let pose = parts.pose_of(with(drivers, i, n));
         let key = key_of(base, &pose);
         if let Some(found) = store.load(key) {
             return Ok(found);
@@ -72,9 +76,14 @@ pub fn blendvolumes(
         Ok((shape, report))
     };
     let mut out: Vec<(VolumeShape, ShapeReport)> = vec![Default::default(); n];
-    for wanted in [true, false] {
+    let orders: [fn(&Support) -> bool; 3] = [
+        |s| matches!(s, Support::None),
+        |s| matches!(s, Support::Parting(_)),
+        |s| matches!(s, Support::Drivers(_)),
+    ];
+    for is_next in orders {
         let before: Vec<VolumeShape> = out.iter().map(|o| o.0.clone()).collect();
-        let indices: Vec<usize> = (0..n).filter(|&i| alone(i) == wanted).collect();
+        let indices: Vec<usize> = (0..n).filter(|&i| is_next(&supports[i])).collect();
         let solved: Result<Vec<_>, SolveError> =
             indices.par_iter().with_max_len(1).map(|&i| solve(i, &before)).collect();
         for (i, result) in indices.into_iter().zip(solved?) {
@@ -84,17 +93,59 @@ pub fn blendvolumes(
     Ok(out)
 }
 
-/// The full shapes of a combination's drivers.
-fn drivers(parts: &Parts, shape: usize) -> Vec<usize> {
-    match &parts.rig.shapes[shape].role {
-        Role::Combination { drivers, .. } => {
-            drivers.iter().map(|d| parts.rig.sliders[d.slider].shape).collect()
+/// The shapes at full strength on top of which a shape is solved.
+enum Support {
+    None,
+    /// Those that part the lips and lids which the shape would push through each other.
+    Parting(Vec<usize>),
+    /// The drivers of a combination.
+    Drivers(Vec<usize>),
+}
+
+impl Support {
+    fn shapes(&self) -> &[usize] {
+        match self {
+            Self::None => &[],
+            Self::Parting(shapes) | Self::Drivers(shapes) => shapes,
         }
-        _ => Vec::new(),
     }
 }
 
-fn sparse(offsets: &[DVec3]) -> VolumeShape {
+/// Strengths with some shapes at 1.
+fn with(shapes: &[usize], and: usize, n: usize) -> Vec<f64> {
+    let mut strengths = vec![0.0; n];
+    shapes.iter().chain([&and]).for_each(|&s| strengths[s] = 1.0);
+    strengths
+}
+
+fn support(parts: &Parts, slits: &Slits, shape: usize) -> Support {
+    let rig = parts.rig;
+    let of_slider = |slider: usize| rig.sliders[slider].shape;
+    if let Role::Combination { drivers, .. } = &rig.shapes[shape].role {
+        return Support::Drivers(drivers.iter().map(|d| of_slider(d.slider)).collect());
+    }
+    let apart = |slider: &usize| slits.parting_weights.get(*slider).is_some_and(|w| *w > 0.0);
+    let parting: Vec<usize> = (0..rig.sliders.len()).filter(apart).map(of_slider).collect();
+    let crossed = |on: &[usize]| n_crossed(parts, slits, parts.pose_of(with(on, shape, rig.shapes.len())));
+    if parting.is_empty() || parting.contains(&shape) {
+        return Support::None;
+    }
+    let alone = crossed(&[]);
+    match alone as f64 > CROSSED_SHARE * slits.pairs.len() as f64 && 2 * crossed(&parting) < alone {
+        true => Support::Parting(parting),
+        false => Support::None,
+    }
+}
+
+/// Number of slit pairs that have passed through each other.
+fn n_crossed(parts: &Parts, slits: &Slits, pose: Pose) -> usize {
+    let posed = TriMesh { positions: pose.skin, triangles: parts.skin.triangles.clone() };
+    let normals = posed.vertex_normals();
+    slits.pairs.iter().filter(|p| air_between(&posed.positions, &normals, **p) < -CROSSED).count()
+}
+
+/// The displacements that are not negligible.
+pub(crate) fn sparse(offsets: &[DVec3]) -> VolumeShape {
     let nodes: Vec<u32> =
         (0..offsets.len() as u32).filter(|&i| offsets[i as usize].length() > LEAST_OFFSET).collect();
     let offsets = nodes.iter().map(|&i| offsets[i as usize].as_vec3().to_array()).collect();
@@ -123,56 +174,6 @@ fn fit(
         })
         .collect();
     [misses.iter().sum::<f64>() / misses.len().max(1) as f64, misses.iter().copied().fold(0.0, f64::max)]
-}
-
-/// Blends every pair of sliders at their full shapes, and tests the repair on the worst of those that invert.
-pub fn pairs(flesh: &Flesh, parts: &Parts, progress: &Progress) -> Result<PairReport, SolveError> {
-    let rest = RestVolumes::prepare(flesh)?;
-    let full: Vec<usize> = parts.rig.sliders.iter().map(|s| s.shape).collect();
-    let all: Vec<[usize; 2]> =
-        (0..full.len()).flat_map(|a| (a + 1..full.len()).map(move |b| [a, b])).collect();
-    let strengths = |pair: &[usize; 2]| {
-        let mut strengths = vec![0.0; parts.rig.shapes.len()];
-        pair.iter().for_each(|&s| strengths[full[s]] = 1.0);
-        strengths
-    };
-    let done = AtomicUsize::new(0);
-    let advance = |of: usize| {
-        let count = done.fetch_add(1, Ordering::Relaxed);
-        if count.is_multiple_of(16) { tick(progress, "pairs", count as f32 / of as f32) } else { Ok(()) }
-    };
-    let worst: Result<Vec<f64>, SolveError> = all
-        .par_iter()
-        .map(|pair| {
-            advance(all.len() + REPAIRS_TRIED)?;
-            let moves = pair.iter().all(|&s| !flesh.volumes[full[s]].nodes.is_empty());
-            Ok(if moves { rest.worst(&rest.blend(&strengths(pair))).0 } else { f64::INFINITY })
-        })
-        .collect();
-    let mut bad: Vec<(f64, [usize; 2])> = worst?.into_iter().zip(all.iter().copied()).collect();
-    bad.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    let names = |pair: &[usize; 2]| pair.map(|s| parts.rig.sliders[s].name.clone());
-    let mut report = PairReport { n_pairs: all.len(), ..PairReport::default() };
-    report.worst = bad.first().filter(|b| b.0.is_finite()).map(|b| (names(&b.1), b.0));
-    bad.retain(|b| b.0 < LEAST_J);
-    report.n_inverting = bad.len();
-    bad.truncate(REPAIRS_TRIED);
-    report.n_tried = bad.len();
-    let whole: Result<Vec<bool>, SolveError> = bad
-        .par_iter()
-        .with_max_len(1)
-        .map(|(_, pair)| {
-            advance(all.len() + REPAIRS_TRIED)?;
-            Ok(rest.at(&strengths(pair))?.share == 1.0)
-        })
-        .collect();
-    for ((_, pair), whole) in bad.iter().zip(whole?) {
-        report.n_repaired += usize::from(whole);
-        if !whole {
-            report.unrepaired.push(names(pair));
-        }
-    }
-    Ok(report)
 }
 
 fn vectors(hash: Fingerprint, points: &[DVec3]) -> Fingerprint {

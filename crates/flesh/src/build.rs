@@ -4,7 +4,8 @@
 //! [`build`] runs the stages in order. Each stage is timed and reported to the progress callback, which can
 //! cancel any of them.
 
-use crate::blendvolumes::{blendvolumes, pairs};
+use crate::blendvolumes::blendvolumes;
+use crate::correctives::correctives;
 use crate::domain::{Back, Bound};
 use crate::face::{BuildReport, Face, QualityReport, StageReport};
 use crate::flesh::{Flesh, SkinEmbedding};
@@ -186,16 +187,8 @@ pub fn build(
     clock.stage("neutral");
 
     let rest = flesh.rest();
-    let follower = Follower::prepare(
-        &parts,
-        &volume.mesh.tets,
-        &volume.bounds,
-        &volume.skin_points,
-        &rest,
-        &neutral,
-        options.follow,
-    )?;
-    let solved = blendvolumes(&parts, &follower, &flesh.embedding, around.store, progress)?;
+    let follower = Follower::prepare(&parts, &volume, &flesh.embedding, &rest, &neutral, options.follow)?;
+    let solved = blendvolumes(&parts, &follower, &flesh.embedding, &slits, around.store, progress)?;
     (flesh.volumes, report.shapes) = solved.into_iter().unzip();
     clock.stage("blendvolumes");
     let painted: Vec<Painting> = options.paintings.iter().map(|p| on_nodes(p, &skin, &volume)).collect();
@@ -203,7 +196,7 @@ pub fn build(
     flesh.materials =
         materials(&flesh.mesh(), &volume.bounds, &tissue, &anatomy.muscles, &flesh.volumes, &painted)?;
     clock.stage("blendmaterials");
-    report.pairs = pairs(&flesh, &parts, progress)?;
+    (flesh.correctives, report.pairs) = correctives(&flesh, &parts, progress)?;
     clock.stage("pairs");
     report.stages = clock.stages;
     Ok(Face { rig: rig.clone(), anatomy, flesh, report })
@@ -245,14 +238,12 @@ fn neutral_flesh(
     progress: &Progress,
 ) -> Result<(Flesh, Pose), BuildError> {
     let neutral = parts.pose(&vec![0.0; parts.rig.sliders.len()]);
-    let (tets, points) = (&volume.mesh.tets, &volume.skin_points);
-    let follower =
-        Follower::prepare(parts, tets, &volume.bounds, points, &volume.mesh.nodes, parted, options.follow)?;
-    let carried = carry_to_neutral(&follower, parts, slits, &neutral, progress)?;
     let (embedding, distances) = embed(parts, volume, parted);
+    let follower = Follower::prepare(parts, volume, &embedding, &volume.mesh.nodes, parted, options.follow)?;
+    let carried = carry_to_neutral(&follower, parts, slits, &neutral, progress)?;
     let flesh = Flesh {
         nodes: carried.nodes.iter().map(|p| p.to_array()).collect(),
-        tets: tets.clone().into(),
+        tets: volume.mesh.tets.clone().into(),
         bounds: volume.bounds.iter().map(|b| *b as u8).collect(),
         embedding,
         parting_weights: slits.parting_weights.clone(),

@@ -20,6 +20,6 @@ pub use collision_pairs::ContactMode;
 pub use drivers::enrich::{EnrichOptions, enrich};
 pub use error::PerformError;
 pub use head_path::HeadPath;
-pub use run::{Driver, Frame, FrameReport, FrameSink, Performance, run};
+pub use run::{Driver, Frame, FrameReport, FrameSink, Performance, RestReport, run};
 pub use scene::model::Scene;
 pub use skin_out::SkinOut;

@@ -208,8 +208,8 @@ fn report() -> BuildReport {
         pairs: PairReport {
             n_pairs: 1,
             n_inverting: 5,
-            n_tried: 4,
-            n_repaired: 1,
+            n_opposite: 4,
+            n_corrected: 1,
             unrepaired: vec![["jawOpen".into(), "smile_L".into()]],
             worst: Some((["jawOpen".into(), "smile_L".into()], -0.2)),
         },
