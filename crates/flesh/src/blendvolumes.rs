@@ -28,7 +28,7 @@ const METHOD: u64 = 2;
 const CROSSED: f64 = 0.003;
 
 /// A shape that does this to more than this share of all pairs is solved with the slits apart.
-const CROSSED_SHARE: f64 = 0.1;
+const CROSSED_SHARE: f64 = 0.5;
 
 /// Displacements below this are not stored, in meters.
 const LEAST_OFFSET: f64 = 1e-7;
@@ -131,7 +131,11 @@ fn support(parts: &Parts, slits: &Slits, shape: usize) -> Support {
         return Support::None;
     }
     let alone = crossed(&[]);
-    match alone as f64 > CROSSED_SHARE * slits.pairs.len() as f64 && 2 * crossed(&parting) < alone {
+    match alone as f64
+        > std::env::var("CROSSED").ok().and_then(|v| v.parse().ok()).unwrap_or(CROSSED_SHARE)
+            * slits.pairs.len() as f64
+        && 2 * crossed(&parting) < alone
+    {
         true => Support::Parting(parting),
         false => Support::None,
     }

@@ -1,8 +1,8 @@
 //! Corrective volumes for pairs of shapes whose sum inverts elements.
 //!
 //! Every pair of sliders is blended at weight 1. Where an element falls below [`LEAST_J`] of its neutral
-//! volume, the blend is repaired ([`RestVolumes::at`]), and the difference is stored. [`RestVolumes`]
-//! adds it in proportion to both shapes. Only the volume changes, never the artist's skin. Pairs that move
+//! volume, squashed elements are lifted, and the difference is stored. [`RestVolumes`] adds it in proportion
+//! to both shapes. Only the volume changes, never the artist's skin. Pairs that move
 //! the skin in opposite directions (jaw left and jaw right) are left out: nobody uses them together. If there
 //! are too many pairs, those with the most squashed elements are kept; the others are repaired when they are
 //! evaluated.
@@ -21,6 +21,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Most correctives of a face; each takes some kilobytes and some milliseconds.
 const MOST: usize = 256;
+
+/// Correctives that would move a node farther than this are not stored, in meters.
+const FARTHEST: f64 = 0.005;
 
 /// Shapes are opposite if the cosine of the angle between their displacements of the skin is below this.
 const OPPOSITE: f64 = -0.7;
@@ -66,11 +69,14 @@ pub fn correctives(
         })
         .collect();
     let mut bad = measured?;
+    // A shape that is squashed alone, because it is made for others, is no matter of pairs.
+    let alone = |s: usize| squashed(&rest, flesh, &strengths([s, s])).0 >= LEAST_J;
+    let fine: Vec<bool> = (0..n).into_par_iter().map(alone).collect();
     let names = |sliders: [usize; 2]| sliders.map(|s| parts.rig.sliders[s].name.clone());
     let mut report = PairReport { n_pairs: all.len(), ..PairReport::default() };
     let worst = bad.iter().min_by(|a, b| a.worst.total_cmp(&b.worst)).filter(|p| p.worst.is_finite());
     report.worst = worst.map(|p| (names(p.sliders), p.worst));
-    bad.retain(|pair| pair.worst < LEAST_J);
+    bad.retain(|pair| pair.worst < LEAST_J && pair.sliders.iter().all(|&s| fine[s]));
     report.n_inverting = bad.len();
     bad.retain(|pair| !are_opposite(full(pair.sliders).map(|s| &parts.rig.shapes[s])));
     report.n_opposite = report.n_inverting - bad.len();
@@ -103,17 +109,18 @@ fn squashed(rest: &RestVolumes, flesh: &Flesh, strengths: &[f64]) -> (f64, f64) 
     js.fold((f64::INFINITY, 0.0), |(worst, lack), j| (j.min(worst), lack + (ONSET - j).max(0.0)))
 }
 
-/// What repairs the pair, unless the whole volume would have to be blended toward the neutral.
+/// What lifts the squashed elements of a pair, if that is enough and moves no node too far.
 fn corrective(
     rest: &RestVolumes,
     shapes: [usize; 2],
     strengths: &[f64],
 ) -> Result<Option<Corrective>, SolveError> {
-    let (linear, repaired) = (rest.linear(strengths), rest.linear_repaired(strengths)?);
-    if repaired.share < 1.0 {
+    let (linear, lifted) = (rest.linear(strengths), rest.lifted(strengths)?);
+    let offsets: Vec<DVec3> = lifted.iter().zip(&linear).map(|(x, l)| *x - *l).collect();
+    let longest = offsets.iter().map(|o| o.length()).fold(0.0, f64::max);
+    if rest.worst(&lifted).0 < LEAST_J || longest > FARTHEST {
         return Ok(None);
     }
-    let offsets: Vec<DVec3> = repaired.positions.iter().zip(&linear).map(|(x, l)| *x - *l).collect();
     let mut shapes = shapes.map(|s| s as u32);
     shapes.sort_unstable();
     Ok(Some(Corrective { shapes, volume: sparse(&offsets) }))

@@ -92,9 +92,9 @@ pub struct PairReport {
     pub n_inverting: usize,
     /// Of these, pairs that move the skin in opposite directions and are not used together.
     pub n_opposite: usize,
-    /// Pairs with a stored corrective, which needs no repair when evaluated.
+    /// Pairs with a stored corrective.
     pub n_corrected: usize,
-    /// Pairs for which the whole volume is blended toward the neutral, by name.
+    /// The worst of the pairs without one, because it would move nodes too far, by name.
     pub unrepaired: Vec<[String; 2]>,
     /// The worst pair and its smallest relative volume without corrective.
     #[serde(deserialize_with = "named_number")]
@@ -135,13 +135,8 @@ impl PairReport {
     pub fn summary(&self) -> String {
         format!(
             "{} tested, {} invert an element when blended; of these, {} have a corrective volume, {} move in \
-             opposite directions, the others are repaired when evaluated, {} of them by blending the whole \
-             volume toward the neutral",
-            self.n_pairs,
-            self.n_inverting,
-            self.n_corrected,
-            self.n_opposite,
-            self.unrepaired.len()
+             opposite directions, the others are repaired when evaluated",
+            self.n_pairs, self.n_inverting, self.n_corrected, self.n_opposite
         )
     }
 }

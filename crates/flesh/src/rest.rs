@@ -13,7 +13,7 @@
 //! reported.
 
 use crate::domain::Bound;
-use crate::flesh::{Flesh, VolumeShape};
+use crate::flesh::{Corrective, Flesh, VolumeShape};
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 use risorius_mesh::tet::tet_mesh::edge_matrix;
@@ -33,6 +33,13 @@ const PULLS: [f64; 3] = [0.02, 0.2, 1.0];
 
 /// Number of states between the neutral and the blend along which elements are lifted.
 const STATES: usize = 8;
+
+/// The same for correctives, which need not be smooth in anything.
+const ROUGH_STATES: usize = 4;
+
+/// Nodes of lifted states are this close to the minimum, and those of correctives, in meters.
+const PRECISE: f64 = 1e-8;
+const ROUGH: f64 = 2e-5;
 
 /// The volume's rest states, prepared for blending.
 #[derive(Debug, Clone)]
@@ -68,6 +75,11 @@ fn step(c: f64) -> f64 {
     c * c * (3.0 - 2.0 * c)
 }
 
+/// About 1 for totals below 1, about the total above, and smooth.
+fn saturated(total: f64) -> f64 {
+    (1.0 + total.powi(4)).sqrt().sqrt()
+}
+
 fn add(positions: &mut [DVec3], shape: &VolumeShape, strength: f64) {
     for (&node, &offset) in shape.nodes.iter().zip(shape.offsets.iter()) {
         positions[node as usize] += glam::Vec3::from(offset).as_dvec3() * strength;
@@ -100,14 +112,24 @@ impl<'a> RestVolumes<'a> {
         positions
     }
 
-    /// The linear blend with the correctives of pairs, without repair.
+    /// The linear blend with the correctives of pairs, without repair. Where the correctives of several pairs
+    /// move a node, it gets their mean, weighted by their strengths, so that they do not add up.
     pub fn blend(&self, strengths: &[f64]) -> Vec<DVec3> {
         let mut positions = self.linear(strengths);
-        for corrective in &self.flesh.correctives {
-            let strength: f64 = corrective.shapes.iter().map(|&s| step(strengths[s as usize])).product();
-            if strength != 0.0 {
-                add(&mut positions, &corrective.volume, strength);
-            }
+        let strength = |c: &Corrective| c.shapes.iter().map(|&s| step(strengths[s as usize])).product();
+        let active: Vec<(&Corrective, f64)> =
+            self.flesh.correctives.iter().map(|c| (c, strength(c))).filter(|(_, s)| *s > 0.0).collect();
+        if active.is_empty() {
+            return positions;
+        }
+        let mut sums = vec![DVec3::ZERO; positions.len()];
+        let mut totals = vec![0.0; positions.len()];
+        for (corrective, strength) in active {
+            add(&mut sums, &corrective.volume, strength);
+            corrective.volume.nodes.iter().for_each(|&n| totals[n as usize] += strength);
+        }
+        for ((p, sum), total) in positions.iter_mut().zip(sums).zip(totals) {
+            *p += sum / saturated(total);
         }
         positions
     }
@@ -134,12 +156,15 @@ impl<'a> RestVolumes<'a> {
         })
     }
 
-    /// The same without correctives.
-    pub(crate) fn linear_repaired(&self, strengths: &[f64]) -> Result<Rest, SolveError> {
-        self.repaired(|share| {
+    /// The linear blend for these strengths, lifted; roughly, and possibly not enough.
+    pub(crate) fn lifted(&self, strengths: &[f64]) -> Result<Vec<DVec3>, SolveError> {
+        let state = |k: usize| {
+            let share = k as f64 / ROUGH_STATES as f64;
             let part: Vec<f64> = strengths.iter().map(|c| c * share).collect();
             self.linear(&part)
-        })
+        };
+        let states: Vec<Vec<DVec3>> = (1..=ROUGH_STATES).map(state).collect();
+        Ok(self.lifter.lift_along(&states, ROUGH)?.0)
     }
 
     /// The state at the end of a path from the neutral, at share 0, to 1. Elements below [`ONSET`] are
@@ -160,7 +185,7 @@ impl<'a> RestVolumes<'a> {
         }
         let mut states: Vec<Vec<DVec3>> = (1..STATES).map(|k| path(k as f64 / STATES as f64)).collect();
         states.push(as_is.positions.clone());
-        let (lifted, _) = self.lifter.lift_along(&states)?;
+        let (lifted, _) = self.lifter.lift_along(&states, PRECISE)?;
         let repaired = match self.worst(&lifted).0 >= LEAST_J {
             true => Rest { positions: lifted, ..as_is.clone() },
             false => Rest { worst_before, is_smooth: false, ..self.untangled(lifted)? },

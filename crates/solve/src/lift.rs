@@ -52,8 +52,7 @@ impl Default for LiftOptions {
     }
 }
 
-/// Nodes are this close to the minimum: of the last state, and of states on the way, in meters.
-const PRECISE: f64 = 1e-8;
+/// Nodes are this close to the minimum in states on the way, in meters.
 const ROUGH: f64 = 2e-5;
 
 /// The result of [`Lifter::lift_along`].
@@ -101,10 +100,13 @@ impl Lifter {
         Ok(Self { tets: tets.to_vec(), rest: rest.clone(), neighbors, stiffness, options })
     }
 
-    /// Lifts the tets of `positions[n - 1]` that are below the onset, following the minimum along the states
-    /// from `positions[0]`, which should have none. Where an energy has several minima, the one that is
-    /// connected to upright tets is found, whatever the last state looks like.
-    pub fn lift_along(&self, states: &[Vec<DVec3>]) -> Result<(Vec<DVec3>, Lifted), SolveError> {
+    /// Lifts the tets of the last of `states` that are below the onset, following the minimum from the first
+    /// state on, which should have none. Every node ends within `tolerance` of the minimum, in meters.
+    pub fn lift_along(
+        &self,
+        states: &[Vec<DVec3>],
+        tolerance: f64,
+    ) -> Result<(Vec<DVec3>, Lifted), SolveError> {
         let mut offsets: Vec<(u32, DVec3)> = Vec::new();
         let mut all = Lifted::default();
         let mut x = Vec::new();
@@ -112,7 +114,7 @@ impl Lifter {
             x = state.clone();
             offsets.iter().for_each(|&(node, offset)| x[node as usize] += offset);
             let free: Vec<u32> = offsets.iter().map(|o| o.0).collect();
-            let tolerance = if i + 1 == states.len() { PRECISE } else { ROUGH };
+            let tolerance = if i + 1 == states.len() { tolerance } else { tolerance.max(ROUGH) };
             let lifted = self.lift_from(state, &mut x, free, tolerance)?;
             all = Lifted { iterations: all.iterations + lifted.iterations, ..lifted };
             let moved = |&node: &u32| x[node as usize] != state[node as usize];
@@ -246,7 +248,7 @@ mod tests {
     fn nothing_low_nothing_moved() {
         let (mesh, lifter) = block();
         let states = pushed(&mesh, DVec3::X * 0.003);
-        let (x, lifted) = lifter.lift_along(&states).unwrap();
+        let (x, lifted) = lifter.lift_along(&states, 1e-8).unwrap();
         assert!(x == states[7] && lifted == Lifted { converged: true, ..Lifted::default() });
     }
 
@@ -255,7 +257,7 @@ mod tests {
         let (mesh, lifter) = block();
         let states = pushed(&mesh, DVec3::new(0.022, 0.004, -0.003));
         let before = least_j(&mesh, &states[7]);
-        let (x, lifted) = lifter.lift_along(&states).unwrap();
+        let (x, lifted) = lifter.lift_along(&states, 1e-8).unwrap();
         assert!(before < -0.5 && lifted.converged && lifted.n_low > 0, "{before} {lifted:?}");
         let after = least_j(&mesh, &x);
         assert!(after > 0.15, "a tet keeps {after} of its volume");
@@ -269,7 +271,7 @@ mod tests {
         let (mesh, lifter) = block();
         let far = DVec3::new(0.02, 0.004, -0.003);
         let n = 200;
-        let at = |k: usize| lifter.lift_along(&pushed(&mesh, far * (k as f64 / n as f64))).unwrap().0;
+        let at = |k: usize| lifter.lift_along(&pushed(&mesh, far * (k as f64 / n as f64)), 1e-8).unwrap().0;
         let results: Vec<Vec<DVec3>> = (0..=n).map(at).collect();
         let second = |w: &[Vec<DVec3>]| {
             (0..w[0].len()).map(|i| (w[0][i] - 2.0 * w[1][i] + w[2][i]).length()).fold(0.0, f64::max)
@@ -289,7 +291,7 @@ mod tests {
         let states = [half, tangled];
         let [one, three] = [1, 3].map(|threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| lifter.lift_along(&states).unwrap())
+            pool.install(|| lifter.lift_along(&states, 1e-8).unwrap())
         });
         assert!(one == three && one.1.n_low > 10);
         assert!(least_j(&mesh, &one.0) > 0.1);
@@ -300,7 +302,7 @@ mod tests {
         let (mesh, lifter) = block();
         let mut x = mesh.nodes.clone();
         x[0] = DVec3::NAN;
-        assert!(matches!(lifter.lift_along(&[x]), Err(SolveError::BadStart)));
-        assert!(matches!(lifter.lift_along(&[Vec::new()]), Err(SolveError::Length { .. })));
+        assert!(matches!(lifter.lift_along(&[x], 1e-8), Err(SolveError::BadStart)));
+        assert!(matches!(lifter.lift_along(&[Vec::new()], 1e-8), Err(SolveError::Length { .. })));
     }
 }

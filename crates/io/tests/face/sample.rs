@@ -10,7 +10,7 @@ use risorius_anatomy::{Note, PieceKind, Pieces};
 use risorius_base::Rigid;
 use risorius_base::Space;
 use risorius_flesh::face::{PairReport, QualityReport, ShapeReport};
-use risorius_flesh::{BuildReport, Face, Flesh, MaterialShape, Materials, SkinEmbedding, VolumeShape};
+use risorius_flesh::{BuildReport, Corrective, Face, Flesh, MaterialShape, Materials, SkinEmbedding, VolumeShape};
 use risorius_head::landmarks::NAMES;
 use risorius_head::{Bones, JawJoint};
 use risorius_mesh::{Polygons, TriMesh};
@@ -180,9 +180,15 @@ fn flesh() -> Flesh {
             volume(vec![2], 0.5e-3),
             volume(vec![0, 1], 1e-4),
         ],
+        correctives: vec![
+            Corrective { shapes: [0, 2], volume: volume(vec![1, 2], 2e-3) },
+            Corrective { shapes: [1, 3], volume: volume(vec![4], 1e-3) },
+        ],
         materials: Materials {
             mu: vec![2000.0, 3500.5].into(),
             lambda: vec![40_000.0, 0.0].into(),
+            density: vec![1100.0, 900.5].into(),
+            damping: vec![0.01, 0.0].into(),
             shapes: vec![change(vec![0, 1]), change(vec![]), change(vec![1]), change(vec![])],
         },
     }

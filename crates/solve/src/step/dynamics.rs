@@ -10,8 +10,8 @@
 //! x  = argmin  x^T q + W(Xn, x, Pn) - x^T f                                            [eq. 12]
 //! ```
 //!
-//! The second solve keeps the inertial and viscous force q while rest shape and material change, so the change itself
-//! excites no motion: without forces, x equals X to the bit. With the rebalancing share alpha below 1, q and
+//! The second solve keeps the inertial and viscous force q while rest shape and material change, so the
+//! change itself excites no motion: without forces, x equals X to the bit. With the rebalancing share alpha below 1, q and
 //! v are blended with those of a dynamic step on (Xn, Pn) [Kozlov17, sec. 7]; at 0 the simulation is
 //! conventional.
 //!
@@ -234,21 +234,23 @@ impl Dynamics {
                 for viscosity in &resisting.viscosity {
                     force.iter_mut().zip(viscosity.node_gradients(&x)).for_each(|(f, g)| *f += g);
                 }
-                kept.push((share, x, force));
+                kept.push(Solved { share, x, force });
             }
         }
         // Resisting force and velocity in the moving frame, and in the world.
-        let blend = |f: &dyn Fn(&(f64, Vec<DVec3>, Vec<DVec3>)) -> DVec3| match kept.as_slice() {
+        let blend = |f: &dyn Fn(&Solved) -> DVec3| match kept.as_slice() {
             [only] => f(only),
-            all => all.iter().map(|one| f(one) * one.0).sum(),
+            all => all.iter().map(|one| f(one) * one.share).sum(),
         };
-        let inertial: Vec<DVec3> = nodes.clone().map(|i| blend(&|(_, _, force)| force[i])).collect();
+        let inertial: Vec<DVec3> = nodes.clone().map(|i| blend(&|solved| solved.force[i])).collect();
         let world = |frame: &Rigid, p: DVec3| if *frame == Rigid::IDENTITY { p } else { frame.apply(p) };
         let mut velocities: Vec<DVec3> = nodes
             .clone()
-            .map(|i| blend(&|(_, x, _)| (world(&frame, x[i]) - world(&self.frame, self.positions[i])) / h))
+            .map(|i| {
+                blend(&|solved| (world(&frame, solved.x[i]) - world(&self.frame, self.positions[i])) / h)
+            })
             .collect();
-        let mut x = kept.swap_remove(0).1;
+        let mut x = kept.swap_remove(0).x;
         let mut touching = std::mem::take(&mut outcome.touching);
         if changed.is_some() && alpha > 0.0 {
             (x, touching) = self.rebalance(&new, &x, &inertial, Some(&outcome), &step, &mut report)?;
@@ -316,6 +318,15 @@ impl Dynamics {
         };
         self.energies.iter().map(|energy| of(&**energy)).sum()
     }
+}
+
+/// A dynamic solve of a step.
+struct Solved {
+    /// Its share in the step.
+    share: f64,
+    x: Vec<DVec3>,
+    /// Inertial and viscous force at each node.
+    force: Vec<DVec3>,
 }
 
 /// Laplacians for the dynamic and for the static solve.
