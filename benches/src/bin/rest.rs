@@ -60,8 +60,7 @@ fn measure(face: &Face, clip: &BoundClip) {
         tally.linear_worst = tally.linear_worst.min(rest.worst(&linear[0]).0);
         let states = times.each_ref().map(|c| {
             let start = Instant::now();
-            let before = std::env::var_os("BEFORE").is_some(); // TEMP
-            let state = if before && rest.worst(&rest.linear(c)).0 < LEAST_J { rest.untangled(rest.linear(c)).unwrap() } else if before { rest.none(rest.linear(c)) } else { rest.at(c).expect("a rest state") };
+            let state = rest.at(c).expect("a rest state");
             seconds.push(start.elapsed().as_secs_f64());
             state
         });

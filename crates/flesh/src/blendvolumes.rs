@@ -1,9 +1,9 @@
 //! Blendvolumes: the volume of every shape [Kozlov17, sec. 6.1].
 //!
 //! Shapes are independent of each other and are solved in parallel. Combinations are solved after their
-//! drivers, because their volume is the difference to the sum of the drivers' volumes. In the same way,
-//! shapes that push closed lips or lids through each other, as mouthClose does with the jaw shut, are solved
-//! on top of the sliders that part them, which is how they are used. Finished shapes are
+//! drivers, because their volume is the difference to the sum of the drivers' volumes. In the same way, shapes
+//! that cannot be matched because they push closed lips through each other, as mouthClose does with the jaw
+//! shut, are solved on top of the sliders that part them, which is how they are used. Finished shapes are
 //! saved in a [`ShapeStore`] under a key that hashes everything they depend on.
 
 use crate::face::ShapeReport;
@@ -27,8 +27,11 @@ const METHOD: u64 = 2;
 /// Pairs across slits have passed through each other if they overlap by this, in meters.
 const CROSSED: f64 = 0.003;
 
-/// A shape that does this to more than this share of all pairs is solved with the slits apart.
+/// A shape that does this to more than this share of all pairs may be solved with the slits apart.
 const CROSSED_SHARE: f64 = 0.5;
+
+/// A shape is not matched if the skin is farther than this from it on average, in mm.
+const MISSED_MM: f64 = 0.4;
 
 /// Displacements below this are not stored, in meters.
 const LEAST_OFFSET: f64 = 1e-7;
@@ -43,18 +46,17 @@ pub fn blendvolumes(
     progress: &Progress,
 ) -> Result<Vec<(VolumeShape, ShapeReport)>, SolveError> {
     let n = parts.rig.shapes.len();
-    let supports: Vec<Support> = (0..n).into_par_iter().map(|i| support(parts, slits, i)).collect();
     let base = follower_key(follower);
     let done = AtomicUsize::new(0);
-    let solve = |i: usize, before: &[VolumeShape]| -> Result<(VolumeShape, ShapeReport), SolveError> {
-        tick(progress, "shapes", done.fetch_add(1, Ordering::Relaxed) as f32 / n as f32)?;
-        let drivers = supports[i].shapes();
+    let share = |count: usize| (count as f32 / n as f32).min(1.0);
+    let solve = |i: usize, drivers: &[usize], before: &[VolumeShape]| -> Result<Solved, SolveError> {
+        tick(progress, "shapes", share(done.fetch_add(1, Ordering::Relaxed)))?;
         let pose = parts.pose_of(with(drivers, i, n));
         let key = key_of(base, &pose);
         if let Some(found) = store.load(key) {
             return Ok(found);
         }
-        let cancel = |_: &str, _: f32| progress("shapes", done.load(Ordering::Relaxed) as f32 / n as f32);
+        let cancel = |_: &str, _: f32| progress("shapes", share(done.load(Ordering::Relaxed)));
         let followed = follower.follow(&pose, &cancel)?;
         let mut offsets: Vec<DVec3> =
             followed.positions.iter().zip(follower.rest()).map(|(x, r)| *x - *r).collect();
@@ -75,38 +77,62 @@ pub fn blendvolumes(
         store.save(key, &shape, &report);
         Ok((shape, report))
     };
-    let mut out: Vec<(VolumeShape, ShapeReport)> = vec![Default::default(); n];
-    let orders: [fn(&Support) -> bool; 3] = [
-        |s| matches!(s, Support::None),
-        |s| matches!(s, Support::Parting(_)),
-        |s| matches!(s, Support::Drivers(_)),
-    ];
-    for is_next in orders {
+    let mut out: Vec<Solved> = vec![Default::default(); n];
+    for stage in [Stage::Alone, Stage::Parted, Stage::Combined] {
         let before: Vec<VolumeShape> = out.iter().map(|o| o.0.clone()).collect();
-        let indices: Vec<usize> = (0..n).filter(|&i| is_next(&supports[i])).collect();
-        let solved: Result<Vec<_>, SolveError> =
-            indices.par_iter().with_max_len(1).map(|&i| solve(i, &before)).collect();
-        for (i, result) in indices.into_iter().zip(solved?) {
-            out[i] = result;
+        let wanted: Vec<(usize, Vec<usize>)> = (0..n)
+            .into_par_iter()
+            .filter_map(|i| Some((i, drivers(parts, slits, i, stage, &out[i].1)?)))
+            .collect();
+        let solved: Result<Vec<Solved>, SolveError> =
+            wanted.par_iter().with_max_len(1).map(|(i, drivers)| solve(*i, drivers, &before)).collect();
+        for ((i, _), result) in wanted.into_iter().zip(solved?) {
+            if stage != Stage::Parted || result.1.fit_mm[0] < 0.5 * out[i].1.fit_mm[0] {
+                out[i] = result;
+            }
         }
     }
     Ok(out)
 }
 
-/// The shapes at full strength on top of which a shape is solved.
-enum Support {
-    None,
-    /// Those that part the lips and lids which the shape would push through each other.
-    Parting(Vec<usize>),
-    /// The drivers of a combination.
-    Drivers(Vec<usize>),
+/// A volume and how well it follows its shape.
+type Solved = (VolumeShape, ShapeReport);
+
+/// The order in which shapes are solved.
+#[derive(Clone, Copy, PartialEq)]
+enum Stage {
+    /// Everything but combinations, alone.
+    Alone,
+    /// Again with the slits parted, if a shape is not matched because it pushes lips through each other.
+    Parted,
+    /// Combinations, on top of their drivers.
+    Combined,
 }
 
-impl Support {
-    fn shapes(&self) -> &[usize] {
-        match self {
-            Self::None => &[],
-            Self::Parting(shapes) | Self::Drivers(shapes) => shapes,
+/// The shapes at full strength on top of which a shape is solved at a stage; `None` if it is not.
+fn drivers(
+    parts: &Parts,
+    slits: &Slits,
+    shape: usize,
+    stage: Stage,
+    report: &ShapeReport,
+) -> Option<Vec<usize>> {
+    let rig = parts.rig;
+    let of_slider = |slider: usize| rig.sliders[slider].shape;
+    match (&rig.shapes[shape].role, stage) {
+        (Role::Combination { drivers, .. }, Stage::Combined) => {
+            Some(drivers.iter().map(|d| of_slider(d.slider)).collect())
+        }
+        (Role::Combination { .. }, _) | (_, Stage::Combined) => None,
+        (_, Stage::Alone) => Some(Vec::new()),
+        (_, Stage::Parted) => {
+            let apart = |slider: &usize| slits.parting_weights.get(*slider).is_some_and(|w| *w > 0.0);
+            let parting: Vec<usize> = (0..rig.sliders.len()).filter(apart).map(of_slider).collect();
+            let missed = report.fit_mm[0] > MISSED_MM && !parting.is_empty() && !parting.contains(&shape);
+            let pose = || parts.pose_of(with(&[], shape, rig.shapes.len()));
+            let crosses =
+                || n_crossed(parts, slits, pose()) as f64 > CROSSED_SHARE * slits.pairs.len() as f64;
+            (missed && crosses()).then_some(parting)
         }
     }
 }
@@ -116,29 +142,6 @@ fn with(shapes: &[usize], and: usize, n: usize) -> Vec<f64> {
     let mut strengths = vec![0.0; n];
     shapes.iter().chain([&and]).for_each(|&s| strengths[s] = 1.0);
     strengths
-}
-
-fn support(parts: &Parts, slits: &Slits, shape: usize) -> Support {
-    let rig = parts.rig;
-    let of_slider = |slider: usize| rig.sliders[slider].shape;
-    if let Role::Combination { drivers, .. } = &rig.shapes[shape].role {
-        return Support::Drivers(drivers.iter().map(|d| of_slider(d.slider)).collect());
-    }
-    let apart = |slider: &usize| slits.parting_weights.get(*slider).is_some_and(|w| *w > 0.0);
-    let parting: Vec<usize> = (0..rig.sliders.len()).filter(apart).map(of_slider).collect();
-    let crossed = |on: &[usize]| n_crossed(parts, slits, parts.pose_of(with(on, shape, rig.shapes.len())));
-    if parting.is_empty() || parting.contains(&shape) {
-        return Support::None;
-    }
-    let alone = crossed(&[]);
-    match alone as f64
-        > std::env::var("CROSSED").ok().and_then(|v| v.parse().ok()).unwrap_or(CROSSED_SHARE)
-            * slits.pairs.len() as f64
-        && 2 * crossed(&parting) < alone
-    {
-        true => Support::Parting(parting),
-        false => Support::None,
-    }
 }
 
 /// Number of slit pairs that have passed through each other.

@@ -81,7 +81,7 @@ pub fn correctives(
     bad.retain(|pair| !are_opposite(full(pair.sliders).map(|s| &parts.rig.shapes[s])));
     report.n_opposite = report.n_inverting - bad.len();
     bad.sort_by(|a, b| b.lack.total_cmp(&a.lack).then(a.sliders.cmp(&b.sliders)));
-    bad.truncate(std::env::var("MOST").ok().and_then(|v| v.parse().ok()).unwrap_or(MOST)); // TEMP
+    bad.truncate(MOST);
     let solved: Result<Vec<Option<Corrective>>, SolveError> = bad
         .par_iter()
         .with_max_len(1)

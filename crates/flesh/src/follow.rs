@@ -302,7 +302,7 @@ fn anchors(parts: &Parts, embedding: &SkinEmbedding) -> Vec<Anchor> {
         .collect();
     found.sort_by_key(|a| (a.tet, a.vertex));
     for of_tet in found.chunk_by_mut(|a, b| a.tet == b.tet) {
-        let pull = env("EMBEDDED", EMBEDDED) / of_tet.len() as f64;
+        let pull = EMBEDDED / of_tet.len() as f64;
         of_tet.iter_mut().for_each(|a| a.pull = pull);
     }
     found
@@ -469,10 +469,7 @@ impl<'a> Walk<'a> {
     ) -> Result<(), SolveError> {
         let n = self.region.tets.len();
         let options = &self.follower.options;
-        let barrier = Barrier {
-            strength: options.mu.max(env("UNCRUSHABLE", UNCRUSHABLE) * skin),
-            threshold: env("CRUSHED", CRUSHED),
-        };
+        let barrier = Barrier { strength: options.mu.max(UNCRUSHABLE * skin), threshold: CRUSHED };
         let (mu, lambda) = (vec![options.mu; n], vec![options.lambda; n]);
         let tissue =
             Tissue::prepare(&self.region.tets, rest, Some(&self.region.volumes), &mu, &lambda, barrier)?;
@@ -550,7 +547,3 @@ fn led_nodes<'a>(follower: &'a Follower, region: &'a Region) -> impl Iterator<It
 fn sliding_nodes<'a>(follower: &'a Follower, region: &'a Region) -> impl Iterator<Item = u32> + 'a {
     (0..region.n_free as u32).filter(|&i| follower.slides[region.nodes[i as usize] as usize])
 }
-
-fn env(name: &str, usual: f64) -> f64 {
-    std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(usual)
-} // TEMP

@@ -6,7 +6,7 @@
 //!
 //! `c` are the strengths of the rig's shapes, so in-betweens and combinations act on the volume as they do on
 //! the skin [Kozlov17, eq. 2]. Two valid volumes may blend to one with inverted elements. For pairs of shapes
-//! that do, the build stores a corrective `D_ij` ([`crate::correctives`]); `s` is a smooth step from 0 to 1.
+//! that do, the build stores a corrective `D_ij` ([`crate::correctives`]); `s` rises from 0 to 1.
 //! What is still squashed is lifted by moving a few nodes ([`risorius_solve::lift`]): every element below
 //! [`ONSET`] of its neutral volume is pushed up, as a smooth function of the blend. If an element is below
 //! [`LEAST_J`] even then, [`RestVolumes::untangled`] repairs it, which may jump from frame to frame and is
@@ -69,10 +69,10 @@ pub struct Rest {
     pub share: f64,
 }
 
-/// A smooth step from 0 at 0 to 1 at 1.
+/// From 0 at 0 to 1 at 1, ending smoothly. It rises faster than a smooth step, because elements are squashed
+/// well before both shapes are at their full strength.
 fn step(c: f64) -> f64 {
-    let c = c.clamp(0.0, 1.0);
-    c * c * (3.0 - 2.0 * c)
+    (c.clamp(0.0, 1.0) * std::f64::consts::FRAC_PI_2).sin()
 }
 
 /// About 1 for totals below 1, about the total above, and smooth.
@@ -227,12 +227,6 @@ impl<'a> RestVolumes<'a> {
             positions = blended.iter().zip(&self.nodes).map(|(x, x0)| x0.lerp(*x, share)).collect();
         }
         Ok(done(self.nodes.clone(), 0.0).moved_from(&blended))
-    }
-
-    /// TEMP
-    pub fn none(&self, positions: Vec<DVec3>) -> Rest {
-        let worst_before = self.worst(&positions);
-        Rest { positions, worst_before, moved: Vec::new(), longest_motion: 0.0, is_smooth: true, share: 1.0 }
     }
 
     /// The shape gradient `F = dX(w)/dX0` of a tet.

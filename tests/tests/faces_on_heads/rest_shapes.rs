@@ -115,7 +115,8 @@ fn blends_are_repaired_little_and_smoothly() {
             ("below the least volume", most(&|r| LEAST_J - r.after), 0.0),
         ];
         let beyond = checks.iter().filter(|(_, value, bound)| value > bound);
-        failures.extend(beyond.map(|(what, value, bound)| format!("{name}: {what} {value:.3}, bound {bound}")));
+        failures
+            .extend(beyond.map(|(what, value, bound)| format!("{name}: {what} {value:.3}, bound {bound}")));
     }
     assert!(failures.is_empty(), "{failures:#?}");
 }
@@ -132,7 +133,8 @@ fn flesh_of_lips_overlaps_no_deeper_than_the_skin() {
     let Some(data) = data("flesh_of_lips_overlaps_no_deeper_than_the_skin") else { return };
     for (name, face) in faces() {
         let pieces = &face.anatomy.pieces;
-        let skin = risorius_mesh::TriMesh { positions: pieces.positions.clone(), triangles: pieces.skin.clone() };
+        let skin =
+            risorius_mesh::TriMesh { positions: pieces.positions.clone(), triangles: pieces.skin.clone() };
         let normals = skin.vertex_normals();
         let embedding = &face.flesh.embedding;
         let embedded = |v: &u32| embedding.vertices.binary_search(v).is_ok();
@@ -170,7 +172,10 @@ fn flesh_of_lips_overlaps_no_deeper_than_the_skin() {
         all.sort_by(f64::total_cmp);
         let most = all.last().copied().unwrap_or(0.0);
         let usual = all.get(all.len() * 99 / 100).copied().unwrap_or(0.0);
-        println!("{name}: {} pairs of lips; flesh deeper than skin by {most:.2} mm, 99 % below {usual:.2}", lips.len());
+        println!(
+            "{name}: {} pairs of lips; flesh deeper than skin by {most:.2} mm, 99 % below {usual:.2}",
+            lips.len()
+        );
         assert!(lips.len() > 20 && usual < 0.3 && most < 3.0, "{name}");
     }
 }
@@ -184,7 +189,10 @@ fn lids_and_closed_lips_are_matched() {
             let lower = shape.name.to_lowercase();
             if wanted.iter().any(|w| lower.contains(w)) {
                 let [mean, most] = shape.fit_mm;
-                println!("{name}: {} {mean:.2} mm, at most {most:.2}; least J {:.2}", shape.name, shape.least_j);
+                println!(
+                    "{name}: {} {mean:.2} mm, at most {most:.2}; least J {:.2}",
+                    shape.name, shape.least_j
+                );
                 assert!(mean < 0.6 && most < 5.0, "{name}: {}", shape.name);
             }
         }

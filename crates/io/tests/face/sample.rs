@@ -10,7 +10,9 @@ use risorius_anatomy::{Note, PieceKind, Pieces};
 use risorius_base::Rigid;
 use risorius_base::Space;
 use risorius_flesh::face::{PairReport, QualityReport, ShapeReport};
-use risorius_flesh::{BuildReport, Corrective, Face, Flesh, MaterialShape, Materials, SkinEmbedding, VolumeShape};
+use risorius_flesh::{
+    BuildReport, Corrective, Face, Flesh, MaterialShape, Materials, SkinEmbedding, VolumeShape,
+};
 use risorius_head::landmarks::NAMES;
 use risorius_head::{Bones, JawJoint};
 use risorius_mesh::{Polygons, TriMesh};

@@ -71,7 +71,6 @@ pub fn load(file: &Archive, n_shapes: usize) -> Result<Flesh, IoError> {
 }
 
 fn load_correctives(file: &Archive) -> Result<Vec<Corrective>, IoError> {
-    if !file.has("flesh.correctives.shapes") { return Ok(Vec::new()); } // TEMP
     let shapes = file.array::<[u32; 2]>("flesh.correctives.shapes")?;
     let first = file.first("flesh.correctives.first", shapes.len(), "pairs of shapes")?;
     let nodes = file.lists("flesh.correctives.nodes", &first)?;
