@@ -52,7 +52,7 @@ pub fn blendvolumes(
     let solve = |i: usize, drivers: &[usize], before: &[VolumeShape]| -> Result<Solved, SolveError> {
         tick(progress, "shapes", share(done.fetch_add(1, Ordering::Relaxed)))?;
         let pose = parts.pose_of(with(drivers, i, n));
-        let key = key_of(base, &pose);
+        let key = key_of(base, &pose, drivers);
         if let Some(found) = store.load(key) {
             return Ok(found);
         }
@@ -195,7 +195,8 @@ fn follower_key(follower: &Follower) -> Fingerprint {
     follower.bones().iter().fold(volume, |hash, bone| vectors(hash, &bone.positions))
 }
 
-fn key_of(base: Fingerprint, pose: &Pose) -> u128 {
-    let jaw = base.numbers(pose.jaw.rotation.to_array());
+fn key_of(base: Fingerprint, pose: &Pose, drivers: &[usize]) -> u128 {
+    let drivers = drivers.iter().fold(base, |hash, d| hash.bytes(&(*d as u64).to_le_bytes()));
+    let jaw = drivers.numbers(pose.jaw.rotation.to_array());
     vectors(vectors(jaw, &[pose.jaw.translation]), &pose.skin).value()
 }

@@ -116,7 +116,8 @@ impl<'a> RestVolumes<'a> {
     /// move a node, it gets their mean, weighted by their strengths, so that they do not add up.
     pub fn blend(&self, strengths: &[f64]) -> Vec<DVec3> {
         let mut positions = self.linear(strengths);
-        let strength = |c: &Corrective| c.shapes.iter().map(|&s| step(strengths[s as usize])).product();
+        let strength =
+            |c: &Corrective| c.shapes.iter().map(|&s| step(strengths[s as usize])).product::<f64>();
         let active: Vec<(&Corrective, f64)> =
             self.flesh.correctives.iter().map(|c| (c, strength(c))).filter(|(_, s)| *s > 0.0).collect();
         if active.is_empty() {
