@@ -46,7 +46,7 @@ pub fn blendvolumes(
     progress: &Progress,
 ) -> Result<Vec<(VolumeShape, ShapeReport)>, SolveError> {
     let n = parts.rig.shapes.len();
-    let base = follower_key(follower).bytes(bytemuck::cast_slice(&embedding.weights));
+    let base = follower_key(follower).bytes(bytemuck::cast_slice(&embedding.weights[..]));
     let done = AtomicUsize::new(0);
     let share = |count: usize| (count as f32 / n as f32).min(1.0);
     let solve = |i: usize, drivers: &[usize], before: &[VolumeShape]| -> Result<Solved, SolveError> {
