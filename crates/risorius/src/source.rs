@@ -352,10 +352,18 @@ fn meanings(rig: &Rig, names: &[String], map: &NameMap, set: Option<&str>) -> Op
     let chosen = map.set.as_ref().filter(|_| set.is_none() && !map.other_sets.is_empty())?;
     let (column, slider) = (map.links.iter())
         .map(|l| (&names[l.0], &rig.sliders[l.1].name))
-        .find(|(column, slider)| column != slider)?;
+        .find(|(column, slider)| !is_full_name(column, slider))?;
     let others: Vec<&str> = map.other_sets.iter().map(|o| set_name(&o.0)).collect();
     let means = format!("'{column}' means '{slider}' of set {}", set_name(chosen));
     Some(format!("{means}; others have it too: {}; full names or `set` choose", others.join(", ")))
+}
+
+/// Whether `name` is all of the slider's name, in any case and with any separators.
+fn is_full_name(name: &str, slider: &str) -> bool {
+    let letters = |text: &str| -> String {
+        text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    };
+    letters(name) == letters(slider)
 }
 
 /// The mark of a set, or what names without one are called.

@@ -131,8 +131,8 @@ fn what_a_take_leaves_out_is_noted() {
     assert!(noted("take.mdd") && !noted("take.glb"));
     assert_eq!(desk.json(&["inspect", "take.glb"])["clips"][0]["head"], 2);
     desk.write("other.csv", "time_s,teeth\n0,1\n");
-    let text = desk.ok(&["pose", "face.glb", "--clip", "other.csv", "-o", "take.mdd"]);
-    assert!(text.contains("warning: 0 of 5 sliders"), "{text}");
+    let error = desk.fails(1, &["pose", "face.glb", "--clip", "other.csv", "-o", "take.mdd"]);
+    assert!(error.contains("Columns: teeth. Sliders: jawOpen"), "{error}");
 }
 
 #[test]

@@ -306,8 +306,11 @@ impl<'a> Binder<'a> {
             None => order.iter().for_each(|&set| open[set] = !rivals[set].iter().any(|&r| open[r])),
         }
         let clashes = |set: usize| rivals[set].iter().any(|&r| open[r]);
-        let is_closed =
-            |&set: &usize| !open[set] && covered[set] > 0 && (self.asked.is_some() || clashes(set));
+        // Correctives are no set to choose.
+        let is_closed = |&set: &usize| {
+            let could = !open[set] && covered[set] > 0 && !is_driven(set);
+            could && (self.asked.is_some() || clashes(set))
+        };
         let closed: Vec<usize> = (0..self.sets.len()).filter(is_closed).collect();
         let has_rival = |&&set: &&usize| open[set] && rivals[set].iter().any(|r| closed.contains(r));
         let bound = self.asked.or_else(|| order.iter().find(has_rival).copied());

@@ -61,6 +61,8 @@ fn wholes_meet_halves() {
     assert_eq!((map.set, map.other_sets.len(), map.twins.len()), (None, 0, 0));
     assert_eq!(links(&["cheekPuff_L", "cheekPuff_R"], &["cheekPuff"]), [(0, 0, 0.5), (1, 0, 0.5)]);
     assert_eq!(links(&["JawOpen"], &["jawOpen", "fix_jawOpen", "smile_jawOpen"]), [(0, 0, 1.0)]);
+    let beside_fix = bound(&["JawOpen"], &["jawOpen", "fix_jawOpen"], &Binding::default());
+    assert_eq!((beside_fix.links, beside_fix.set), (vec![(0, 0, 1.0)], None), "a corrective is no set");
     assert_eq!(links(&["JawOpen"], &["head.jawOpen", "teeth.jawOpen"]).len(), 2, "two parts of one rig");
     assert_eq!(links(&["jawOpen"], &["jawOpen", "teeth.jawOpen"]).len(), 2, "two parts of one rig");
     assert_eq!(links(&["jawLeft", "mouthLeft"], &["jaw", "mouthLeft"]), [(1, 1, 1.0)]);
