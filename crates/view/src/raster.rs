@@ -371,3 +371,41 @@ impl Sides {
         (side[0] * self.near[0] + side[1] * self.near[1] + side[2] * self.near[2]) as f32
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The triangle that is seen, of two that fill the picture at these distances from the camera plane.
+    fn seen(distances: [f32; 2], places: Option<[Place; 2]>) -> u32 {
+        let corner = |x, y, distance: f32| Corner::new(Vec2::new(x, y), 1.0 / distance);
+        let corners: Vec<Corner> = distances
+            .iter()
+            .flat_map(|&d| [corner(0.0, 0.0, d), corner(0.0, 64.0, d), corner(64.0, 0.0, d)])
+            .collect();
+        let triangles = [[0, 1, 2], [3, 4, 5]];
+        let rules = Rules { cutout: None, places: places.as_ref().map(|p| (&p[..], 0.04)) };
+        let screen = Screen::of(16, 16, &corners, &triangles, 0..2, rules);
+        screen.map_tiles::<1, _>(|tile| tile.triangle[8 * TILE + 8])[0]
+    }
+
+    #[test]
+    fn lining_that_runs_a_little_through_the_skin_is_not_seen() {
+        use Place::{Lining, Other, Outer};
+        assert_eq!(seen([5.0, 4.98], None), 1, "the nearer one");
+        for order in [[0, 1], [1, 0]] {
+            let view = |distances: [f32; 2], places: [Place; 2]| {
+                let shown = seen(order.map(|k| distances[k]), Some(order.map(|k| places[k])));
+                order[shown as usize]
+            };
+            assert_eq!(view([5.0, 4.98], [Outer, Lining]), 0, "lining 0.02 before the skin");
+            assert_eq!(view([5.0, 4.9], [Outer, Lining]), 1, "lining clearly before the skin");
+            assert_eq!(view([5.0, 4.98], [Other, Lining]), 1, "lining before something else");
+            assert_eq!(
+                view([5.0, 4.98], [Outer, Other]),
+                1,
+                "an eye that pokes through a lid is an error to see"
+            );
+        }
+    }
+}

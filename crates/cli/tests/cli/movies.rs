@@ -85,7 +85,7 @@ fn movies_have_all_frames_at_the_rate_of_the_clip() {
 #[test]
 fn movies_show_every_frame_of_a_recording_once() {
     let desk = takes();
-    for rate in [30.02, 29.98, 59.95, 23.976] {
+    for rate in [30.02, 59.95] {
         let line = |i: usize| format!("{:.3},{:.3}\n", i as f64 / rate, 0.01 * i as f64);
         desk.write("recorded.csv", "time_s,jawOpen\n".to_string() + &(0..61).map(line).collect::<String>());
         for output in ["out.mp4", "out.webp"] {
@@ -97,7 +97,7 @@ fn movies_show_every_frame_of_a_recording_once() {
         assert_eq!(frames, 61, "{rate}");
     }
     // A rate of one's own: the last frame is not cut off.
-    let reported = desk.json(&render(&["--clip", "clip.csv", "--fps", "2.3", "-o", "out.mp4"]));
+    let reported = desk.json(&render(&["--take", "take.glb", "--fps", "2.3", "-o", "out.mp4"]));
     assert_eq!(reported["frames"], 8, "3 s at 2.3 fps: {reported}");
     let slow = desk.json(&render(&["--take", "take.glb", "--speed", "0.25", "-o", "out.mp4"]));
     assert_eq!((&slow["frames"], &slow["fps"]), (&json!(49), &json!(4.0)), "four times as many: {slow}");
