@@ -81,7 +81,8 @@ pub struct PerformJob {
     pub scene: SceneSource,
     /// How contacts of lips, lids, teeth and colliders are enforced.
     pub contact: ContactMode,
-    /// How strongly lips that touch in the neutral resist being parted, Pa, as a film of saliva does. Default 0.
+    /// How strongly lips that touch in the neutral resist being parted, Pa, as a film of saliva does. Default
+    /// 0.
     pub adhesion: f64,
     /// Gravity, m/s^2. Only its change relative to the head acts. Default 9.81.
     pub gravity: f64,

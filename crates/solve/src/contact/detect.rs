@@ -202,7 +202,8 @@ impl Touch {
         let attached = |p: u32| self.attachments[p as usize].tet != TetAttachment::NONE;
         let wet = |place: ClosestPlace| {
             let ClosestPlace { point, corners, barycentric, .. } = place;
-            let area = self.areas[point as usize];
+            // Points of both sides have films, so each counts half of its area.
+            let area = 0.5 * self.areas[point as usize];
             let carried = attached(point) && corners.into_iter().all(attached);
             carried.then_some(Film { point, corners, barycentric, area })
         };
