@@ -174,7 +174,7 @@ impl ApplyJob {
                     maps.as_mut().map(|maps| maps.write(frame, &moved, &positions)).transpose()?;
                 }
                 Driving::Handles { at, .. } => {
-                    player.frame_in_head(&at(frame), &mut played)?;
+                    player.frame(&at(frame), &mut played)?;
                     player.in_mesh_order(&played.positions, &mut positions);
                 }
             }
