@@ -180,8 +180,8 @@ pub(crate) fn check_finite(rig: &Rig) -> Result<(), GramError> {
 }
 
 /// Factor of a positive semi-definite matrix plus a ridge, and that ridge, which is raised in the rare case
-/// that rounding makes the matrix indefinite. The loop terminates: displacements are finite f32 and `a` is bounded, so the
-/// matrix is finite and a large enough ridge makes it positive definite.
+/// that rounding makes the matrix indefinite. The loop terminates: displacements are finite f32 and `a` is
+/// bounded, so the matrix is finite and a large enough ridge makes it positive definite.
 pub(crate) fn factor_with_ridge(a: Matrix, ridge: f64) -> (Cholesky, f64) {
     let mut ridge = ridge;
     loop {

@@ -61,8 +61,8 @@ impl<'a> Plan<'a> {
         Self { progress, stages, state: Mutex::new((0, 0.0)) }
     }
 
-    /// Takes a report of a stage. A stage that is not in the plan, or was before the present one, is part of the
-    /// present one.
+    /// Takes a report of a stage. A stage that is not in the plan, or was before the present one, is part of
+    /// the present one.
     pub fn report(&self, name: &str, fraction: f32) -> Flow {
         // A thread that panicked left a valid state.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -56,9 +56,9 @@ pub struct Arguments {
     /// Gravity, m/s^2. An upright head does not sag; only tilting the head has an effect.
     #[arg(long, default_value_t = 9.81, allow_negative_numbers = true)]
     gravity: f64,
-    /// Width of the smoothing (standard deviation) of the head motion, seconds; 0 for none. Default 0.6 frames,
-    /// and at least 0.01 s: as a camera's shutter, it removes what is too fast for the frame rate, and jumps
-    /// of captured markers. The written head motion is not smoothed.
+    /// Width of the smoothing (standard deviation) of the head motion, seconds; 0 for none. Default 0.6
+    /// frames, and at least 0.01 s: as a camera's shutter, it removes what is too fast for the frame rate,
+    /// and jumps of captured markers. The written head motion is not smoothed.
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     smooth_head: Option<f64>,
     /// Reuse the frames before the first changed input that an earlier run kept in OUTPUT.partial. Also keep

@@ -1,8 +1,8 @@
 //! What people see of a long job: one bar with an estimate of the time left, or lines in a log.
 //!
-//! The estimate of the time left assumes that the rest goes as fast as what is done so far. From the middle of
-//! the job on only the later half of the time counts: shares of stages are only roughly known. Times are passed
-//! in, in seconds since the start.
+//! The estimate of the time left assumes that the rest goes as fast as what is done so far. From the middle
+//! of the job on only the later half of the time counts: shares of stages are only roughly known. Times are
+//! passed in, in seconds since the start.
 
 /// Characters of the bar, and most characters of the name of a stage.
 const BAR: usize = 28;

@@ -1,10 +1,10 @@
 //! Blendvolumes: the volume of every shape [Kozlov17, sec. 6.1].
 //!
 //! Shapes are independent of each other and are solved in parallel. Combinations are solved after their
-//! drivers, because their volume is the difference to the sum of the drivers' volumes. In the same way, shapes
-//! that cannot be matched because they push closed lips through each other, as mouthClose does with the jaw
-//! shut, are solved on top of the sliders that part them, which is how they are used. Finished shapes are
-//! saved in a [`ShapeStore`] under a key that hashes everything they depend on.
+//! drivers, because their volume is the difference to the sum of the drivers' volumes. In the same way,
+//! shapes that cannot be matched because they push closed lips through each other, as mouthClose does with
+//! the jaw shut, are solved on top of the sliders that part them, which is how they are used. Finished shapes
+//! are saved in a [`ShapeStore`] under a key that hashes everything they depend on.
 
 use crate::face::ShapeReport;
 use crate::flesh::{SkinEmbedding, VolumeShape};

@@ -1,9 +1,9 @@
 //! How much each node of the flesh belongs to a region of the skin.
 //!
-//! Each skin vertex belongs to a region by a share s: 1 within, falling to 0 over a distance along the skin by
-//! `f^2 (3 - 2 f)`, `f = 1 - distance / falloff`. Nodes that carry skin take the weighted mean of the shares
-//! of the vertices attached to them. At deeper nodes s is harmonic (`L s = 0`, [`risorius_solve::Harmonic`]),
-//! so it extends continuously to the bone.
+//! Each skin vertex belongs to a region by a share s: 1 within, falling to 0 over a distance along the skin
+//! by `f^2 (3 - 2 f)`, `f = 1 - distance / falloff`. Nodes that carry skin take the weighted mean of the
+//! shares of the vertices attached to them. At deeper nodes s is harmonic (`L s = 0`,
+//! [`risorius_solve::Harmonic`]), so it extends continuously to the bone.
 
 use crate::along_skin::distances;
 use crate::flesh::Flesh;

@@ -13,8 +13,8 @@
 //! the harmonic mean of the slopes to both neighbors, weighted by their distances in time, and zero if they
 //! differ in sign and at the ends.
 //!
-//! Beyond its ends a curve comes to rest: its slope falls linearly to zero within [`COAST`]. A stop within one
-//! step would be a blow. Keyframes end with slope zero, so they hold their value.
+//! Beyond its ends a curve comes to rest: its slope falls linearly to zero within [`COAST`]. A stop within
+//! one step would be a blow. Keyframes end with slope zero, so they hold their value.
 
 use glam::{DVec3, DVec4};
 use risorius_base::ease::smoothstep;

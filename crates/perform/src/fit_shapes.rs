@@ -2,8 +2,8 @@
 //!
 //! A take is `p(t) = a(t) + d(t)`: the artist's animation, which sliders play already, and what physics adds.
 //! The fit finds N shapes `s_k` and strengths `w_k(t)` so that the sum of `|d(t) - sum_k w_k(t) s_k|^2` over
-//! all frames and vertices is least. These are the first N left singular vectors of the matrix D whose columns
-//! are the frames; the mean is not subtracted, because shapes add to the artist's pose from zero.
+//! all frames and vertices is least. These are the first N left singular vectors of the matrix D whose
+//! columns are the frames; the mean is not subtracted, because shapes add to the artist's pose from zero.
 //!
 //! D has 3 n_vertices rows and may have many thousands of columns, so it is never held. The subspace comes
 //! from block power iteration [Halko11, alg. 4.4 and sec. 5]: `Q <- orthonormal(D D' Q)` on N + [`SPARE`]

@@ -142,7 +142,8 @@ pub trait Driver: Sync {
     /// The inertia of flesh that moves rigidly with the head, `times` over, newtons; empty for none.
     fn apparent_forces(&self, moment: &Moment, pose: &Self::Pose, times: f64) -> Vec<DVec3>;
 
-    /// The resting forces plus what the driver and the scene add to them, at `share` of the segment between two poses.
+    /// The resting forces plus what the driver and the scene add to them, at `share` of the segment between
+    /// two poses.
     fn forces(&self, moment: &Moment, ends: [&Self::Pose; 2], share: f64) -> Vec<DVec3>;
 
     /// The rig's vertices at a frame, and how far physics moved them.

@@ -8,13 +8,13 @@
 //! ```
 //!
 //! is found. The energy is finite for inverted tets and twice differentiable in x and L. So as long as the
-//! minimum is well defined, it changes smoothly with `L`; [`crate::untangle`] guarantees more (every tet above
-//! a threshold) but chooses its neighborhoods and stops its solves in ways that jump. J is linear in every
-//! single node, so a node that has passed through the opposite face is pulled straight back.
+//! minimum is well defined, it changes smoothly with `L`; [`crate::untangle`] guarantees more (every tet
+//! above a threshold) but chooses its neighborhoods and stops its solves in ways that jump. J is linear in
+//! every single node, so a node that has passed through the opposite face is pulled straight back.
 //!
 //! There may be several minima, for example with a node to the left or to the right of another. Which one a
-//! solve finds from an inverted start is chance. So [`Lifter::lift_along`] follows the minimum along a path of
-//! states that begins upright: the same path gives the same minimum, and near paths give near ones.
+//! solve finds from an inverted start is chance. So [`Lifter::lift_along`] follows the minimum along a path
+//! of states that begins upright: the same path gives the same minimum, and near paths give near ones.
 //!
 //! Only nodes of tets below `J0` have forces. The solve is restricted to nodes around these, and extended
 //! until no tet below `J0` has a node outside. So the result is the minimum over the whole volume, and nodes

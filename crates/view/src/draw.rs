@@ -135,8 +135,8 @@ pub(crate) fn picture(
     Ok(canvas)
 }
 
-/// The share of those vertices that are in the picture in the neutral which also are at `positions`, 0 to 1; 1
-/// if there are none. A head that leaves the picture has a small share, whatever is framed.
+/// The share of those vertices that are in the picture in the neutral which also are at `positions`, 0 to 1;
+/// 1 if there are none. A head that leaves the picture has a small share, whatever is framed.
 pub fn share_in_view(
     look: &FaceLook,
     positions: &[[f32; 3]],

@@ -1,7 +1,8 @@
 //! Encodes canvases as a movie, or as one picture that plays.
 //!
-//! [`Movie`] is an MP4: H.264 by openh264, muxed by muxide. [`Animation`] is an animated WebP, which web pages
-//! show and play like any other picture: every frame is a lossy picture by libwebp, in a container of ours.
+//! [`Movie`] is an MP4: H.264 by openh264, muxed by muxide. [`Animation`] is an animated WebP, which web
+//! pages show and play like any other picture: every frame is a lossy picture by libwebp, in a container of
+//! ours.
 //!
 //! The MP4:
 //!

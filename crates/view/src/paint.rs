@@ -93,8 +93,8 @@ impl Painter<'_> {
     }
 
     /// Samples on triangles that share a corner use the first sample's triangle, so that fine meshes are not
-    /// shaded many times per pixel. Surfaces that only touch, like lips, keep their own triangles, and so does
-    /// lining beside outer skin, so that the line between them stays antialiased.
+    /// shaded many times per pixel. Surfaces that only touch, like lips, keep their own triangles, and so
+    /// does lining beside outer skin, so that the line between them stays antialiased.
     fn merged(&self, screen: &Screen, mut samples: [u32; 4]) -> [u32; 4] {
         if self.options.wireframe {
             return samples;

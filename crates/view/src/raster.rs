@@ -8,8 +8,8 @@
 //! parallel light).
 //!
 //! Lining (the inner side of lids, lips and nostrils) often runs a little through the skin that covers it,
-//! where artists modeled both as one thin fold. It is drawn last, and only wins over outer skin if it is nearer
-//! by a margin, so that such overlaps do not show as dark spots.
+//! where artists modeled both as one thin fold. It is drawn last, and only wins over outer skin if it is
+//! nearer by a margin, so that such overlaps do not show as dark spots.
 
 use glam::Vec2;
 use rayon::prelude::*;

@@ -14,8 +14,8 @@ use rayon::prelude::*;
 use risorius_rig::classify::kinds::Kind;
 use risorius_rig::classify::pieces::Eye;
 
-/// How much nearer lining must be than outer skin to be seen before it, in units of half a face: about 4 mm. A
-/// lip is thicker, so the inner side of an open mouth is not affected.
+/// How much nearer lining must be than outer skin to be seen before it, in units of half a face: about 4 mm.
+/// A lip is thicker, so the inner side of an open mouth is not affected.
 pub(crate) const LINING_MARGIN: f32 = 0.04;
 
 /// Number of lashes in a full circle around an eye.

@@ -37,8 +37,8 @@ struct Bounds {
     jitter_mm: f64,
 }
 
-/// Targets for 3,000 nodes. They are not measured on faces of this version yet: set them to the printed figures
-/// with a margin.
+/// Targets for 3,000 nodes. They are not measured on faces of this version yet: set them to the printed
+/// figures with a margin.
 fn bounds(head: &str) -> Bounds {
     let [inverted, moved_mm, jitter_mm] = match head {
         "facecap" => [0.5, 3.0, 0.5],
@@ -122,8 +122,8 @@ fn blends_are_repaired_little_and_smoothly() {
     assert!(failures.is_empty(), "{failures:#?}");
 }
 
-/// Signed gaps between lips, mm: positive for air, negative where one lip is in the other. `lips` are pairs of
-/// vertices that touch in the neutral, with the direction from the first into the air.
+/// Signed gaps between lips, mm: positive for air, negative where one lip is in the other. `lips` are pairs
+/// of vertices that touch in the neutral, with the direction from the first into the air.
 fn gaps(lips: &[([u32; 2], DVec3)], x: &[DVec3]) -> Vec<f64> {
     lips.iter().map(|([a, b], n)| 1000.0 * (x[*b as usize] - x[*a as usize]).dot(*n)).collect()
 }

@@ -56,8 +56,8 @@ pub struct EnrichOptions {
     pub gravity: f64,
     /// How contacts of lips, lids and teeth are enforced.
     pub contact: ContactMode,
-    /// Largest traction of the film between lips that touch in the neutral, Pa; default 0, no film. 500 is the
-    /// capillary pressure of a film of saliva of 0.2 mm.
+    /// Largest traction of the film between lips that touch in the neutral, Pa; default 0, no film. 500 is
+    /// the capillary pressure of a film of saliva of 0.2 mm.
     pub adhesion: f64,
     /// When a solve stops.
     pub solve: SolveOptions,

@@ -1,8 +1,9 @@
 //! Regions that are stiffer or heavier, without a seam at their border.
 //!
 //! A region is given on the skin. Each node belongs to it by a share s, which fades over [`FALLOFF`] beyond
-//! the region's border ([`risorius_flesh::region_shares`]). A node's mass is multiplied by `factor^s`; a tet's
-//! mu and lambda by `factor^s` with the mean s of its nodes. The factors of overlapping regions multiply.
+//! the region's border ([`risorius_flesh::region_shares`]). A node's mass is multiplied by `factor^s`; a
+//! tet's mu and lambda by `factor^s` with the mean s of its nodes. The factors of overlapping regions
+//! multiply.
 
 use crate::scene::model::{Factor, Scene};
 use risorius_flesh::Face;

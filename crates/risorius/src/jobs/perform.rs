@@ -86,8 +86,8 @@ pub struct PerformJob {
     pub adhesion: f64,
     /// Gravity, m/s^2. Only its change relative to the head acts. Default 9.81.
     pub gravity: f64,
-    /// Standard deviation of the smoothing of the head motion, seconds; 0 for none. By default 0.6 frames, and
-    /// at least 0.01 s ([`shutter`]).
+    /// Standard deviation of the smoothing of the head motion, seconds; 0 for none. By default 0.6 frames,
+    /// and at least 0.01 s ([`shutter`]).
     pub smooth_head: Option<f64>,
     /// Resume from the frames that an earlier run kept beside the output, up to the first frame with a
     /// changed input; and keep them again. The take is the same as without.

@@ -1,6 +1,7 @@
 //! Sample clips and head motions, made in code: something to try a rig with before there is a recording.
 //!
-//! Clips have the slider names of ARKit. Head motions are in meters and unit quaternions, as their header says.
+//! Clips have the slider names of ARKit. Head motions are in meters and unit quaternions, as their header
+//! says.
 
 mod clips;
 mod motions;

@@ -6,11 +6,11 @@
 //! U = eta / (2 h) |d(x - xp)/dX|^2,     eta = beta mu, pascal seconds
 //! ```
 //!
-//! Its derivative is the force of a dashpot with the coefficients of the tet's Laplacian, as in a Kelvin-Voigt
-//! solid. A shear motion at f hertz has the damping ratio `pi f beta`, so fast ringing dies out within a cycle
-//! while slow swinging goes on. The gradient is not freed of rotation: positions are expressed in the frame of
-//! the head, where flesh turns by little. The second derivative is constant, and a preconditioner that
-//! contains it is exact.
+//! Its derivative is the force of a dashpot with the coefficients of the tet's Laplacian, as in a
+//! Kelvin-Voigt solid. A shear motion at f hertz has the damping ratio `pi f beta`, so fast ringing dies out
+//! within a cycle while slow swinging goes on. The gradient is not freed of rotation: positions are expressed
+//! in the frame of the head, where flesh turns by little. The second derivative is constant, and a
+//! preconditioner that contains it is exact.
 
 use crate::energy::isotropic::{tet_gradient, tet_laplacian};
 use crate::energy::tissue::TissueRest;

@@ -11,9 +11,9 @@
 //! ```
 //!
 //! The second solve keeps the inertial and viscous force q while rest shape and material change, so the
-//! change itself excites no motion: without forces, x equals X to the bit. With the rebalancing share alpha below 1, q and
-//! v are blended with those of a dynamic step on (Xn, Pn) [Kozlov17, sec. 7]; at 0 the simulation is
-//! conventional.
+//! change itself excites no motion: without forces, x equals X to the bit. With the rebalancing share alpha
+//! below 1, q and v are blended with those of a dynamic step on (Xn, Pn) [Kozlov17, sec. 7]; at 0 the
+//! simulation is conventional.
 //!
 //! Positions, bones and rest shapes are expressed in a frame that moves with the skull; inertia is that of
 //! the world. The only world quantity that backward Euler needs is the position that a node would reach

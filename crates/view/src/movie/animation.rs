@@ -1,10 +1,10 @@
 //! Animated pictures: WebP frames by libwebp in a container (RIFF) of ours.
 //!
-//! libwebp has an encoder of animations, but it wants all pictures in memory and finds little in common between
-//! frames of a moving face. Every frame is a picture of its own here. The container is
-//! `RIFF WEBP [VP8X: size, flags] [ANIM: repeats] [ANMF: place, size, duration, picture]...`, each chunk with its
-//! name and length. Durations are whole milliseconds that add up to the time of the movie. The picture repeats
-//! for ever. Encoded frames are kept in memory until the end, because the file starts with its length.
+//! libwebp has an encoder of animations, but it wants all pictures in memory and finds little in common
+//! between frames of a moving face. Every frame is a picture of its own here. The container is `RIFF WEBP
+//! [VP8X: size, flags] [ANIM: repeats] [ANMF: place, size, duration, picture]...`, each chunk with its name
+//! and length. Durations are whole milliseconds that add up to the time of the movie. The picture repeats for
+//! ever. Encoded frames are kept in memory until the end, because the file starts with its length.
 
 use super::{check_frame, check_movie_rate, check_size};
 use crate::ViewError;

@@ -1,3 +1,5 @@
+//! Which sliders columns drive: several sets of shapes, twins, parts.
+
 use super::*;
 
 /// Binds names to names. Sliders whose names begin with `head.` or `teeth.` move their own vertices; all

@@ -1,8 +1,8 @@
 //! Wrinkles for the built-in head: sculpts made in code, and a detail learned from them.
 //!
-//! A sculpt is a pose with furrows across the motion of its strongest sliders, where the skin is compressed in
-//! front of it: lines of the forehead over raised brows, lines between lowered brows, crow's feet beside a smile.
-//! Furrows wander and vary in depth. They are examples to learn from, not anatomy.
+//! A sculpt is a pose with furrows across the motion of its strongest sliders, where the skin is compressed
+//! in front of it: lines of the forehead over raised brows, lines between lowered brows, crow's feet beside a
+//! smile. Furrows wander and vary in depth. They are examples to learn from, not anatomy.
 
 use crate::error::Result;
 use crate::jobs::detail::learn::LearnJob;
@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 const SPACING: f32 = 0.0065;
 const DEPTH: f32 = 0.0011;
 
-/// A sculpt: its name, the sliders of its pose, the place of its furrows (x to the left, mirrored; meters above
-/// and before the middle between the eyes), their reach in meters, and the direction across them.
+/// A sculpt: its name, the sliders of its pose, the place of its furrows (x to the left, mirrored; meters
+/// above and before the middle between the eyes), their reach in meters, and the direction across them.
 struct Sculpt {
     name: &'static str,
     sliders: &'static [(&'static str, f32)],
@@ -59,8 +59,8 @@ const SCULPTS: [Sculpt; 3] = [
     },
 ];
 
-/// Learns the wrinkles of the built-in head and writes them to `detail`; the sculpts are written to the folders
-/// `sculpts` and `plain` beside it. Returns their files.
+/// Learns the wrinkles of the built-in head and writes them to `detail`; the sculpts are written to the
+/// folders `sculpts` and `plain` beside it. Returns their files.
 pub(super) fn make(head: &Head, detail: &Path, progress: &Progress) -> Result<Vec<PathBuf>> {
     let folder = detail.parent().unwrap_or(Path::new("."));
     let rig = &head.rig;

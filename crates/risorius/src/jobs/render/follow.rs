@@ -1,11 +1,11 @@
 //! A camera that follows the head, so that a head which walks or turns stays in the picture.
 //!
-//! What is shown is the motion of the head relative to the camera. The camera moves along a smoothed path of the
-//! middle of the face, so that hops and nods are seen and a walk is not; the rest of the displacement is limited
-//! to a part of the face's size. The camera turns only as far as the head turns beyond a limit, as on a leash:
-//! shakes and nods are seen, and somebody who walks around the camera does not show the back of the head. In the
-//! first frame nothing is displaced. In: head motion in meters, relative to its first frame. Out: rigid motions
-//! in the rig's own coordinates.
+//! What is shown is the motion of the head relative to the camera. The camera moves along a smoothed path of
+//! the middle of the face, so that hops and nods are seen and a walk is not; the rest of the displacement is
+//! limited to a part of the face's size. The camera turns only as far as the head turns beyond a limit, as on
+//! a leash: shakes and nods are seen, and somebody who walks around the camera does not show the back of the
+//! head. In the first frame nothing is displaced. In: head motion in meters, relative to its first frame.
+//! Out: rigid motions in the rig's own coordinates.
 
 use glam::{DQuat, DVec3};
 use risorius_base::Rigid;
@@ -49,8 +49,8 @@ pub(super) struct CameraPath {
 }
 
 impl CameraPath {
-    /// A camera for `head` from `start_secs` to `end_secs`, for a face with its middle at `center` (meters) and
-    /// of half a size of `half` meters.
+    /// A camera for `head` from `start_secs` to `end_secs`, for a face with its middle at `center` (meters)
+    /// and of half a size of `half` meters.
     pub(super) fn new(
         head: &HeadMotion,
         [start_secs, end_secs]: [f64; 2],
@@ -93,8 +93,8 @@ impl CameraPath {
         Rigid { rotation, translation: self.center + shift - rotation * self.center }
     }
 
-    /// Smoothed path of the middle of the face. Beyond its ends the path continues as its mirror image through
-    /// the end, which keeps the ends where they are.
+    /// Smoothed path of the middle of the face. Beyond its ends the path continues as its mirror image
+    /// through the end, which keeps the ends where they are.
     fn smooth_center(&self, head: &HeadMotion, t_secs: f64) -> DVec3 {
         let at = |t: f64| relative(&self.first, head, t).apply(self.center);
         let mirrored = |t: f64| match t.clamp(self.start_secs, self.end_secs) {

@@ -107,8 +107,8 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    /// Evenly spaced times over all `strips`, at `fps` and at a `speed`; or the frames of the longest strip at
-    /// its rate.
+    /// Evenly spaced times over all `strips`, at `fps` and at a `speed`; or the frames of the longest strip
+    /// at its rate.
     pub(super) fn even(strips: &[Strip], fps: Option<f64>, speed: f64) -> Result<(Self, f64)> {
         let (first, last) = span(strips);
         let longest = longest(strips);
@@ -146,8 +146,8 @@ pub(super) fn longest(strips: &[Strip]) -> &Strip {
     strips.iter().skip(1).fold(&strips[0], |best, s| if later(s, best) { s } else { best })
 }
 
-/// The camera for the head motion of the first strip that has one; the others are seen by the same camera. The
-/// middle of the face and half its size are in the coordinates of `rig`.
+/// The camera for the head motion of the first strip that has one; the others are seen by the same camera.
+/// The middle of the face and half its size are in the coordinates of `rig`.
 pub(super) fn camera_path(
     strips: &[Strip],
     rig: &Rig,

@@ -1,9 +1,9 @@
-//! Sample head motions, 120 samples per second, in meters and unit quaternions; the head starts upright at the
-//! origin.
+//! Sample head motions, 120 samples per second, in meters and unit quaternions; the head starts upright at
+//! the origin.
 //!
-//! Everything is a sum of Gaussian pulses and of sines under them, so it is smooth and has no part above 15 Hz,
-//! which a camera of 30 frames per second shows. Accelerations of the skull stay below 2 g, as those of people
-//! who nod, shake their heads, hop and stamp.
+//! Everything is a sum of Gaussian pulses and of sines under them, so it is smooth and has no part above 15
+//! Hz, which a camera of 30 frames per second shows. Accelerations of the skull stay below 2 g, as those of
+//! people who nod, shake their heads, hop and stamp.
 
 use super::{pulse, times};
 use glam::{DQuat, DVec3};
