@@ -5,7 +5,6 @@
 //! is in meters, +Y up, +Z the direction the face looks, +X the character's left.
 
 pub mod bones;
-pub mod creases;
 pub mod depths;
 pub mod identity;
 pub mod landmarks;
