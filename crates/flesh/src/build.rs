@@ -4,8 +4,7 @@
 //! [`build`] runs the stages in order. Each stage is timed and reported to the progress callback, which can
 //! cancel any of them.
 
-use crate::blendvolumes::blendvolumes;
-use crate::correctives::correctives;
+use crate::blendvolumes::{blendvolumes, pairs};
 use crate::domain::{Back, Bound};
 use crate::face::{BuildReport, Face, QualityReport, StageReport};
 use crate::flesh::{Flesh, Response, SkinEmbedding};
@@ -200,8 +199,16 @@ pub fn build(
     clock.stage("neutral");
 
     let rest = flesh.rest();
-    let follower = Follower::prepare(&parts, &volume, &flesh.embedding, &rest, &neutral, options.follow)?;
-    let solved = blendvolumes(&parts, &follower, &flesh.embedding, &slits, around.store, progress)?;
+    let follower = Follower::prepare(
+        &parts,
+        &volume.mesh.tets,
+        &volume.bounds,
+        &volume.skin_points,
+        &rest,
+        &neutral,
+        options.follow,
+    )?;
+    let solved = blendvolumes(&parts, &follower, &flesh.embedding, around.store, progress)?;
     (flesh.volumes, report.shapes) = solved.into_iter().unzip();
     clock.stage("blendvolumes");
     let painted: Vec<Painting> = options.paintings.iter().map(|p| on_nodes(p, &skin, &volume)).collect();
@@ -210,7 +217,7 @@ pub fn build(
         materials(&flesh.mesh(), &volume.bounds, &tissue, &anatomy.muscles, &flesh.volumes, &painted)?;
     flesh.materials.responses = options.responses.clone();
     clock.stage("blendmaterials");
-    (flesh.correctives, report.pairs) = correctives(&flesh, &parts, progress)?;
+    report.pairs = pairs(&flesh, &parts, progress)?;
     clock.stage("pairs");
     report.stages = clock.stages;
     note_fused(&report, &mut anatomy.notes);
@@ -253,14 +260,15 @@ fn neutral_flesh(
     progress: &Progress,
 ) -> Result<(Flesh, Pose), BuildError> {
     let neutral = parts.pose(&vec![0.0; parts.rig.sliders.len()]);
-    let (mut embedding, mut distances) = embed(parts, volume, parted);
-    let follower = Follower::prepare(parts, volume, &embedding, &volume.mesh.nodes, parted, options.follow)?;
+    let (tets, points) = (&volume.mesh.tets, &volume.skin_points);
+    let follower =
+        Follower::prepare(parts, tets, &volume.bounds, points, &volume.mesh.nodes, parted, options.follow)?;
     let mut carried = carry_to_neutral(&follower, parts, slits, &neutral, progress)?;
     if !carried.fused.is_empty() {
         let left = cut(volume, &carried.fused);
         carried.nodes = left.iter().map(|&n| carried.nodes[n as usize]).collect();
-        (embedding, distances) = embed(parts, volume, parted);
     }
+    let (embedding, distances) = embed(parts, volume, parted);
     let flesh = Flesh {
         nodes: carried.nodes.iter().map(|p| p.to_array()).collect(),
         tets: volume.mesh.tets.clone().into(),

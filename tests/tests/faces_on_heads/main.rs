@@ -4,4 +4,3 @@
 mod depth;
 mod flesh;
 mod performing;
-mod rest_shapes;

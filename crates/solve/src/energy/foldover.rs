@@ -1,5 +1,4 @@
-//! Energies that repair inverted tets: one that unfolds them, one that keeps them unfolded, one that lifts
-//! them smoothly.
+//! Energies that repair inverted tets: one that unfolds them, one that keeps them unfolded.
 //!
 //! `Unfold` is the regularized distortion of [Garanzha21, regularized energy]. With `D = det F - floor`,
 //! where `det F` must exceed the floor, and `chi(D) = (D + sqrt(eps^2 + D^2)) / 2`, a positive function that
@@ -11,9 +10,8 @@
 //!
 //! is finite everywhere and excludes `D < 0` as eps goes to 0. `Keep` is zero for tets with `det F` above
 //! twice the floor and infinite at the floor: together with springs to the input, it moves only nodes that
-//! must move. `Lift` is `k/3 (floor - det F)^3` below the floor and zero above: finite everywhere and twice
-//! differentiable, so that its minimum changes smoothly with the input. All weight all tets equally, whatever
-//! their size, because one bad tet of any size spoils a solve.
+//! must move. Both weight all tets equally, whatever their size, because one bad tet of any size spoils a
+//! solve.
 
 use crate::energy::Energy;
 use crate::energy::Forces;
@@ -24,15 +22,13 @@ use risorius_linalg::{ElementBlocks, Stencil, svd};
 use risorius_mesh::tet::tet_mesh::edge_matrix;
 use std::ops::Range;
 
-/// Which of the energies.
+/// Which of the two energies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Mode {
     /// Unfolds inverted tets, with the regularization eps.
     Unfold(f64),
     /// Keeps tets unfolded, with the strength of the barrier.
     Keep(f64),
-    /// Lifts tets to the floor, with the strength of the penalty.
-    Lift(f64),
 }
 
 /// A dimensionless energy of tets over their rest shapes.
@@ -69,11 +65,6 @@ impl Foldover {
                 let barrier = Barrier { strength, threshold: self.floor };
                 let [value, j, jj] = barrier.at(det - self.floor);
                 Density { value, i: 0.0, ij: 0.0, j, jj }
-            }
-            Mode::Lift(strength) => {
-                let lack = (self.floor - det).max(0.0);
-                let [j, jj] = [-strength * lack * lack, 2.0 * strength * lack];
-                Density { value: -j * lack / 3.0, i: 0.0, ij: 0.0, j, jj }
             }
         }
     }
@@ -127,12 +118,7 @@ impl Energy for Foldover {
         for (block, tet) in blocks.iter_mut().zip(elements) {
             let f = self.gradient_of(x, tet);
             // Zero for nearly all tets of a patch: skip the SVD.
-            let acts_below = match self.mode {
-                Mode::Unfold(_) => f64::INFINITY,
-                Mode::Keep(_) => 2.0 * self.floor,
-                Mode::Lift(_) => self.floor,
-            };
-            if f.determinant() > acts_below {
+            if matches!(self.mode, Mode::Keep(_)) && f.determinant() > 2.0 * self.floor {
                 *block = [[[0.0; 3]; 3]; 10];
                 continue;
             }
@@ -176,9 +162,6 @@ mod tests {
             if keep.smallest_det(&x, 0..1) > 0.45 {
                 check_energy(&keep, &x, 1e-7);
             }
-            let lift = Foldover { floor: 0.6, mode: Mode::Lift(2.0), ..keep };
-            check_energy(&lift, &x, 1e-6);
-            check_rigid_invariance(&lift, &x, &mut random);
         }
     }
 }
