@@ -118,7 +118,8 @@ fn the_sidecar_of_the_input_is_never_overwritten() {
     desk.write("face.rig.json", rigs::BROW_SIDECAR);
     desk.ok(&["convert", "face.glb", "face.gltf"]);
     desk.ok(&["convert", "face.glb", "face.obj"]);
-    desk.ok(&["convert", "face.glb", "face.glb"]);
+    desk.fails_with(2, &["convert", "face.glb", "face.glb"], &["face.glb", "--force"]);
+    desk.ok(&["convert", "face.glb", "face.glb", "--force"]);
     assert_eq!(desk.read("face.rig.json"), rigs::BROW_SIDECAR.as_bytes());
     desk.write("other.json", r#"{"regions": {"chin": [1]}}"#);
     let args = ["convert", "face.glb", "face.gltf", "--sidecar", "other.json"];

@@ -55,7 +55,7 @@ fn people_see_the_worst_rows() {
         "mu 2000 to 3500 Pa",
         "not repaired: jawOpen with smile_L",
         "the rig has no lower teeth -> add some",
-        "version 1, written by risorius",
+        "version 2, written by risorius",
     ] {
         assert!(text.contains(words), "no {words} in {text}");
     }
@@ -78,11 +78,11 @@ fn other_versions_and_damage_are_refused() {
     let desk = desk();
     let good = desk.read("head.face");
     let mut bytes = good.clone();
-    let version = br#""version":"1""#;
+    let version = br#""version":"2""#;
     let at = bytes.windows(version.len()).position(|w| w == version).unwrap();
-    bytes[at + version.len() - 2] = b'0';
+    bytes[at + version.len() - 2] = b'1';
     desk.write("old.face", &bytes);
-    desk.fails_with(1, &["inspect", "old.face"], &["old.face", "version 0", "risorius build"]);
+    desk.fails_with(1, &["inspect", "old.face"], &["old.face", "version 1", "risorius build"]);
     desk.write("cut.face", &good[..good.len() / 2]);
     desk.fails_with(1, &["inspect", "cut.face"], &["cut.face", "damaged", "risorius build"]);
     desk.fails_with(1, &["inspect", "head.face", "--unit", "mm"], &["head.face", "risorius build"]);
