@@ -196,6 +196,13 @@ fn summary(report: &PerformReport) -> String {
         let place = place(frame, report.contact.vertex.as_ref());
         text += &format!("  up to {most} contacts, at most {deepest:.2} mm deep ({place})\n");
     }
+    let rest = &report.rest;
+    if let (1.., Some(frame)) = (rest.repaired, rest.frame) {
+        text += &format!(
+            "  rest shapes repaired in {} frames ({} with inverted elements), nodes moved by at most {:.2} mm (frame {frame})\n",
+            rest.repaired, rest.inverted, rest.moved_mm
+        );
+    }
     text
 }
 

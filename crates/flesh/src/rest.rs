@@ -33,6 +33,8 @@ pub struct Rest {
     pub worst_before: (f64, usize),
     /// Nodes that the repair moved, ascending.
     pub moved: Vec<u32>,
+    /// The longest motion of a node by the repair, meters.
+    pub longest_motion: f64,
     /// Blend factor from the neutral (0) to the requested state (1); below 1 only if moving nodes was not
     /// enough.
     pub share: f64,
@@ -83,7 +85,7 @@ impl<'a> RestVolumes<'a> {
     pub fn repair(&self, mut positions: Vec<DVec3>) -> Result<Rest, SolveError> {
         let worst_before = self.worst(&positions);
         if worst_before.0 >= LEAST_J {
-            return Ok(Rest { positions, worst_before, moved: Vec::new(), share: 1.0 });
+            return Ok(Rest { positions, worst_before, moved: Vec::new(), longest_motion: 0.0, share: 1.0 });
         }
         let options = UntangleOptions { threshold: LEAST_J, ..UntangleOptions::default() };
         let all = vec![true; positions.len()];
@@ -99,16 +101,13 @@ impl<'a> RestVolumes<'a> {
             for movable in [&some, &all] {
                 let done = untangle(&self.flesh.tets, &self.rest, &mut positions, movable, &options)?;
                 if done.still_bad.is_empty() {
-                    let moved =
-                        (0..positions.len() as u32).filter(|&i| positions[i as usize] != blended[i as usize]);
-                    return Ok(Rest { moved: moved.collect(), positions, worst_before, share });
+                    return Ok(repaired(positions, &blended, worst_before, share));
                 }
             }
             share -= 0.125;
             positions = blended.iter().zip(&self.nodes).map(|(x, x0)| x0.lerp(*x, share)).collect();
         }
-        let moved = (0..positions.len() as u32).collect();
-        Ok(Rest { positions: self.nodes.clone(), worst_before, moved, share: 0.0 })
+        Ok(repaired(self.nodes.clone(), &blended, worst_before, 0.0))
     }
 
     /// The shape gradient `F = dX(w)/dX0` of a tet.
@@ -116,4 +115,12 @@ impl<'a> RestVolumes<'a> {
         let tet = self.flesh.tets[tet_idx];
         edge_matrix(positions, tet) * self.rest.inverse[tet_idx]
     }
+}
+
+/// A repaired rest state.
+fn repaired(positions: Vec<DVec3>, blended: &[DVec3], worst_before: (f64, usize), share: f64) -> Rest {
+    let motion = |i: usize| positions[i].distance(blended[i]);
+    let moved: Vec<u32> = (0..positions.len() as u32).filter(|&i| motion(i as usize) > 0.0).collect();
+    let longest_motion = moved.iter().map(|&i| motion(i as usize)).fold(0.0, f64::max);
+    Rest { positions, worst_before, moved, longest_motion, share }
 }

@@ -72,6 +72,26 @@ pub struct FrameReport {
     pub stage_secs: [f64; 5],
     /// The slowest step, seconds.
     pub slowest_step_secs: f64,
+    /// The rest shape of this frame.
+    #[serde(flatten)]
+    pub rest: RestReport,
+}
+
+/// What had to be done so that the rest shape of a frame has no inverted elements.
+#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize, serde::Deserialize)]
+pub struct RestReport {
+    /// Nodes that were moved.
+    pub rest_nodes: usize,
+    /// The longest motion of a node, mm.
+    pub rest_moved_mm: f64,
+    /// Smallest volume of an element before, relative to the neutral.
+    pub rest_least_j: f64,
+    /// Blend factor from the neutral (0) to the rest shape of this frame (1). Below 1 only if moving nodes
+    /// was not enough.
+    pub rest_share: f64,
+    /// Largest acceleration of a node of the rest shape: its second difference over this frame and the two
+    /// before, mm.
+    pub rest_acceleration_mm: f64,
 }
 
 /// A finished frame.
@@ -96,6 +116,9 @@ pub trait Driver: Sync {
 
     /// The poses of some frames.
     fn poses(&self, frames: Range<usize>) -> Result<Vec<Self::Pose>, PerformError>;
+
+    /// What had to be done to the rest shape of a pose.
+    fn rest_report(&self, pose: &Self::Pose) -> RestReport;
 
     /// Rest shape and parameters of a pose.
     fn configuration<'p>(&self, pose: &'p Self::Pose) -> &'p Configuration;
@@ -167,7 +190,8 @@ pub fn run<D: Driver>(
         for (frame, pose) in (first..).zip(poses) {
             tick(progress, "frames", frame as f32 / n_frames as f32)?;
             let start = Instant::now();
-            let mut report = FrameReport { smallest_det: f64::INFINITY, ..FrameReport::default() };
+            let rest = driver.rest_report(&pose);
+            let mut report = FrameReport { smallest_det: f64::INFINITY, rest, ..FrameReport::default() };
             match &mut body {
                 None => body = Some(run.begin(&pose, &mut report)?),
                 Some(body) => run.advance(body, frame, [&last, &pose], &mut report)?,

@@ -322,7 +322,7 @@ fn wrong_scenes_say_what_is_wrong() {
         (1, &["--touch", "lips:toes"], &["'toes'", "lids_left", "cheeks", "shape:NAME"]),
         (2, &["--stiffness", "lips"], &["'lips'", "lips=2"]),
         (1, &["--stiffness", "lips=-1"], &["stiffness", "positive"]),
-        (1, &["--mass", "0"], &["density"]),
+        (1, &["--mass", "0"], &["factor on mass"]),
         (1, &["--mass", "toes=2"], &["mass", "'toes'", "lips"]),
         (1, &["--mass", "tongue=2"], &["no flesh", "mass"]),
         (1, &["--stiffness", "shape:nothing=2"], &["shape", "nothing"]),

@@ -179,8 +179,8 @@ fn frames_have_the_normals_of_their_pose() {
         for (v, (a, b)) in rest.iter().zip(&turned).enumerate() {
             let wanted = turn(a);
             let off = (0..3).map(|k| (wanted[k] - b[k]).abs()).fold(0.0, f32::max);
-            // The smallest rotation does not know of turns about the normal; here these are a few degrees.
-            let bound = if mesh == 0 { 0.2 } else { 1e-5 };
+            // The smallest rotation does not know of turns about the normal; here these are up to 14 degrees.
+            let bound = if mesh == 0 { 0.3 } else { 1e-5 };
             assert!(off < bound, "mesh {mesh}, vertex {v}: {b:?} for {wanted:?}");
             assert!((b.iter().map(|x| x * x).sum::<f32>() - 1.0).abs() < 1e-4);
         }

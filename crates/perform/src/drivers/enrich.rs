@@ -14,7 +14,7 @@
 use crate::checkpoint::Checkpoint;
 use crate::collision_pairs::{ContactMode, ContactSurface};
 use crate::error::PerformError;
-use crate::run::{Driver, FrameSink, Performance, run};
+use crate::run::{Driver, FrameSink, Performance, RestReport, run};
 use crate::scene::factors::Factors;
 use crate::scene::forces::{Acting, Moment};
 use crate::skin_out::{Moved, SkinOut};
@@ -240,10 +240,30 @@ impl Driver for Enrich<'_> {
             let pose = self.evaluator.positions(self.performance.clip.frame(frame));
             let points = self.contacts.surface(&pose, &self.face.anatomy.jaw(&strengths));
             let surface = self.contacts.touch.posed(points);
+            let report = RestReport {
+                rest_nodes: rest.moved.len(),
+                rest_moved_mm: 1000.0 * rest.longest_motion,
+                rest_least_j: rest.worst_before.0,
+                rest_share: rest.share,
+                rest_acceleration_mm: 0.0,
+            };
             let configuration = Configuration { rest: rest.positions, parameters, surface };
-            Ok(Pose { configuration, facing: self.acting.facing(&pose) })
+            Ok(Pose { configuration, report, facing: self.acting.facing(&pose) })
         };
-        frames.into_par_iter().with_max_len(1).map(one).collect()
+        // Two frames more, for accelerations.
+        let first = frames.start.saturating_sub(2);
+        let poses = (first..frames.end).into_par_iter().with_max_len(1).map(one);
+        let mut poses: Vec<Pose> = poses.collect::<Result<_, PerformError>>()?;
+        for i in 2..poses.len() {
+            let [x, y, z] = [i - 2, i - 1, i].map(|k| &poses[k].configuration.rest);
+            let second = (0..x.len()).map(|n| (x[n] - 2.0 * y[n] + z[n]).length());
+            poses[i].report.rest_acceleration_mm = 1000.0 * second.fold(0.0, f64::max);
+        }
+        Ok(poses.split_off(frames.start - first))
+    }
+
+    fn rest_report(&self, pose: &Pose) -> RestReport {
+        pose.report
     }
 
     fn configuration<'p>(&self, pose: &'p Pose) -> &'p Configuration {
@@ -342,6 +362,7 @@ pub(crate) fn add(forces: &mut Vec<DVec3>, more: Vec<DVec3>) {
 #[derive(Default)]
 pub struct Pose {
     configuration: Configuration,
+    report: RestReport,
     /// Area vectors of the skin exposed to wind.
     facing: Vec<DVec3>,
 }

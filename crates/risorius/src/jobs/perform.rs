@@ -11,7 +11,7 @@ mod scene;
 
 pub use fit::{FitReport, FitRow, MAX_SHAPES};
 pub use keep::Resumed;
-pub use report::{ContactReport, FrameReports, MovedMost, PerformReport};
+pub use report::{ContactReport, FrameReports, MovedMost, PerformReport, RestSummary};
 pub use scene::{RegionFactor, SceneSource};
 
 use super::{plans, shown};
@@ -234,12 +234,15 @@ impl PerformJob {
         notes.extend(self.space_note(clip.head.is_some()).map(String::from));
         let rig = applied.as_ref().map_or(&face.rig, |applied| &applied.content.rest.fine);
         notes.extend(self.frames(rig, &clip.times_secs, None, &moving).notes(&outputs, &self.files));
+        let rest = RestSummary::of(&frames);
+        notes.extend(rest.note(&face.rig, &clip));
         let report = PerformReport {
             output: shown(output),
             files,
             times_secs: clip.times_secs,
             moved_most: MovedMost::of(&face.rig, &frames),
             contact: ContactReport::of(&face.rig, &frames),
+            rest,
             frames: FrameReports::new(&face.rig, frames),
             vertices: n_vertices,
             mapping,

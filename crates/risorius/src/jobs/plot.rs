@@ -39,19 +39,25 @@ pub enum Quantity {
     Residual,
     /// Smallest ratio of an element's volume to its rest volume.
     Volume,
+    /// Longest motion of a node by the repair of the rest shape.
+    RestMoved,
+    /// Largest acceleration of a node of the rest shape.
+    RestAcceleration,
     /// Computation time.
     Seconds,
 }
 
 impl Quantity {
     /// All of them, with the names and descriptions that people choose them by.
-    pub const ALL: [(&'static str, Self, &'static str); 7] = [
+    pub const ALL: [(&'static str, Self, &'static str); 9] = [
         ("mean", Self::Mean, "Mean displacement of the skin by physics"),
         ("max", Self::Max, "Largest displacement of the skin by physics"),
         ("kinetic", Self::Kinetic, "Kinetic energy relative to the head"),
         ("elastic", Self::Elastic, "Elastic energy"),
         ("residual", Self::Residual, "Largest force left at a node"),
         ("volume", Self::Volume, "Smallest volume of an element, as a part of its rest"),
+        ("rest-moved", Self::RestMoved, "How far the repair of the rest shape moved a node"),
+        ("rest-acceleration", Self::RestAcceleration, "Largest acceleration of a node of the rest shape"),
         ("seconds", Self::Seconds, "Time taken"),
     ];
 
@@ -66,6 +72,10 @@ impl Quantity {
             Self::Elastic => ["elastic", "elastic energy (J)", "Elastic energy of the flesh"],
             Self::Residual => ["residual", "force (N)", "Largest residual force at a node"],
             Self::Volume => ["smallest_det", "volume / rest volume", "Smallest element"],
+            Self::RestMoved => ["rest_moved_mm", "longest motion (mm)", "Repair of the rest shape"],
+            Self::RestAcceleration => {
+                ["rest_acceleration_mm", "acceleration (mm/frame^2)", "Rest shape: largest acceleration"]
+            }
             Self::Seconds => ["seconds", "computation time (s)", "Computation time of each frame"],
         }
     }

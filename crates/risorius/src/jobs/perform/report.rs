@@ -3,7 +3,7 @@
 use super::{FitReport, Resumed};
 use crate::source::Mapping;
 use risorius_perform::FrameReport;
-use risorius_rig::{FileVertex, Rig};
+use risorius_rig::{BoundClip, FileVertex, Rig};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -32,6 +32,8 @@ pub struct PerformReport {
     pub moved_most: Option<MovedMost>,
     /// Contacts over all frames.
     pub contact: ContactReport,
+    /// Rest shapes over all frames.
+    pub rest: RestSummary,
     /// Fitted shapes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fit: Option<FitReport>,
@@ -57,6 +59,54 @@ impl MovedMost {
         };
         let (frame, mm) = frames.iter().enumerate().fold(None, farther)?;
         Some(Self { mm, frame, vertex: rig.file_vertex(frames[frame].vertex) })
+    }
+}
+
+/// Repairs of rest shapes over all frames.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct RestSummary {
+    /// Frames whose rest shape had elements that were squashed or inverted, so that nodes were moved.
+    pub repaired: usize,
+    /// Of these, frames with an inverted element.
+    pub inverted: usize,
+    /// Frames whose whole rest shape was blended toward the neutral.
+    pub withdrawn: Vec<usize>,
+    /// The longest motion of a node, mm.
+    pub moved_mm: f64,
+    /// Its frame.
+    pub frame: Option<usize>,
+}
+
+impl RestSummary {
+    pub(super) fn of(frames: &[FrameReport]) -> Self {
+        let mut all = Self::default();
+        for (i, rest) in frames.iter().map(|f| f.rest).enumerate() {
+            all.repaired += usize::from(rest.rest_nodes > 0);
+            all.inverted += usize::from(rest.rest_least_j < 0.0);
+            if rest.rest_share < 1.0 {
+                all.withdrawn.push(i);
+            }
+            if rest.rest_moved_mm > all.moved_mm {
+                (all.moved_mm, all.frame) = (rest.rest_moved_mm, Some(i));
+            }
+        }
+        all
+    }
+
+    /// Which sliders are on in the frames that were blended toward the neutral.
+    pub(super) fn note(&self, rig: &Rig, clip: &BoundClip) -> Option<String> {
+        let first = *self.withdrawn.first()?;
+        let mut on: Vec<(f32, &str)> =
+            clip.frame(first).iter().zip(&rig.sliders).map(|(w, s)| (w.abs(), s.name.as_str())).collect();
+        on.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let names: Vec<String> =
+            on.iter().take(4).filter(|s| s.0 > 0.0).map(|(w, name)| format!("{name} {w:.2}")).collect();
+        Some(format!(
+            "in {} frames, the first is {first}, the flesh cannot follow the shapes without turning inside \
+             out, and follows them in part; the strongest sliders there are {}",
+            self.withdrawn.len(),
+            names.join(", ")
+        ))
     }
 }
 
