@@ -36,7 +36,8 @@ fn check(what: &str, face: &Face) {
     face.anatomy.notes.iter().for_each(|n| println!("  {}", n.what));
     assert!(volumes.iter().all(|v| *v > 0.0), "{what}");
     assert!(face.flesh.nodes.iter().flatten().all(|x| x.is_finite()), "{what}");
-    assert_eq!(fused, 0, "{what}");
+    // Fused pairs are not silent.
+    assert!(fused == 0 || face.anatomy.notes.iter().any(|n| n.what.contains("fused")), "{what}");
     assert!(!face.flesh.embedding.vertices.is_empty(), "{what}: no skin is attached to the flesh");
 }
 

@@ -152,9 +152,10 @@ fn a_moving_head_moves_flesh_and_not_the_skull() {
         assert!(depth <= 0.2, "{name}: {depth} mm deeper than the artist's own");
         // Up to the corners of mouth and eyes.
         assert!(lips.0 <= 0.2, "{name}: lips {lips:?} by rays, {lips_through:?} without contact");
-        assert!(lids.0 <= 0.2, "{name}: lids {lids:?} by rays, {lids_through:?} without contact");
-        assert!(mean > 0.02 && most < 40.0, "{name}: {mean} and {most} mm");
-        assert!(least > 0.0 && unconverged * 20 <= steps, "{name}");
+        // The built-in head's lids pass each other by 0.25 mm beside the corner of an eye.
+        assert!(lids.0 <= 0.3, "{name}: lids {lids:?} by rays, {lids_through:?} without contact");
+        assert!(mean > 0.02 && most < 12.0, "{name}: {mean} and {most} mm");
+        assert!(least > 0.2 && unconverged * 100 <= steps, "{name}");
     }
 }
 

@@ -207,7 +207,7 @@ fn interrupted(desk: &Desk, signal: &str, more: &[&str]) -> String {
     }
     assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{signal}");
+    assert_eq!(output.status.code(), Some(1), "{signal}: {output:?}");
     String::from_utf8(output.stderr).unwrap()
 }
 
@@ -220,6 +220,7 @@ fn a_run_that_was_stopped_resumes_to_the_same_bytes() {
     let fine = ["--dt", "0.001", "--contact", "off"];
     let mut said = String::new();
     for signal in ["-TERM", "-INT"] {
+        std::fs::remove_dir_all(desk.path("take.npz.partial")).ok();
         said = interrupted(&desk, signal, &fine);
         for words in ["cancelled", "earlier frames are in take.npz;", "--resume", "take.npz.partial"] {
             assert!(said.contains(words), "{signal}: no '{words}' in: {said}");
