@@ -211,13 +211,7 @@ impl<'a> PoseAttenuation<'a> {
     ) -> Result<Solution, AttenuateError> {
         let all_on = fades.iter().all(|&r| r == 1.0);
         let ranges = self.ranges_around(w1);
-        let problem = PinnedProblem {
-            alpha: self.alpha,
-            fades,
-            targets,
-            w1,
-            bounds: ranges.as_deref().map(Vec::as_slice),
-        };
+        let problem = PinnedProblem { alpha: self.alpha, fades, targets, w1, bounds: ranges.as_deref() };
         let prepare = || LinearSystem::prepare(self.selection, self.alpha, fades);
         let solved = match &self.solver {
             Solver::Plain(attenuator, system) => {
@@ -243,7 +237,7 @@ impl<'a> PoseAttenuation<'a> {
     }
 
     /// The ranges to keep to; unless sliders stay within their own, `w1` itself is always inside.
-    fn ranges_around(&self, w1: &[f64]) -> Option<Cow<'_, Vec<[f64; 2]>>> {
+    fn ranges_around(&self, w1: &[f64]) -> Option<Cow<'_, [[f64; 2]]>> {
         let ranges = self.ranges.as_ref()?;
         if self.bounds || within(w1, ranges) {
             return Some(Cow::Borrowed(ranges));

@@ -181,7 +181,6 @@ fn paint_reaches_the_bone() {
     assert!(deep.len() > 20, "{} tets without skin", deep.len());
     let mean = |m: &Materials| deep.iter().map(|&t| f64::from(m.mu[t])).sum::<f64>() / deep.len() as f64;
     let (before, after) = (mean(&plain), mean(&white));
-    println!("{} tets without skin: {before:.0} Pa before, {after:.0} Pa painted", deep.len());
     assert!(after > before + 0.25 * (20e3 - before), "{before} Pa before, {after} Pa painted 20000 Pa");
     let softest = |m: &Materials| m.mu.iter().copied().fold(f32::INFINITY, f32::min);
     let stiffest = |m: &Materials| m.mu.iter().copied().fold(0.0, f32::max);

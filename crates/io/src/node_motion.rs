@@ -29,7 +29,7 @@ impl NodeMotion {
         preferred.sort_by_key(|t| Some(t.animation.as_str()) != animation);
         for track in preferred {
             let same = |t: &&NodeTrack| t.node == track.node;
-            if !used.iter().any(|t| same(t)) {
+            if !used.iter().any(same) {
                 used.push(track);
             }
         }

@@ -77,7 +77,7 @@ pub fn fit_shapes<E>(
             break;
         }
     }
-    basis.to_components(n_frames, &mut frame)?;
+    basis.turn_into_components(n_frames, &mut frame)?;
     let mut fitted = basis.scaled(n_shapes, n_frames, &mut frame)?;
     fitted.passes = passes + 3;
     fitted.errors = errors(&fitted, n_frames, n_vertices, &mut frame)?;
@@ -133,7 +133,7 @@ impl Basis {
     }
 
     /// Turns the columns within their span into principal components, the largest first.
-    fn to_components<E>(
+    fn turn_into_components<E>(
         &mut self,
         n_frames: usize,
         frame: &mut impl FnMut(usize) -> Result<Vec<[f32; 3]>, E>,
@@ -219,7 +219,7 @@ fn errors<E>(
     let mut errors = vec![FitError::default(); n + 1];
     for f in 0..n_frames {
         let mut left = frame(f)?;
-        for k in 0..=n {
+        for (k, error) in errors.iter_mut().enumerate() {
             if let Some(before) = k.checked_sub(1) {
                 let w = fitted.strengths[f * n + before];
                 for (x, s) in left.iter_mut().zip(&fitted.shapes[before]) {
@@ -228,9 +228,9 @@ fn errors<E>(
             }
             for (vertex, x) in left.iter().enumerate() {
                 let distance = x.iter().map(|&c| f64::from(c) * f64::from(c)).sum::<f64>().sqrt();
-                errors[k].mean += distance;
-                if distance > errors[k].max {
-                    (errors[k].max, errors[k].frame, errors[k].vertex) = (distance, f, vertex);
+                error.mean += distance;
+                if distance > error.max {
+                    (error.max, error.frame, error.vertex) = (distance, f, vertex);
                 }
             }
         }
@@ -315,9 +315,9 @@ mod tests {
         let mut sum = 0.0;
         for (f, frame) in frames.iter().enumerate() {
             for (v, p) in frame.iter().enumerate() {
-                for c in 0..3 {
+                for (c, x) in p.iter().enumerate() {
                     let shapes = (0..k).map(|s| fitted.strengths[f * n + s] * fitted.shapes[s][v][c]);
-                    sum += f64::from(p[c] - shapes.sum::<f32>()).powi(2);
+                    sum += f64::from(x - shapes.sum::<f32>()).powi(2);
                 }
             }
         }

@@ -116,7 +116,6 @@ fn flesh_painted_stiff_moves_less() {
         most
     };
     let (soft, stiff) = (moved(&FACE), moved(&stiff));
-    println!("mean displacement {soft:.3} mm, painted stiff {stiff:.3} mm");
     assert!(stiff < 0.5 * soft, "{soft} mm, painted stiff {stiff} mm");
 }
 

@@ -99,11 +99,8 @@ fn lips_that_are_pressed_inward_stop_at_carried_teeth() {
     assert!(FACE.anatomy.added_teeth().iter().all(Option::is_some));
     // Closed, and with the jaw and its teeth half open.
     for weights in [[0.0, 0.0], [0.5, 0.0]] {
-        let (through, free) = depth_in_teeth(weights, ContactMode::Off);
+        let (through, _) = depth_in_teeth(weights, ContactMode::Off);
         let (deepest, most) = depth_in_teeth(weights, ContactMode::Wall);
-        println!(
-            "{weights:?}: {through:.2} mm deep without contact ({free:.1} mm moved), {deepest:.2} with ({most:.1})"
-        );
         assert!(through > 1.0, "{weights:?}: {through} mm without contact");
         assert!(deepest < 0.3 && most > 0.5, "{weights:?}: {deepest} mm deep in the teeth, {most} mm moved");
     }

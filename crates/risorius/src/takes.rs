@@ -68,9 +68,9 @@ impl Frames<'_> {
         let (rig, times_secs) = (self.rig, self.times_secs);
         let mut take =
             Take { times_secs: times_secs.to_vec(), n_vertices: rig.n_vertices(), positions: vec![] };
-        for frame in 0..times_secs.len() {
+        for (frame, &time_secs) in times_secs.iter().enumerate() {
             let own = vertices(frame)?;
-            let moved = self.moved(&own, times_secs[frame]);
+            let moved = self.moved(&own, time_secs);
             let all = moved.as_deref().unwrap_or(&own);
             for cache in &mut caches {
                 let is_own = cache.part.is_some() && !self.in_world;

@@ -169,14 +169,17 @@ fn a_tightened_smile_moves_less() {
             positions_m: (0..60).map(|i| [0.0, 0.02 * (f64::from(i) / 120.0 * 25.0).sin(), 0.0]).collect(),
             rotations_xyzw: vec![[0.0, 0.0, 0.0, 1.0]; 60],
         };
-        let [neutral, smile] = [&[][..], &["mouthSmileLeft", "mouthSmileRight"][..]].map(|sliders| {
-            let (_, weights) = constant(face, sliders, 60.0, times.len());
-            let head = HeadPath::prepare(&shake, 0.0);
-            let (_, reports) = play(face, &times, &weights, head, &EnrichOptions::default());
-            reports.iter().map(|r| r.mean_mm).sum::<f64>() / reports.len() as f64
-        });
-        println!("{name}: neutral {neutral:.3} mm, smile {smile:.3} mm, {:.0} %", 100.0 * smile / neutral);
-        assert!(smile < 0.97 * neutral, "{name}: {smile} of {neutral} mm");
+        let smiling = &["mouthSmileLeft", "mouthSmileRight"][..];
+        let [neutral, smile, loose] =
+            [(&[][..], 1.0), (smiling, 1.0), (smiling, 0.0)].map(|(on, tightening)| {
+                let (_, weights) = constant(face, on, 60.0, times.len());
+                let options = EnrichOptions { tightening, ..EnrichOptions::default() };
+                let (_, reports) = play(face, &times, &weights, HeadPath::prepare(&shake, 0.0), &options);
+                reports.iter().map(|r| r.mean_mm).sum::<f64>() / reports.len() as f64
+            });
+        println!("{name}: neutral {neutral:.3} mm, smile {smile:.3} mm, {loose:.3} mm without tightening");
+        assert!(smile < 0.85 * neutral, "{name}: {smile} of {neutral} mm");
+        assert!(smile < 0.9 * loose, "{name}: {smile} mm, {loose} mm without tightening");
     }
 }
 
