@@ -36,7 +36,7 @@ pub fn no_progress(_stage: &str, _fraction: f32) -> Flow {
 pub struct Stage {
     /// What its reports are called, or how their names start.
     pub name: &'static str,
-    /// What people are told.
+    /// The label in the progress display.
     pub shown: &'static str,
     /// Its usual share of the job's time, in any unit.
     pub share: f32,

@@ -4,9 +4,9 @@
 //! between frames. Steps of at most `dt_secs` lead from frame to frame ([`risorius_solve::Dynamics`]). Nodes
 //! on skull, jaw and border, and those around the jaw joint, are held at their rest positions. All of this is
 //! expressed in the head frame, which moves with the head. The sculpted shape of an upright head already
-//! includes gravity, so only the *change* of gravity relative to the head acts, `m (R^-1 g - g)`. With a gain
-//! other than 1, that change and the inertia of the head's motion count so many times. Everything else that
-//! acts is in the [`crate::Scene`].
+//! includes gravity, so only the *change* of gravity relative to the head acts, `m (R^-1 g - g)`. The
+//! gain scales that change and the inertial force of the head's motion. All other forces are in the
+//! [`crate::Scene`].
 //!
 //! Input: a face, weights over time, the path of the head. Output: the rig's vertices at every frame, in the
 //! head frame, and a report. Without head motion and scene the vertices are the artist's, to the bit.

@@ -93,8 +93,7 @@ pub struct DemoReport {
     pub movie: String,
     /// Number of simulated frames.
     pub frames: usize,
-    /// How far physics moves the skin from the input, at most and in the mean over vertices, of the frame in
-    /// which the mean is largest, mm.
+    /// Largest and mean displacement of the skin by physics, in mm, in the frame with the largest mean.
     pub moved_mm: [f64; 2],
     /// The build, as `build` reports it.
     #[serde(skip)]
@@ -249,7 +248,7 @@ impl DemoJob {
     }
 }
 
-/// The motion of the skin in the frame in which it is largest, at most and in the mean.
+/// Largest and mean displacement of the skin, in mm, in the frame with the largest mean.
 fn largest_motion(report: &PerformReport) -> [f64; 2] {
     let frames = report.frames.iter().map(|f| [f.max_mm, f.mean_mm]);
     frames.fold([0.0; 2], |a, b| if b[1] > a[1] { b } else { a })
