@@ -100,9 +100,9 @@ fn print_face(face: &Face) {
     let fits: Vec<f64> = report.shapes.iter().map(|s| s.fit_mm[0]).collect();
     let mean = fits.iter().sum::<f64>() / fits.len().max(1) as f64;
     println!(
-        "  skin error {mean:.3} mm over all shapes, {:.3} in the worst; {} of {} pairs repaired, {} not; {} fused",
+        "  skin error {mean:.3} mm over all shapes, {:.3} in the worst; {} of {} pairs corrected, {} not; {} fused",
         fits.iter().copied().fold(0.0, f64::max),
-        report.pairs.n_repaired,
+        report.pairs.n_corrected,
         report.pairs.n_pairs,
         report.pairs.unrepaired.len(),
         report.n_fused_pairs

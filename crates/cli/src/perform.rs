@@ -199,8 +199,8 @@ fn summary(report: &PerformReport) -> String {
     let rest = &report.rest;
     if let (1.., Some(frame)) = (rest.repaired, rest.frame) {
         text += &format!(
-            "  rest shapes repaired in {} frames ({} with inverted elements), nodes moved by at most {:.2} mm (frame {frame})\n",
-            rest.repaired, rest.inverted, rest.moved_mm
+            "  rest shapes repaired in {} frames ({} with inverted elements, {} not smoothly), nodes moved by at most {:.2} mm (frame {frame})\n",
+            rest.repaired, rest.inverted, rest.jumping, rest.moved_mm
         );
     }
     text

@@ -1,28 +1,37 @@
-//! Blendvolumes: the volume of every shape [Kozlov17, sec. 6.1], and the effect of pairs of shapes on it.
+//! Blendvolumes: the volume of every shape [Kozlov17, sec. 6.1].
 //!
 //! Shapes are independent of each other and are solved in parallel. Combinations are solved after their
-//! drivers, because their volume is the difference to the sum of the drivers' volumes. Finished shapes are
-//! saved in a [`ShapeStore`] under a key that hashes everything they depend on.
+//! drivers, because their volume is the difference to the sum of the drivers' volumes. In the same way,
+//! shapes that cannot be matched because they push closed lips through each other, as mouthClose does with
+//! the jaw shut, are solved on top of the sliders that part them, which is how they are used. Finished shapes
+//! are saved in a [`ShapeStore`] under a key that hashes everything they depend on.
 
-use crate::face::{PairReport, ShapeReport};
-use crate::flesh::{Flesh, SkinEmbedding, VolumeShape};
+use crate::face::ShapeReport;
+use crate::flesh::{SkinEmbedding, VolumeShape};
 use crate::follow::Follower;
-use crate::rest::{LEAST_J, RestVolumes};
+use crate::slits::{Slits, air_between};
 use crate::store::ShapeStore;
 use crate::volume::{Parts, Pose};
 use glam::DVec3;
 use rayon::prelude::*;
 use risorius_base::Fingerprint;
 use risorius_base::progress::{Progress, tick};
+use risorius_mesh::TriMesh;
 use risorius_rig::Role;
 use risorius_solve::SolveError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Version of the method, part of every key: increase it when results change.
-const METHOD: u64 = 1;
+const METHOD: u64 = 3;
 
-/// Number of pairs on which the repair is tested, the worst first; evaluation repairs any pair.
-const REPAIRS_TRIED: usize = 32;
+/// Pairs across slits have passed through each other if they overlap by this, in meters.
+const CROSSED: f64 = 0.003;
+
+/// A shape that does this to more than this share of all pairs may be solved with the slits apart.
+const CROSSED_SHARE: f64 = 0.5;
+
+/// A shape is not matched if the skin is farther than this from it on average, in mm.
+const MISSED_MM: f64 = 0.4;
 
 /// Displacements below this are not stored, in meters.
 const LEAST_OFFSET: f64 = 1e-7;
@@ -32,25 +41,22 @@ pub fn blendvolumes(
     parts: &Parts,
     follower: &Follower,
     embedding: &SkinEmbedding,
+    slits: &Slits,
     store: &dyn ShapeStore,
     progress: &Progress,
 ) -> Result<Vec<(VolumeShape, ShapeReport)>, SolveError> {
     let n = parts.rig.shapes.len();
-    let alone = |i: usize| !matches!(parts.rig.shapes[i].role, Role::Combination { .. });
-    let base = follower_key(follower);
+    let base = follower_key(follower).bytes(bytemuck::cast_slice(&embedding.weights[..]));
     let done = AtomicUsize::new(0);
-    let solve = |i: usize, before: &[VolumeShape]| -> Result<(VolumeShape, ShapeReport), SolveError> {
-        tick(progress, "shapes", done.fetch_add(1, Ordering::Relaxed) as f32 / n as f32)?;
-        let drivers = drivers(parts, i);
-        let mut strengths = vec![0.0; n];
-        strengths[i] = 1.0;
-        drivers.iter().for_each(|&d| strengths[d] = 1.0);
-        let pose = parts.pose_of(strengths);
-        let key = key_of(base, &pose);
+    let share = |count: usize| (count as f32 / n as f32).min(1.0);
+    let solve = |i: usize, drivers: &[usize], before: &[VolumeShape]| -> Result<Solved, SolveError> {
+        tick(progress, "shapes", share(done.fetch_add(1, Ordering::Relaxed)))?;
+        let pose = parts.pose_of(with(drivers, i, n));
+        let key = key_of(base, &pose, drivers);
         if let Some(found) = store.load(key) {
             return Ok(found);
         }
-        let cancel = |_: &str, _: f32| progress("shapes", done.load(Ordering::Relaxed) as f32 / n as f32);
+        let cancel = |_: &str, _: f32| progress("shapes", share(done.load(Ordering::Relaxed)));
         let followed = follower.follow(&pose, &cancel)?;
         let mut offsets: Vec<DVec3> =
             followed.positions.iter().zip(follower.rest()).map(|(x, r)| *x - *r).collect();
@@ -67,36 +73,88 @@ pub fn blendvolumes(
             n_untangled: followed.n_untangled,
             iterations: followed.iterations,
         };
-        let shape = sparse(&offsets);
+        let shape = sparse(&offsets, LEAST_OFFSET);
         store.save(key, &shape, &report);
         Ok((shape, report))
     };
-    let mut out: Vec<(VolumeShape, ShapeReport)> = vec![Default::default(); n];
-    for wanted in [true, false] {
+    let mut out: Vec<Solved> = vec![Default::default(); n];
+    for stage in [Stage::Alone, Stage::Parted, Stage::Combined] {
         let before: Vec<VolumeShape> = out.iter().map(|o| o.0.clone()).collect();
-        let indices: Vec<usize> = (0..n).filter(|&i| alone(i) == wanted).collect();
-        let solved: Result<Vec<_>, SolveError> =
-            indices.par_iter().with_max_len(1).map(|&i| solve(i, &before)).collect();
-        for (i, result) in indices.into_iter().zip(solved?) {
-            out[i] = result;
+        let wanted: Vec<(usize, Vec<usize>)> = (0..n)
+            .into_par_iter()
+            .filter_map(|i| Some((i, drivers(parts, slits, i, stage, &out[i].1)?)))
+            .collect();
+        let solved: Result<Vec<Solved>, SolveError> =
+            wanted.par_iter().with_max_len(1).map(|(i, drivers)| solve(*i, drivers, &before)).collect();
+        for ((i, _), result) in wanted.into_iter().zip(solved?) {
+            if stage != Stage::Parted || result.1.fit_mm[0] < 0.5 * out[i].1.fit_mm[0] {
+                out[i] = result;
+            }
         }
     }
     Ok(out)
 }
 
-/// The full shapes of a combination's drivers.
-fn drivers(parts: &Parts, shape: usize) -> Vec<usize> {
-    match &parts.rig.shapes[shape].role {
-        Role::Combination { drivers, .. } => {
-            drivers.iter().map(|d| parts.rig.sliders[d.slider].shape).collect()
+/// A volume and how well it follows its shape.
+type Solved = (VolumeShape, ShapeReport);
+
+/// The order in which shapes are solved.
+#[derive(Clone, Copy, PartialEq)]
+enum Stage {
+    /// Everything but combinations, alone.
+    Alone,
+    /// Again with the slits parted, if a shape is not matched because it pushes lips through each other.
+    Parted,
+    /// Combinations, on top of their drivers.
+    Combined,
+}
+
+/// The shapes at full strength on top of which a shape is solved at a stage; `None` if it is not.
+fn drivers(
+    parts: &Parts,
+    slits: &Slits,
+    shape: usize,
+    stage: Stage,
+    report: &ShapeReport,
+) -> Option<Vec<usize>> {
+    let rig = parts.rig;
+    let of_slider = |slider: usize| rig.sliders[slider].shape;
+    match (&rig.shapes[shape].role, stage) {
+        (Role::Combination { drivers, .. }, Stage::Combined) => {
+            Some(drivers.iter().map(|d| of_slider(d.slider)).collect())
         }
-        _ => Vec::new(),
+        (Role::Combination { .. }, _) | (_, Stage::Combined) => None,
+        (_, Stage::Alone) => Some(Vec::new()),
+        (_, Stage::Parted) => {
+            let apart = |slider: &usize| slits.parting_weights.get(*slider).is_some_and(|w| *w > 0.0);
+            let parting: Vec<usize> = (0..rig.sliders.len()).filter(apart).map(of_slider).collect();
+            let missed = report.fit_mm[0] > MISSED_MM && !parting.is_empty() && !parting.contains(&shape);
+            let pose = || parts.pose_of(with(&[], shape, rig.shapes.len()));
+            let crosses =
+                || n_crossed(parts, slits, pose()) as f64 > CROSSED_SHARE * slits.pairs.len() as f64;
+            (missed && crosses()).then_some(parting)
+        }
     }
 }
 
-fn sparse(offsets: &[DVec3]) -> VolumeShape {
+/// Strengths with some shapes at 1.
+fn with(shapes: &[usize], and: usize, n: usize) -> Vec<f64> {
+    let mut strengths = vec![0.0; n];
+    shapes.iter().chain([&and]).for_each(|&s| strengths[s] = 1.0);
+    strengths
+}
+
+/// Number of slit pairs that have passed through each other.
+fn n_crossed(parts: &Parts, slits: &Slits, pose: Pose) -> usize {
+    let posed = TriMesh { positions: pose.skin, triangles: parts.skin.triangles.clone() };
+    let normals = posed.vertex_normals();
+    slits.pairs.iter().filter(|p| air_between(&posed.positions, &normals, **p) < -CROSSED).count()
+}
+
+/// The displacements that are longer than `least`, in meters.
+pub(crate) fn sparse(offsets: &[DVec3], least: f64) -> VolumeShape {
     let nodes: Vec<u32> =
-        (0..offsets.len() as u32).filter(|&i| offsets[i as usize].length() > LEAST_OFFSET).collect();
+        (0..offsets.len() as u32).filter(|&i| offsets[i as usize].length() > least).collect();
     let offsets = nodes.iter().map(|&i| offsets[i as usize].as_vec3().to_array()).collect();
     VolumeShape { nodes: nodes.into(), offsets }
 }
@@ -125,56 +183,6 @@ fn fit(
     [misses.iter().sum::<f64>() / misses.len().max(1) as f64, misses.iter().copied().fold(0.0, f64::max)]
 }
 
-/// Blends every pair of sliders at their full shapes, and tests the repair on the worst of those that invert.
-pub fn pairs(flesh: &Flesh, parts: &Parts, progress: &Progress) -> Result<PairReport, SolveError> {
-    let rest = RestVolumes::prepare(flesh)?;
-    let full: Vec<usize> = parts.rig.sliders.iter().map(|s| s.shape).collect();
-    let all: Vec<[usize; 2]> =
-        (0..full.len()).flat_map(|a| (a + 1..full.len()).map(move |b| [a, b])).collect();
-    let strengths = |pair: &[usize; 2]| {
-        let mut strengths = vec![0.0; parts.rig.shapes.len()];
-        pair.iter().for_each(|&s| strengths[full[s]] = 1.0);
-        strengths
-    };
-    let done = AtomicUsize::new(0);
-    let advance = |of: usize| {
-        let count = done.fetch_add(1, Ordering::Relaxed);
-        if count.is_multiple_of(16) { tick(progress, "pairs", count as f32 / of as f32) } else { Ok(()) }
-    };
-    let worst: Result<Vec<f64>, SolveError> = all
-        .par_iter()
-        .map(|pair| {
-            advance(all.len() + REPAIRS_TRIED)?;
-            let moves = pair.iter().all(|&s| !flesh.volumes[full[s]].nodes.is_empty());
-            Ok(if moves { rest.worst(&rest.blend(&strengths(pair))).0 } else { f64::INFINITY })
-        })
-        .collect();
-    let mut bad: Vec<(f64, [usize; 2])> = worst?.into_iter().zip(all.iter().copied()).collect();
-    bad.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    let names = |pair: &[usize; 2]| pair.map(|s| parts.rig.sliders[s].name.clone());
-    let mut report = PairReport { n_pairs: all.len(), ..PairReport::default() };
-    report.worst = bad.first().filter(|b| b.0.is_finite()).map(|b| (names(&b.1), b.0));
-    bad.retain(|b| b.0 < LEAST_J);
-    report.n_inverting = bad.len();
-    bad.truncate(REPAIRS_TRIED);
-    report.n_tried = bad.len();
-    let whole: Result<Vec<bool>, SolveError> = bad
-        .par_iter()
-        .with_max_len(1)
-        .map(|(_, pair)| {
-            advance(all.len() + REPAIRS_TRIED)?;
-            Ok(rest.at(&strengths(pair))?.share == 1.0)
-        })
-        .collect();
-    for ((_, pair), whole) in bad.iter().zip(whole?) {
-        report.n_repaired += usize::from(whole);
-        if !whole {
-            report.unrepaired.push(names(pair));
-        }
-    }
-    Ok(report)
-}
-
 fn vectors(hash: Fingerprint, points: &[DVec3]) -> Fingerprint {
     hash.numbers(points.iter().flat_map(|p| p.to_array()))
 }
@@ -187,7 +195,8 @@ fn follower_key(follower: &Follower) -> Fingerprint {
     follower.bones().iter().fold(volume, |hash, bone| vectors(hash, &bone.positions))
 }
 
-fn key_of(base: Fingerprint, pose: &Pose) -> u128 {
-    let jaw = base.numbers(pose.jaw.rotation.to_array());
+fn key_of(base: Fingerprint, pose: &Pose, drivers: &[usize]) -> u128 {
+    let drivers = drivers.iter().fold(base, |hash, d| hash.bytes(&(*d as u64).to_le_bytes()));
+    let jaw = drivers.numbers(pose.jaw.rotation.to_array());
     vectors(vectors(jaw, &[pose.jaw.translation]), &pose.skin).value()
 }

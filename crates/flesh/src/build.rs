@@ -4,10 +4,12 @@
 //! [`build`] runs the stages in order. Each stage is timed and reported to the progress callback, which can
 //! cancel any of them.
 
-use crate::blendvolumes::{blendvolumes, pairs};
+use crate::blendvolumes::blendvolumes;
+use crate::correctives::correctives;
 use crate::domain::{Back, Bound};
+use crate::embed::embed;
 use crate::face::{BuildReport, Face, QualityReport, StageReport};
-use crate::flesh::{Flesh, Response, SkinEmbedding};
+use crate::flesh::{Flesh, Response};
 use crate::follow::{FollowOptions, Follower};
 use crate::fused::{cut, mesh_parted, n_fused_pairs};
 use crate::materials::{Painting, Property, materials};
@@ -27,15 +29,11 @@ use risorius_anatomy::{AnatomyError, PieceKind};
 use risorius_base::Advise;
 use risorius_base::progress::{Cancelled, Progress, tick};
 use risorius_head::{Head, landmarks};
-use risorius_mesh::tet::embed::{EmbedOptions, Embedding};
 use risorius_mesh::tet::quality::Quality;
 use risorius_mesh::tet::stuffing::TetError;
 use risorius_rig::{Evaluator, Rig};
 use risorius_solve::SolveError;
 use std::time::Instant;
-
-/// Skin farther than this from the volume does not move with it, in meters.
-const OUT_OF_REACH: f64 = 0.015;
 
 /// How to build a face.
 #[derive(Debug, Clone, Default)]
@@ -199,16 +197,8 @@ pub fn build(
     clock.stage("neutral");
 
     let rest = flesh.rest();
-    let follower = Follower::prepare(
-        &parts,
-        &volume.mesh.tets,
-        &volume.bounds,
-        &volume.skin_points,
-        &rest,
-        &neutral,
-        options.follow,
-    )?;
-    let solved = blendvolumes(&parts, &follower, &flesh.embedding, around.store, progress)?;
+    let follower = Follower::prepare(&parts, &volume, &flesh.embedding, &rest, &neutral, options.follow)?;
+    let solved = blendvolumes(&parts, &follower, &flesh.embedding, &slits, around.store, progress)?;
     (flesh.volumes, report.shapes) = solved.into_iter().unzip();
     clock.stage("blendvolumes");
     let painted: Vec<Painting> = options.paintings.iter().map(|p| on_nodes(p, &skin, &volume)).collect();
@@ -217,7 +207,7 @@ pub fn build(
         materials(&flesh.mesh(), &volume.bounds, &tissue, &anatomy.muscles, &flesh.volumes, &painted)?;
     flesh.materials.responses = options.responses.clone();
     clock.stage("blendmaterials");
-    report.pairs = pairs(&flesh, &parts, progress)?;
+    (flesh.correctives, report.pairs) = correctives(&flesh, &parts, progress)?;
     clock.stage("pairs");
     report.stages = clock.stages;
     note_fused(&report, &mut anatomy.notes);
@@ -260,15 +250,14 @@ fn neutral_flesh(
     progress: &Progress,
 ) -> Result<(Flesh, Pose), BuildError> {
     let neutral = parts.pose(&vec![0.0; parts.rig.sliders.len()]);
-    let (tets, points) = (&volume.mesh.tets, &volume.skin_points);
-    let follower =
-        Follower::prepare(parts, tets, &volume.bounds, points, &volume.mesh.nodes, parted, options.follow)?;
+    let (mut embedding, mut distances) = embed(parts, volume, slits, parted);
+    let follower = Follower::prepare(parts, volume, &embedding, &volume.mesh.nodes, parted, options.follow)?;
     let mut carried = carry_to_neutral(&follower, parts, slits, &neutral, progress)?;
     if !carried.fused.is_empty() {
         let left = cut(volume, &carried.fused);
         carried.nodes = left.iter().map(|&n| carried.nodes[n as usize]).collect();
+        (embedding, distances) = embed(parts, volume, slits, parted);
     }
-    let (embedding, distances) = embed(parts, volume, parted);
     let flesh = Flesh {
         nodes: carried.nodes.iter().map(|p| p.to_array()).collect(),
         tets: volume.mesh.tets.clone().into(),
@@ -289,28 +278,6 @@ fn neutral_flesh(
         mean_volume_ratio: quality.mean_volume_length,
     };
     Ok((flesh, neutral))
-}
-
-/// Binds the skin to the volume in the pose that parts the slits [Cong16, sec. 3]. Also returns the mean and
-/// largest distance from the volume, in mm, of visible skin that shapes move.
-fn embed(parts: &Parts, volume: &Volume, parted: &Pose) -> (SkinEmbedding, [f64; 2]) {
-    let own = parts.skin.rig_vertices.len();
-    let bound = Embedding::prepare(&volume.mesh, &parted.skin[..own], &EmbedOptions::default(), |_, _| true);
-    let mut rows: Vec<(u32, u32, [f32; 4])> = Vec::new();
-    for (i, &v) in parts.skin.rig_vertices.iter().enumerate() {
-        if bound.tets[i] != u32::MAX && bound.distances[i] < OUT_OF_REACH {
-            rows.push((v, bound.tets[i], bound.weights[i].map(|w| w as f32)));
-        }
-    }
-    let misses: Vec<f64> =
-        parts.moving_vertices().iter().map(|&i| 1000.0 * bound.distances[i as usize]).collect();
-    let mean = misses.iter().sum::<f64>() / misses.len().max(1) as f64;
-    let embedding = SkinEmbedding {
-        vertices: rows.iter().map(|r| r.0).collect(),
-        tets: rows.iter().map(|r| r.1).collect(),
-        weights: rows.iter().map(|r| r.2).collect(),
-    };
-    (embedding, [mean, misses.iter().copied().fold(0.0, f64::max)])
 }
 
 /// Warns of lips and lids that stick together.

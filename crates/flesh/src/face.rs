@@ -89,15 +89,15 @@ pub struct ShapeReport {
 pub struct PairReport {
     /// Pairs tested.
     pub n_pairs: usize,
-    /// Pairs that invert an element when blended without repair; evaluation repairs them.
+    /// Pairs that invert an element, or nearly, when blended.
     pub n_inverting: usize,
-    /// The worst of them, on which the repair was tested.
-    pub n_tried: usize,
-    /// Those that were repaired by moving a few nodes.
-    pub n_repaired: usize,
-    /// Pairs for which the whole volume is blended toward the neutral, by name.
+    /// Of these, pairs that move the skin in opposite directions and are not used together.
+    pub n_opposite: usize,
+    /// Pairs with a stored corrective.
+    pub n_corrected: usize,
+    /// Pairs whose elements could not be opened, by name.
     pub unrepaired: Vec<[String; 2]>,
-    /// The worst pair and its smallest relative volume before repair.
+    /// The worst pair and its smallest relative volume without corrective.
     #[serde(deserialize_with = "named_number")]
     pub worst: Option<([String; 2], f64)>,
 }
@@ -135,13 +135,9 @@ impl PairReport {
     /// The figures in one sentence, for the user.
     pub fn summary(&self) -> String {
         format!(
-            "{} tested, {} invert an element when blended and are repaired when evaluated; of the worst {}, \
-             {} are repaired by moving single nodes, {} by blending the whole volume toward the neutral",
-            self.n_pairs,
-            self.n_inverting,
-            self.n_tried,
-            self.n_repaired,
-            self.unrepaired.len()
+            "{} tested, {} invert an element when blended; of these, {} have a corrective volume, {} move in \
+             opposite directions, the others are repaired when evaluated",
+            self.n_pairs, self.n_inverting, self.n_corrected, self.n_opposite
         )
     }
 }

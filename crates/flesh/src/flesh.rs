@@ -18,6 +18,8 @@ pub struct Flesh {
     pub embedding: SkinEmbedding,
     /// One per shape of the rig: the blendvolume basis B_X [Kozlov17, sec. 6.1].
     pub volumes: Vec<VolumeShape>,
+    /// Corrections of the volume for pairs of shapes whose sum inverts elements.
+    pub correctives: Vec<Corrective>,
     /// Stiffness of each tet, and its change with each shape [Kozlov17, sec. 6.2].
     pub materials: Materials,
     /// Slider values of the pose that parts lips and lids, in which the volume was meshed.
@@ -42,6 +44,15 @@ pub struct VolumeShape {
     pub nodes: Array<u32>,
     /// Their displacements in meters.
     pub offsets: Array<[f32; 3]>,
+}
+
+/// A correction of the volume that acts where two shapes are on.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Corrective {
+    /// The shapes, ascending.
+    pub shapes: [u32; 2],
+    /// Displacements at full strength of both.
+    pub volume: VolumeShape,
 }
 
 /// Materials per tet.

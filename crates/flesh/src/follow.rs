@@ -13,8 +13,9 @@
 //! distance from the skin.
 
 use crate::domain::Bound;
-use crate::rest::LEAST_J;
-use crate::volume::{Parts, Pose, SkinPoint};
+use crate::flesh::SkinEmbedding;
+use crate::rest::{LEAST_J, ROUGH, SHAPE_ONSET, lifter};
+use crate::volume::{Parts, Pose, SkinPoint, Volume};
 use glam::DVec3;
 use risorius_base::Rigid;
 use risorius_base::progress::Progress;
@@ -22,6 +23,7 @@ use risorius_mesh::tet::solid::Shell;
 use risorius_mesh::tet::tet_mesh::edge_matrix;
 use risorius_mesh::{Bvh, TetMesh, TriMesh};
 use risorius_solve::diffuse::Harmonic;
+use risorius_solve::lift::Lifter;
 use risorius_solve::settle;
 use risorius_solve::untangle::{UntangleOptions, untangle};
 use risorius_solve::{
@@ -65,6 +67,16 @@ const RIM: [f64; 2] = [0.004, 0.012];
 /// Pull of the lining relative to the visible skin.
 const LINING: f64 = 0.003;
 
+/// Pull of all visible skin vertices embedded in an element, relative to that of a node on the skin.
+const EMBEDDED: f64 = 1.0;
+
+/// Resistance of an element to being crushed, in Pa for each N/m of the skin springs. Small elements would
+/// otherwise give way to springs that do not know their size.
+const UNCRUSHABLE: f64 = 100.0;
+
+/// Elements resist from this volume on, relative to the neutral.
+const CRUSHED: f64 = 0.5;
+
 /// Largest number of attempts to advance nodes before a solve.
 const ADVANCES: usize = 6;
 
@@ -85,8 +97,22 @@ pub struct Follower<'a> {
     slides: Vec<bool>,
     /// Relative pull of each node on the skin: 1 on visible skin, small deep in mouth and sockets.
     pull: Vec<f64>,
+    /// Visible skin vertices with their places in the volume.
+    anchors: Vec<Anchor>,
     harmonic: Harmonic,
+    rest_shapes: TissueRest,
+    lifter: Lifter,
     options: FollowOptions,
+}
+
+/// A skin vertex embedded in an element.
+struct Anchor {
+    tet: u32,
+    weights: [f64; 4],
+    /// The skin vertex.
+    vertex: u32,
+    /// Pull relative to that of a node on the skin.
+    pull: f64,
 }
 
 /// A volume in another pose.
@@ -107,16 +133,16 @@ pub struct Followed {
 }
 
 impl<'a> Follower<'a> {
-    /// Prepares a volume that rests at `rest` in `rest_pose`.
+    /// Prepares a volume that rests at `rest` in `rest_pose`, with the skin embedded in it.
     pub fn prepare(
         parts: &'a Parts<'a>,
-        tets: &'a [[u32; 4]],
-        bounds: &'a [Bound],
-        skin_points: &'a [Option<SkinPoint>],
+        volume: &'a Volume,
+        embedding: &SkinEmbedding,
         rest: &'a [DVec3],
         rest_pose: &'a Pose,
         options: FollowOptions,
     ) -> Result<Self, SolveError> {
+        let Volume { mesh: TetMesh { tets, .. }, bounds, skin_points } = volume;
         let led: Vec<bool> = bounds.iter().map(|b| is_led(*b)).collect();
         let bones = [&parts.bones.cranium, &parts.bones.mandible].map(|s: &TriMesh| Shell::prepare(s));
         let to_neutral = rest_pose.jaw.inverse();
@@ -127,7 +153,10 @@ impl<'a> Follower<'a> {
                 _ => false,
             })
             .collect();
+        let rest_shapes = TissueRest::prepare(tets, rest)?;
         Ok(Self {
+            lifter: lifter(tets, &rest_shapes, bounds, ROUGH)?,
+            rest_shapes,
             parts,
             tets,
             bounds,
@@ -138,6 +167,7 @@ impl<'a> Follower<'a> {
             bones,
             slides,
             pull: pulls(parts, skin_points, rest, rest_pose),
+            anchors: anchors(parts, embedding),
             harmonic: Harmonic::prepare(&TetMesh { nodes: rest.to_vec(), tets: tets.to_vec() }, &led)?,
             options,
         })
@@ -213,12 +243,13 @@ impl<'a> Follower<'a> {
         for (local, &node) in walk.region.nodes.iter().enumerate() {
             positions[node as usize] = walk.x[local];
         }
+        self.lifter.lift(&mut positions, SHAPE_ONSET)?;
         let mut n_untangled = 0;
         if self.least_j(&positions) < LEAST_J {
             let movable: Vec<bool> = self.bounds.iter().map(|b| *b != Bound::Border).collect();
             let options = UntangleOptions { threshold: LEAST_J, ..UntangleOptions::default() };
-            let rest = TissueRest::prepare(self.tets, self.rest)?;
-            n_untangled = untangle(self.tets, &rest, &mut positions, &movable, &options)?.moved.len();
+            n_untangled =
+                untangle(self.tets, &self.rest_shapes, &mut positions, &movable, &options)?.moved.len();
         }
         let misses: Vec<f64> = (0..positions.len())
             .filter(|&i| self.bounds[i] == Bound::Skin && self.pull[i] == 1.0)
@@ -266,6 +297,24 @@ fn pulls(parts: &Parts, skin_points: &[Option<SkinPoint>], rest: &[DVec3], rest_
     skin_points.iter().zip(rest).map(pull).collect()
 }
 
+/// The visible ones of the embedded vertices. Those in one element share its pull.
+fn anchors(parts: &Parts, embedding: &SkinEmbedding) -> Vec<Anchor> {
+    let visible = |v: &u32| parts.skin.rig_vertices.binary_search(v).ok().filter(|&i| parts.outer[i]);
+    let rows = embedding.vertices.iter().zip(embedding.tets.iter()).zip(embedding.weights.iter());
+    let mut found: Vec<Anchor> = rows
+        .filter_map(|((v, &tet), weights)| {
+            let vertex = visible(v)? as u32;
+            Some(Anchor { tet, weights: weights.map(f64::from), vertex, pull: 0.0 })
+        })
+        .collect();
+    found.sort_by_key(|a| (a.tet, a.vertex));
+    for of_tet in found.chunk_by_mut(|a, b| a.tet == b.tet) {
+        let pull = EMBEDDED / of_tet.len() as f64;
+        of_tet.iter_mut().for_each(|a| a.pull = pull);
+    }
+    found
+}
+
 /// Whether a node is led: its target is given by skin, bone or border.
 fn is_led(bound: Bound) -> bool {
     matches!(bound, Bound::Skin | Bound::Cranium | Bound::Mandible | Bound::Border)
@@ -286,6 +335,8 @@ struct Region {
     tets: Vec<[u32; 4]>,
     /// Reference volume of each.
     volumes: Vec<f64>,
+    /// Anchors in these tets, each with the local nodes of its tet.
+    anchors: Vec<(usize, [u32; 4])>,
 }
 
 impl Region {
@@ -313,7 +364,12 @@ impl Region {
             local[n as usize] = i as u32;
         }
         let chosen = || follower.tets.iter().enumerate().filter(|(_, t)| t.iter().any(|&n| free[n as usize]));
+        let anchored = follower.anchors.iter().enumerate().filter_map(|(i, a)| {
+            let tet = &follower.tets[a.tet as usize];
+            tet.iter().any(|&n| free[n as usize]).then(|| (i, tet.map(|n| local[n as usize])))
+        });
         Self {
+            anchors: anchored.collect(),
             tets: chosen().map(|(_, t)| t.map(|n| local[n as usize])).collect(),
             volumes: chosen().map(|(i, _)| follower.six_volumes[i] / 6.0).collect(),
             nodes,
@@ -341,7 +397,8 @@ impl<'a> Walk<'a> {
             led_nodes(follower, region).map(|i| Spring::at_node(i, DVec3::ZERO, 0.0).nodes).collect();
         let planes: Vec<[u32; 4]> =
             sliding_nodes(follower, region).map(|i| Spring::at_node(i, DVec3::ZERO, 0.0).nodes).collect();
-        let system = System::prepare(&held, &[&region.tets, &springs, &planes])?;
+        let anchors: Vec<[u32; 4]> = region.anchors.iter().map(|a| a.1).collect();
+        let system = System::prepare(&held, &[&region.tets, &springs, &planes, &anchors])?;
         Ok(Self { follower, region, system, x, last_targets: follower.rest.to_vec(), iterations: 0 })
     }
 
@@ -370,7 +427,8 @@ impl<'a> Walk<'a> {
             planes.push(Spring { normal: Some(normal), ..Spring::at_node(i, point, BONE_SPRINGS[0]) });
         }
         self.last_targets = targets;
-        self.solve(&rest, &springs, &planes, 12, progress)
+        let anchors = self.anchor_springs(pose, skin);
+        self.solve(&rest, [&springs, &planes, &anchors], skin, progress)
     }
 
     /// The second solve: nodes on bones are held at their closest point of the bone.
@@ -391,30 +449,45 @@ impl<'a> Walk<'a> {
         let planes: Vec<Spring> = sliding_nodes(self.follower, self.region)
             .map(|i| Spring::at_node(i, self.x[i as usize], 0.0))
             .collect();
-        self.solve(&rest, &springs, &planes, 12, progress)
+        let anchors = self.anchor_springs(pose, stiff);
+        self.solve(&rest, [&springs, &planes, &anchors], stiff, progress)
+    }
+
+    /// Springs that pull embedded skin vertices along with the skin.
+    fn anchor_springs(&self, pose: &Pose, skin: f64) -> Vec<Spring> {
+        let follower = self.follower;
+        let spring = |&(i, nodes): &(usize, [u32; 4])| {
+            let Anchor { tet, weights, vertex, pull } = &follower.anchors[i];
+            let at = follower.tets[*tet as usize].iter().zip(weights);
+            let rest: DVec3 = at.map(|(&n, &w)| follower.rest[n as usize] * w).sum();
+            let v = *vertex as usize;
+            let target = rest + pose.skin[v] - follower.rest_pose.skin[v];
+            Spring { nodes, weights: *weights, target, stiffness: skin * pull, normal: None }
+        };
+        self.region.anchors.iter().map(spring).collect()
     }
 
     fn solve(
         &mut self,
         rest: &[DVec3],
-        springs: &[Spring],
-        planes: &[Spring],
-        max_iterations: usize,
+        springs: [&[Spring]; 3],
+        skin: f64,
         progress: &Progress,
     ) -> Result<(), SolveError> {
         let n = self.region.tets.len();
         let options = &self.follower.options;
-        let barrier = Barrier { strength: options.mu, threshold: 0.6 };
+        let barrier = Barrier { strength: options.mu.max(UNCRUSHABLE * skin), threshold: CRUSHED };
         let (mu, lambda) = (vec![options.mu; n], vec![options.lambda; n]);
         let tissue =
             Tissue::prepare(&self.region.tets, rest, Some(&self.region.volumes), &mu, &lambda, barrier)?;
-        let (springs, planes) = (Springs::prepare(springs)?, Springs::prepare(planes)?);
-        let energies: [&dyn Energy; 3] = [&tissue, &springs, &planes];
+        let [springs, planes, anchors] = springs.map(Springs::prepare);
+        let (springs, planes, anchors) = (springs?, planes?, anchors?);
+        let energies: [&dyn Energy; 4] = [&tissue, &springs, &planes, &anchors];
         let problem = Problem { system: &self.system, energies: &energies, loads: &[] };
         let tolerances = SolveOptions {
             step_tolerance: STEP_TOLERANCE,
             force_tolerance: 1e-6,
-            max_iterations,
+            max_iterations: 12,
             allow_inversion: false,
         };
         let report = settle(&problem, &mut self.x, &tolerances, progress)?;
@@ -425,7 +498,7 @@ impl<'a> Walk<'a> {
     /// Moves the free nodes along `motion` and repairs the elements that this squashes. Around elements that
     /// cannot be repaired, nodes are moved less; the following solve moves them further.
     fn advance(&mut self, motion: &[DVec3]) -> Result<(), SolveError> {
-        let Region { nodes, n_free, tets, volumes } = self.region;
+        let Region { nodes, n_free, tets, volumes, anchors: _ } = self.region;
         let start = self.x.clone();
         let rest = TissueRest::prepare(tets, &start)?;
         let options = UntangleOptions { threshold: 0.15, ..UntangleOptions::default() };

@@ -1,14 +1,16 @@
 //! Flesh for any face: the tet volume between skin and bones, its rest state in every shape, its materials.
 //!
 //! [`mod@build`] runs all stages: [`slits`] finds the pose that parts lips and lids, [`volume`] meshes the
-//! [`domain`] in it, [`neutral`] moves the volume to the neutral, [`blendvolumes`] to every shape, and
-//! [`tissue`] and [`materials`] assign stiffness, mass and damping. [`rest`] blends the results for any
-//! weights. Everything is in SI units, +Y up, +Z front.
+//! [`domain`] in it, [`neutral`] moves the volume to the neutral, [`blendvolumes`] to every shape,
+//! [`correctives`] corrects pairs of shapes, and [`tissue`] and [`materials`] assign stiffness, mass and
+//! damping. [`rest`] blends the results for any weights. Everything is in SI units, +Y up, +Z front.
 
 pub mod along_skin;
 pub mod blendvolumes;
 pub mod build;
+pub mod correctives;
 pub mod domain;
+mod embed;
 pub mod face;
 pub mod flesh;
 pub mod follow;
@@ -27,7 +29,7 @@ pub mod volume;
 pub use build::{BuildError, BuildOptions, SkinPainting, Surroundings, build};
 pub use domain::Bound;
 pub use face::{BuildReport, Face};
-pub use flesh::{Flesh, MaterialShape, Materials, Response, SkinEmbedding, VolumeShape};
+pub use flesh::{Corrective, Flesh, MaterialShape, Materials, Response, SkinEmbedding, VolumeShape};
 pub use materials::Property;
 pub use skin::Skin;
 pub use slits::Slits;

@@ -1,27 +1,53 @@
-//! Rest volumes for any weights: `X(w) = X0 + B_X c(w)` [Kozlov17, eq. 2], never inverted.
+//! Rest volumes for any weights, never inverted.
+//!
+//! ```text
+//! X(w) = lift(X0 + B_X c(w) + sum over pairs of s(c_i) s(c_j) D_ij)
+//! ```
 //!
 //! `c` are the strengths of the rig's shapes, so in-betweens and combinations act on the volume as they do on
-//! the skin. Two valid volumes may blend to one with inverted elements. [`RestVolumes::at`] detects them and
-//! moves as few nodes as possible until every element has at least [`LEAST_J`] of its neutral volume. Weights
-//! that need no repair cost only the check.
+//! the skin [Kozlov17, eq. 2]. Two valid volumes may blend to one with squashed or inverted elements. For
+//! pairs of shapes that do, the build stores a corrective `D_ij` ([`crate::correctives`]); `s` rises from 0
+//! to 1. What is still squashed is opened by moving nodes ([`risorius_solve::lift`]), as a continuous
+//! function of the weights. If an element has less than [`LEAST_J`] of its neutral volume even then,
+//! [`RestVolumes::untangled`] repairs it, which may jump from frame to frame and is reported.
 
-use crate::flesh::Flesh;
+use crate::domain::Bound;
+use crate::flesh::{Corrective, Flesh, VolumeShape};
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 use risorius_mesh::tet::tet_mesh::edge_matrix;
+use risorius_solve::lift::{LiftOptions, Lifter};
 use risorius_solve::untangle::{UntangleOptions, untangle};
 use risorius_solve::{SolveError, TissueRest};
 
 /// Least volume of an element, relative to its neutral volume.
 pub const LEAST_J: f64 = 0.05;
 
+/// Compression of elements relative to the neutral from which on they are opened: in blends, and in the
+/// shapes that blends are made of, which need a margin.
+const ONSET: f64 = 0.2;
+pub(crate) const SHAPE_ONSET: f64 = 0.35;
+
+/// Pull of nodes to their place while elements are opened: inside, on the skin, on bones and border. Nodes
+/// inside move first, because nothing shows where they are.
+const PULLS: [f64; 3] = [0.02, 0.1, 1.0];
+
+/// Solves end with a step below this: of blends, which must be smooth over time, and of shapes and
+/// correctives, in meters.
+const PRECISE: f64 = 1e-6;
+pub(crate) const ROUGH: f64 = 2e-5;
+
+/// Nodes that a repair moves by less than this do not count as moved, in meters.
+const NEGLIGIBLE: f64 = 1e-5;
+
 /// The volume's rest states, prepared for blending.
-#[derive(Debug, Clone)]
 pub struct RestVolumes<'a> {
     flesh: &'a Flesh,
     nodes: Vec<DVec3>,
     rest: TissueRest,
     movable: Vec<bool>,
+    lifter: Lifter,
+    rough: Lifter,
 }
 
 /// A rest state.
@@ -35,9 +61,28 @@ pub struct Rest {
     pub moved: Vec<u32>,
     /// The longest motion of a node by the repair, meters.
     pub longest_motion: f64,
+    /// Whether the repair is continuous in the weights; if not, it may jump from frame to frame.
+    pub is_smooth: bool,
     /// Blend factor from the neutral (0) to the requested state (1); below 1 only if moving nodes was not
     /// enough.
     pub share: f64,
+}
+
+/// From 0 at 0 to 1 at 1, ending smoothly. It rises faster than a smooth step, because elements are squashed
+/// well before both shapes are at their full strength.
+fn step(c: f64) -> f64 {
+    (c.clamp(0.0, 1.0) * std::f64::consts::FRAC_PI_2).sin()
+}
+
+/// About 1 for totals below 1, about the total above, and smooth.
+fn saturated(total: f64) -> f64 {
+    (1.0 + total.powi(4)).sqrt().sqrt()
+}
+
+fn add(positions: &mut [DVec3], shape: &VolumeShape, strength: f64) {
+    for (&node, &offset) in shape.nodes.iter().zip(shape.offsets.iter()) {
+        positions[node as usize] += glam::Vec3::from(offset).as_dvec3() * strength;
+    }
 }
 
 impl<'a> RestVolumes<'a> {
@@ -46,16 +91,37 @@ impl<'a> RestVolumes<'a> {
         let nodes = flesh.rest();
         let rest = TissueRest::prepare(&flesh.tets, &nodes)?;
         let movable = (0..nodes.len()).map(|n| !flesh.is_held(n)).collect();
-        Ok(Self { flesh, nodes, rest, movable })
+        let bounds: Vec<Bound> = (0..nodes.len()).map(|n| flesh.bound(n)).collect();
+        let [lifter, rough] = [PRECISE, ROUGH].map(|step| lifter(&flesh.tets, &rest, &bounds, step));
+        Ok(Self { flesh, nodes, movable, lifter: lifter?, rough: rough?, rest })
     }
 
-    /// `X0 + B_X c`, without repair; `strengths` has one value per shape of the rig.
-    pub fn blend(&self, strengths: &[f64]) -> Vec<DVec3> {
+    /// `X0 + B_X c`, without correctives and repair; `strengths` has one value per shape of the rig.
+    pub fn linear(&self, strengths: &[f64]) -> Vec<DVec3> {
         let mut positions = self.nodes.clone();
         for (shape, &c) in self.flesh.volumes.iter().zip(strengths).filter(|(_, c)| **c != 0.0) {
-            for (&node, &offset) in shape.nodes.iter().zip(shape.offsets.iter()) {
-                positions[node as usize] += glam::Vec3::from(offset).as_dvec3() * c;
+            add(&mut positions, shape, c);
+        }
+        positions
+    }
+
+    /// The linear blend with the correctives of pairs, without repair. Where the correctives of several pairs
+    /// move a node, it gets their mean, weighted by their strengths: all of them correct the same elements.
+    pub fn blend(&self, strengths: &[f64]) -> Vec<DVec3> {
+        let mut positions = self.linear(strengths);
+        let strength =
+            |c: &Corrective| c.shapes.iter().map(|&s| step(strengths[s as usize])).product::<f64>();
+        let mut sums = vec![DVec3::ZERO; positions.len()];
+        let mut totals = vec![0.0; positions.len()];
+        for corrective in &self.flesh.correctives {
+            let strength = strength(corrective);
+            if strength > 0.0 {
+                add(&mut sums, &corrective.volume, strength);
+                corrective.volume.nodes.iter().for_each(|&n| totals[n as usize] += strength);
             }
+        }
+        for ((p, sum), total) in positions.iter_mut().zip(sums).zip(totals) {
+            *p += sum / saturated(total);
         }
         positions
     }
@@ -76,17 +142,29 @@ impl<'a> RestVolumes<'a> {
 
     /// The rest state for these strengths, repaired where needed.
     pub fn at(&self, strengths: &[f64]) -> Result<Rest, SolveError> {
-        self.repair(self.blend(strengths))
+        let blended = self.blend(strengths);
+        let worst_before = self.worst(&blended);
+        let mut positions = blended.clone();
+        self.lifter.lift(&mut positions, ONSET)?;
+        if self.worst(&positions).0 >= LEAST_J {
+            return Ok(repaired(positions, &blended, worst_before, 1.0, true));
+        }
+        let (positions, share) = self.untangled(positions)?;
+        Ok(repaired(positions, &blended, worst_before, share, false))
+    }
+
+    /// The linear blend for these strengths with its squashed elements opened, possibly not enough.
+    pub(crate) fn lifted(&self, strengths: &[f64]) -> Result<Vec<DVec3>, SolveError> {
+        let mut positions = self.linear(strengths);
+        self.rough.lift(&mut positions, SHAPE_ONSET)?;
+        Ok(positions)
     }
 
     /// Moves nodes of `positions` until no tet is below [`LEAST_J`]. First, nodes on bones and border are
     /// kept, except those of bad tets. If that is not enough, all nodes may move. If that is not enough
-    /// either, the whole volume is blended toward the neutral, which has no inverted tets.
-    pub fn repair(&self, mut positions: Vec<DVec3>) -> Result<Rest, SolveError> {
-        let worst_before = self.worst(&positions);
-        if worst_before.0 >= LEAST_J {
-            return Ok(Rest { positions, worst_before, moved: Vec::new(), longest_motion: 0.0, share: 1.0 });
-        }
+    /// either, the whole volume is blended toward the neutral, which has no inverted tets, by the share that
+    /// is returned: 1 for not at all.
+    pub fn untangled(&self, mut positions: Vec<DVec3>) -> Result<(Vec<DVec3>, f64), SolveError> {
         let options = UntangleOptions { threshold: LEAST_J, ..UntangleOptions::default() };
         let all = vec![true; positions.len()];
         // Held nodes are kept, except those of elements that are squashed.
@@ -101,13 +179,13 @@ impl<'a> RestVolumes<'a> {
             for movable in [&some, &all] {
                 let done = untangle(&self.flesh.tets, &self.rest, &mut positions, movable, &options)?;
                 if done.still_bad.is_empty() {
-                    return Ok(repaired(positions, &blended, worst_before, share));
+                    return Ok((positions, share));
                 }
             }
             share -= 0.125;
             positions = blended.iter().zip(&self.nodes).map(|(x, x0)| x0.lerp(*x, share)).collect();
         }
-        Ok(repaired(self.nodes.clone(), &blended, worst_before, 0.0))
+        Ok((self.nodes.clone(), 0.0))
     }
 
     /// The shape gradient `F = dX(w)/dX0` of a tet.
@@ -117,10 +195,32 @@ impl<'a> RestVolumes<'a> {
     }
 }
 
+/// What opens squashed elements of a volume.
+pub(crate) fn lifter(
+    tets: &[[u32; 4]],
+    rest: &TissueRest,
+    bounds: &[Bound],
+    step_tolerance: f64,
+) -> Result<Lifter, SolveError> {
+    let pull = |bound: &Bound| match bound {
+        Bound::Inside | Bound::Eye | Bound::Joint => PULLS[0],
+        Bound::Skin => PULLS[1],
+        Bound::Cranium | Bound::Mandible | Bound::Border => PULLS[2],
+    };
+    let pulls: Vec<f64> = bounds.iter().map(pull).collect();
+    Lifter::prepare(tets, rest, &pulls, LiftOptions { step_tolerance, ..LiftOptions::default() })
+}
+
 /// A repaired rest state.
-fn repaired(positions: Vec<DVec3>, blended: &[DVec3], worst_before: (f64, usize), share: f64) -> Rest {
+fn repaired(
+    positions: Vec<DVec3>,
+    blended: &[DVec3],
+    worst_before: (f64, usize),
+    share: f64,
+    is_smooth: bool,
+) -> Rest {
     let motion = |i: usize| positions[i].distance(blended[i]);
-    let moved: Vec<u32> = (0..positions.len() as u32).filter(|&i| motion(i as usize) > 0.0).collect();
+    let moved: Vec<u32> = (0..positions.len() as u32).filter(|&i| motion(i as usize) > NEGLIGIBLE).collect();
     let longest_motion = moved.iter().map(|&i| motion(i as usize)).fold(0.0, f64::max);
-    Rest { positions, worst_before, moved, longest_motion, share }
+    Rest { positions, worst_before, moved, longest_motion, share, is_smooth }
 }

@@ -105,7 +105,7 @@ fn distances(positions: &[DVec3], pairs: &[[u32; 2]]) -> Vec<f64> {
 
 /// Gap between two vertices that face each other; negative where they have passed through one another, as
 /// with mouthClose when the jaw is closed.
-fn air_between(positions: &[DVec3], normals: &[DVec3], [a, b]: [u32; 2]) -> f64 {
+pub(crate) fn air_between(positions: &[DVec3], normals: &[DVec3], [a, b]: [u32; 2]) -> f64 {
     let (a, b) = (a as usize, b as usize);
     let apart = positions[b] - positions[a];
     let facing = normals[a] - normals[b];

@@ -86,6 +86,8 @@ pub struct RestReport {
     pub rest_moved_mm: f64,
     /// Smallest volume of an element before, relative to the neutral.
     pub rest_least_j: f64,
+    /// Whether some element could only be repaired in a way that may jump from frame to frame.
+    pub rest_jumps: bool,
     /// Blend factor from the neutral (0) to the rest shape of this frame (1). Below 1 only if moving nodes
     /// was not enough.
     pub rest_share: f64,

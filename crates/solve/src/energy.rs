@@ -8,6 +8,7 @@ pub mod foldover;
 pub mod inversion;
 pub mod isotropic;
 mod lanes;
+pub mod least_stretch;
 pub mod springs;
 pub mod tissue;
 pub mod viscosity;

@@ -11,7 +11,9 @@
 pub mod contact;
 pub mod diffuse;
 pub mod energy;
+pub mod lift;
 pub mod minimize;
+mod patch;
 pub mod step;
 pub mod untangle;
 

@@ -18,12 +18,12 @@ use crate::energy::springs::{Spring, Springs};
 use crate::energy::tissue::TissueRest;
 use crate::minimize::newton::{SolveOptions, minimize};
 use crate::minimize::system::{Problem, System};
+use crate::patch::{Neighbors, Patch, bad_tets};
 use crate::{SolveError, check_length};
-use glam::{DMat3, DVec3};
+use glam::DVec3;
 use rayon::prelude::*;
 use risorius_base::progress::no_progress;
 use risorius_linalg::Stencil;
-use risorius_mesh::tet::tet_mesh::edge_matrix;
 
 /// Options of [`untangle`].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -122,119 +122,6 @@ pub fn untangle(
         }
     }
     Ok(result)
-}
-
-/// Tets below the threshold, or NaN.
-fn bad_tets(tets: &[Stencil], rest: &TissueRest, x: &[DVec3], threshold: f64) -> Vec<u32> {
-    let good = |tet: usize| 6.0 * rest.volume[tet] * threshold <= edge_matrix(x, tets[tet]).determinant();
-    (0..tets.len())
-        .into_par_iter()
-        .with_min_len(1024)
-        .filter(|&tet| !good(tet))
-        .map(|tet| tet as u32)
-        .collect()
-}
-
-/// The tets of every node.
-struct Neighbors {
-    start: Vec<u32>,
-    tet: Vec<u32>,
-}
-
-impl Neighbors {
-    fn prepare(n_nodes: usize, tets: &[Stencil]) -> Self {
-        let mut start = vec![0u32; n_nodes + 1];
-        tets.iter().flatten().for_each(|&node| start[node as usize + 1] += 1);
-        (0..n_nodes).for_each(|v| start[v + 1] += start[v]);
-        let mut next = start.clone();
-        let mut tet = vec![0; start[n_nodes] as usize];
-        for (at, &node) in tets.iter().flatten().enumerate() {
-            tet[next[node as usize] as usize] = at as u32 / 4;
-            next[node as usize] += 1;
-        }
-        Self { start, tet }
-    }
-
-    fn of(&self, node: u32) -> &[u32] {
-        &self.tet[self.start[node as usize] as usize..self.start[node as usize + 1] as usize]
-    }
-
-    /// Movable nodes within `rings` rings of the tets, ascending.
-    fn region(&self, tets: &[Stencil], seeds: &[u32], movable: &[bool], rings: usize) -> Vec<u32> {
-        let mut inside = vec![false; movable.len()];
-        let mut front: Vec<u32> = Vec::new();
-        let mut enter = |tet: u32, next: &mut Vec<u32>| {
-            for &node in &tets[tet as usize] {
-                if movable[node as usize] && !std::mem::replace(&mut inside[node as usize], true) {
-                    next.push(node);
-                }
-            }
-        };
-        seeds.iter().for_each(|&tet| enter(tet, &mut front));
-        let mut all = front.clone();
-        for _ in 0..rings {
-            let mut next = Vec::new();
-            front.iter().for_each(|&node| self.of(node).iter().for_each(|&tet| enter(tet, &mut next)));
-            all.extend(&next);
-            front = next;
-        }
-        all.sort_unstable();
-        all
-    }
-
-    /// The connected pieces of a region: no tet has nodes of two.
-    fn patches(&self, tets: &[Stencil], region: &[u32]) -> Vec<Vec<u32>> {
-        let mut waiting: std::collections::BTreeSet<u32> = region.iter().copied().collect();
-        let mut patches = Vec::new();
-        while let Some(first) = waiting.pop_first() {
-            let (mut patch, mut at) = (vec![first], 0);
-            while at < patch.len() {
-                for &tet in self.of(patch[at]) {
-                    patch.extend(tets[tet as usize].iter().filter(|&node| waiting.remove(node)));
-                }
-                at += 1;
-            }
-            patch.sort_unstable();
-            patches.push(patch);
-        }
-        patches
-    }
-}
-
-/// A patch with its own numbering: free nodes first, then the nodes around them.
-struct Patch {
-    nodes: Vec<u32>,
-    n_free: usize,
-    tets: Vec<Stencil>,
-    inverse: Vec<DMat3>,
-    /// Mean edge length.
-    size: f64,
-}
-
-impl Patch {
-    fn prepare(tets: &[Stencil], rest: &TissueRest, free: &[u32], neighbors: &Neighbors) -> Self {
-        let mut touched: Vec<u32> = free.iter().flat_map(|&node| neighbors.of(node)).copied().collect();
-        touched.sort_unstable();
-        touched.dedup();
-        let mut around: Vec<u32> = touched.iter().flat_map(|&tet| tets[tet as usize]).collect();
-        around.sort_unstable();
-        around.dedup();
-        around.retain(|node| free.binary_search(node).is_err());
-        let local = |node: u32| match free.binary_search(&node) {
-            Ok(at) => at as u32,
-            Err(_) => (free.len() + around.partition_point(|&other| other < node)) as u32,
-        };
-        let mean =
-            touched.iter().map(|&tet| rest.volume[tet as usize].cbrt()).sum::<f64>() / touched.len() as f64;
-        Self {
-            tets: touched.iter().map(|&tet| tets[tet as usize].map(local)).collect(),
-            inverse: touched.iter().map(|&tet| rest.inverse[tet as usize]).collect(),
-            nodes: [free, &around].concat(),
-            n_free: free.len(),
-            // A regular tet with edge a has the volume a^3 / 8.5.
-            size: 2.04 * mean,
-        }
-    }
 }
 
 /// Unfolds one patch and pulls it back to the input. Returns the positions of its free nodes, or `None` if it

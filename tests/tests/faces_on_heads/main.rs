@@ -4,3 +4,4 @@
 mod depth;
 mod flesh;
 mod performing;
+mod rest_shapes;

@@ -11,7 +11,7 @@ use risorius_base::Rigid;
 use risorius_base::Space;
 use risorius_flesh::face::{PairReport, QualityReport, ShapeReport};
 use risorius_flesh::{
-    BuildReport, Face, Flesh, MaterialShape, Materials, Response, SkinEmbedding, VolumeShape,
+    BuildReport, Corrective, Face, Flesh, MaterialShape, Materials, Response, SkinEmbedding, VolumeShape,
 };
 use risorius_head::landmarks::NAMES;
 use risorius_head::{Bones, JawJoint};
@@ -183,6 +183,10 @@ fn flesh() -> Flesh {
             volume(vec![2], 0.5e-3),
             volume(vec![0, 1], 1e-4),
         ],
+        correctives: vec![
+            Corrective { shapes: [0, 2], volume: volume(vec![1, 2], 2e-3) },
+            Corrective { shapes: [1, 3], volume: volume(vec![4], 1e-3) },
+        ],
         materials: Materials {
             mu: vec![2000.0, 3500.5].into(),
             lambda: vec![40_000.0, 0.0].into(),
@@ -214,8 +218,8 @@ fn report() -> BuildReport {
         pairs: PairReport {
             n_pairs: 1,
             n_inverting: 5,
-            n_tried: 4,
-            n_repaired: 1,
+            n_opposite: 4,
+            n_corrected: 1,
             unrepaired: vec![["jawOpen".into(), "smile_L".into()]],
             worst: Some((["jawOpen".into(), "smile_L".into()], -0.2)),
         },

@@ -244,6 +244,7 @@ impl Driver for Enrich<'_> {
                 rest_nodes: rest.moved.len(),
                 rest_moved_mm: 1000.0 * rest.longest_motion,
                 rest_least_j: rest.worst_before.0,
+                rest_jumps: !rest.is_smooth,
                 rest_share: rest.share,
                 rest_acceleration_mm: 0.0,
             };
@@ -280,7 +281,7 @@ impl Driver for Enrich<'_> {
         };
         let mut rest: Vec<DVec3> = a.rest.iter().zip(&b.rest).map(|(a, b)| a.lerp(*b, share)).collect();
         if self.rest.worst(&rest).0 < SQUASHED * LEAST_J {
-            rest = self.rest.repair(rest)?.positions;
+            rest = self.rest.untangled(rest)?.0;
         }
         let surface = Posed::between(&a.surface, &b.surface, share);
         let parameters = a.parameters.iter().zip(&b.parameters).map(|(a, b)| mix(a, b)).collect();

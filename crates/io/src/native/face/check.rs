@@ -10,7 +10,7 @@ use crate::formats::text::excerpt;
 use glam::DVec3;
 use risorius_anatomy::carry::Anatomy;
 use risorius_base::Rigid;
-use risorius_flesh::{Bound, Face, Flesh};
+use risorius_flesh::{Bound, Corrective, Face, Flesh, VolumeShape};
 use risorius_head::landmarks::N_LANDMARKS;
 use risorius_mesh::TriMesh;
 use risorius_mesh::tet::tet_mesh::edge_matrix;
@@ -288,16 +288,22 @@ fn check_flesh(flesh: &Flesh, rig: &Rig, problems: &mut Problems) {
     check_embedding(flesh, rig.n_vertices(), problems);
     problems.count("flesh.volumes.first", flesh.volumes.len(), rig.shapes.len(), "shapes");
     for (i, volume) in flesh.volumes.iter().enumerate() {
-        problems.ascending(&format!("flesh.volumes.nodes, shape {i}"), &volume.nodes, n_nodes, "nodes");
-        problems.count(
-            &format!("flesh.volumes.offsets, shape {i}"),
-            volume.offsets.len(),
-            volume.nodes.len(),
-            "nodes",
-        );
-        problems.finite(&format!("flesh.volumes.offsets, shape {i}"), &volume.offsets);
+        check_volume(volume, "volumes", &format!("shape {i}"), n_nodes, problems);
+    }
+    for (i, Corrective { shapes: [a, b], volume }) in flesh.correctives.iter().enumerate() {
+        check_volume(volume, "correctives", &format!("pair {i}"), n_nodes, problems);
+        problems.expect(a < b && (*b as usize) < rig.shapes.len(), "flesh.correctives.shapes", || {
+            format!("row {i} is not a pair of two shapes in ascending order")
+        });
     }
     check_materials(flesh, n_tets, rig.shapes.len(), problems);
+}
+
+fn check_volume(volume: &VolumeShape, of: &str, which: &str, n_nodes: usize, problems: &mut Problems) {
+    problems.ascending(&format!("flesh.{of}.nodes, {which}"), &volume.nodes, n_nodes, "nodes");
+    let offsets = format!("flesh.{of}.offsets, {which}");
+    problems.count(&offsets, volume.offsets.len(), volume.nodes.len(), "nodes");
+    problems.finite(&offsets, &volume.offsets);
 }
 
 fn check_embedding(flesh: &Flesh, n_vertices: usize, problems: &mut Problems) {

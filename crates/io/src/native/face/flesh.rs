@@ -7,7 +7,7 @@
 
 use crate::IoError;
 use crate::native::container::{Archive, Writer};
-use risorius_flesh::{Flesh, MaterialShape, Materials, SkinEmbedding, VolumeShape};
+use risorius_flesh::{Corrective, Flesh, MaterialShape, Materials, SkinEmbedding, VolumeShape};
 use serde::Serialize;
 
 /// Names of the values in `flesh.bounds`, in the order of their numbers.
@@ -34,6 +34,11 @@ pub fn save<'a>(flesh: &'a Flesh, file: &mut Writer<'a>) -> Result<(), IoError> 
     file.first("flesh.volumes.first", flesh.volumes.iter().map(|v| v.nodes.len()));
     file.lists("flesh.volumes.nodes", flesh.volumes.iter().map(|v| &*v.nodes));
     file.lists("flesh.volumes.offsets", flesh.volumes.iter().map(|v| &*v.offsets));
+    let correctives = &flesh.correctives;
+    file.made("flesh.correctives.shapes", correctives.iter().map(|c| c.shapes).collect());
+    file.first("flesh.correctives.first", correctives.iter().map(|c| c.volume.nodes.len()));
+    file.lists("flesh.correctives.nodes", correctives.iter().map(|c| &*c.volume.nodes));
+    file.lists("flesh.correctives.offsets", correctives.iter().map(|c| &*c.volume.offsets));
     let materials = &flesh.materials;
     file.array("flesh.materials.mu", &materials.mu);
     file.array("flesh.materials.lambda", &materials.lambda);
@@ -64,8 +69,18 @@ pub fn load(file: &Archive, n_shapes: usize) -> Result<Flesh, IoError> {
             weights: file.array("flesh.embedding.weights")?,
         },
         volumes,
+        correctives: load_correctives(file)?,
         materials: load_materials(file, n_shapes)?,
     })
+}
+
+fn load_correctives(file: &Archive) -> Result<Vec<Corrective>, IoError> {
+    let shapes = file.array::<[u32; 2]>("flesh.correctives.shapes")?;
+    let first = file.first("flesh.correctives.first", shapes.len(), "pairs of shapes")?;
+    let nodes = file.lists("flesh.correctives.nodes", &first)?;
+    let offsets = file.lists("flesh.correctives.offsets", &first)?;
+    let volumes = nodes.into_iter().zip(offsets).map(|(nodes, offsets)| VolumeShape { nodes, offsets });
+    Ok(shapes.iter().zip(volumes).map(|(&shapes, volume)| Corrective { shapes, volume }).collect())
 }
 
 fn load_materials(file: &Archive, n_shapes: usize) -> Result<Materials, IoError> {

@@ -69,6 +69,8 @@ pub struct RestSummary {
     pub repaired: usize,
     /// Of these, frames with an inverted element.
     pub inverted: usize,
+    /// Of these, frames whose repair may jump.
+    pub jumping: usize,
     /// Frames whose whole rest shape was blended toward the neutral.
     pub withdrawn: Vec<usize>,
     /// The longest motion of a node, mm.
@@ -83,6 +85,7 @@ impl RestSummary {
         for (i, rest) in frames.iter().map(|f| f.rest).enumerate() {
             all.repaired += usize::from(rest.rest_nodes > 0);
             all.inverted += usize::from(rest.rest_least_j < 0.0);
+            all.jumping += usize::from(rest.rest_jumps);
             if rest.rest_share < 1.0 {
                 all.withdrawn.push(i);
             }
