@@ -126,10 +126,22 @@ const ROUNDS: usize = 8;
 const HARDER: f64 = 3.0;
 
 /// A state is accepted when no point is deeper than this many walls.
-const DEEP: f64 = 1.5;
+const DEEP: f64 = 1.0;
 
-/// Points deeper than this many walls are pushed out over many steps instead.
+/// Points deeper than this many walls are pushed out over many steps instead, unless they came in during the
+/// step.
 const DEEPEST_RECOVERABLE: f64 = 10.0;
+
+/// Whether a contact is as deep as it is because its point and its place approached each other while surface
+/// points moved from `started` to `now`.
+fn came_in(contact: &Contact, started: &[DVec3], now: &[DVec3], slack: f64) -> bool {
+    let moved = |(&point, &c): (&u32, &f64)| match c == 0.0 {
+        true => 0.0,
+        false => c * (now[point as usize] - started[point as usize]).dot(contact.normal),
+    };
+    let approach = -contact.points.iter().zip(&contact.coefficients).map(moved).sum::<f64>();
+    !contact.is_with_obstacle() && approach + slack >= -contact.room
+}
 
 impl Dynamics {
     /// The dynamic solve at `state`.
@@ -216,32 +228,44 @@ impl Dynamics {
     ) -> Result<ContactOutcome, SolveError> {
         let options = self.touch.options();
         let pushes = options.stiffness > 0.0;
-        let deep = |contact: &Contact| {
-            let depth = -contact.room;
-            !contact.film
-                && depth > DEEP * options.wall
-                && (depth < DEEPEST_RECOVERABLE * options.wall || contact.is_with_obstacle())
-        };
-        let too_deep = |found: &[Contact]| found.iter().any(deep);
         let (mut points, mut found) =
             if pushes { self.detect(task, x, task.known, step, report) } else { Default::default() };
+        let started = points.clone();
         let mut round = 1;
         loop {
-            let seen: Vec<Contact> = found.iter().map(|c| self.touch.pushed_out(c, step.dt_secs)).collect();
+            // A point that came in during the step leaves in the same step. Others may be deep because the
+            // closest place changed, as at the edge of a tooth, and are pushed out slowly.
+            let seen: Vec<Contact> = found
+                .iter()
+                .map(|c| match round > 1 && came_in(c, &started, &points, options.wall) {
+                    true => *c,
+                    false => self.touch.pushed_out(c, step.dt_secs),
+                })
+                .collect();
             let solved = self.solve_with(task, &seen, x, step, report)?;
             if !pushes && !task.last {
                 return Ok(ContactOutcome::default());
             }
             let (new_points, new_found) = self.detect(task, x, None, step, report);
+            let deep = |contact: &Contact| {
+                let depth = -contact.room;
+                let recoverable = || {
+                    depth < DEEPEST_RECOVERABLE * options.wall
+                        || contact.is_with_obstacle()
+                        || came_in(contact, &started, &new_points, options.wall)
+                };
+                !contact.film && depth > DEEP * options.wall && recoverable()
+            };
             // Flesh so compressed that solves barely converge is not pushed harder.
             let crushed = !solved.converged() || report.iterations[task.stage - DYNAMIC] > 2 * PATIENCE;
-            if !pushes || !too_deep(&new_found) || round == ROUNDS || crushed {
+            if !pushes || !new_found.iter().any(deep) || round == ROUNDS || crushed {
                 return Ok(ContactOutcome { points, seen, touching: new_found });
             }
-            (points, found) = (new_points, new_found);
+            found = new_found;
             // Push harder where points are still too deep.
             let harder = HARDER.powi(round as i32);
             found.iter_mut().filter(|contact| deep(contact)).for_each(|contact| contact.stiffness *= harder);
+            points = new_points;
             round += 1;
         }
     }
