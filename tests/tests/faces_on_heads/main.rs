@@ -5,3 +5,4 @@ mod depth;
 mod flesh;
 mod performing;
 mod rest_shapes;
+mod swing;

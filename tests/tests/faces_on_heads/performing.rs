@@ -18,9 +18,15 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 /// Vertices of all frames, and their reports.
-type Played = (Vec<Vec<[f32; 3]>>, Vec<FrameReport>);
+pub(crate) type Played = (Vec<Vec<[f32; 3]>>, Vec<FrameReport>);
 
-fn play(face: &Face, times_secs: &[f64], weights: &[f32], head: HeadPath, options: &EnrichOptions) -> Played {
+pub(crate) fn play(
+    face: &Face,
+    times_secs: &[f64],
+    weights: &[f32],
+    head: HeadPath,
+    options: &EnrichOptions,
+) -> Played {
     perform(
         face,
         &Performance { clip: &bound(face, times_secs, weights), head, scene: Scene::default() },
@@ -54,19 +60,19 @@ fn talk(data: &Path, face: &Face, first: usize, n: usize) -> (Vec<f64>, Vec<f32>
     (part.times_secs, part.weights)
 }
 
-fn motion(data: &Path, name: &str) -> HeadMotion {
+pub(crate) fn motion(data: &Path, name: &str) -> HeadMotion {
     let path = data.join(format!("head_motion/{name}_head.csv"));
     open_head(&path, None, &ClipOptions::default(), &no_progress).unwrap().motion
 }
 
-/// The path from `start` seconds on, shifted to start at time 0.
-fn path_from(motion: &HeadMotion, start: f64) -> HeadPath {
+/// The path from `start` seconds on, shifted to start at time 0 and smoothed over some seconds.
+pub(crate) fn path_from(motion: &HeadMotion, start: f64, smoothing: f64) -> HeadPath {
     let mut later = motion.clone();
     later.times_secs.iter_mut().for_each(|t| *t -= start);
-    HeadPath::prepare(&later, 0.01)
+    HeadPath::prepare(&later, smoothing)
 }
 
-fn constant(face: &Face, sliders: &[&str], fps: f64, n: usize) -> (Vec<f64>, Vec<f32>) {
+pub(crate) fn constant(face: &Face, sliders: &[&str], fps: f64, n: usize) -> (Vec<f64>, Vec<f32>) {
     let mut row = vec![0.0; face.rig.sliders.len()];
     sliders.iter().for_each(|name| row[slider(&face.rig, name).unwrap()] = 1.0);
     ((0..n).map(|i| i as f64 / fps).collect(), row.repeat(n))
@@ -105,7 +111,7 @@ fn a_moving_head_moves_flesh_and_not_the_skull() {
         let (file, start) = motions[k];
         let (times, weights) = talk(&data, face, 1200, 20);
         let times: Vec<f64> = times.iter().map(|t| t - times[0]).collect();
-        let head = path_from(&motion(&data, file), start);
+        let head = path_from(&motion(&data, file), start, 0.01);
         let (frames, reports) = play(face, &times, &weights, head, &EnrichOptions::default());
         let evaluator = Evaluator::prepare(&face.rig);
         let embedded = &face.flesh.embedding.vertices;
@@ -127,7 +133,8 @@ fn a_moving_head_moves_flesh_and_not_the_skull() {
         let steps: usize = reports.iter().map(|r| r.steps).sum();
         let depth = reports.iter().map(|r| r.depth_mm).fold(0.0, f64::max);
         let free = EnrichOptions { contact: ContactMode::Off, ..EnrichOptions::default() };
-        let (passed, passing) = play(face, &times, &weights, path_from(&motion(&data, file), start), &free);
+        let (passed, passing) =
+            play(face, &times, &weights, path_from(&motion(&data, file), start, 0.01), &free);
         let through = passing.iter().map(|r| r.depth_mm).fold(0.0, f64::max);
         // The same by a measure that is independent of the contact code.
         let rims = [Rims::lips(face), Rims::lids(face)];
