@@ -32,22 +32,20 @@ pub fn draw(only_physics: bool) -> Result<(), String> {
     if only_physics { Ok(()) } else { draw_others(&scratch) }
 }
 
-/// The input beside ours, as a picture that plays; and a strip of all looks.
+/// The input beside two looks, as a picture that plays; and a strip of all looks.
 fn draw_physics(scratch: &Path) -> Result<(), String> {
     let file = |name: &str| text(&scratch.join(name));
     let (face, clip, head) = (file("head.face"), file("talk.csv"), file("lively.csv"));
-    let take = file("take.glb");
-    let played = ["--take", &take, "--label", "input,ours", "--with-head", "--view", "25,0", "--size", "360"];
-    let movie = text(&root().join("docs/pictures/performing.webp"));
-    let both = ["render", &face, "--clip", &clip, "--head", &head];
-    risorius(&[&both[..], &played, &["--output", &movie]].concat())?;
-
-    let mut takes = Vec::new();
-    for look in LOOKS {
-        let output = file(&format!("{look}.glb"));
-        risorius(&["perform", &face, "--clip", &clip, "--head", &head, "--look", look, "--output", &output])?;
-        takes.push(output);
+    let takes = LOOKS.map(|look| file(&format!("{look}.glb")));
+    for (look, output) in LOOKS.iter().zip(&takes) {
+        risorius(&["perform", &face, "--clip", &clip, "--head", &head, "--look", look, "--output", output])?;
     }
+    let movie = text(&root().join("docs/pictures/performing.webp"));
+    let mut call = vec!["render", &face, "--clip", &clip, "--head", &head, "--with-head"];
+    call.extend(["--take", &takes[1], "--take", &takes[2], "--label", "input,natural,strong"]);
+    call.extend(["--view", "25,0", "--size", "320x380", "--output", &movie]);
+    risorius(&call)?;
+
     let labels = format!("input,{}", LOOKS.join(","));
     let strip = text(&root().join("docs/pictures/looks.png"));
     let mut call = vec!["render", &face, "--clip", &clip, "--difference", "--label", &labels];
