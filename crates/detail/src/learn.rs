@@ -10,15 +10,15 @@
 //! To remove head motion, each pose is first rigidly aligned with the rest pose by its handles. The player
 //! does the same and transforms the result back.
 
+use crate::align::{Aligned, motions};
 use crate::frames::{Fans, LocalFrames};
 use crate::pose_space::{Influence, PoseModel, Solver, convex, whole_distance};
 use crate::{DetailError, FeatureGraph, Shell, ShellOptions};
 use glam::{DVec3, Vec3, Vec3A};
 use rayon::prelude::*;
+use risorius_base::Array;
 use risorius_base::progress::{Progress, tick};
-use risorius_base::{Array, Rigid};
 use risorius_mesh::FileMesh;
-use risorius_mesh::query::fit::fit_rigid;
 
 /// Largest number of vertices on which a basis is chosen.
 const SAMPLED: usize = 2000;
@@ -35,6 +35,10 @@ const TRIED_ON: usize = 500;
 
 /// Weight of the whole face where examples are blended locally, so that the blend is always well defined.
 const WHOLE: f32 = 0.01;
+
+/// The most that a vertex may move per unit of strain, in distances between handles. A lid closes by about
+/// five; much more means that poses differ by less strain than can be measured.
+const STEEPEST: f64 = 50.0;
 
 /// Poses of the mesh.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -120,47 +124,6 @@ pub struct Detail {
     pub displacements: Vec<Array<[f32; 3]>>,
 }
 
-/// A pose rigidly aligned with the rest pose.
-pub(crate) struct Aligned {
-    /// From the rest to the pose.
-    pub(crate) carried: Rigid,
-    /// Handles, aligned with the rest.
-    pub(crate) handles: Vec<DVec3>,
-    pub(crate) strains: Vec<f32>,
-}
-
-impl Aligned {
-    /// Aligns the handles of a pose; `rest`: their rest positions.
-    pub(crate) fn new(rest: &[DVec3], handles: &[DVec3], features: &FeatureGraph) -> Self {
-        let carried = if on_a_line(rest) {
-            // Points on a line do not determine a rotation.
-            let mean = |points: &[DVec3]| points.iter().sum::<DVec3>() / points.len().max(1) as f64;
-            Rigid { translation: mean(handles) - mean(rest), ..Rigid::IDENTITY }
-        } else {
-            fit_rigid(rest, handles, &vec![1.0; rest.len()])
-        };
-        let back = carried.inverse();
-        Self {
-            carried,
-            handles: handles.iter().map(|&p| back.apply(p)).collect(),
-            strains: features.strains(handles),
-        }
-    }
-}
-
-fn on_a_line(points: &[DVec3]) -> bool {
-    let Some(&first) = points.first() else { return true };
-    let far = |from: DVec3| {
-        points.iter().map(|p| *p - from).fold(DVec3::ZERO, |m, d| if d.length() > m.length() { d } else { m })
-    };
-    let along = far(first);
-    let aside = points
-        .iter()
-        .map(|p| (*p - first).reject_from(along.normalize_or_zero()).length())
-        .fold(0.0, f64::max);
-    aside <= 1e-3 * along.length()
-}
-
 /// Learns from examples. `features` is built when not given.
 pub fn learn(
     mesh: FileMesh,
@@ -175,7 +138,15 @@ pub fn learn(
     check_examples(&mesh, examples)?;
     tick(progress, "strain gauges", 0.0)?;
     let features = features.unwrap_or_else(|| FeatureGraph::make(&mesh, handles));
-    let shell = Shell::prepare(&mesh, handles, features.spacing(&mesh), &options.shell, progress)?;
+    let spacing = features.spacing(&mesh);
+    let shell = match examples.plain.is_empty() {
+        true => {
+            let motions = motions(&mesh, handles, &features, &examples.positions);
+            crate::support::shell(&mesh, handles, spacing, &motions, &options.shell, progress)?
+        }
+        // Animations will have a large scale of their own.
+        false => Shell::prepare(&mesh, handles, spacing, &options.shell, progress)?,
+    };
     let influence = match options.model.is_local() {
         true => Influence::prepare(&mesh, handles, &features),
         false => Influence::default(),
@@ -404,6 +375,7 @@ impl Training {
         }
         let examples: Vec<usize> =
             if basis.len() == self.names.len() { basis.to_vec() } else { (0..self.names.len()).collect() };
+        let steepest = detail.steepest();
         let solver = |distance: &dyn Fn(&[f32], &[f32]) -> f32| {
             let pair = |&t: &usize| {
                 basis.iter().map(move |&p| f64::from(distance(&self.strains[t], &self.strains[p])))
@@ -413,6 +385,9 @@ impl Training {
         let whole = (!detail.model.is_local()).then(|| solver(&whole_distance));
         let one = |k: usize| {
             let v = vertex(k);
+            if examples.iter().all(|&t| self.displacements[t][v] == [0.0; 3]) {
+                return vec![[0.0; 3]; basis.len()];
+            }
             let local;
             let solver = match &whole {
                 Some(whole) => whole,
@@ -423,7 +398,11 @@ impl Training {
             };
             let displacements: Vec<Vec3> =
                 examples.iter().map(|&t| Vec3::from(self.displacements[t][v])).collect();
-            solver.weights(&displacements).into_iter().map(|w| w.to_array()).collect::<Vec<[f32; 3]>>()
+            solver
+                .weights(&displacements, steepest)
+                .into_iter()
+                .map(|w| w.to_array())
+                .collect::<Vec<[f32; 3]>>()
         };
         (0..n).into_par_iter().with_min_len(64).flat_map_iter(one).collect()
     }
@@ -433,6 +412,11 @@ impl Detail {
     /// Rest positions of the handles.
     pub fn rest_handles(&self) -> Vec<DVec3> {
         self.shell.handles.iter().map(|&v| self.mesh.at(v)).collect()
+    }
+
+    /// The most that a vertex may move per unit of strain, in the mesh's unit.
+    pub(crate) fn steepest(&self) -> f64 {
+        STEEPEST * self.features.spacing(&self.mesh)
     }
 
     /// Local frames, in which displacements are expressed.

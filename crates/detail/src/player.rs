@@ -9,10 +9,11 @@
 //! for all vertices and come from a small table. Only pose-space models are played; blend shapes, which exist
 //! for comparison, are evaluated by definition.
 
+use crate::align::Aligned;
 use crate::blocks::{Blocks, LANES, Lane};
 use crate::frames::Fans;
 use crate::kernels::{FanBlocks, FrameBlocks, displaced, driven, in_frames, local_distances, put_upright};
-use crate::learn::{Aligned, within};
+use crate::learn::within;
 use crate::{Detail, DetailError, PoseModel};
 use glam::{DMat3, DVec3, Vec3, Vec3A};
 use rayon::prelude::*;
@@ -126,8 +127,23 @@ impl DetailPlayer {
         [self.basis.n_bytes() + 16 * self.n_vertices, fine, self.fans.n_bytes() + 4 * self.n_vertices]
     }
 
-    /// Evaluates the face for given handle positions.
+    /// Evaluates the face for given handle positions, wherever the head is.
     pub fn frame(&self, handles: &[DVec3], stage: &mut PlayedFrame) -> Result<(), DetailError> {
+        self.check(handles)?;
+        let start = std::time::Instant::now();
+        self.evaluate(&Aligned::new(&self.detail_handles, handles, &self.features), start, stage);
+        Ok(())
+    }
+
+    /// The same for handles in the space of the head at rest, such as markers without head motion. Nothing is
+    /// aligned, so skin that no handle moves stays where it is.
+    pub fn frame_in_head(&self, handles: &[DVec3], stage: &mut PlayedFrame) -> Result<(), DetailError> {
+        self.check(handles)?;
+        self.evaluate(&Aligned::as_is(handles, &self.features), std::time::Instant::now(), stage);
+        Ok(())
+    }
+
+    fn check(&self, handles: &[DVec3]) -> Result<(), DetailError> {
         if handles.len() != self.n_handles() {
             let (found, wanted) = (handles.len(), self.n_handles());
             return Err(DetailError::Count { what: "handles".into(), found, wanted, advice: "" });
@@ -135,8 +151,10 @@ impl DetailPlayer {
         if let Some(handle) = handles.iter().position(|p| !p.is_finite()) {
             return Err(DetailError::NotFinite { what: "the handles".into(), vertex: handle });
         }
-        let start = std::time::Instant::now();
-        let aligned = Aligned::new(&self.detail_handles, handles, &self.features);
+        Ok(())
+    }
+
+    fn evaluate(&self, aligned: &Aligned, start: std::time::Instant, stage: &mut PlayedFrame) {
         self.large_scale(&aligned.handles, &mut stage.large);
         let large = std::time::Instant::now();
         self.fine_scale(&within(&aligned.strains, &self.limits), &stage.large, &mut stage.fine);
@@ -145,7 +163,6 @@ impl DetailPlayer {
         self.put_out(turn.into(), aligned.carried.translation.as_vec3a(), &mut *stage);
         stage.seconds =
             [large - start, fine - large, fine.elapsed()].map(|span: std::time::Duration| span.as_secs_f64());
-        Ok(())
     }
 
     /// Adds detail to a mesh with an animation of its own, given in the mesh's vertex order; there is no

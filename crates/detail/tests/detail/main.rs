@@ -2,6 +2,7 @@
 
 mod changing;
 mod playing;
+mod robust;
 mod shell;
 
 use glam::DVec3;
