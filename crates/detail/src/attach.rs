@@ -59,7 +59,7 @@ impl Attached {
         pairs.iter().for_each(|&(marker, vertex)| vertices[marker] = vertex);
         let distances = carried.iter().zip(&vertices).map(|(p, &v)| p.distance(mesh.at(v))).collect();
         let spacing = FeatureGraph::make(mesh, &vertices).spacing(mesh);
-        let shell = support::shell(mesh, &vertices, spacing, &[], options, progress)?;
+        let shell = support::shell(mesh, &vertices, spacing, options, progress)?;
         let rest = (0..mesh.n_vertices() as u32).map(|v| mesh.at(v)).collect();
         Ok(Self { vertices, distances, similarity, shell, rest })
     }

@@ -167,7 +167,6 @@ impl Detail {
             .filter(|&v| is_touched(v))
             .map(|v| v as u32)
             .collect();
-        let steepest = self.steepest();
         let one = |&v: &u32| {
             let v = v as usize;
             let weights = &self.weights[v * n_poses..(v + 1) * n_poses];
@@ -180,7 +179,7 @@ impl Detail {
             values[pose] = displacements[v].into();
             let pairs = new.iter().flat_map(|f| new.iter().map(move |g| (f, g)));
             let matrix: Vec<f64> = pairs.map(|(f, g)| f64::from(distance(v, f, g))).collect();
-            Solver::prepare(&matrix, n_poses).weights(&values, steepest)
+            Solver::prepare(&matrix, n_poses).weights(&values)
         };
         let found: Vec<Vec<Vec3>> = touched.par_iter().with_min_len(64).map(one).collect();
         let mut weights = self.weights.to_vec();

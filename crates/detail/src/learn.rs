@@ -10,7 +10,7 @@
 //! To remove head motion, each pose is first rigidly aligned with the rest pose by its handles. The player
 //! does the same and transforms the result back.
 
-use crate::align::{Aligned, motions};
+use crate::align::Aligned;
 use crate::frames::{Fans, LocalFrames};
 use crate::pose_space::{Influence, PoseModel, Solver, convex, whole_distance};
 use crate::{DetailError, FeatureGraph, Shell, ShellOptions};
@@ -36,9 +36,9 @@ const TRIED_ON: usize = 500;
 /// Weight of the whole face where examples are blended locally, so that the blend is always well defined.
 const WHOLE: f32 = 0.01;
 
-/// The most that a vertex may move per unit of strain, in distances between handles. A lid closes by about
-/// five; much more means that poses differ by less strain than can be measured.
-const STEEPEST: f64 = 50.0;
+/// How far the range of a gauge is extended beyond the examples, in its width. Lids and lips tear where it is
+/// much more: neighboring vertices extrapolate differently.
+const BEYOND: f32 = 0.15;
 
 /// Poses of the mesh.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -98,6 +98,9 @@ pub struct Detail {
     pub shell: Shell,
     /// Names of the handles, such as those of the markers that drive them; empty when they have none.
     pub handle_names: Vec<String>,
+    /// How much each handle counts when a pose is aligned with the rest, 0 to 1; empty when all count the
+    /// same. Handles that stay still in the examples count most.
+    pub steadiness: Vec<f32>,
     /// Strain gauges.
     pub features: FeatureGraph,
     /// How displacements follow from strains.
@@ -110,7 +113,7 @@ pub struct Detail {
     /// numbers each.
     pub strains: Vec<Vec<f32>>,
     /// Least and largest strain of each gauge; strains are clamped to this range. It is the range of the
-    /// examples, extended by half its width on both sides. Distances are unbounded, so without clamping the
+    /// examples, extended a little on both sides. Distances are unbounded, so without clamping the
     /// displacements of an over-driven face would be unbounded too.
     pub limits: Vec<[f32; 2]>,
     /// Which gauges act on which vertex; empty for models that are not local.
@@ -138,21 +141,19 @@ pub fn learn(
     check_examples(&mesh, examples)?;
     tick(progress, "strain gauges", 0.0)?;
     let features = features.unwrap_or_else(|| FeatureGraph::make(&mesh, handles));
-    let spacing = features.spacing(&mesh);
-    let shell = match examples.plain.is_empty() {
-        true => {
-            let motions = motions(&mesh, handles, &features, &examples.positions);
-            crate::support::shell(&mesh, handles, spacing, &motions, &options.shell, progress)?
-        }
-        // Animations will have a large scale of their own.
-        false => Shell::prepare(&mesh, handles, spacing, &options.shell, progress)?,
-    };
+    let shell = Shell::prepare(&mesh, handles, features.spacing(&mesh), &options.shell, progress)?;
     let influence = match options.model.is_local() {
         true => Influence::prepare(&mesh, handles, &features),
         false => Influence::default(),
     };
+    // Detail that is added to animations does not depend on the alignment.
+    let steadiness = match examples.plain.is_empty() {
+        true => crate::align::steadiness(&mesh, handles, &features, &examples.positions),
+        false => Vec::new(),
+    };
     let mut detail = Detail {
         model: options.model,
+        steadiness,
         base: if examples.plain.is_empty() { Base::Shell } else { Base::Animation },
         handle_names: Vec::new(),
         poses: Vec::new(),
@@ -177,12 +178,12 @@ pub fn learn(
     Ok(detail)
 }
 
-/// The range of each gauge's strain over the examples, extended by half its width on both sides.
+/// The range of each gauge's strain over the examples, extended by a part of its width on both sides.
 fn limits(strains: &[Vec<f32>]) -> Vec<[f32; 2]> {
     let one = |gauge: usize| {
         let seen = |f: fn(f32, f32) -> f32| strains.iter().map(|pose| pose[gauge]).fold(0.0, f);
         let (low, high) = (seen(f32::min), seen(f32::max));
-        [low - 0.5 * (high - low), high + 0.5 * (high - low)]
+        [low - BEYOND * (high - low), high + BEYOND * (high - low)]
     };
     (0..strains.first().map_or(0, Vec::len)).map(one).collect()
 }
@@ -375,7 +376,6 @@ impl Training {
         }
         let examples: Vec<usize> =
             if basis.len() == self.names.len() { basis.to_vec() } else { (0..self.names.len()).collect() };
-        let steepest = detail.steepest();
         let solver = |distance: &dyn Fn(&[f32], &[f32]) -> f32| {
             let pair = |&t: &usize| {
                 basis.iter().map(move |&p| f64::from(distance(&self.strains[t], &self.strains[p])))
@@ -385,9 +385,6 @@ impl Training {
         let whole = (!detail.model.is_local()).then(|| solver(&whole_distance));
         let one = |k: usize| {
             let v = vertex(k);
-            if examples.iter().all(|&t| self.displacements[t][v] == [0.0; 3]) {
-                return vec![[0.0; 3]; basis.len()];
-            }
             let local;
             let solver = match &whole {
                 Some(whole) => whole,
@@ -398,11 +395,7 @@ impl Training {
             };
             let displacements: Vec<Vec3> =
                 examples.iter().map(|&t| Vec3::from(self.displacements[t][v])).collect();
-            solver
-                .weights(&displacements, steepest)
-                .into_iter()
-                .map(|w| w.to_array())
-                .collect::<Vec<[f32; 3]>>()
+            solver.weights(&displacements).into_iter().map(|w| w.to_array()).collect::<Vec<[f32; 3]>>()
         };
         (0..n).into_par_iter().with_min_len(64).flat_map_iter(one).collect()
     }
@@ -412,11 +405,6 @@ impl Detail {
     /// Rest positions of the handles.
     pub fn rest_handles(&self) -> Vec<DVec3> {
         self.shell.handles.iter().map(|&v| self.mesh.at(v)).collect()
-    }
-
-    /// The most that a vertex may move per unit of strain, in the mesh's unit.
-    pub(crate) fn steepest(&self) -> f64 {
-        STEEPEST * self.features.spacing(&self.mesh)
     }
 
     /// Local frames, in which displacements are expressed.
@@ -469,7 +457,7 @@ impl Detail {
     fn aligned(&self, positions: &[[f32; 3]]) -> Aligned {
         let at = |&v: &u32| Vec3::from(positions[v as usize]).as_dvec3();
         let handles: Vec<DVec3> = self.shell.handles.iter().map(at).collect();
-        Aligned::new(&self.rest_handles(), &handles, &self.features)
+        Aligned::new(&self.rest_handles(), &handles, &self.steadiness, &self.features)
     }
 
     /// Length of the feature vector of a pose.
@@ -507,7 +495,7 @@ impl Detail {
     /// Positions of all vertices for given handles, evaluated by definition; the reference for tests of the
     /// player.
     pub fn by_definition(&self, handles: &[DVec3]) -> Vec<DVec3> {
-        let aligned = Aligned::new(&self.rest_handles(), handles, &self.features);
+        let aligned = Aligned::new(&self.rest_handles(), handles, &self.steadiness, &self.features);
         let large = self.large_scale(&aligned.handles);
         self.displaced(&within(&self.felt(&aligned), &self.limits), &large)
             .into_iter()

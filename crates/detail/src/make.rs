@@ -1,10 +1,9 @@
 //! Wrinkles without sculpts: examples made from what anatomy knows, and learned like any others.
 //!
 //! Lines along which faces fold are known on the built-in head ([`risorius_head::creases`]) and carried to a
-//! rig by the warp of its anatomy. In each expression of the rig the skin is compressed across a line by some
-//! strain e. A fold of breadth b that takes up the strain has the depth of a sine of that length, about
-//! `b sqrt(e)`, so lines deepen where and only where the rig's own shapes shorten the skin. Such examples,
-//! with the rig's poses as their plain versions, and poses that must stay smooth, give an ordinary detail.
+//! rig by the warp of its anatomy. Lines deepen where and only where the rig's own shapes shorten the skin across
+//! them (`expressions`). Such examples, with the rig's poses as their plain versions, and poses that must stay
+//! smooth, give an ordinary detail.
 //!
 //! `lines` places the lines, irregular as skin is; `fold` turns depths along lines into displacements;
 //! `expressions` chooses poses. Age sets which lines there are, how deep they are, and how much of them
@@ -14,7 +13,7 @@ mod expressions;
 mod fold;
 mod lines;
 
-use crate::{Detail, DetailError, Examples, FaceDetail, Fit, LearnOptions, Rest, handles, learn};
+use crate::{Detail, DetailError, Examples, FaceDetail, LearnOptions, Rest, handles, learn};
 use expressions::Expression;
 use fold::Folds;
 use glam::{DVec3, Vec3};
@@ -33,9 +32,6 @@ const FINE_MM: f64 = 1.1;
 
 /// Faces are not subdivided beyond this number of vertices unless the user says so.
 const ENOUGH_VERTICES: usize = 450_000;
-
-/// Poses in the model, including the rest.
-const POSES: usize = 16;
 
 /// How to make wrinkles.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -169,9 +165,7 @@ fn learned(
     let motion: Vec<f32> = (0..mesh.n_vertices()).map(most).collect();
     let chosen = handles::choose(&mesh, &motion, options.count)?;
     let examples = Examples { names, positions, plain };
-    let fit = Fit::Basis(POSES.min(examples.names.len() + 1));
-    let mut detail =
-        learn(mesh, &chosen, None, &examples, &LearnOptions { fit, ..LearnOptions::default() }, progress)?;
+    let mut detail = learn(mesh, &chosen, None, &examples, &LearnOptions::default(), progress)?;
     if folds.at_rest.iter().flatten().any(|d| *d > 0.0) {
         detail.sculpt_rest(&folds.on(&rest.fine.neutral, &folds.at_rest))?;
     }

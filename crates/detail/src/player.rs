@@ -27,6 +27,7 @@ const NEGLIGIBLE: f32 = 1e-5;
 /// A face ready to be played.
 pub struct DetailPlayer {
     detail_handles: Vec<DVec3>,
+    steadiness: Vec<f32>,
     features: crate::FeatureGraph,
     strains: Vec<Vec<f32>>,
     limits: Vec<[f32; 2]>,
@@ -99,6 +100,7 @@ impl DetailPlayer {
         let basis = Blocks::pack(n_blocks, |block| packed_rows(detail, |lane| vertex(block, lane)));
         Ok(Self {
             detail_handles: detail.rest_handles(),
+            steadiness: detail.steadiness.clone(),
             features: detail.features.clone(),
             strains: detail.strains.clone(),
             limits: detail.limits.clone(),
@@ -127,23 +129,8 @@ impl DetailPlayer {
         [self.basis.n_bytes() + 16 * self.n_vertices, fine, self.fans.n_bytes() + 4 * self.n_vertices]
     }
 
-    /// Evaluates the face for given handle positions, wherever the head is.
+    /// Evaluates the face for given handle positions.
     pub fn frame(&self, handles: &[DVec3], stage: &mut PlayedFrame) -> Result<(), DetailError> {
-        self.check(handles)?;
-        let start = std::time::Instant::now();
-        self.evaluate(&Aligned::new(&self.detail_handles, handles, &self.features), start, stage);
-        Ok(())
-    }
-
-    /// The same for handles in the space of the head at rest, such as markers without head motion. Nothing is
-    /// aligned, so skin that no handle moves stays where it is.
-    pub fn frame_in_head(&self, handles: &[DVec3], stage: &mut PlayedFrame) -> Result<(), DetailError> {
-        self.check(handles)?;
-        self.evaluate(&Aligned::as_is(handles, &self.features), std::time::Instant::now(), stage);
-        Ok(())
-    }
-
-    fn check(&self, handles: &[DVec3]) -> Result<(), DetailError> {
         if handles.len() != self.n_handles() {
             let (found, wanted) = (handles.len(), self.n_handles());
             return Err(DetailError::Count { what: "handles".into(), found, wanted, advice: "" });
@@ -151,10 +138,8 @@ impl DetailPlayer {
         if let Some(handle) = handles.iter().position(|p| !p.is_finite()) {
             return Err(DetailError::NotFinite { what: "the handles".into(), vertex: handle });
         }
-        Ok(())
-    }
-
-    fn evaluate(&self, aligned: &Aligned, start: std::time::Instant, stage: &mut PlayedFrame) {
+        let start = std::time::Instant::now();
+        let aligned = Aligned::new(&self.detail_handles, handles, &self.steadiness, &self.features);
         self.large_scale(&aligned.handles, &mut stage.large);
         let large = std::time::Instant::now();
         self.fine_scale(&within(&aligned.strains, &self.limits), &stage.large, &mut stage.fine);
@@ -163,6 +148,7 @@ impl DetailPlayer {
         self.put_out(turn.into(), aligned.carried.translation.as_vec3a(), &mut *stage);
         stage.seconds =
             [large - start, fine - large, fine.elapsed()].map(|span: std::time::Duration| span.as_secs_f64());
+        Ok(())
     }
 
     /// Adds detail to a mesh with an animation of its own, given in the mesh's vertex order; there is no

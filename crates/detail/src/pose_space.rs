@@ -13,11 +13,10 @@
 //!
 //! Two poses may have equal strains around a vertex and different displacements of it. The matrix of
 //! distances is then singular. It is inverted by its eigenvectors, leaving out eigenvalues of zero
-//! (pseudoinverse), so such poses get their mean. Where strains are nearly equal, weights are bounded, so
-//! that noise in the strains does not become motion.
+//! (pseudoinverse), so such poses get their mean.
 
 use crate::FeatureGraph;
-use glam::{DVec3, Vec3};
+use glam::Vec3;
 use rayon::prelude::*;
 use risorius_base::Array;
 use risorius_mesh::FileMesh;
@@ -33,9 +32,6 @@ const RANK: f64 = 1e-6;
 
 /// Where all distances are below this, strains are rounding errors of the files.
 const NOISE: f64 = 2e-5;
-
-/// Bisections of the damping.
-const DAMPING_ROUNDS: usize = 48;
 
 /// How fine displacements follow from strains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -131,11 +127,6 @@ pub struct Solver {
     n_basis: usize,
     /// P x T, row after row: weights from displacements.
     inverse: Vec<f64>,
-    /// Eigenvalues, zero where they are left out, and eigenvectors as columns.
-    values: Vec<f64>,
-    vectors: Vec<f64>,
-    /// T x P, row after row; empty where T = P.
-    distances: Vec<f64>,
 }
 
 impl Solver {
@@ -150,73 +141,36 @@ impl Solver {
         };
         let mut matrix: Vec<f64> = (0..n_basis * n_basis).map(|k| normal(k / n_basis, k % n_basis)).collect();
         let vectors = risorius_linalg::eigen::symmetric(n_basis, &mut matrix, 1e-17);
-        let mut values: Vec<f64> = (0..n_basis).map(|k| matrix[k * n_basis + k]).collect();
+        let values: Vec<f64> = (0..n_basis).map(|k| matrix[k * n_basis + k]).collect();
         let largest = values.iter().fold(0.0f64, |m, v| m.max(v.abs()));
         let (rank, noise) = match is_square {
             true => (RANK, NOISE),
             false => (RANK * RANK, NOISE * NOISE * n_examples as f64),
         };
         let cutoff = if largest > noise { rank * largest } else { largest };
-        values.iter_mut().filter(|v| v.abs() <= cutoff).for_each(|v| *v = 0.0);
-        let inverted: Vec<f64> = values.iter().map(|&v| if v == 0.0 { 0.0 } else { 1.0 / v }).collect();
+        let inverted: Vec<f64> =
+            values.iter().map(|&v| if v.abs() > cutoff { 1.0 / v } else { 0.0 }).collect();
         let q = |row: usize, k: usize| vectors[row * n_basis + k];
         let pseudo = |a: usize, b: usize| (0..n_basis).map(|k| q(a, k) * inverted[k] * q(b, k)).sum::<f64>();
-        let small: Vec<f64> = (0..n_basis * n_basis).map(|k| pseudo(k / n_basis, k % n_basis)).collect();
         let inverse = match is_square {
-            true => small,
+            true => (0..n_basis * n_basis).map(|k| pseudo(k / n_basis, k % n_basis)).collect(),
             false => {
+                let small: Vec<f64> =
+                    (0..n_basis * n_basis).map(|k| pseudo(k / n_basis, k % n_basis)).collect();
                 let entry =
                     |p: usize, t: usize| (0..n_basis).map(|b| small[p * n_basis + b] * at(t, b)).sum();
                 (0..n_basis * n_examples).map(|k| entry(k / n_examples, k % n_examples)).collect()
             }
         };
-        let distances = if is_square { Vec::new() } else { distances.to_vec() };
-        Self { n_basis, inverse, values, vectors, distances }
+        Self { n_basis, inverse }
     }
 
-    /// Weights of the basis for displacements of the examples. Where poses differ by so little strain that
-    /// the root of the sum of squared weights would exceed `steepest`, they are damped until it does not:
-    /// `1 / v` becomes `v / (v^2 + e^2)` for eigenvalues v, with the smallest e that is enough.
-    pub fn weights(&self, displacements: &[Vec3], steepest: f64) -> Vec<Vec3> {
+    /// Weights of the basis for displacements of the examples.
+    pub fn weights(&self, displacements: &[Vec3]) -> Vec<Vec3> {
         let row = |p: usize| &self.inverse[p * displacements.len()..(p + 1) * displacements.len()];
-        let one = |p: usize| row(p).iter().zip(displacements).map(|(&w, d)| d.as_dvec3() * w).sum::<DVec3>();
-        let exact: Vec<DVec3> = (0..self.n_basis).map(one).collect();
-        let square: f64 = exact.iter().map(|w| w.length_squared()).sum();
-        let damped = if square <= steepest * steepest { exact } else { self.damped(displacements, steepest) };
-        damped.into_iter().map(|w| w.as_vec3()).collect()
-    }
-
-    fn damped(&self, displacements: &[Vec3], steepest: f64) -> Vec<DVec3> {
-        let n = self.n_basis;
-        let q = |row: usize, k: usize| self.vectors[row * n + k];
-        // The right-hand side of the square system.
-        let wanted: Vec<DVec3> = match self.distances.is_empty() {
-            true => displacements.iter().map(|d| d.as_dvec3()).collect(),
-            false => (0..n)
-                .map(|p| {
-                    let column = self.distances.iter().skip(p).step_by(n);
-                    column.zip(displacements).map(|(&d, u)| u.as_dvec3() * d).sum()
-                })
-                .collect(),
-        };
-        let along: Vec<DVec3> = (0..n).map(|k| (0..n).map(|row| wanted[row] * q(row, k)).sum()).collect();
-        let factor = |k: usize, e: f64| match self.values[k] {
-            0.0 => 0.0,
-            v => v / (v * v + e * e),
-        };
-        let square = |e: f64| (0..n).map(|k| (along[k] * factor(k, e)).length_squared()).sum::<f64>();
-        let largest = self.values.iter().fold(f64::MIN_POSITIVE, |m, v| m.max(v.abs()));
-        let (mut low, mut high) = ((1e-9 * largest).ln(), (1e9 * largest).ln());
-        for _ in 0..DAMPING_ROUNDS {
-            let middle = 0.5 * (low + high);
-            if square(middle.exp()) > steepest * steepest {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        let e = high.exp();
-        (0..n).map(|row| (0..n).map(|k| along[k] * (factor(k, e) * q(row, k))).sum()).collect()
+        let one =
+            |p: usize| row(p).iter().zip(displacements).map(|(&w, d)| d.as_dvec3() * w).sum::<glam::DVec3>();
+        (0..self.n_basis).map(|p| one(p).as_vec3()).collect()
     }
 }
 

@@ -1,29 +1,24 @@
 //! The shell where no handle is near: extra handles whose motion follows from that of the real ones.
 //!
-//! A shell through few handles extrapolates its bending where there are none: linings of mouth and sockets
-//! pass through the skin, and the scalp swings. Detail would have to cancel that, by centimeters, and would
-//! do so only in the poses that were learned. So such places get extra handles:
+//! A shell through few markers extrapolates its bending where there are none: linings of mouth and sockets pass
+//! through the skin, and the scalp swings. So such places get extra handles:
 //!
 //! - on the far side of thin flesh, an extra handle moves like the shell on the near side;
-//! - elsewhere beyond the reach of handles, it moves by a convex combination of nearby handles and of rest,
-//!   the one that explains the examples best; without examples, by their mean weighted by distance. It fades
-//!   to rest far from all handles;
-//! - a piece without handles (an eye, a row of teeth) gets one extra handle if there are examples. Otherwise
-//!   it follows the skin around it, as [`Shell::prepare`] says.
+//! - elsewhere beyond the reach of handles, it moves by the mean of nearby handles, weighted by distance. It
+//!   fades to rest far from all handles.
 //!
-//! All of it is linear in the handles, so it is folded into the basis of the shell and costs nothing when
-//! frames are played. Poses are aligned with the rest before the shell sees them; rest means rest in that
-//! frame. Where handles cover the mesh, the shell is that of [`Shell::prepare`] to the bit.
+//! All of it is linear in the handles, so it is folded into the basis of the shell. Where handles cover the mesh,
+//! the shell is that of [`Shell::prepare`] to the bit. This is for markers and transferred faces only. Details
+//! are learned with the plain shell: where extra handles are at rest, the shell bends sharply beside them, and
+//! detail that has to undo it tears in poses that were not learned.
 
 use crate::frames::Fans;
-use crate::pose_space::convex;
 use crate::shell::MAX_HANDLES;
 use crate::{DetailError, Shell, ShellOptions};
 use glam::{Vec3, Vec3A};
 use rayon::prelude::*;
 use risorius_base::ease::smoothstep;
 use risorius_base::progress::Progress;
-use risorius_mesh::surface::components;
 use risorius_mesh::{Bvh, EdgeGraph, FileMesh, Nearest};
 
 /// Flesh is thin below this fraction of the distance between handles.
@@ -33,10 +28,9 @@ const THIN: f64 = 0.5;
 /// distances between them.
 const APART: f64 = 0.7;
 
-/// Largest number of extra handles on far sides, elsewhere, and on pieces without handles.
+/// Largest number of extra handles on far sides, and elsewhere.
 const FOLLOWERS: usize = 80;
 const FILLED: usize = 160;
-const PIECES: usize = 64;
 
 /// Skin farther than this from all handles, along the surface, gets extra handles; in distances between them.
 const REACH: f64 = 1.0;
@@ -44,9 +38,8 @@ const REACH: f64 = 1.0;
 /// Extra handles fade to rest between these distances from the nearest handle, in distances between them.
 const FADE: [f64; 2] = [1.0, 2.0];
 
-/// Number of handles that an extra one may follow, and how much a far one costs relative to a misfit.
+/// Number of handles that an extra one may follow.
 const NEAR: usize = 16;
-const FAR_COST: f32 = 0.05;
 
 /// What an extra handle follows.
 enum Lead {
@@ -56,19 +49,17 @@ enum Lead {
     Handles(Vec<(usize, f32)>),
 }
 
-/// The shell through `handles`, with extra handles where there are none. `motions`: for each example the
-/// motion of every vertex from the rest, aligned with it.
+/// The shell through `handles`, with extra handles where there are none.
 pub(crate) fn shell(
     mesh: &FileMesh,
     handles: &[u32],
     spacing: f64,
-    motions: &[Vec<Vec3>],
     options: &ShellOptions,
     progress: &Progress,
 ) -> Result<Shell, DetailError> {
     crate::check_rest(mesh)?;
     crate::shell::check_handles(mesh, handles)?;
-    let extra = extras(mesh, handles, spacing, motions);
+    let extra = extras(mesh, handles, spacing);
     if extra.is_empty() {
         return Shell::prepare(mesh, handles, spacing, options, progress);
     }
@@ -102,7 +93,7 @@ pub(crate) fn shell(
 }
 
 /// Vertices of extra handles, and what they follow.
-fn extras(mesh: &FileMesh, handles: &[u32], spacing: f64, motions: &[Vec<Vec3>]) -> Vec<(u32, Lead)> {
+fn extras(mesh: &FileMesh, handles: &[u32], spacing: f64) -> Vec<(u32, Lead)> {
     let room = MAX_HANDLES.saturating_sub(handles.len());
     let graph =
         EdgeGraph::prepare(mesh.n_vertices(), &mesh.triangles, |a, b| mesh.at(a).distance(mesh.at(b)));
@@ -121,39 +112,14 @@ fn extras(mesh: &FileMesh, handles: &[u32], spacing: f64, motions: &[Vec<Vec3>])
         along.add(&graph, [(next, u32::MAX - 1)].into_iter(), f64::INFINITY);
         places.push(next);
     }
-    if !motions.is_empty() {
-        places.extend(middles(mesh, handles));
-    }
-    let lead = |&v: &u32| (v, Lead::Handles(shares(mesh, handles, v, spacing, motions)));
+    let lead = |&v: &u32| (v, Lead::Handles(shares(mesh, handles, v, spacing)));
     extra.extend(places.par_iter().map(lead).collect::<Vec<_>>());
     extra.truncate(room);
     extra
 }
 
-/// The vertex nearest to the middle of each of the largest pieces without handles.
-fn middles(mesh: &FileMesh, handles: &[u32]) -> Vec<u32> {
-    let connected = components::of_triangles(mesh.n_vertices(), &mesh.triangles);
-    let mut members: Vec<Vec<u32>> = vec![Vec::new(); connected.sizes.len()];
-    (0..mesh.n_vertices() as u32).for_each(|v| members[connected.of_vertex[v as usize] as usize].push(v));
-    handles.iter().for_each(|&v| members[connected.of_vertex[v as usize] as usize].clear());
-    let mut pieces: Vec<Vec<u32>> = members.into_iter().filter(|m| m.len() >= 3).collect();
-    pieces.sort_by(|a, b| b.len().cmp(&a.len()).then(a[0].cmp(&b[0])));
-    let middle = |piece: &Vec<u32>| {
-        let mean = piece.iter().map(|&v| mesh.at(v)).sum::<glam::DVec3>() / piece.len() as f64;
-        let far = |v: &u32| mesh.at(*v).distance_squared(mean);
-        piece.iter().copied().reduce(|best, v| if far(&v) < far(&best) { v } else { best })
-    };
-    pieces.iter().take(PIECES).filter_map(middle).collect()
-}
-
 /// The shares of the handles in the motion of a vertex.
-fn shares(
-    mesh: &FileMesh,
-    handles: &[u32],
-    vertex: u32,
-    spacing: f64,
-    motions: &[Vec<Vec3>],
-) -> Vec<(usize, f32)> {
+fn shares(mesh: &FileMesh, handles: &[u32], vertex: u32, spacing: f64) -> Vec<(usize, f32)> {
     let far = |h: &usize| mesh.at(handles[*h]).distance(mesh.at(vertex)) / spacing.max(f64::MIN_POSITIVE);
     let mut near: Vec<usize> = (0..handles.len()).collect();
     near.sort_by(|a, b| far(a).total_cmp(&far(b)));
@@ -163,42 +129,10 @@ fn shares(
     if fade <= 0.0 {
         return Vec::new();
     }
-    let by_distance = || {
-        let raw: Vec<f64> = near.iter().map(|h| (-2.0 * (far(h).powi(2) - nearest.powi(2))).exp()).collect();
-        let sum: f64 = raw.iter().sum();
-        raw.into_iter().map(|w| (w / sum) as f32).collect::<Vec<f32>>()
-    };
-    let shares = match motions.is_empty() {
-        true => by_distance(),
-        false => by_examples(&near, handles, vertex, far, motions),
-    };
-    near.iter().zip(shares).filter(|(_, s)| *s > 0.0).map(|(&h, s)| (h, s * fade as f32)).collect()
-}
-
-/// The convex combination of some handles and of rest that moves most like a vertex in the examples.
-fn by_examples(
-    near: &[usize],
-    handles: &[u32],
-    vertex: u32,
-    far: impl Fn(&usize) -> f64,
-    motions: &[Vec<Vec3>],
-) -> Vec<f32> {
-    let moved = |v: u32| motions.iter().flat_map(move |m| m[v as usize].to_array());
-    let square = |v: u32| moved(v).map(|x| x * x).sum::<f32>();
-    let scale = near.iter().map(|&h| square(handles[h])).fold(0.0, f32::max).sqrt();
-    // One more number for each handle makes far ones cost something.
-    let vector = |v: u32, own: Option<usize>| -> Vec<f32> {
-        let cost = |k: usize| if own == Some(k) { FAR_COST * scale * far(&near[k]) as f32 } else { 0.0 };
-        moved(v).chain((0..near.len()).map(cost)).collect()
-    };
-    let mut poses: Vec<Vec<f32>> =
-        near.iter().enumerate().map(|(k, &h)| vector(handles[h], Some(k))).collect();
-    let wanted = vector(vertex, None);
-    poses.push(vec![0.0; wanted.len()]);
-    let poses: Vec<&[f32]> = poses.iter().map(Vec::as_slice).collect();
-    let mut found = convex(&wanted, &poses, (0..wanted.len()).map(|i| (i, 1.0)));
-    found.truncate(near.len());
-    found
+    let raw: Vec<f64> = near.iter().map(|h| (-2.0 * (far(h).powi(2) - nearest.powi(2))).exp()).collect();
+    let sum: f64 = raw.iter().sum();
+    let share = |(&h, w): (&usize, &f64)| (h, (w / sum * fade) as f32);
+    near.iter().zip(&raw).map(share).filter(|(_, s)| *s > 0.0).collect()
 }
 
 /// Vertices on far sides of thin flesh, well spread, each with the vertex on the near side that it follows.

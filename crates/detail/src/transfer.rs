@@ -136,7 +136,7 @@ impl Detail {
         if edges.edges != self.features.edges {
             return Err(DetailError::Stiff);
         }
-        let shell = crate::support::shell(&target, &handles, edges.spacing(&target), &[], options, progress)?;
+        let shell = crate::support::shell(&target, &handles, edges.spacing(&target), options, progress)?;
         tick(progress, "mixing weights", 0.0)?;
         let [fine, coarse] = edges_near(&self.mesh, &target, pairs);
         let is_coarser = coarse > COARSER * fine * similarity.scale;
@@ -166,6 +166,7 @@ impl Detail {
         let detail = Detail {
             shell,
             handle_names: self.handle_names.clone(),
+            steadiness: self.steadiness.clone(),
             features: edges,
             model: self.model,
             base: self.base,

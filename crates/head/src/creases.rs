@@ -27,9 +27,10 @@ pub struct Family {
     /// How much more the skin swells on one side, 0 to 1. The side is the left one in the direction of the
     /// points.
     pub lean: f64,
-    /// Compression is averaged over this distance, mm. Loose skin that slides over bone shares it among many
-    /// lines.
+    /// Compression is averaged over this distance, mm.
     pub spread: f64,
+    /// Part of the compression that lines of the family share, 0 to 1: loose skin slides over bone.
+    pub shared: f64,
 }
 
 /// A line on the skin.
@@ -45,26 +46,26 @@ pub struct Crease {
     pub points: Vec<DVec3>,
 }
 
-const fn family(name: &'static str, numbers: [f64; 6]) -> Family {
-    let [breadth, onset, deepest, at_rest, lean, spread] = numbers;
-    Family { name, breadth, onset, deepest, at_rest, lean, spread }
+const fn family(name: &'static str, numbers: [f64; 7]) -> Family {
+    let [breadth, onset, deepest, at_rest, lean, spread, shared] = numbers;
+    Family { name, breadth, onset, deepest, at_rest, lean, spread, shared }
 }
 
-/// Families: breadth, onset, deepest, at rest, lean, spread.
-const FOREHEAD: Family = family("forehead", [9.0, 0.015, 1.3, 0.35, 0.15, 28.0]);
-const GLABELLA: Family = family("glabella", [8.0, 0.02, 1.7, 0.4, 0.0, 9.0]);
-const NASAL_ROOT: Family = family("root of the nose", [6.0, 0.02, 1.2, 0.3, 0.2, 8.0]);
-const CROWS_FEET: Family = family("crow's feet", [7.5, 0.005, 1.2, 0.4, 0.1, 14.0]);
-const BELOW_EYE: Family = family("below the eye", [5.0, 0.02, 0.6, 0.4, 0.2, 8.0]);
-const NOSE: Family = family("side of the nose", [6.0, 0.01, 0.9, 0.1, 0.0, 10.0]);
-const NASOLABIAL: Family = family("nasolabial fold", [15.0, 0.015, 2.2, 0.5, 0.7, 7.0]);
-const CHEEK: Family = family("cheek", [11.0, 0.02, 1.2, 0.25, 0.3, 12.0]);
-const MARIONETTE: Family = family("marionette line", [10.0, 0.02, 1.5, 0.5, 0.4, 9.0]);
-const UPPER_LIP: Family = family("upper lip", [4.0, 0.03, 0.6, 0.35, 0.0, 7.0]);
-const LOWER_LIP: Family = family("lower lip", [4.5, 0.03, 0.5, 0.25, 0.0, 7.0]);
-const LABIOMENTAL: Family = family("labiomental crease", [13.0, 0.02, 1.6, 0.3, 0.3, 9.0]);
-const CHIN: Family = family("chin", [6.0, 0.02, 0.8, 0.05, 0.0, 9.0]);
-const NECK: Family = family("neck", [16.0, 0.02, 1.6, 0.5, 0.3, 12.0]);
+/// Families: breadth, onset, deepest, at rest, lean, spread, shared.
+const FOREHEAD: Family = family("forehead", [9.0, 0.005, 1.5, 0.3, 0.15, 9.0, 0.65]);
+const GLABELLA: Family = family("glabella", [8.0, 0.02, 1.7, 0.3, 0.0, 8.0, 0.2]);
+const NASAL_ROOT: Family = family("root of the nose", [6.0, 0.02, 0.8, 0.2, 0.2, 8.0, 0.3]);
+const CROWS_FEET: Family = family("crow's feet", [7.5, 0.005, 1.3, 0.35, 0.1, 10.0, 0.5]);
+const BELOW_EYE: Family = family("below the eye", [5.0, 0.02, 0.6, 0.4, 0.2, 8.0, 0.3]);
+const NOSE: Family = family("side of the nose", [6.0, 0.02, 0.8, 0.1, 0.0, 9.0, 0.3]);
+const NASOLABIAL: Family = family("nasolabial fold", [15.0, 0.015, 2.2, 0.45, 0.7, 7.0, 0.0]);
+const CHEEK: Family = family("cheek", [11.0, 0.02, 1.2, 0.2, 0.3, 12.0, 0.0]);
+const MARIONETTE: Family = family("marionette line", [10.0, 0.02, 1.5, 0.4, 0.4, 9.0, 0.0]);
+const UPPER_LIP: Family = family("upper lip", [4.0, 0.03, 0.6, 0.3, 0.0, 7.0, 0.4]);
+const LOWER_LIP: Family = family("lower lip", [4.5, 0.03, 0.5, 0.2, 0.0, 7.0, 0.4]);
+const LABIOMENTAL: Family = family("labiomental crease", [13.0, 0.02, 1.6, 0.25, 0.3, 9.0, 0.0]);
+const CHIN: Family = family("chin", [6.0, 0.02, 0.55, 0.05, 0.0, 9.0, 0.4]);
+const NECK: Family = family("neck", [16.0, 0.02, 1.6, 0.5, 0.3, 12.0, 0.0]);
 
 /// Across the middle, or the left one of a pair.
 #[derive(Clone, Copy, PartialEq)]

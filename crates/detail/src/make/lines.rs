@@ -39,8 +39,6 @@ pub(super) struct Sample {
     /// Where it is on the rig.
     pub corners: [u32; 3],
     pub barycentric: [f64; 3],
-    /// Depth relative to a regular line, 0 at the ends.
-    pub strength: f64,
     /// The largest depth, and the depth at rest, meters.
     pub deepest: f64,
     pub at_rest: f64,
@@ -97,7 +95,6 @@ fn place(crease: &Crease, anatomy: &Anatomy, skin: &OuterSkin, options: &MakeOpt
             across,
             corners: here.corners,
             barycentric: here.barycentric,
-            strength,
             deepest: deepest * strength,
             at_rest: deepest * remains * strength,
         }

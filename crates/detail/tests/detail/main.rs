@@ -2,7 +2,6 @@
 
 mod changing;
 mod playing;
-mod robust;
 mod shell;
 
 use glam::DVec3;
