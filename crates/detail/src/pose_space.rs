@@ -210,8 +210,9 @@ fn eliminated(mut a: Vec<f64>, n: usize) -> Option<Vec<f64>> {
     let mut inverse = vec![0.0; n * n];
     (0..n).for_each(|k| inverse[k * n + k] = 1.0);
     for k in 0..n {
-        let pivot = (k..n).reduce(|best, r| if a[r * n + k].abs() > a[best * n + k].abs() { r } else { best })?;
-        if a[pivot * n + k].abs() <= 100.0 * RANK * largest {
+        let pivot =
+            (k..n).reduce(|best, r| if a[r * n + k].abs() > a[best * n + k].abs() { r } else { best })?;
+        if a[pivot * n + k].abs() <= 5.0 * RANK * largest {
             return None;
         }
         let scale = 1.0 / a[pivot * n + k];
@@ -228,29 +229,6 @@ fn eliminated(mut a: Vec<f64>, n: usize) -> Option<Vec<f64>> {
     }
     Some(inverse)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Poses on a line with one that occurs twice: the quick way gives the pseudoinverse.
-    #[test]
-    fn elimination_gives_what_eigenvectors_give() {
-        let at = [0.0f64, 0.3, 0.3, -0.5, 0.9];
-        let distances: Vec<f64> = at.iter().flat_map(|a| at.map(|b| (a - b).abs())).collect();
-        let quick = distinct_inverse(&distances, 5).unwrap();
-        // A singular matrix that elimination refuses: the same poses with an equal one a little off.
-        assert!(eliminated(distances.clone(), 5).is_none());
-        for (k, value) in quick.iter().enumerate() {
-            // A X A = A for a pseudoinverse X; check each entry of A.
-            let (i, j) = (k / 5, k % 5);
-            let product: f64 = (0..25).map(|n| distances[i * 5 + n / 5] * quick[n] * distances[n % 5 * 5 + j]).sum();
-            assert!((product - distances[k]).abs() < 1e-12 && value.is_finite());
-            assert!((quick[k] - quick[j * 5 + i]).abs() < 1e-12, "it is symmetric");
-        }
-    }
-}
-
 
 /// The convex combination of `poses` that is nearest to `f`; `gauges` are indices and weights of the norm.
 pub fn convex(f: &[f32], poses: &[&[f32]], gauges: impl Iterator<Item = (usize, f32)> + Clone) -> Vec<f32> {
@@ -287,4 +265,27 @@ pub fn convex(f: &[f32], poses: &[&[f32]], gauges: impl Iterator<Item = (usize, 
         slope.iter_mut().enumerate().for_each(|(a, s)| *s += step * (gram(a, to) - gram(a, off)));
     }
     c.into_iter().map(|c| c as f32).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Poses on a line with one that occurs twice: the quick way gives the pseudoinverse.
+    #[test]
+    fn elimination_gives_what_eigenvectors_give() {
+        let at = [0.0f64, 0.3, 0.3, -0.5, 0.9];
+        let distances: Vec<f64> = at.iter().flat_map(|a| at.map(|b| (a - b).abs())).collect();
+        let quick = distinct_inverse(&distances, 5).unwrap();
+        // A singular matrix that elimination refuses: the same poses with an equal one a little off.
+        assert!(eliminated(distances.clone(), 5).is_none());
+        for (k, value) in quick.iter().enumerate() {
+            // A X A = A for a pseudoinverse X; check each entry of A.
+            let (i, j) = (k / 5, k % 5);
+            let product: f64 =
+                (0..25).map(|n| distances[i * 5 + n / 5] * quick[n] * distances[n % 5 * 5 + j]).sum();
+            assert!((product - distances[k]).abs() < 1e-12 && value.is_finite());
+            assert!((quick[k] - quick[j * 5 + i]).abs() < 1e-12, "it is symmetric");
+        }
+    }
 }

@@ -28,8 +28,10 @@ const ENDS: f64 = 1.0;
 /// How far skin moves toward the valley, in depths.
 const PINCH: f64 = 0.2;
 
-/// Half the width of a valley is at least this many of the longest edges around a vertex.
-const EDGES: f64 = 1.0;
+/// Half the width of a valley is at least this many of the longest edges around a vertex, averaged over this
+/// many rings: valleys whose width changes from vertex to vertex look like ripples.
+const EDGES: f64 = 1.1;
+const RINGS: usize = 6;
 
 /// Lines fade out while half the width of their valleys grows over this range, in breadths.
 const TOO_WIDE: [f64; 2] = [0.28, 0.5];
@@ -71,7 +73,7 @@ impl<'a> Folds<'a> {
         let x: Vec<DVec3> = mesh.positions.iter().map(|&p| space.to_si(p)).collect();
         let outward: Vec<DVec3> = rest_normals.iter().map(|&n| turn * Vec3::from(n).as_dvec3()).collect();
         let graph = EdgeGraph::prepare(n, &mesh.triangles, |a, b| x[a as usize].distance(x[b as usize]));
-        let edge = |v: usize| graph.around(v as u32).iter().map(|(_, l)| *l).fold(0.0, f64::max);
+        let edges = long_edges(&graph, n);
         let is_skin = skin(rest, anatomy);
         let skin: Vec<u32> = (0..n as u32).filter(|&v| is_skin[v as usize]).collect();
         let of_line = |(number, line): (usize, &Line)| -> Vec<Touch> {
@@ -85,7 +87,7 @@ impl<'a> Folds<'a> {
             };
             let one = |&v: &u32| {
                 let (p, normal) = (x[v as usize], outward[v as usize]);
-                let touch = touch(line, p, normal, edge(v as usize))?;
+                let touch = touch(line, p, normal, edges[v as usize])?;
                 Some(Touch { vertex: v, line: number as u32, ..touch })
             };
             skin.iter().filter(inside).filter_map(one).collect()
@@ -120,6 +122,21 @@ impl<'a> Folds<'a> {
         }
         out
     }
+}
+
+/// The longest edge around each vertex, averaged over some rings.
+fn long_edges(graph: &EdgeGraph, n: usize) -> Vec<f64> {
+    let longest = |v: u32| graph.around(v).iter().map(|(_, l)| *l).fold(0.0, f64::max);
+    let mut edges: Vec<f64> = (0..n as u32).map(longest).collect();
+    for _ in 0..RINGS {
+        let mean = |v: u32| {
+            let around = graph.around(v);
+            let sum: f64 = around.iter().map(|(w, _)| edges[*w as usize]).sum();
+            (edges[v as usize] + sum) / (1 + around.len()) as f64
+        };
+        edges = (0..n as u32).map(mean).collect();
+    }
+    edges
 }
 
 /// What a vertex feels of a line; `None` if nothing.
