@@ -1,8 +1,8 @@
 //! Aligns poses with the rest: removes the rigid motion of the head, which the handles show.
 //!
 //! With equal weights, handles on a jaw that opens rotate the head, and the crown moves by a centimeter. So
-//! handles that stay still in the examples count most. Weights are fixed when a detail is learned: weights that
-//! are found for each frame anew would let the head jump between frames.
+//! handles that stay still in the examples count most. Weights are fixed when a detail is learned: weights
+//! that are found for each frame anew would let the head jump between frames.
 
 use crate::FeatureGraph;
 use glam::{DVec3, Vec3};
@@ -29,7 +29,8 @@ pub(crate) struct Aligned {
 }
 
 impl Aligned {
-    /// Aligns the handles of a pose; `rest`: their rest positions; `steadiness`: how much each counts, or empty.
+    /// Aligns the handles of a pose; `rest`: their rest positions; `steadiness`: how much each counts, or
+    /// empty.
     pub(crate) fn new(
         rest: &[DVec3],
         handles: &[DVec3],

@@ -1,9 +1,9 @@
 //! Wrinkles without sculpts: examples made from what anatomy knows, and learned like any others.
 //!
 //! Lines along which faces fold are known on the built-in head ([`risorius_head::creases`]) and carried to a
-//! rig by the warp of its anatomy. Lines deepen where and only where the rig's own shapes shorten the skin across
-//! them (`expressions`). Such examples, with the rig's poses as their plain versions, and poses that must stay
-//! smooth, give an ordinary detail.
+//! rig by the warp of its anatomy. Lines deepen where and only where the rig's own shapes shorten the skin
+//! across them (`expressions`). Such examples, with the rig's poses as their plain versions, and poses that
+//! must stay smooth, give an ordinary detail.
 //!
 //! `lines` places the lines, irregular as skin is; `fold` turns depths along lines into displacements;
 //! `expressions` chooses poses. Age sets which lines there are, how deep they are, and how much of them

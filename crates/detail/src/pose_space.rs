@@ -178,8 +178,8 @@ impl Solver {
 }
 
 /// The pseudoinverse of a square matrix of distances, quickly: poses at no distance from each other count as
-/// one, with the mean of their displacements, and the others are inverted by elimination. `None` where that is
-/// not accurate; eigenvectors are a hundred times slower and always work.
+/// one, with the mean of their displacements, and the others are inverted by elimination. `None` where that
+/// is not accurate; eigenvectors are slower and always work.
 fn distinct_inverse(distances: &[f64], n: usize) -> Option<Vec<f64>> {
     let at = |a: usize, b: usize| 0.5 * (distances[a * n + b] + distances[b * n + a]);
     let largest = distances.iter().fold(0.0f64, |m, d| m.max(*d));

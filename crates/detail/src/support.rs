@@ -1,16 +1,16 @@
 //! The shell where no handle is near: extra handles whose motion follows from that of the real ones.
 //!
-//! A shell through few markers extrapolates its bending where there are none: linings of mouth and sockets pass
-//! through the skin, and the scalp swings. So such places get extra handles:
+//! A shell through few markers extrapolates its bending where there are none: linings of mouth and sockets
+//! pass through the skin, and the scalp swings. So such places get extra handles:
 //!
 //! - on the far side of thin flesh, an extra handle moves like the shell on the near side;
 //! - elsewhere beyond the reach of handles, it moves by the mean of nearby handles, weighted by distance. It
 //!   fades to rest far from all handles.
 //!
-//! All of it is linear in the handles, so it is folded into the basis of the shell. Where handles cover the mesh,
-//! the shell is that of [`Shell::prepare`] to the bit. This is for markers and transferred faces only. Details
-//! are learned with the plain shell: where extra handles are at rest, the shell bends sharply beside them, and
-//! detail that has to undo it tears in poses that were not learned.
+//! All of it is linear in the handles, so it is folded into the basis of the shell. Where handles cover the
+//! mesh, the shell is that of [`Shell::prepare`] to the bit. This is for markers and transferred faces only.
+//! Details are learned with the plain shell: where extra handles are at rest, the shell bends sharply beside
+//! them, and detail that has to undo it tears in poses that were not learned.
 
 use crate::frames::Fans;
 use crate::shell::MAX_HANDLES;

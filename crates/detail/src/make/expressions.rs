@@ -1,18 +1,19 @@
 //! Expressions of a rig and how deep they fold each line.
 //!
 //! Every slider is tried at its full value, left and right together. At each sample of a line the skin is
-//! compressed across it by some strain e. Loose skin over bone slides, so the lines of a family share a part of
-//! their compression. Rigs differ: the same raised brow shortens the forehead of one by 20 % and of another by
-//! 4 %. So depth follows the compression relative to the strongest that the rig's own expressions show in that
-//! family, `e_full`, with the square root of a sine that takes up the strain:
+//! compressed across it by some strain e. Loose skin over bone slides, so the lines of a family share a part
+//! of their compression. Rigs differ: a raised brow shortens the forehead of one much more than that of
+//! another. So depth follows the compression relative to the strongest that the rig's own expressions show in
+//! that family, `e_full`, with the square root of a sine that takes up the strain:
 //!
 //! ```text
 //! x = 1.15 sqrt(t) ease(t),  t = (e - onset) / (e_full - onset),  depth = deepest x / (1 + x^3)^(1/3)
 //! ```
 //!
 //! Where the rig compresses skin by less than [`LEAST_FULL`], lines stay shallower. The expressions that fold
-//! most and those that stretch most are kept: they show the model what folds, and what does not. For those that
-//! fold most, the opposite motion is added as a pose without folds, because distances of strains have no sign.
+//! most and those that stretch most are kept: they show the model what folds, and what does not. For those
+//! that fold most, the opposite motion is added as a pose without folds, because distances of strains have no
+//! sign.
 
 use super::lines::{Line, Sample};
 use crate::strain::SkinStrain;
@@ -42,8 +43,8 @@ const MOST_FULL: f64 = 0.3;
 /// The part of a family's samples that may exceed it.
 const ABOVE_FULL: f64 = 0.15;
 
-/// Lines share compression with others of their family up to this distance, meters, and with those much nearer
-/// than [`NEARLY`] most.
+/// Lines share compression with others of their family up to this distance, meters, and with those much
+/// nearer than [`NEARLY`] most.
 const SHARING: f64 = 0.045;
 const NEARLY: f64 = 0.016;
 
