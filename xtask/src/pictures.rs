@@ -104,6 +104,7 @@ fn draw_others(scratch: &Path) -> Result<(), String> {
 
     // Figures that tests draw on request.
     let mut tests = Command::new(env!("CARGO"));
-    tests.args(["test", "--release", "--quiet", "-p", "risorius-tests", "--test", "detail_on_heads"]);
+    tests.args(["test", "--release", "--quiet", "-p", "risorius-tests"]);
+    tests.args(["--test", "detail_on_heads", "--test", "detail_make"]);
     status(tests.env("RISORIUS_FULL", "1").env("RISORIUS_FIGURES", &folder).current_dir(root()))
 }

@@ -1,8 +1,10 @@
-//! `detail`: learns wrinkles from examples, applies them to animations, transfers and edits them.
+//! `detail`: learns wrinkles from examples or makes them without, applies them to animations, transfers and
+//! edits them.
 
 mod apply;
 mod edit;
 mod learn;
+mod make;
 mod transfer;
 
 use crate::outcome::{Failure, Printed};
@@ -20,6 +22,8 @@ pub struct Arguments {
 enum DetailVerb {
     /// Learn wrinkles from example poses.
     Learn(learn::Arguments),
+    /// Make wrinkles for a rig without examples, from anatomy and the rig's own shapes.
+    Make(make::Arguments),
     /// Apply learned wrinkles to an animation.
     Apply(apply::Arguments),
     /// Transfer learned wrinkles to another face.
@@ -32,6 +36,7 @@ enum DetailVerb {
 pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure> {
     match &arguments.verb {
         DetailVerb::Learn(arguments) => learn::run(arguments, session),
+        DetailVerb::Make(arguments) => make::run(arguments, session),
         DetailVerb::Apply(arguments) => apply::run(arguments, session),
         DetailVerb::Transfer(arguments) => transfer::run(arguments, session),
         DetailVerb::Edit(arguments) => edit::run(arguments, session),

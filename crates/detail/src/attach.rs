@@ -5,26 +5,18 @@
 //! reference position, rotated and scaled by the similarity, is the motion of its vertex. The shell through
 //! these vertices then moves the whole face, and with it the handles that a detail was learned with.
 //!
-//! Inside nose and mouth there are no markers, and a shell extrapolates its bending from the outside, so that
-//! it may pass through the outer skin. Where flesh is thin, its far side, seen from the markers, therefore
-//! follows its near side: some vertices there are extra handles, which move like the shell on the near side.
+//! Inside nose and mouth and on the scalp there are no markers, and a shell extrapolates its bending from the
+//! outside. There it gets extra handles, whose motion follows from that of the markers
+//! (`support`).
 
-use crate::frames::Fans;
 use crate::markers::Settled;
-use crate::{DetailError, FeatureGraph, Shell, ShellOptions};
-use glam::{DVec3, Vec3, Vec3A};
-use rayon::prelude::*;
+use crate::{DetailError, FeatureGraph, Shell, ShellOptions, support};
+use glam::DVec3;
+use risorius_base::Rigid;
 use risorius_base::progress::Progress;
-use risorius_base::{Array, Rigid};
 use risorius_mesh::FileMesh;
 use risorius_mesh::surface::components;
-use risorius_mesh::{Bvh, EdgeGraph, Nearest, Similarity};
-
-/// Flesh is thin below this fraction of the distance between markers.
-const THIN: f64 = 0.5;
-
-/// Largest number of vertices on far sides that follow.
-const FOLLOWERS: usize = 80;
+use risorius_mesh::{Bvh, Similarity};
 
 /// Markers attached to a mesh.
 pub struct Attached {
@@ -67,8 +59,7 @@ impl Attached {
         pairs.iter().for_each(|&(marker, vertex)| vertices[marker] = vertex);
         let distances = carried.iter().zip(&vertices).map(|(p, &v)| p.distance(mesh.at(v))).collect();
         let spacing = FeatureGraph::make(mesh, &vertices).spacing(mesh);
-        let shell = Shell::prepare(mesh, &vertices, spacing, options, progress)?;
-        let shell = with_far_sides(mesh, shell, spacing, options, progress)?;
+        let shell = support::shell(mesh, &vertices, spacing, options, progress)?;
         let rest = (0..mesh.n_vertices() as u32).map(|v| mesh.at(v)).collect();
         Ok(Self { vertices, distances, similarity, shell, rest })
     }
@@ -97,68 +88,4 @@ impl Attached {
         };
         vertices.iter().map(at).collect()
     }
-}
-
-/// A shell whose far sides of thin flesh follow the near ones.
-fn with_far_sides(
-    mesh: &FileMesh,
-    shell: Shell,
-    spacing: f64,
-    options: &ShellOptions,
-    progress: &Progress,
-) -> Result<Shell, DetailError> {
-    let followers = followers(mesh, &shell.handles, spacing);
-    if followers.is_empty() {
-        return Ok(shell);
-    }
-    let handles: Vec<u32> = shell.handles.iter().copied().chain(followers.iter().map(|f| f[0])).collect();
-    let both = Shell::prepare(mesh, &handles, spacing, options, progress)?;
-    let (markers, others) = both.basis.split_at(shell.handles.len());
-    let mixed = |(column, led): (&Array<f32>, &Array<f32>)| -> Array<f32> {
-        let mut sum = column.to_vec();
-        for (other, [_, leader]) in others.iter().zip(&followers) {
-            let share = led[*leader as usize];
-            sum.iter_mut().zip(other.iter()).for_each(|(s, o)| *s += o * share);
-        }
-        sum.into()
-    };
-    let basis = markers.par_iter().zip(&shell.basis).map(mixed).collect();
-    Ok(Shell { basis, ..shell })
-}
-
-/// Vertices on far sides of thin flesh, well spread, each with the vertex on the near side that it follows.
-fn followers(mesh: &FileMesh, markers: &[u32], spacing: f64) -> Vec<[u32; 2]> {
-    let graph =
-        EdgeGraph::prepare(mesh.n_vertices(), &mesh.triangles, |a, b| mesh.at(a).distance(mesh.at(b)));
-    let mut along = Nearest::nothing(mesh.n_vertices());
-    along.add(&graph, markers.iter().zip(0..).map(|(&v, m)| (v, m)), f64::INFINITY);
-    let x: Vec<Vec3A> = mesh.positions.iter().map(|&p| p.into()).collect();
-    let fans = Fans::prepare(x.len(), &mesh.triangles);
-    let tree = Bvh::build(&mesh.positions, &mesh.triangles);
-    let one = |v: u32| {
-        let inward = -Vec3::from(fans.normal(v as usize, &x)).as_dvec3();
-        let hit = tree.ray(mesh.at(v) + inward * (1e-3 * spacing), inward, THIN * spacing)?;
-        let corners = mesh.triangles[hit.triangle as usize];
-        let most =
-            (0..3).fold(0, |best, k| if hit.barycentric[k] > hit.barycentric[best] { k } else { best });
-        let leader = corners[most];
-        let farther = along.distance[v as usize] - along.distance[leader as usize];
-        (hit.from_behind && farther.is_finite() && farther > THIN * spacing).then_some([v, leader])
-    };
-    let all: Vec<[u32; 2]> = (0..x.len() as u32).into_par_iter().filter_map(one).collect();
-    // Farthest-point sampling.
-    let Some(&first) = all.first() else { return all };
-    let mut chosen = vec![first];
-    let mut far: Vec<f32> =
-        all.iter().map(|[v, _]| x[*v as usize].distance_squared(x[first[0] as usize])).collect();
-    while chosen.len() < FOLLOWERS {
-        let next = (0..all.len()).fold(0, |best, k| if far[k] > far[best] { k } else { best });
-        if f64::from(far[next]) < (0.1 * spacing).powi(2) {
-            break;
-        }
-        chosen.push(all[next]);
-        let here = x[all[next][0] as usize];
-        far.iter_mut().zip(&all).for_each(|(d, [v, _])| *d = d.min(x[*v as usize].distance_squared(here)));
-    }
-    chosen
 }

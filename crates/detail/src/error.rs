@@ -141,6 +141,14 @@ pub enum DetailError {
         /// How many there should be.
         wanted: usize,
     },
+    /// No line of the built-in head lies on the face.
+    #[error("none of the lines along which faces fold lies on the skin; check unit and axes of the rig")]
+    NoLines,
+    /// No shape shortens the skin.
+    #[error(
+        "no shape of the rig compresses the skin, so nothing folds; give a rig with shapes such as raised brows and a smile"
+    )]
+    NothingFolds,
     /// Landmarks could not be found.
     #[error(transparent)]
     Anatomy(#[from] risorius_anatomy::AnatomyError),

@@ -10,15 +10,15 @@
 //! To remove head motion, each pose is first rigidly aligned with the rest pose by its handles. The player
 //! does the same and transforms the result back.
 
+use crate::align::Aligned;
 use crate::frames::{Fans, LocalFrames};
 use crate::pose_space::{Influence, PoseModel, Solver, convex, whole_distance};
 use crate::{DetailError, FeatureGraph, Shell, ShellOptions};
 use glam::{DVec3, Vec3, Vec3A};
 use rayon::prelude::*;
+use risorius_base::Array;
 use risorius_base::progress::{Progress, tick};
-use risorius_base::{Array, Rigid};
 use risorius_mesh::FileMesh;
-use risorius_mesh::query::fit::fit_rigid;
 
 /// Largest number of vertices on which a basis is chosen.
 const SAMPLED: usize = 2000;
@@ -35,6 +35,10 @@ const TRIED_ON: usize = 500;
 
 /// Weight of the whole face where examples are blended locally, so that the blend is always well defined.
 const WHOLE: f32 = 0.01;
+
+/// How far the range of a gauge is extended beyond the examples, in its width. Lids and lips tear where it is
+/// much more: neighboring vertices extrapolate differently.
+const BEYOND: f32 = 0.15;
 
 /// Poses of the mesh.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -94,6 +98,9 @@ pub struct Detail {
     pub shell: Shell,
     /// Names of the handles, such as those of the markers that drive them; empty when they have none.
     pub handle_names: Vec<String>,
+    /// How much each handle counts when a pose is aligned with the rest, 0 to 1; empty when all count the
+    /// same. Handles that stay still in the examples count most.
+    pub steadiness: Vec<f32>,
     /// Strain gauges.
     pub features: FeatureGraph,
     /// How displacements follow from strains.
@@ -106,7 +113,7 @@ pub struct Detail {
     /// numbers each.
     pub strains: Vec<Vec<f32>>,
     /// Least and largest strain of each gauge; strains are clamped to this range. It is the range of the
-    /// examples, extended by half its width on both sides. Distances are unbounded, so without clamping the
+    /// examples, extended a little on both sides. Distances are unbounded, so without clamping the
     /// displacements of an over-driven face would be unbounded too.
     pub limits: Vec<[f32; 2]>,
     /// Which gauges act on which vertex; empty for models that are not local.
@@ -118,47 +125,6 @@ pub struct Detail {
     pub relief: Array<[f32; 3]>,
     /// For each pose of the basis the displacement of every vertex that it was learned from, in local frames.
     pub displacements: Vec<Array<[f32; 3]>>,
-}
-
-/// A pose rigidly aligned with the rest pose.
-pub(crate) struct Aligned {
-    /// From the rest to the pose.
-    pub(crate) carried: Rigid,
-    /// Handles, aligned with the rest.
-    pub(crate) handles: Vec<DVec3>,
-    pub(crate) strains: Vec<f32>,
-}
-
-impl Aligned {
-    /// Aligns the handles of a pose; `rest`: their rest positions.
-    pub(crate) fn new(rest: &[DVec3], handles: &[DVec3], features: &FeatureGraph) -> Self {
-        let carried = if on_a_line(rest) {
-            // Points on a line do not determine a rotation.
-            let mean = |points: &[DVec3]| points.iter().sum::<DVec3>() / points.len().max(1) as f64;
-            Rigid { translation: mean(handles) - mean(rest), ..Rigid::IDENTITY }
-        } else {
-            fit_rigid(rest, handles, &vec![1.0; rest.len()])
-        };
-        let back = carried.inverse();
-        Self {
-            carried,
-            handles: handles.iter().map(|&p| back.apply(p)).collect(),
-            strains: features.strains(handles),
-        }
-    }
-}
-
-fn on_a_line(points: &[DVec3]) -> bool {
-    let Some(&first) = points.first() else { return true };
-    let far = |from: DVec3| {
-        points.iter().map(|p| *p - from).fold(DVec3::ZERO, |m, d| if d.length() > m.length() { d } else { m })
-    };
-    let along = far(first);
-    let aside = points
-        .iter()
-        .map(|p| (*p - first).reject_from(along.normalize_or_zero()).length())
-        .fold(0.0, f64::max);
-    aside <= 1e-3 * along.length()
 }
 
 /// Learns from examples. `features` is built when not given.
@@ -180,8 +146,14 @@ pub fn learn(
         true => Influence::prepare(&mesh, handles, &features),
         false => Influence::default(),
     };
+    // Detail that is added to animations does not depend on the alignment.
+    let steadiness = match examples.plain.is_empty() {
+        true => crate::align::steadiness(&mesh, handles, &features, &examples.positions),
+        false => Vec::new(),
+    };
     let mut detail = Detail {
         model: options.model,
+        steadiness,
         base: if examples.plain.is_empty() { Base::Shell } else { Base::Animation },
         handle_names: Vec::new(),
         poses: Vec::new(),
@@ -206,12 +178,12 @@ pub fn learn(
     Ok(detail)
 }
 
-/// The range of each gauge's strain over the examples, extended by half its width on both sides.
+/// The range of each gauge's strain over the examples, extended by a part of its width on both sides.
 fn limits(strains: &[Vec<f32>]) -> Vec<[f32; 2]> {
     let one = |gauge: usize| {
         let seen = |f: fn(f32, f32) -> f32| strains.iter().map(|pose| pose[gauge]).fold(0.0, f);
         let (low, high) = (seen(f32::min), seen(f32::max));
-        [low - 0.5 * (high - low), high + 0.5 * (high - low)]
+        [low - BEYOND * (high - low), high + BEYOND * (high - low)]
     };
     (0..strains.first().map_or(0, Vec::len)).map(one).collect()
 }
@@ -485,7 +457,7 @@ impl Detail {
     fn aligned(&self, positions: &[[f32; 3]]) -> Aligned {
         let at = |&v: &u32| Vec3::from(positions[v as usize]).as_dvec3();
         let handles: Vec<DVec3> = self.shell.handles.iter().map(at).collect();
-        Aligned::new(&self.rest_handles(), &handles, &self.features)
+        Aligned::new(&self.rest_handles(), &handles, &self.steadiness, &self.features)
     }
 
     /// Length of the feature vector of a pose.
@@ -523,7 +495,7 @@ impl Detail {
     /// Positions of all vertices for given handles, evaluated by definition; the reference for tests of the
     /// player.
     pub fn by_definition(&self, handles: &[DVec3]) -> Vec<DVec3> {
-        let aligned = Aligned::new(&self.rest_handles(), handles, &self.features);
+        let aligned = Aligned::new(&self.rest_handles(), handles, &self.steadiness, &self.features);
         let large = self.large_scale(&aligned.handles);
         self.displaced(&within(&self.felt(&aligned), &self.limits), &large)
             .into_iter()

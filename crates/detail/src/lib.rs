@@ -4,11 +4,12 @@
 //! ([`shell`]). Edges between neighboring handles are strain gauges ([`features`]). The difference between
 //! examples and the large scale is stored in local frames ([`frames`]) and learned as a function of the
 //! strains around each vertex ([`pose_space`]). [`learn()`] computes a [`Detail`] from examples; [`player`]
-//! plays it.
+//! plays it. [`make`](mod@make) makes examples for faces that have none.
 //!
 //! Everything is in the unit and axes of the rest mesh: strains have no unit, and length parameters are
 //! multiples of the distance between handles.
 
+mod align;
 pub mod applied;
 pub mod attach;
 pub mod blocks;
@@ -22,6 +23,7 @@ pub mod handles;
 mod kernels;
 pub mod laplacian;
 pub mod learn;
+pub mod make;
 pub mod maps;
 pub mod markers;
 pub mod player;
@@ -29,6 +31,8 @@ pub mod pose_space;
 pub mod rest;
 pub mod shell;
 pub mod split;
+mod strain;
+mod support;
 pub mod synthetic;
 pub mod transfer;
 
@@ -36,6 +40,7 @@ pub use applied::{AppliedDetail, Drive};
 pub use error::DetailError;
 pub use features::FeatureGraph;
 pub use learn::{Base, Detail, Examples, Fit, LearnOptions, learn};
+pub use make::{Made, MakeOptions, make};
 pub use player::DetailPlayer;
 pub use pose_space::PoseModel;
 pub use rest::{FaceDetail, Rest};

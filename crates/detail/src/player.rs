@@ -9,10 +9,11 @@
 //! for all vertices and come from a small table. Only pose-space models are played; blend shapes, which exist
 //! for comparison, are evaluated by definition.
 
+use crate::align::Aligned;
 use crate::blocks::{Blocks, LANES, Lane};
 use crate::frames::Fans;
 use crate::kernels::{FanBlocks, FrameBlocks, displaced, driven, in_frames, local_distances, put_upright};
-use crate::learn::{Aligned, within};
+use crate::learn::within;
 use crate::{Detail, DetailError, PoseModel};
 use glam::{DMat3, DVec3, Vec3, Vec3A};
 use rayon::prelude::*;
@@ -26,6 +27,7 @@ const NEGLIGIBLE: f32 = 1e-5;
 /// A face ready to be played.
 pub struct DetailPlayer {
     detail_handles: Vec<DVec3>,
+    steadiness: Vec<f32>,
     features: crate::FeatureGraph,
     strains: Vec<Vec<f32>>,
     limits: Vec<[f32; 2]>,
@@ -98,6 +100,7 @@ impl DetailPlayer {
         let basis = Blocks::pack(n_blocks, |block| packed_rows(detail, |lane| vertex(block, lane)));
         Ok(Self {
             detail_handles: detail.rest_handles(),
+            steadiness: detail.steadiness.clone(),
             features: detail.features.clone(),
             strains: detail.strains.clone(),
             limits: detail.limits.clone(),
@@ -136,7 +139,7 @@ impl DetailPlayer {
             return Err(DetailError::NotFinite { what: "the handles".into(), vertex: handle });
         }
         let start = std::time::Instant::now();
-        let aligned = Aligned::new(&self.detail_handles, handles, &self.features);
+        let aligned = Aligned::new(&self.detail_handles, handles, &self.steadiness, &self.features);
         self.large_scale(&aligned.handles, &mut stage.large);
         let large = std::time::Instant::now();
         self.fine_scale(&within(&aligned.strains, &self.limits), &stage.large, &mut stage.fine);

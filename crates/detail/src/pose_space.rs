@@ -135,6 +135,9 @@ impl Solver {
         let n_examples = distances.len() / n_basis.max(1);
         let at = |t: usize, p: usize| distances[t * n_basis + p];
         let is_square = n_examples == n_basis;
+        if let Some(inverse) = is_square.then(|| distinct_inverse(distances, n_basis)).flatten() {
+            return Self { n_basis, inverse };
+        }
         let normal = |a: usize, b: usize| match is_square {
             true => 0.5 * (at(a, b) + at(b, a)),
             false => (0..n_examples).map(|t| at(t, a) * at(t, b)).sum(),
@@ -174,6 +177,59 @@ impl Solver {
     }
 }
 
+/// The pseudoinverse of a square matrix of distances, quickly: poses at no distance from each other count as
+/// one, with the mean of their displacements, and the others are inverted by elimination. `None` where that
+/// is not accurate; eigenvectors are slower and always work.
+fn distinct_inverse(distances: &[f64], n: usize) -> Option<Vec<f64>> {
+    let at = |a: usize, b: usize| 0.5 * (distances[a * n + b] + distances[b * n + a]);
+    let largest = distances.iter().fold(0.0f64, |m, d| m.max(*d));
+    if largest <= NOISE {
+        return None;
+    }
+    let (mut first, mut sizes, mut group): (Vec<usize>, Vec<f64>, Vec<usize>) = Default::default();
+    for pose in 0..n {
+        let found = first.iter().position(|&other| at(pose, other) <= RANK * largest);
+        let number = found.unwrap_or(first.len());
+        if found.is_none() {
+            first.push(pose);
+            sizes.push(0.0);
+        }
+        sizes[number] += 1.0;
+        group.push(number);
+    }
+    let m = first.len();
+    let matrix = (0..m * m).map(|k| at(first[k / m], first[k % m])).collect();
+    let small = eliminated(matrix, m)?;
+    let entry = |p: usize, t: usize| small[group[p] * m + group[t]] / (sizes[group[p]] * sizes[group[t]]);
+    Some((0..n * n).map(|k| entry(k / n, k % n)).collect())
+}
+
+/// The inverse of a matrix by Gauss-Jordan elimination with row pivots; `None` if a pivot is small.
+fn eliminated(mut a: Vec<f64>, n: usize) -> Option<Vec<f64>> {
+    let largest = a.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+    let mut inverse = vec![0.0; n * n];
+    (0..n).for_each(|k| inverse[k * n + k] = 1.0);
+    for k in 0..n {
+        let pivot =
+            (k..n).reduce(|best, r| if a[r * n + k].abs() > a[best * n + k].abs() { r } else { best })?;
+        if a[pivot * n + k].abs() <= 5.0 * RANK * largest {
+            return None;
+        }
+        let scale = 1.0 / a[pivot * n + k];
+        for list in [&mut a, &mut inverse] {
+            (0..n).for_each(|c| list.swap(k * n + c, pivot * n + c));
+            (0..n).for_each(|c| list[k * n + c] *= scale);
+        }
+        for r in (0..n).filter(|&r| r != k) {
+            let factor = a[r * n + k];
+            for list in [&mut a, &mut inverse] {
+                (0..n).for_each(|c| list[r * n + c] -= factor * list[k * n + c]);
+            }
+        }
+    }
+    Some(inverse)
+}
+
 /// The convex combination of `poses` that is nearest to `f`; `gauges` are indices and weights of the norm.
 pub fn convex(f: &[f32], poses: &[&[f32]], gauges: impl Iterator<Item = (usize, f32)> + Clone) -> Vec<f32> {
     let n = poses.len();
@@ -209,4 +265,27 @@ pub fn convex(f: &[f32], poses: &[&[f32]], gauges: impl Iterator<Item = (usize, 
         slope.iter_mut().enumerate().for_each(|(a, s)| *s += step * (gram(a, to) - gram(a, off)));
     }
     c.into_iter().map(|c| c as f32).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Poses on a line with one that occurs twice: the quick way gives the pseudoinverse.
+    #[test]
+    fn elimination_gives_what_eigenvectors_give() {
+        let at = [0.0f64, 0.3, 0.3, -0.5, 0.9];
+        let distances: Vec<f64> = at.iter().flat_map(|a| at.map(|b| (a - b).abs())).collect();
+        let quick = distinct_inverse(&distances, 5).unwrap();
+        // A singular matrix that elimination refuses: the same poses with an equal one a little off.
+        assert!(eliminated(distances.clone(), 5).is_none());
+        for (k, value) in quick.iter().enumerate() {
+            // A X A = A for a pseudoinverse X; check each entry of A.
+            let (i, j) = (k / 5, k % 5);
+            let product: f64 =
+                (0..25).map(|n| distances[i * 5 + n / 5] * quick[n] * distances[n % 5 * 5 + j]).sum();
+            assert!((product - distances[k]).abs() < 1e-12 && value.is_finite());
+            assert!((quick[k] - quick[j * 5 + i]).abs() < 1e-12, "it is symmetric");
+        }
+    }
 }

@@ -47,6 +47,14 @@ impl Rest {
         FileMesh { positions: self.fine.neutral.clone(), triangles: self.fine.triangles() }
     }
 
+    /// The vertex of the detail that a vertex of the rig becomes.
+    pub fn fine_vertex(&self, vertex: u32) -> u32 {
+        let both = self.rig.parts.iter().zip(&self.fine.parts);
+        let mut found = both.filter(|(part, _)| part.vertices.contains(&(vertex as usize)));
+        let [from, to] = found.next().map_or([0, 0], |(a, b)| [a.vertices.start, b.vertices.start]);
+        vertex - from as u32 + to as u32
+    }
+
     /// Millimeters per unit of the rig.
     pub fn mm_per_unit(&self) -> f64 {
         1000.0 * self.rig.space.meters_per_unit

@@ -50,10 +50,11 @@ impl Refined {
         used.dedup();
         let local = |v: u32| used.binary_search(&v).unwrap_or(0) as u32;
         let mut triangles: Vec<[u32; 3]> = skin.iter().map(|t| t.map(local)).collect();
-        let (mut n, mut levels) = (used.len(), Vec::new());
+        let mut x: Vec<Vec3> = used.iter().map(|&v| coarse.positions[v as usize].into()).collect();
+        let mut levels = Vec::new();
         for _ in 0..n_steps {
-            let level = Subdivision::prepare(n, &triangles);
-            n = level.n_vertices();
+            let level = Subdivision::fitted(&x, &triangles, &[]);
+            x = level.apply(&x);
             triangles.clone_from(&level.triangles);
             levels.push(level);
         }

@@ -13,6 +13,9 @@
 //! The shell passes exactly through the points only; between them the deformed source is a few millimeters
 //! off, which would shift wrinkles along the surface. So the handles of the source are pulled to the nearest
 //! points of the target too, in a few rounds.
+//!
+//! A target with longer edges than the source cannot carry its finest wrinkles; sampled as they are, they
+//! would become ripples along its edges. The source's detail is smoothed first, to what the target can carry.
 
 use crate::frames::{Fans, LocalFrames};
 use crate::pose_space::{Influence, MAX_GAUGES};
@@ -36,6 +39,12 @@ const REACH: f64 = 0.5;
 /// Weight of tangential distance from the source relative to normal distance.
 const BESIDE: f64 = 6.0;
 
+/// A target is coarser than its source if its edges are longer by this.
+const COARSER: f64 = 1.3;
+
+/// Targets are not subdivided beyond this number of vertices unless the user says so.
+const ENOUGH_VERTICES: usize = 450_000;
+
 /// Rounds of pulling handles to the target.
 const ROUNDS: usize = 3;
 
@@ -53,6 +62,35 @@ pub struct Transferred {
     pub n_covered: usize,
     /// The source, deformed onto the target.
     pub bent: Vec<[f32; 3]>,
+    /// Mean edge of the target in its unit, if that is too long for the finest detail, which was left out.
+    pub smoothed_to: Option<f64>,
+}
+
+/// Mean edges of two faces between paired vertices: within the boxes around them.
+fn edges_near(source: &FileMesh, target: &FileMesh, pairs: &[[u32; 2]]) -> [f64; 2] {
+    [(source, 0), (target, 1)].map(|(mesh, side)| {
+        let paired = || pairs.iter().map(|p| mesh.at(p[side]));
+        let low = paired().fold(DVec3::INFINITY, DVec3::min);
+        let high = paired().fold(DVec3::NEG_INFINITY, DVec3::max);
+        let inside = |t: &&[u32; 3]| {
+            let p = mesh.at(t[0]);
+            p.cmpge(low).all() && p.cmple(high).all()
+        };
+        let edge = |t: &[u32; 3]| mesh.at(t[0]).distance(mesh.at(t[1]));
+        let (sum, count) =
+            mesh.triangles.iter().filter(inside).fold((0.0, 0), |(sum, n), t| (sum + edge(t), n + 1));
+        sum / f64::from(count.max(1))
+    })
+}
+
+/// Steps of subdivision after which the target has edges as short as the source, at most three.
+pub fn steps_for(source: &FileMesh, target: &FileMesh, pairs: &[[u32; 2]]) -> usize {
+    let [fine, coarse] = edges_near(source, target, pairs);
+    let place = |mesh: &FileMesh, side: usize| pairs.iter().map(|p| mesh.at(p[side])).collect::<Vec<DVec3>>();
+    let scale = Similarity::fit(&place(source, 0), &place(target, 1), &vec![1.0; pairs.len()]).scale;
+    let fits = |n: usize| target.triangles.len() * 4usize.pow(n as u32) / 2 <= ENOUGH_VERTICES;
+    let wanted = (0..3).find(|&n| coarse / f64::from(1u32 << n) <= COARSER * fine * scale).unwrap_or(3);
+    (0..=wanted).rev().find(|&n| fits(n)).unwrap_or(0)
 }
 
 /// The source vertices that a target vertex interpolates, and their weights. All zero where none is near.
@@ -98,11 +136,16 @@ impl Detail {
         if edges.edges != self.features.edges {
             return Err(DetailError::Stiff);
         }
-        let shell = Shell::prepare(&target, &handles, edges.spacing(&target), options, progress)?;
+        let shell = crate::support::shell(&target, &handles, edges.spacing(&target), options, progress)?;
         tick(progress, "mixing weights", 0.0)?;
+        let [fine, coarse] = edges_near(&self.mesh, &target, pairs);
+        let is_coarser = coarse > COARSER * fine * similarity.scale;
+        let smoothed = is_coarser.then(|| self.for_edges(coarse / similarity.scale, progress)).transpose()?;
+        let source = smoothed.as_ref().unwrap_or(self);
         let turned = Turned::prepare(self, &bent, &ground, similarity.scale as f32);
         let n_poses = self.poses.len();
-        let weight = |v: usize, pose: usize| turned.mixed(v, &taken[v], |s| self.weights[s * n_poses + pose]);
+        let weight =
+            |v: usize, pose: usize| turned.mixed(v, &taken[v], |s| source.weights[s * n_poses + pose]);
         let weights = (0..target.n_vertices()).into_par_iter();
         let weights = weights
             .with_min_len(256)
@@ -117,12 +160,13 @@ impl Detail {
                 .collect::<Vec<[f32; 3]>>()
                 .into()
         };
-        let displacements = self.displacements.iter().map(displaced).collect();
-        let relief = if self.relief.is_empty() { Array::default() } else { displaced(&self.relief) };
+        let displacements = source.displacements.iter().map(displaced).collect();
+        let relief = if source.relief.is_empty() { Array::default() } else { displaced(&source.relief) };
         let influence = self.influence_of(&taken);
         let detail = Detail {
             shell,
             handle_names: self.handle_names.clone(),
+            steadiness: self.steadiness.clone(),
             features: edges,
             model: self.model,
             base: self.base,
@@ -136,7 +180,9 @@ impl Detail {
             mesh: target.clone(),
         };
         let bent = bent.iter().map(|p| p.to_array()).collect();
-        Ok(Transferred { detail, similarity, off, mean_distance: sum / n_covered as f64, n_covered, bent })
+        let mean_distance = sum / n_covered as f64;
+        let smoothed_to = is_coarser.then_some(coarse);
+        Ok(Transferred { detail, similarity, off, mean_distance, n_covered, bent, smoothed_to })
     }
 
     /// The source's vertices, aligned and deformed onto the target.

@@ -5,6 +5,7 @@
 //! is in meters, +Y up, +Z the direction the face looks, +X the character's left.
 
 pub mod bones;
+pub mod creases;
 pub mod depths;
 pub mod identity;
 pub mod landmarks;

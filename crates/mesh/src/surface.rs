@@ -6,6 +6,7 @@ pub mod defects;
 pub mod intersect;
 pub mod normals;
 pub mod polygons;
+mod quadratic;
 pub mod subdivide;
 pub mod topology;
 pub mod tri_mesh;

@@ -1,14 +1,21 @@
-//! A rig on a finer mesh: Loop subdivision of every part, its shapes and its texture coordinates.
+//! A rig on a finer mesh: subdivision of every part, its shapes and its texture coordinates. Vertices that
+//! nearly touch another surface which faces them (lips, lids on eyes, both sides of a card) stay where they
+//! are, so that what is closed stays closed.
 //!
 //! Subdivision is linear, so posing the fine rig gives the subdivided pose of the coarse rig. Texture
 //! coordinates are interpolated at the midpoints of triangle edges, so seams stay where they are.
 
 use crate::model::{Deltas, FaceGroup, Part, Rig, Shape};
 use glam::{Vec2, Vec3};
-use risorius_mesh::{Polygons, Subdivision};
+use rayon::prelude::*;
+use risorius_mesh::{Bvh, EdgeGraph, Polygons, Subdivision};
 
 /// Largest number of subdivision steps; each splits a triangle into four.
 pub const MAX_STEPS: usize = 4;
+
+/// A surface nearly touches another at this fraction of its edges, and faces it below this cosine.
+const CLOSE: f64 = 0.6;
+const OPPOSITE: f64 = -0.3;
 
 /// How a rig's vertices become those of a finer one.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -20,14 +27,16 @@ pub struct Refinement {
 impl Refinement {
     /// Prepares `n_steps` subdivision steps for all parts.
     pub fn prepare(rig: &Rig, n_steps: usize) -> Self {
+        let held = if n_steps > 0 { held(rig) } else { Vec::new() };
         let one = |part: &Part| {
             let first = part.vertices.start as u32;
             let mut triangles: Vec<[u32; 3]> =
                 part.rig_triangles().iter().map(|t| t.map(|v| v - first)).collect();
-            let mut n = part.vertices.len();
+            let mut x: Vec<Vec3> = rig.neutral[part.vertices.clone()].iter().map(|&p| p.into()).collect();
+            let mut held = held.get(part.vertices.clone()).unwrap_or_default().to_vec();
             let step = |_| {
-                let step = Subdivision::prepare(n, &triangles);
-                n = step.n_vertices();
+                let step = Subdivision::fitted(&x, &triangles, &held);
+                (x, held) = (step.apply(&x), step.apply(&held));
                 triangles.clone_from(&step.triangles);
                 step
             };
@@ -81,6 +90,34 @@ impl Refinement {
         let (vertices, offsets) = (0..).zip(self.apply(&field)).filter(|(_, d)| *d != [0.0; 3]).unzip();
         Deltas { vertices, offsets }
     }
+}
+
+/// 1 for vertices that nearly touch a surface which faces them, falling to 0 over three rings around them.
+fn held(rig: &Rig) -> Vec<f32> {
+    let at = |v: u32| Vec3::from(rig.neutral[v as usize]).as_dvec3();
+    let triangles = rig.triangles();
+    let normal = |[a, b, c]: [u32; 3]| (at(b) - at(a)).cross(at(c) - at(a)).normalize_or_zero();
+    let mut normals = vec![glam::DVec3::ZERO; rig.n_vertices()];
+    triangles.iter().for_each(|&t| t.iter().for_each(|&v| normals[v as usize] += normal(t)));
+    let graph = EdgeGraph::prepare(rig.n_vertices(), &triangles, |a, b| at(a).distance(at(b)));
+    let tree = Bvh::build(&rig.neutral, &triangles);
+    let touches = |v: u32| {
+        let around = graph.around(v);
+        let edge = around.iter().map(|(_, l)| l).sum::<f64>() / around.len().max(1) as f64;
+        let near = |w: &u32| *w == v || around.iter().any(|(u, _)| u == w);
+        let is_other = |_, t: [u32; 3]| {
+            !t.iter().any(near) && normal(t).dot(normals[v as usize].normalize_or_zero()) < OPPOSITE
+        };
+        let found = edge > 0.0 && tree.closest_within(at(v), CLOSE * edge, is_other).is_some();
+        f32::from(u8::from(found))
+    };
+    let mut held: Vec<f32> = (0..rig.n_vertices() as u32).into_par_iter().map(touches).collect();
+    for _ in 0..2 {
+        let spread =
+            |v: u32| graph.around(v).iter().map(|(w, _)| held[*w as usize] - 0.34).fold(0.0, f32::max);
+        held = (0..held.len() as u32).map(|v| held[v as usize].max(spread(v))).collect();
+    }
+    held
 }
 
 fn fine_part(part: &Part, steps: &[Subdivision], vertices: std::ops::Range<usize>) -> Part {

@@ -8,6 +8,7 @@ pub use crate::jobs::convert::ConvertJob;
 pub use crate::jobs::detail::apply::{Animation, ApplyJob};
 pub use crate::jobs::detail::edit::EditJob;
 pub use crate::jobs::detail::learn::LearnJob;
+pub use crate::jobs::detail::make::MakeJob;
 pub use crate::jobs::detail::transfer::TransferJob;
 pub use crate::jobs::inspect::InspectJob;
 pub use crate::jobs::interference::InterferenceJob;

@@ -1,7 +1,7 @@
 //! `detail transfer`: transfers learned wrinkles to another face.
 
 use crate::arguments::AboutRig;
-use crate::outcome::{Failure, Printed};
+use crate::outcome::{Failure, Printed, notes_text};
 use crate::session::Session;
 use clap::Args;
 use risorius::jobs::detail::transfer::TransferJob;
@@ -26,11 +26,11 @@ pub struct Arguments {
     /// more reliable.
     #[arg(long, value_name = "RIG", conflicts_with = "points")]
     from: Option<PathBuf>,
-    /// Subdivide the other face N times; wrinkles need vertices about a millimeter apart. `detail apply` then
-    /// subdivides animations of the original face.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    /// Subdivide the other face N times. Default: until its edges are as short as those of the detail's face,
+    /// at most three times. `detail apply` then subdivides animations of the original face.
+    #[arg(long, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=MAX_STEPS as i64))]
-    subdivide: u32,
+    subdivide: Option<u32>,
     /// Output: the transferred detail (.detail).
     #[arg(long, short)]
     output: PathBuf,
@@ -43,14 +43,14 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
         to: arguments.about.source(&arguments.to),
         points: arguments.points.clone(),
         from: arguments.from.clone(),
-        subdivide: arguments.subdivide as usize,
+        subdivide: arguments.subdivide.map(|n| n as usize),
         output: arguments.output.clone(),
     };
     let report = job.run(&session.progress())?;
     let worst =
         report.pairs.iter().reduce(|worst, pair| if pair.off_mm > worst.off_mm { pair } else { worst });
     let (name, off) = worst.map_or(("", 0.0), |pair| (pair.name.as_str(), pair.off_mm));
-    let text = format!(
+    let mut text = format!(
         "{}: {} of {} vertices got detail, in {:.1} s\n  \
          {} pairs; '{name}' had the largest distance before bending, {off:.1} mm; \
          after it the faces are {:.2} mm apart on average\n",
@@ -61,5 +61,9 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
         report.pairs.len(),
         report.mean_distance_mm,
     );
+    if arguments.subdivide.is_none() && report.subdivided > 0 {
+        text += &format!("  the other face is subdivided {} times\n", report.subdivided);
+    }
+    text += &notes_text(&report.notes);
     Printed::new(&report, text)
 }

@@ -460,6 +460,21 @@ fn npz_of(obj: &str, n_frames: usize) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
+/// Wrinkles without examples, in two commands.
+#[test]
+fn wrinkles_are_made_without_examples() {
+    let desk = desk();
+    let make = ["detail", "make", "head.glb", "--subdivide", "0", "--count", "40", "-o", "made.detail"];
+    let reported = desk.json(&make);
+    assert!(reported["lines"].as_array().unwrap().len() > 30, "{reported}");
+    let call =
+        ["detail", "apply", "made.detail", "--rig", "head.glb", "--clip", "clip.csv", "-o", "made.npz"];
+    let applied = desk.json(&call);
+    assert!(applied["largest_displacement_mm"].as_f64().unwrap() > 0.1, "{applied}");
+    assert!(desk.ok(&make).contains("nasolabial fold"));
+    desk.fails_with(1, &[&make[..], &["--age", "5"]].concat(), &["from 18 to 90"]);
+}
+
 /// Transfer between faces, subdivided or not, and detail applied to the output of `perform`.
 #[test]
 fn detail_goes_to_other_faces_and_onto_physics() {

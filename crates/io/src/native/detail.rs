@@ -70,6 +70,9 @@ pub fn write(content: &FaceDetail, path: &Path) -> Result<(), IoError> {
     file.json("detail", &Text { model, base, poses, steps: content.rest.n_steps, handles, bending })?;
     file.array("detail.handles", &detail.shell.handles);
     file.lists("detail.basis", detail.shell.basis.iter().map(|column| &**column));
+    if !detail.steadiness.is_empty() {
+        file.array("detail.steadiness", &detail.steadiness);
+    }
     file.array("detail.edges", &detail.features.edges);
     file.lists("detail.strains", detail.strains.iter().map(Vec::as_slice));
     file.array("detail.limits", &detail.limits);
@@ -169,6 +172,13 @@ pub fn read(bytes: SharedBytes) -> Result<FaceDetail, IoError> {
     if !(options.bending > 0.0 && options.bending.is_finite()) {
         return Err(damaged("metadata 'detail'", "the length of bending is not positive"));
     }
+    let steadiness = match file.has("detail.steadiness") {
+        true => file.rows::<f32>("detail.steadiness", handles.len(), "handles")?.to_vec(),
+        false => Vec::new(),
+    };
+    if steadiness.iter().any(|w| !(*w >= 0.0 && w.is_finite())) {
+        return Err(damaged("array 'detail.steadiness'", "it has a number that is not finite or below zero"));
+    }
     let n_poses = text.poses.len();
     let n_felt = if model.is_pose_space() { edges.len() } else { 3 * handles.len() };
     let influence = match model.is_local() {
@@ -201,6 +211,7 @@ pub fn read(bytes: SharedBytes) -> Result<FaceDetail, IoError> {
         relief: file.array::<[f32; 3]>("detail.relief")?,
         poses: text.poses,
         handle_names: text.handles,
+        steadiness,
         mesh,
         features,
         model,

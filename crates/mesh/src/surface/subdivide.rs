@@ -1,11 +1,14 @@
-//! Loop subdivision of triangle meshes, as weights that can be applied to any field on the vertices.
+//! Subdivision of triangle meshes, as weights that can be applied to any field on the vertices. Every edge
+//! gets a vertex, every triangle becomes four, and old vertices keep their indices.
 //!
-//! Every edge gets a vertex, every triangle becomes four. New vertices on edges are 3/8 of each end and 1/8
+//! [`Subdivision::fitted`] evaluates quadratics that are fitted to the mesh (`quadratic`).
+//! [`Subdivision::prepare`] is Loop's scheme: new vertices on edges are 3/8 of each end and 1/8
 //! of each opposite vertex; old ones move toward their neighbors by Warren's weights (3/16 for three
 //! neighbors, else 3/8 over their number). On boundary edges, and on edges of more than two triangles, only
-//! vertices along those edges have weights: 1/2 and 1/2 for new vertices, 1/8, 3/4, 1/8 for old ones. Old
-//! vertices keep their indices.
+//! vertices along those edges have weights: 1/2 and 1/2 for new vertices, 1/8, 3/4, 1/8 for old ones. It
+//! shrinks what is convex, parts surfaces that touch, and leaves ripples where diagonals of quads alternate.
 
+use glam::Vec3;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::{Add, Mul};
@@ -71,6 +74,29 @@ impl Subdivision {
         new
     }
 
+    /// A step by quadratics that are fitted to `positions`; `held` is 1 where vertices stay, 0 where they are
+    /// smoothed, and may be empty.
+    pub fn fitted(positions: &[Vec3], triangles: &[[u32; 3]], held: &[f32]) -> Self {
+        let (old, edges) = super::quadratic::parts(positions, triangles, held);
+        let mut new =
+            Self { triangles: Vec::with_capacity(4 * triangles.len()), first: vec![0], parts: Vec::new() };
+        for parts in old {
+            new.parts.extend(parts);
+            new.first.push(new.parts.len() as u32);
+        }
+        let mut middle: BTreeMap<[u32; 2], u32> = BTreeMap::new();
+        for (edge, parts) in edges {
+            middle.insert(edge, new.first.len() as u32 - 1);
+            new.parts.extend(parts);
+            new.first.push(new.parts.len() as u32);
+        }
+        for &[a, b, c] in triangles {
+            let [ab, bc, ca] = [(a, b), (b, c), (c, a)].map(|(p, q)| middle[&[p.min(q), p.max(q)]]);
+            new.triangles.extend([[a, ab, ca], [ab, b, bc], [ca, bc, c], [ab, bc, ca]]);
+        }
+        new
+    }
+
     /// Number of vertices after the step.
     pub fn n_vertices(&self) -> usize {
         self.first.len() - 1
@@ -92,7 +118,6 @@ impl Subdivision {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use glam::Vec3;
 
     #[test]
     fn an_octahedron_becomes_round_and_a_square_stays_flat() {

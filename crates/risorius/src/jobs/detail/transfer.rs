@@ -7,6 +7,7 @@ use crate::source::{RigSource, vertex_of};
 use risorius_attenuate::PinSpec;
 use risorius_base::progress::{Plan, Progress, tick};
 use risorius_detail::correspond::{LandmarkFace, VertexPair, landmark_pairs};
+use risorius_detail::transfer::steps_for;
 use risorius_detail::{FaceDetail, Rest};
 use risorius_io::native::detail;
 use risorius_io::open::{OpenOptions, open_rig, read_file};
@@ -29,8 +30,9 @@ pub struct TransferJob {
     /// A rig of the detail's own face, in the same place as its rest mesh. Its shapes make landmark detection
     /// more reliable.
     pub from: Option<PathBuf>,
-    /// Number of subdivisions of the other face. Default 0.
-    pub subdivide: usize,
+    /// Number of subdivisions of the other face; by default as many as give it edges as short as those of the
+    /// detail's face, at most three.
+    pub subdivide: Option<usize>,
     /// The transferred detail (`.detail`).
     pub output: PathBuf,
 }
@@ -50,6 +52,10 @@ pub struct TransferReport {
     pub scale: f64,
     /// Mean distance between the faces after bending.
     pub mean_distance_mm: f64,
+    /// Steps of subdivision of the other face.
+    pub subdivided: usize,
+    /// Notes for the user.
+    pub notes: Vec<String>,
     /// Computation time, seconds.
     pub seconds: f64,
 }
@@ -93,12 +99,15 @@ impl TransferJob {
         expect_ending(&self.output, &["detail"], "a detail")?;
         expect_native(&self.detail, "detail")?;
         let source = detail::open(&self.detail).map_err(in_file(&self.detail))?;
-        let target = Rest::checked(self.to.open(progress)?.rig, self.subdivide)?;
-        let pairs = self.pairs(&source.rest, &target, progress)?;
+        let (target, pairs) = self.target(&source, progress)?;
         let vertices: Vec<[u32; 2]> = pairs.iter().map(|p| p.vertices).collect();
         let options = &source.detail.shell.options;
         let moved = source.detail.transferred(target.mesh(), &vertices, options, progress)?;
         let mm_per_unit = target.mm_per_unit();
+        let notes = moved.smoothed_to.map(|edge| {
+            let edge = edge * mm_per_unit;
+            format!("edges of {edge:.1} mm are too long for the finest detail; `subdivide` more to keep it")
+        });
         let place = |rig: &Rig, v: u32| NearReport { near: rig.neutral[v as usize] };
         let reported = pairs.into_iter().zip(&moved.off).map(|(pair, off)| PairReport {
             from: place(&source.rest.fine, pair.vertices[0]),
@@ -113,10 +122,32 @@ impl TransferJob {
             pairs: reported.collect(),
             scale: moved.similarity.scale,
             mean_distance_mm: moved.mean_distance * mm_per_unit,
+            subdivided: target.n_steps,
+            notes: notes.into_iter().collect(),
             seconds: 0.0,
         };
         detail::write(&FaceDetail { rest: target, detail: moved.detail }, &self.output)?;
         Ok(TransferReport { seconds: start.elapsed().as_secs_f64(), ..report })
+    }
+
+    /// The other face, subdivided, and corresponding points.
+    fn target(&self, source: &FaceDetail, progress: &Progress) -> Result<(Rest, Vec<VertexPair>)> {
+        let rig = self.to.open(progress)?.rig;
+        let first = Rest::checked(rig, self.subdivide.unwrap_or(0))?;
+        let mut pairs = self.pairs(&source.rest, &first, progress)?;
+        if self.subdivide.is_some() || pairs.len() < 4 {
+            return Ok((first, pairs));
+        }
+        let vertices: Vec<[u32; 2]> = pairs.iter().map(|p| p.vertices).collect();
+        let n_steps = steps_for(&source.detail.mesh, &first.mesh(), &vertices);
+        if n_steps == 0 {
+            return Ok((first, pairs));
+        }
+        let target = Rest::checked(first.rig, n_steps)?;
+        for pair in &mut pairs {
+            pair.vertices[1] = target.fine_vertex(pair.vertices[1]);
+        }
+        Ok((target, pairs))
     }
 
     fn pairs(&self, source: &Rest, target: &Rest, progress: &Progress) -> Result<Vec<VertexPair>> {
