@@ -14,7 +14,9 @@ use std::collections::BTreeMap;
 fn border(x: &[[f32; 3]], triangles: &[[u32; 3]]) -> f64 {
     let mut counts: BTreeMap<[u32; 2], usize> = BTreeMap::new();
     for &[a, b, c] in triangles {
-        [[a, b], [b, c], [c, a]].map(|[p, q]| *counts.entry([p.min(q), p.max(q)]).or_default() += 1);
+        for [p, q] in [[a, b], [b, c], [c, a]] {
+            *counts.entry([p.min(q), p.max(q)]).or_default() += 1;
+        }
     }
     let length = |[a, b]: &[u32; 2]| f64::from(Vec3::from(x[*a as usize]).distance(x[*b as usize].into()));
     counts.iter().filter(|(_, n)| **n == 1).map(|(edge, _)| length(edge)).sum()

@@ -81,8 +81,8 @@ impl Lifter {
         Ok(Self { tets: tets.to_vec(), rest: rest.clone(), neighbors, stiffness, options })
     }
 
-    /// Moves nodes of `x` so that singular values of deformation gradients rise to about `onset`, more than 0,
-    /// below 1.
+    /// Moves nodes of `x` so that singular values of deformation gradients rise to about `onset`, more than
+    /// 0, below 1.
     pub fn lift(&self, x: &mut [DVec3], onset: f64) -> Result<(), SolveError> {
         check_values("onset", [onset].into_iter())?;
         check_length("nodes", x.len(), self.stiffness.len())?;

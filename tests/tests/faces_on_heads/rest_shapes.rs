@@ -186,8 +186,8 @@ fn flesh_of_lips_overlaps_no_deeper_than_the_skin() {
 #[test]
 fn lids_and_closed_lips_are_matched() {
     for (name, face) in faces() {
-        // At most 3.7 mm were measured on lids and 7.5 mm on mouthClose, at one vertex beside a corner; 5 to 6
-        // and 15 mm before skin vertices pulled at the flesh.
+        // At most 3.7 mm were measured on lids and 7.5 mm on mouthClose, at one vertex beside a corner; 5 to
+        // 6 and 15 mm before skin vertices pulled at the flesh.
         let wanted = [("blink", 5.0), ("closure", 5.0), ("mouthclose", 9.0)];
         for shape in &face.report.shapes {
             let lower = shape.name.to_lowercase();

@@ -227,6 +227,9 @@ impl DemoJob {
             takes: vec![self.out.join("take.glb"), wrinkled],
             labels: Some(["ours", "with wrinkles"].map(String::from).to_vec()),
             frames: Some(self.shown_frames()),
+            // Close enough for wrinkles to be seen.
+            frame: Some("shape:eyeBlinkLeft".into()),
+            zoom: 0.28,
             output: self.out.join("wrinkles.png"),
             ..RenderJob::default()
         };

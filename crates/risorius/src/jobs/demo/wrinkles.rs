@@ -17,8 +17,8 @@ use risorius_rig::Evaluator;
 use std::path::{Path, PathBuf};
 
 /// Distance between furrows and their depth, meters.
-const SPACING: f32 = 0.0065;
-const DEPTH: f32 = 0.0011;
+const SPACING: f32 = 0.009;
+const DEPTH: f32 = 0.0024;
 
 /// A sculpt: its name, the sliders of its pose, the place of its furrows (x to the left, mirrored; meters
 /// above and before the middle between the eyes), their reach in meters, and the direction across them.
