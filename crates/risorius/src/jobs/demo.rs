@@ -228,8 +228,8 @@ impl DemoJob {
             labels: Some(["ours", "with wrinkles"].map(String::from).to_vec()),
             frames: Some(self.shown_frames()),
             // Close enough for wrinkles to be seen.
-            frame: Some("shape:eyeBlinkLeft".into()),
-            zoom: 0.28,
+            frame: Some("shape:browInnerUp".into()),
+            views: Vec::from_iter(View::named("three-quarter")),
             output: self.out.join("wrinkles.png"),
             ..RenderJob::default()
         };

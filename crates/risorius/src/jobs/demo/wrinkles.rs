@@ -16,17 +16,18 @@ use risorius_mesh::VertexNormals;
 use risorius_rig::Evaluator;
 use std::path::{Path, PathBuf};
 
-/// Distance between furrows and their depth, meters.
-const SPACING: f32 = 0.009;
-const DEPTH: f32 = 0.0024;
+/// Distance between furrows, meters. Edges of the head are 4 mm long, so finer furrows would be blotches.
+const SPACING: f32 = 0.014;
 
 /// A sculpt: its name, the sliders of its pose, the place of its furrows (x to the left, mirrored; meters
-/// above and before the middle between the eyes), their reach in meters, and the direction across them.
+/// above and before the middle between the eyes), their reach and depth in meters, and the direction across
+/// them.
 struct Sculpt {
     name: &'static str,
     sliders: &'static [(&'static str, f32)],
     place: [f32; 3],
     reach: [f32; 3],
+    depth: f32,
     across: [f32; 3],
 }
 
@@ -36,6 +37,7 @@ const SCULPTS: [Sculpt; 3] = [
         sliders: &[("browInnerUp", 1.0), ("browOuterUpLeft", 1.0), ("browOuterUpRight", 1.0)],
         place: [0.0, 0.042, 0.0],
         reach: [0.042, 0.016, 0.1],
+        depth: 0.003,
         across: [0.0, 1.0, 0.0],
     },
     Sculpt {
@@ -43,6 +45,7 @@ const SCULPTS: [Sculpt; 3] = [
         sliders: &[("browDownLeft", 1.0), ("browDownRight", 1.0)],
         place: [0.0, 0.018, 0.0],
         reach: [0.013, 0.016, 0.1],
+        depth: 0.002,
         across: [1.0, 0.0, 0.0],
     },
     Sculpt {
@@ -55,6 +58,7 @@ const SCULPTS: [Sculpt; 3] = [
         ],
         place: [0.058, -0.001, -0.02],
         reach: [0.01, 0.01, 0.025],
+        depth: 0.0012,
         across: [0.0, 1.0, 0.0],
     },
 ];
@@ -73,7 +77,7 @@ pub(super) fn make(head: &Head, detail: &Path, progress: &Progress) -> Result<Ve
         let plain = evaluator.positions(&super::values(rig, sculpt.sliders));
         let normals = normals.compute(&plain);
         let carve = |v: usize| {
-            let depth = sculpt.depth(rig.neutral[v].into(), between_eyes);
+            let depth = sculpt.depth_at(rig.neutral[v].into(), between_eyes);
             (Vec3::from(plain[v]) - depth * Vec3::from(normals[v])).to_array()
         };
         let carved: Vec<[f32; 3]> = (0..plain.len()).map(carve).collect();
@@ -96,16 +100,16 @@ pub(super) fn make(head: &Head, detail: &Path, progress: &Progress) -> Result<Ve
 
 impl Sculpt {
     /// How deep the furrows are at a point of the neutral, meters.
-    fn depth(&self, at: Vec3, between_eyes: Vec3) -> f32 {
+    fn depth_at(&self, at: Vec3, between_eyes: Vec3) -> f32 {
         let from_eyes = at - between_eyes;
         let offset = from_eyes.with_x(from_eyes.x.abs()) - Vec3::from(self.place);
         let away = (offset / Vec3::from(self.reach)).length();
         let inside = smoothstep((1.5 - away).clamp(0.0, 1.0));
         // Two slow waves along the furrows keep them from being straight and equally deep.
-        let wander = 0.35 * (at.x * 140.0 + 1.3).sin() + 0.25 * (at.y * 210.0).sin();
+        let wander = 0.35 * (at.x * 70.0 + 1.3).sin() + 0.2 * (at.y * 90.0).sin();
         let phase = offset.dot(Vec3::from(self.across)) / SPACING + wander;
         let furrow = (0.5 + 0.5 * (std::f32::consts::TAU * phase).cos()).powi(2);
         let uneven = 0.75 + 0.25 * (at.x * 95.0 + 7.0 * phase.round()).sin();
-        DEPTH * inside * furrow * uneven
+        self.depth * inside * furrow * uneven
     }
 }
