@@ -11,7 +11,7 @@ use risorius_mesh::FileMesh;
 use risorius_rig::Evaluator;
 use risorius_tests::data;
 use risorius_tests::wrinkled::{WrinkledHead, at, examples, landmarks, nearest};
-use risorius_view::{DrawOptions, FaceLook, Series, draw, lines, sheet};
+use risorius_view::{Series, lines};
 
 const ICT: &str = "ict_facekit/ict_expressions.glb";
 const ROM: &str = "performances/livelink_rom.csv";
@@ -132,9 +132,7 @@ fn one_brow_wrinkles_alone() {
 /// height, and nowhere else.
 #[test]
 fn wrinkles_go_to_other_heads() {
-    let figures = std::env::var_os("RISORIUS_FIGURES");
-    let size = if figures.is_some() { 120_000 } else { 40_000 };
-    let Some(head) = WrinkledHead::open("transfer", ICT, size) else { return };
+    let Some(head) = WrinkledHead::open("transfer", ICT, 40_000) else { return };
     let Some(data) = data("transfer") else { return };
     let both = ["browInnerUp_L", "browInnerUp_R", "browOuterUp_L", "browOuterUp_R"];
     let learned = [head.sliders(&both), head.sliders(&["mouthSmile_L", "mouthSmile_R"])];
@@ -146,7 +144,6 @@ fn wrinkles_go_to_other_heads() {
     // Brows, nose, eyes, mouth and chin: the usual tracker landmarks without the jaw line.
     let source: Vec<_> =
         landmarks(&head.rig).into_iter().skip(17).take(43).chain([landmarks(&head.rig)[8]]).collect();
-    let mut drawn = Vec::new();
     for (name, file, steps) in
         [("MakeHuman", "makehuman_male/makehuman_head_male.glb", 2), ("facecap", "facecap/facecap.glb", 3)]
     {
@@ -165,7 +162,6 @@ fn wrinkles_go_to_other_heads() {
         let player = DetailPlayer::prepare(&moved.detail).unwrap();
         let evaluator = Evaluator::prepare(&rest.rig);
         let mut stage = PlayedFrame::default();
-        let look = FaceLook::prepare(&rest.fine);
         // A pose with and without its wrinkles.
         let mut posed = |sliders: &[&str]| {
             let on = |name: &str| f32::from(u8::from(sliders.iter().any(|s| name.ends_with(s))));
@@ -181,14 +177,6 @@ fn wrinkles_go_to_other_heads() {
         let both = |what: &str| sides.map(|side| format!("{what}{side}"));
         let brows = [both("browOuterUp").to_vec(), vec!["browInnerUp".to_string()]].concat();
         let [plain, positions] = posed(&brows.iter().map(String::as_str).collect::<Vec<_>>());
-        if figures.is_some() {
-            let options = DrawOptions { width: 500, height: 600, zoom: 0.8, ..DrawOptions::default() };
-            let one = |pose: &[[f32; 3]]| draw(&look, pose, &options).unwrap();
-            let smile = both("mouthSmile");
-            let smile = posed(&smile.iter().map(String::as_str).collect::<Vec<_>>());
-            drawn.push((one(&positions), format!("{name}, brows up")));
-            drawn.push((one(&smile[1]), format!("{name}, smile")));
-        }
         let moved =
             positions.iter().zip(&plain).map(|(a, b)| f64::from(Vec3::from(*a).distance(Vec3::from(*b))));
         let brows: Vec<f64> = moved.map(|d| d * mm).collect();
@@ -205,10 +193,5 @@ fn wrinkles_go_to_other_heads() {
             below / all
         );
         assert!(below < 0.3 * all, "{name}: {below} of {all} is below the eyes");
-    }
-    if let Some(folder) = figures {
-        let picture = sheet(&drawn, 4, "Wrinkles of the ICT head on two others").unwrap();
-        std::fs::write(std::path::Path::new(&folder).join("detail_transfer.png"), picture.encode_png())
-            .unwrap();
     }
 }

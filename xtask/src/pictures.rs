@@ -24,6 +24,15 @@ const LOOKS: [&str; 4] = ["subtle", "natural", "strong", "cartoon"];
 /// Frames of the strip of looks: landing from the hop.
 const LANDING: &str = "78,80,82,84,86,88";
 
+/// A clip of three poses that wrinkle the skin: brows up, a smile, brows down.
+const WRINKLING: &str = "\
+time,browInnerUp,browOuterUpLeft,browOuterUpRight,mouthSmileLeft,mouthSmileRight,\
+cheekSquintLeft,cheekSquintRight,browDownLeft,browDownRight
+0,1,1,1,0,0,0,0,0,0
+0.1,0,0,0,1,1,1,1,0,0
+0.2,0,0,0,0,0,0,0,1,1
+";
+
 /// Draws the pictures of simulations, then, unless `only_physics`, all others.
 pub fn draw(only_physics: bool) -> Result<(), String> {
     let scratch = root().join("target/pictures");
@@ -52,6 +61,33 @@ fn draw_physics(scratch: &Path) -> Result<(), String> {
     takes.iter().for_each(|take| call.extend(["--take", take.as_str()]));
     call.extend(["--frames", LANDING, "--view", "25,0", "--size", "230", "--output", &strip]);
     risorius(&call)
+}
+
+/// Wrinkles made for the ICT head, and the same ones transferred to two others.
+fn draw_transfer(scratch: &Path, data: &Path) -> Result<(), String> {
+    let file = |name: &str| text(&scratch.join(name));
+    let heads = [
+        ("detail_source", "ict_facekit/ict_expressions.glb"),
+        ("detail_on_makehuman", "makehuman_male/makehuman_head_male.glb"),
+        ("detail_on_facecap", "facecap/facecap_plain.glb"),
+    ];
+    let poses = file("wrinkling.csv");
+    std::fs::write(&poses, WRINKLING).map_err(|e| e.to_string())?;
+    let (source, source_detail) = (text(&data.join(heads[0].1)), file("detail_source.detail"));
+    risorius(&["detail", "make", &source, "--age", "55", "--output", &source_detail])?;
+    for (name, rig) in heads {
+        let (rig, detail) = (text(&data.join(rig)), file(&format!("{name}.detail")));
+        if detail != source_detail {
+            let transfer = ["detail", "transfer", &source_detail, "--from", &source];
+            risorius(&[&transfer[..], &["--to", &rig, "--output", &detail]].concat())?;
+        }
+        let take = file(&format!("{name}.npz"));
+        risorius(&["detail", "apply", &detail, "--rig", &rig, "--clip", &poses, "--output", &take])?;
+        let picture = text(&root().join(format!("docs/pictures/{name}.png")));
+        let row = ["--frames", "0,1,2", "--view", "25,0", "--size", "330x340", "--columns", "3"];
+        risorius(&[&["render", &detail, "--take", &take][..], &row, &["--output", &picture]].concat())?;
+    }
+    Ok(())
 }
 
 fn risorius(arguments: &[&str]) -> Result<(), String> {
@@ -101,6 +137,8 @@ fn draw_others(scratch: &Path) -> Result<(), String> {
     risorius(&["interference", &head, "--most", "40", "--output", &picture("interference.png")])?;
     let pair = ["--sliders", "noseSneer_L,browDown_L", "--output", &picture("interference_pair.png")];
     risorius(&[&["interference", &head][..], &pair].concat())?;
+
+    draw_transfer(scratch, &data)?;
 
     // Figures that tests draw on request.
     let mut tests = Command::new(env!("CARGO"));
