@@ -156,9 +156,9 @@ fn a_moving_head_moves_flesh_and_not_the_skull() {
             "{name} with {file}: mean {mean:.2} mm, {most:.1} mm at most, least det F {least:.2}, {unconverged} of {steps} steps not converged; {depth:.3} mm deeper than the artist's own, {through:.2} without contact; by rays lips {:.3} and {:.2}, lids {:.3} and {:.2}",
             lips.0, lips_through.0, lids.0, lids_through.0
         );
-        assert!(depth <= 0.2, "{name}: {depth} mm deeper than the artist's own");
+        assert!(depth <= 0.15, "{name}: {depth} mm deeper than the artist's own");
         // Up to the corners of mouth and eyes.
-        assert!(lips.0 <= 0.2, "{name}: lips {lips:?} by rays, {lips_through:?} without contact");
+        assert!(lips.0 <= 0.1, "{name}: lips {lips:?} by rays, {lips_through:?} without contact");
         // The built-in head's lids pass each other by 0.25 mm beside the corner of an eye.
         assert!(lids.0 <= 0.3, "{name}: lids {lids:?} by rays, {lids_through:?} without contact");
         assert!(mean > 0.02 && most < 12.0, "{name}: {mean} and {most} mm");
