@@ -193,7 +193,7 @@ fn whole_expressions_driven_by_markers_do_not_tear() {
     // The crown moved by 12.7 mm.
     let Some(torn) = measure("ICT", ict, "Jaw", Handles::Markers) else { return };
     assert!(torn.turned < 12 && torn.sides < 5 && torn.crown_mm < 6.5, "{torn:?}");
-    // 31 sides were torn in the worst frame, 4.2 in the mean, at the lids and the corners of the mouth.
+    // 31 sides were torn in the worst frame, 4.2 on average, at the lids and the corners of the mouth.
     let Some(torn) = measure("MakeHuman", makehuman, "Nose", Handles::Markers) else { return };
     assert!(torn.turned < 12 && torn.sides < 12 && torn.mean[1] < 1.0 && torn.crown_mm < 6.5, "{torn:?}");
     if std::env::var_os("RISORIUS_FULL").is_none() {

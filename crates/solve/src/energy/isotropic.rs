@@ -17,7 +17,9 @@
 
 use glam::{DMat3, DVec3};
 use risorius_linalg::sparse::block_index;
-use risorius_linalg::{ElementBlocks, Svd3, eigen_symmetric};
+use risorius_linalg::{ElementBlocks, Stencil, Svd3, eigen_symmetric};
+use risorius_mesh::tet::tet_mesh::edge_matrix;
+use std::ops::Range;
 
 /// Second derivatives with respect to F in the frame of its singular vectors.
 #[derive(Debug, Clone, Copy)]
@@ -127,6 +129,28 @@ pub(crate) fn tet_gradient(stress: DMat3, inverse_rest: DMat3, weight: f64) -> [
 #[inline]
 pub(crate) fn cofactor(f: DMat3) -> DMat3 {
     DMat3::from_cols(f.y_axis.cross(f.z_axis), f.z_axis.cross(f.x_axis), f.x_axis.cross(f.y_axis))
+}
+
+/// Linear Laplacians of tets of equal weight.
+pub(crate) fn tet_laplacians(
+    inverse_rests: &[DMat3],
+    elements: Range<usize>,
+    blocks: &mut [ElementBlocks<1>],
+) {
+    for (block, &inverse_rest) in blocks.iter_mut().zip(&inverse_rests[elements]) {
+        *block = tet_laplacian(inverse_rest, 1.0);
+    }
+}
+
+/// The smallest determinant of the deformation gradients of tets.
+pub(crate) fn smallest_det(
+    tets: &[Stencil],
+    inverse_rests: &[DMat3],
+    x: &[DVec3],
+    elements: Range<usize>,
+) -> f64 {
+    let det = |tet: usize| (edge_matrix(x, tets[tet]) * inverse_rests[tet]).determinant();
+    elements.map(det).fold(f64::INFINITY, f64::min)
 }
 
 /// The linear Laplacian of a tet with the given weight (stiffness times volume).

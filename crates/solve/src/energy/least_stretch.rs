@@ -12,7 +12,7 @@
 //! which would show as a kink over time. All tets count equally, whatever their size: one bad tet spoils a
 //! simulation.
 
-use crate::energy::isotropic::{Spectrum, tet_blocks, tet_gradient, tet_laplacian};
+use crate::energy::isotropic::{Spectrum, smallest_det, tet_blocks, tet_gradient, tet_laplacians};
 use crate::energy::{Energy, Forces};
 use glam::{DMat3, DVec3};
 use risorius_linalg::{ElementBlocks, Stencil, svd};
@@ -124,13 +124,11 @@ impl Energy for LeastStretch<'_> {
     }
 
     fn laplacians(&self, elements: Range<usize>, blocks: &mut [ElementBlocks<1>]) {
-        for (block, tet) in blocks.iter_mut().zip(elements) {
-            *block = tet_laplacian(self.inverse[tet], 1.0);
-        }
+        tet_laplacians(self.inverse, elements, blocks);
     }
 
     fn smallest_det(&self, x: &[DVec3], elements: Range<usize>) -> f64 {
-        elements.fold(f64::INFINITY, |least, tet| least.min(self.gradient_of(x, tet).determinant()))
+        smallest_det(self.tets, self.inverse, x, elements)
     }
 }
 
