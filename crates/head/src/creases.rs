@@ -1,7 +1,7 @@
 //! Lines along which the skin of a face folds, on the built-in head.
 //!
-//! Names and places follow the classification of [Lemperle01, classification]: transverse lines of the forehead, glabellar
-//! lines, periorbital lines (crow's feet and below the eye), lines of the nose, nasolabial folds, cheeks,
+//! Names and places follow [Lemperle01, classification]: transverse lines of the forehead, glabellar lines,
+//! periorbital lines (crow's feet and below the eye), lines of the nose, nasolabial folds, cheeks,
 //! radial lines of the lips, marionette lines, the labiomental crease, the chin and the neck. A line is a few
 //! points in mm near the skin, on the left side or across the middle; [`all`] mirrors the left ones and puts
 //! the points onto the skin. Lines cross the direction in which muscles shorten the skin, so they are

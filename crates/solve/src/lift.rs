@@ -7,7 +7,7 @@
 //! ```
 //!
 //! is found, where psi keeps singular values above an onset ([`LeastStretch`]), h is the size of the tets at
-//! a node and p how strongly the node is pulled to the input. [`crate::untangle`] guarantees more (no tet
+//! a node and p how strongly the node is pulled to the input. [`crate::untangle()`] guarantees more (no tet
 //! below a threshold) but decides tet by tet which nodes may move and how far, so its results jump between
 //! inputs that differ little. Here the minimum moves continuously with the input wherever it is unique. It is
 //! not unique if a node can go to either side of another, which takes deep inversions.
