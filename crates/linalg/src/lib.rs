@@ -8,6 +8,7 @@
 pub mod bounds;
 pub mod dense;
 pub mod eigen;
+pub mod order;
 pub mod qp;
 pub mod sparse;
 pub mod sparse_cholesky;
@@ -16,10 +17,11 @@ pub mod sweep;
 
 pub use bounds::solve_bounded;
 pub use dense::{Cholesky, Matrix, NotPositiveDefinite};
+pub use order::Order;
 pub use qp::{QpError, QpSolution, QuadraticProgram};
 pub use sparse::{
     BlockMatrix, BlockPattern, ElementBlocks, Gather, NO_NODE, NodeGraph, Pattern, SparseError, Stencil,
 };
 pub use sparse_cholesky::SparseCholesky;
 pub use svd3::{Svd3, eigen_symmetric, svd};
-pub use sweep::{Column, HalfColumn, Sweep, SweepSpace};
+pub use sweep::{Reach, Real, Sweep, SweepSpace};

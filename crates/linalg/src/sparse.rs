@@ -1,6 +1,6 @@
 //! Sparse symmetric positive definite systems on a graph of nodes with B unknowns each.
 //!
-//! `NodeGraph` orders the free nodes once (approximate minimum degree on the node graph, which is B^2 times
+//! `NodeGraph` orders the free nodes once (`order`; the node graph is B^2 times
 //! smaller than that of the unknowns), `Pattern` lays out the lower triangle and its symbolic factor,
 //! `Gather` says which element blocks add up to which entry, `BlockMatrix` holds values, `SparseCholesky` (in
 //! `sparse_cholesky.rs`) factors and solves. Held (Dirichlet) nodes have no unknowns at all. B = 3 serves
@@ -12,9 +12,8 @@
 //!
 //! Limits: elements of up to four nodes; up to 2^31 entries in the factor.
 
-use faer::dyn_stack::{MemBuffer, MemStack};
+use crate::order::Order;
 use faer::sparse::SymbolicSparseColMatRef;
-use faer::sparse::linalg::amd;
 use faer::sparse::linalg::cholesky::{self, CholeskySymbolicParams, SymbolicCholesky, SymmetricOrdering};
 use rayon::prelude::*;
 
@@ -68,15 +67,21 @@ pub struct NodeGraph {
 }
 
 impl NodeGraph {
-    /// Orders the nodes that are not held; nodes of one stencil are coupled.
+    /// Orders the nodes that are not held by minimum degree; nodes of one stencil are coupled.
     pub fn prepare(held: &[bool], stencils: &[&[Stencil]]) -> Result<Self, SparseError> {
+        Self::ordered(held, stencils, Order::MinimumDegree)
+    }
+
+    /// As [`NodeGraph::prepare`], in another order.
+    pub fn ordered(held: &[bool], stencils: &[&[Stencil]], order: Order) -> Result<Self, SparseError> {
         let mut position = vec![NO_NODE; held.len()];
         let mut nodes: Vec<u32> = (0..held.len() as u32).filter(|&v| !held[v as usize]).collect();
         for (place, &node) in nodes.iter().enumerate() {
             position[node as usize] = place as u32;
         }
         let mut pairs = coupled_pairs(&position, stencils)?;
-        let order = minimum_degree(nodes.len(), &pairs)?;
+        let (start, row) = columns(nodes.len(), &pairs);
+        let order = order.of(&start, &row)?;
         for (place, &old) in order.iter().enumerate() {
             position[nodes[old as usize] as usize] = place as u32;
         }
@@ -156,25 +161,6 @@ fn columns(n: usize, pairs: &[u64]) -> (Vec<u32>, Vec<u32>) {
     }
     column_start.push(row.len() as u32);
     (column_start, row)
-}
-
-/// Old positions of the nodes in the order in which they are eliminated.
-fn minimum_degree(n: usize, pairs: &[u64]) -> Result<Vec<u32>, SparseError> {
-    let (start, row) = columns(n, pairs);
-    let mut order = vec![0u32; n];
-    let mut inverse = vec![0u32; n];
-    let request = amd::order_maybe_unsorted_scratch::<u32>(n, row.len());
-    let mut memory = MemBuffer::try_new(request).map_err(|_| SparseError::TooLarge)?;
-    let graph = SymbolicSparseColMatRef::new_checked(n, n, &start, None, &row);
-    amd::order_maybe_unsorted(
-        &mut order,
-        &mut inverse,
-        graph,
-        amd::Control::default(),
-        MemStack::new(&mut memory),
-    )
-    .map_err(|_| SparseError::TooLarge)?;
-    Ok(order)
 }
 
 /// Storage layout of a symmetric matrix with BxB blocks, and its symbolic factor. Immutable, shared by

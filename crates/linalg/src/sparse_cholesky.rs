@@ -286,7 +286,7 @@ mod tests {
             factor.solve(&mut exact);
             let b: Vec<DVec3> = b.into_iter().map(DVec3::from_array).collect();
             let (mut quick, mut space) = (vec![DVec3::NAN; n_nodes], crate::SweepSpace::default());
-            let sweep = crate::Sweep::prepare(&factor);
+            let sweep = crate::Sweep::<f32>::prepare(&factor);
             sweep.solve(&b, &mut quick, &mut space);
             assert!(n_nodes != 900 || sweep.n_branches() > 1, "the test must cover parallel branches");
             let largest = exact.iter().flatten().fold(0.0f64, |m, v| m.max(v.abs()));
@@ -295,15 +295,26 @@ mod tests {
             assert!(apart < 1e-5 * largest, "{apart} of {largest}");
             assert!(apart > 0.0, "the sweep is in single precision");
             assert!(quick.iter().zip(&held).all(|(v, held)| !held || *v == DVec3::ZERO));
-            // A load added between the two substitutions; a held node does not respond.
-            let nodes = [0, 4, n_nodes as u32 / 2, n_nodes as u32 - 1];
-            let columns = sweep.columns(&nodes, &nodes);
+            // The same in double precision.
+            let (mut precise, mut wide) = (vec![DVec3::NAN; n_nodes], crate::SweepSpace::default());
+            crate::Sweep::<f64>::prepare(&factor).solve(&b, &mut precise, &mut wide);
+            let apart = precise.iter().zip(&exact).map(|(a, b)| a.distance(DVec3::from_array(*b)));
+            assert!(apart.fold(0.0, f64::max) < 1e-12 * largest);
+            // Along paths: values, added loads, columns of the inverse; a held node does not respond.
+            let nodes = [0, 4, n_nodes as u32 / 2, n_nodes as u32 - 1, 5];
+            let reach = sweep.reach(&nodes);
+            let columns = sweep.columns(&nodes, &nodes, &reach);
             let load = DVec3::new(0.5, -2.0, 1.0);
+            // What a scratch space held before must not matter.
+            let mut scratch = space.clone();
             for (k, &node) in nodes.iter().enumerate() {
                 let node = node as usize;
                 sweep.halfway(&b, &mut space);
-                assert!(space.along(&columns[k].half).distance(quick[node]) < 1e-5 * largest);
-                space.load(&columns[k].half, load);
+                let values = sweep.values_at(&space, &reach, &nodes, &mut scratch);
+                for (value, &node) in values.iter().zip(&nodes) {
+                    assert!(value.distance(quick[node as usize]) < 1e-5 * largest, "node {node}");
+                }
+                sweep.load(&mut space, &reach, [(node as u32, load)].into_iter(), &mut scratch);
                 let mut loaded = vec![DVec3::NAN; n_nodes];
                 sweep.finish(&mut space, &mut loaded);
                 let mut at_once = b.clone();
@@ -312,7 +323,7 @@ mod tests {
                 sweep.solve(&at_once, &mut expected, &mut space);
                 let apart = loaded.iter().zip(&expected).map(|(a, b)| a.distance(*b)).fold(0.0, f64::max);
                 assert!(apart < 1e-5 * largest, "node {node}: {apart} of {largest}");
-                let at = f64::from(columns[k].at[k]);
+                let at = f64::from(columns[k][k]);
                 assert!((load * at).distance(loaded[node] - quick[node]) < 1e-5 * largest);
                 assert_eq!(at == 0.0, held[node]);
             }

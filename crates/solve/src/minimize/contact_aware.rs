@@ -7,17 +7,17 @@
 //! (L + C^T K C)^-1 g = L^-1 (g - C^T S^-1 C L^-1 g),   S = K^-1 + C L^-1 C^T
 //! ```
 //!
-//! S needs columns of `L^-1` for the nodes that carry contacts. The forward half of such a column is enough
-//! to add a load there between the two sweeps of a solve ([`risorius_linalg::sweep`]), so one solve covers
-//! both occurrences of `L^-1`. Columns are cached as long as the factor exists, because contacts change
-//! little from step to step. If very many contacts press, those on the same node are replaced by their
-//! weighted mean. Its curvature is at most that of their sum in every direction, which is safe for a
-//! preconditioner.
+//! One solve covers both occurrences of `L^-1`: between its two sweeps, the solution at the nodes that carry
+//! contacts is found along their paths in the elimination tree, and the loads `C^T S^-1 C L^-1 g` are added
+//! along the same paths ([`risorius_linalg::sweep`]). S needs columns of `L^-1` for these nodes. They are
+//! cached as long as the factor exists, because contacts change little from step to step. If very many
+//! contacts press, those on the same node are replaced by their weighted mean. Its curvature is at most that
+//! of their sum in every direction, which is safe for a preconditioner.
 
 use crate::contact::planes::Contacts;
 use glam::DVec3;
 use rayon::prelude::*;
-use risorius_linalg::{Cholesky, Column, Matrix, Sweep, SweepSpace};
+use risorius_linalg::{Cholesky, Matrix, Reach, Sweep, SweepSpace};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,6 +26,13 @@ const MOST: usize = 500;
 
 /// Largest number of values in cached columns.
 const KEPT: usize = 16 << 20;
+
+/// Workspace of solves: for the whole system, and along paths.
+#[derive(Default)]
+pub(crate) struct Space {
+    pub(crate) whole: SweepSpace,
+    along: SweepSpace,
+}
 
 /// A factored Laplacian with cached columns of its inverse.
 pub(crate) struct Laplacian {
@@ -37,7 +44,8 @@ pub(crate) struct Laplacian {
 struct Kept {
     /// Nodes at which the columns have values.
     at: Vec<u32>,
-    columns: BTreeMap<u32, Arc<Column>>,
+    reach: Reach,
+    columns: BTreeMap<u32, Arc<[f32]>>,
 }
 
 /// The contribution of a pressing contact to the Hessian: `stiffness` times the square of `row . x`.
@@ -50,9 +58,10 @@ pub(crate) struct ContactRow {
 /// A Laplacian with pressing contacts.
 pub(crate) struct ContactAware {
     base: Arc<Laplacian>,
-    /// Columns of the nodes that carry pressing contacts.
-    columns: Vec<Arc<Column>>,
-    /// The nodes of each contact, as indices into `columns`, with coefficients.
+    /// Nodes that carry pressing contacts, ascending, and their paths in the elimination tree.
+    nodes: Vec<u32>,
+    reach: Reach,
+    /// The nodes of each contact, as indices into `nodes`, with coefficients.
     rows: Vec<Vec<(usize, DVec3)>>,
     factor: Cholesky,
 }
@@ -63,19 +72,18 @@ impl Laplacian {
     }
 
     /// Columns of the inverse for some nodes. `at`: nodes that contacts can act on, ascending.
-    fn columns(&self, nodes: &[u32], at: &[u32]) -> Vec<Arc<Column>> {
+    fn columns(&self, nodes: &[u32], at: &[u32]) -> Vec<Arc<[f32]>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.at != at {
-            *kept = Kept { at: at.to_vec(), columns: BTreeMap::new() };
+            *kept = Kept { at: at.to_vec(), reach: self.sweep.reach(at), columns: BTreeMap::new() };
         }
-        let n_kept: usize = kept.columns.values().map(|column| at.len() + column.half.n_values()).sum();
-        if n_kept + nodes.len() * at.len() > KEPT {
+        if (kept.columns.len() + nodes.len()) * at.len() > KEPT {
             kept.columns.retain(|node, _| nodes.binary_search(node).is_ok());
         }
         let missing: Vec<u32> =
             nodes.iter().copied().filter(|node| !kept.columns.contains_key(node)).collect();
-        for (&node, column) in missing.iter().zip(self.sweep.columns(&missing, at)) {
-            kept.columns.insert(node, Arc::new(column));
+        for (&node, column) in missing.iter().zip(self.sweep.columns(&missing, at, &kept.reach)) {
+            kept.columns.insert(node, column.into());
         }
         nodes.iter().map(|node| kept.columns[node].clone()).collect()
     }
@@ -104,7 +112,7 @@ impl ContactAware {
         let at = contacts.nodes();
         let columns = base.columns(&nodes, at);
         let places: Vec<usize> = nodes.iter().map(|node| at.binary_search(node).unwrap_or(0)).collect();
-        let between = |column: &Arc<Column>| places.iter().map(|&k| f64::from(column.at[k])).collect();
+        let between = |column: &Arc<[f32]>| places.iter().map(|&k| f64::from(column[k])).collect();
         let inverse: Vec<Vec<f64>> = columns.iter().map(between).collect();
         let local = |contact: &ContactRow| -> Vec<(usize, DVec3)> {
             contact.row.iter().map(|(node, v)| (nodes.binary_search(node).unwrap_or(0), *v)).collect()
@@ -126,22 +134,24 @@ impl ContactAware {
         s.mirror_lower();
         // Positive definite except for rounding; if this fails, the Laplacian alone still converges.
         let factor = Cholesky::factor(s).ok()?;
-        Some(Self { base: base.clone(), columns, rows, factor })
+        Some(Self { base: base.clone(), reach: base.sweep.reach(&nodes), nodes, rows, factor })
     }
 
     /// Applies the inverse to `g`.
-    pub(crate) fn apply(&self, g: &[DVec3], solved: &mut [DVec3], space: &mut SweepSpace) {
-        self.base.sweep.halfway(g, space);
-        let of_nodes: Vec<DVec3> = self.columns.iter().map(|column| space.along(&column.half)).collect();
+    pub(crate) fn apply(&self, g: &[DVec3], solved: &mut [DVec3], space: &mut Space) {
+        let sweep = &self.base.sweep;
+        sweep.halfway(g, &mut space.whole);
+        let of_nodes = sweep.values_at(&space.whole, &self.reach, &self.nodes, &mut space.along);
         let along = |row: &Vec<(usize, DVec3)>| row.iter().map(|(node, v)| v.dot(of_nodes[*node])).sum();
         let mut forces: Vec<f64> = self.rows.iter().map(along).collect();
         self.factor.solve_in_place(&mut forces);
-        let mut loads = vec![DVec3::ZERO; self.columns.len()];
+        let mut loads = vec![DVec3::ZERO; self.nodes.len()];
         for (row, force) in self.rows.iter().zip(forces) {
             row.iter().for_each(|(node, v)| loads[*node] -= *v * force);
         }
-        self.columns.iter().zip(loads).for_each(|(column, load)| space.load(&column.half, load));
-        self.base.sweep.finish(space, solved);
+        let loads = self.nodes.iter().copied().zip(loads);
+        sweep.load(&mut space.whole, &self.reach, loads, &mut space.along);
+        sweep.finish(&mut space.whole, solved);
     }
 }
 

@@ -10,14 +10,14 @@
 
 use crate::SolveError;
 use crate::contact::planes::Contacts;
-use crate::minimize::contact_aware::{ContactAware, Laplacian};
+use crate::minimize::contact_aware::{ContactAware, Laplacian, Space};
 use crate::minimize::descent::{Descent, Step, timed};
 use crate::minimize::memory::{Last, Memory};
 use crate::minimize::newton::{Outcome, SolveOptions, SolveReport, solve};
 use crate::minimize::system::Problem;
 use glam::DVec3;
 use risorius_base::progress::{Progress, tick};
-use risorius_linalg::{SparseCholesky, Sweep, SweepSpace};
+use risorius_linalg::{SparseCholesky, Sweep};
 use std::sync::Arc;
 
 /// A factor that approximates the Hessian. Immutable: problems that differ little may share it.
@@ -53,14 +53,14 @@ impl Preconditioner {
     #[cfg(test)]
     pub(crate) fn solve(&self, g: &[DVec3]) -> Vec<DVec3> {
         let mut solved = vec![DVec3::ZERO; g.len()];
-        self.apply(g, &mut solved, &mut SweepSpace::default());
+        self.apply(g, &mut solved, &mut Space::default());
         solved
     }
 
     /// `A^-1 g`.
-    fn apply(&self, gradient: &[DVec3], solved: &mut [DVec3], space: &mut SweepSpace) {
+    fn apply(&self, gradient: &[DVec3], solved: &mut [DVec3], space: &mut Space) {
         match &self.0 {
-            Kind::Laplacian(factor) => factor.sweep.solve(gradient, solved, space),
+            Kind::Laplacian(factor) => factor.sweep.solve(gradient, solved, &mut space.whole),
             Kind::ContactAware(factor) => factor.apply(gradient, solved, space),
             Kind::Stiffness(factor) => {
                 solved.iter_mut().zip(solve(factor, gradient)).for_each(|(to, d)| *to = -d);
@@ -80,7 +80,7 @@ pub fn minimize_quasi(
 ) -> Result<SolveReport, SolveError> {
     let mut descent = Descent::start(problem, x)?;
     let mut memory = Memory::new(x.len());
-    let mut space = SweepSpace::default();
+    let mut space = Space::default();
     let [mut d, mut solved, mut solved_before] = [(); 3].map(|()| vec![DVec3::ZERO; x.len()]);
     // Step length along the last direction; none yet.
     let mut taken = None;

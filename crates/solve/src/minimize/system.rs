@@ -15,7 +15,7 @@ use crate::{SolveError, check_length};
 use glam::DVec3;
 use rayon::prelude::*;
 use risorius_linalg::{
-    BlockMatrix, ElementBlocks, Gather, NodeGraph, Pattern, SparseCholesky, SparseError, Stencil,
+    BlockMatrix, ElementBlocks, Gather, NodeGraph, Order, Pattern, SparseCholesky, SparseError, Stencil,
 };
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ impl System {
             }
         }
         let held: Vec<bool> = held.iter().zip(&alone).map(|(&held, &alone)| held || alone).collect();
-        let graph = NodeGraph::prepare(&held, stencils)?;
+        let graph = NodeGraph::ordered(&held, stencils, Order::NestedDissection)?;
         let stencils: Vec<Vec<Stencil>> = stencils.iter().map(|list| list.to_vec()).collect();
         Ok(Self {
             scatters: stencils.iter().map(|list| Scatter::prepare(&held, list)).collect(),
