@@ -5,6 +5,7 @@ use glam::DVec3;
 use rayon::prelude::*;
 use risorius_base::progress::no_progress;
 use risorius_mesh::tet::tet_mesh::TetMesh;
+use risorius_solve::energy::inertia::Inertia;
 use risorius_solve::energy::springs::lumped_masses;
 use risorius_solve::{
     Barrier, Preconditioner, Problem, SolveOptions, SolveReport, Spring, Springs, System, Tissue,
@@ -213,7 +214,7 @@ fn others(out: &mut impl Write, mesh: &TetMesh) -> Result<(), Box<dyn std::error
     for dt in [1.0 / 300.0, 1.0 / 60.0] {
         let flight: Vec<DVec3> =
             mesh.nodes.iter().map(|p| *p + DVec3::new(0.5, 0.2, 0.1) * dt * (p.z / SIZE.z)).collect();
-        let inertia = Springs::inertia(&lumped_masses(mesh, |_| 1100.0), &flight, dt)?;
+        let inertia = Inertia::prepare(&lumped_masses(mesh, |_| 1100.0), &flight, dt)?;
         let system = System::prepare(&bottom, &[&mesh.tets, inertia.stencils()])?;
         let problem = Problem { system: &system, energies: &[&tissue, &inertia], loads: &[] };
         let preconditioner = Preconditioner::laplacian(&problem)?;

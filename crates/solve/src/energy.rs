@@ -5,6 +5,7 @@
 //! elements, in a fixed order.
 
 pub mod foldover;
+pub mod inertia;
 pub mod inversion;
 pub mod isotropic;
 mod lanes;
@@ -18,10 +19,22 @@ use glam::DVec3;
 use rayon::prelude::*;
 use risorius_linalg::{ElementBlocks, Stencil};
 use std::ops::Range;
-use viscosity::Viscosity;
+use viscosity::Damped;
 
 /// The derivative of an element's energy at its four nodes.
 pub type Forces = [DVec3; 4];
+
+/// Elements per parallel task.
+pub const BLOCK: usize = 256;
+
+/// Springs of single nodes: `k/2 |x - t|^2` at each.
+#[derive(Debug, Clone, Copy)]
+pub struct Pulls<'a> {
+    /// k, newtons per meter.
+    pub stiffness: &'a [f64],
+    /// t.
+    pub targets: &'a [DVec3],
+}
 
 /// An energy in joules over nodes in meters.
 pub trait Energy: Sync {
@@ -34,17 +47,36 @@ pub trait Energy: Sync {
     /// Energy and its derivative at the nodes of each element.
     fn gradients(&self, x: &[DVec3], elements: Range<usize>, values: &mut [f64], gradients: &mut [Forces]);
 
-    /// As [`Energy::gradients`]. Returns a distance in meters: no element becomes flat while no node moves
-    /// farther. Zero means that no bound is known; callers then use [`Energy::largest_step`].
-    fn gradients_and_reach(
+    /// As [`Energy::gradients`], summed: the derivative at each corner of each element is added to
+    /// `sums[corner]`. At most [`BLOCK`] elements. Returns a distance in meters: no element becomes flat while
+    /// no node moves farther. Zero means that no bound is known; callers then use [`Energy::largest_step`].
+    fn add_gradients(
         &self,
         x: &[DVec3],
         elements: Range<usize>,
         values: &mut [f64],
-        gradients: &mut [Forces],
+        corners: &[[u16; 4]],
+        sums: &mut [DVec3],
     ) -> f64 {
-        self.gradients(x, elements, values, gradients);
+        let mut forces = [[DVec3::ZERO; 4]; BLOCK];
+        let forces = &mut forces[..values.len()];
+        self.gradients(x, elements, values, forces);
+        for (corners, forces) in corners.iter().zip(forces) {
+            for (&corner, &force) in corners.iter().zip(&*forces) {
+                sums[usize::from(corner)] += force;
+            }
+        }
+        self.reach()
+    }
+
+    /// A distance as [`Energy::add_gradients`] returns it, at any state.
+    fn reach(&self) -> f64 {
         0.0
+    }
+
+    /// The energy as springs of single nodes, if element i pulls node i and nothing else.
+    fn pulls(&self) -> Option<Pulls<'_>> {
+        None
     }
 
     /// Whether energy and forces are zero everywhere, so that nothing needs to be evaluated.
@@ -69,8 +101,9 @@ pub trait Energy: Sync {
         f64::INFINITY
     }
 
-    /// The viscosity of its material over a step of `dt_secs` from the positions `from`.
-    fn viscosity<'a>(&'a self, _from: &'a [DVec3], _dt_secs: f64) -> Option<Viscosity<'a>> {
+    /// This energy together with the viscosity of its material over a step of `dt_secs` from the positions
+    /// `from`; `None` without viscosity.
+    fn damped<'a>(&'a self, _from: &'a [DVec3], _dt_secs: f64) -> Option<Damped<'a>> {
         None
     }
 
@@ -86,11 +119,6 @@ pub trait Energy: Sync {
 pub trait BodyEnergy: Send + Sync {
     /// Nodes of its elements; they never change.
     fn stencils(&self) -> &[Stencil];
-
-    /// Whether its material is viscous: [`Energy::viscosity`] is then present at every configuration.
-    fn is_viscous(&self) -> bool {
-        false
-    }
 
     /// How many lists of [`crate::Configuration::parameters`] it takes.
     fn n_parameters(&self) -> usize;

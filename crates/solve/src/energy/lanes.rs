@@ -11,7 +11,6 @@
 //! root while `|F^-1| |R| |D| < 1`; `|F^-1| = |cof F| / det F`.
 
 use glam::{DMat3, DVec3};
-use pulp::Arch;
 use risorius_linalg::Stencil;
 use std::array::from_fn;
 
@@ -94,19 +93,50 @@ impl Group {
         group
     }
 
-    /// Energy and forces of the group's tets at `x`, with the registers of `arch`.
-    #[inline]
-    pub(crate) fn evaluate(&self, arch: Arch, nodes: &[Stencil], x: &[DVec3], out: &mut Outcome) {
-        arch.dispatch(
-            #[inline(always)]
-            || evaluate(self, nodes, x, out),
-        );
+    /// Energy and forces of the group's tets at `x`, with the dashpots of viscosity if there are any.
+    #[inline(always)]
+    pub(crate) fn evaluate(
+        &self,
+        dashpots: Option<&Dashpots>,
+        nodes: &[Stencil],
+        x: &[DVec3],
+        out: &mut Outcome,
+    ) {
+        let edges = edges(nodes, x);
+        match dashpots {
+            None => energy(self, &edges, out),
+            Some(dashpots) => damped_energy(self, dashpots, &edges, out),
+        }
+    }
+
+    /// Deformation gradients of the group's tets at `x`, column by column.
+    #[inline(always)]
+    pub(crate) fn gradients(&self, nodes: &[Stencil], x: &[DVec3]) -> [Lane; 9] {
+        let edges = edges(nodes, x);
+        let mut gradients = [[0.0; LANES]; 9];
+        for l in 0..LANES {
+            let e: [[f64; 3]; 3] = from_fn(|k| from_fn(|i| edges[3 * k + i][l]));
+            for k in 0..3 {
+                let column = combine(&e, from_fn(|i| self.inverse[3 * k + i][l]));
+                (0..3).for_each(|i| gradients[3 * k + i][l] = column[i]);
+            }
+        }
+        gradients
     }
 }
 
-/// Gathers the edges of each tet and evaluates the energy.
+/// Viscosity of a group of tets over a step ([`crate::energy::viscosity`]).
+#[derive(Debug, Clone)]
+pub(crate) struct Dashpots {
+    /// Deformation gradients at the start of the step, column by column.
+    pub(crate) from: [Lane; 9],
+    /// `eta V / h`.
+    pub(crate) weight: Lane,
+}
+
+/// The edges of each tet from its first node.
 #[inline(always)]
-fn evaluate(group: &Group, nodes: &[Stencil], x: &[DVec3], out: &mut Outcome) {
+fn edges(nodes: &[Stencil], x: &[DVec3]) -> [Lane; 9] {
     let mut edges = [[0.0; LANES]; 9];
     for (lane, tet) in nodes.iter().enumerate().take(LANES) {
         let [first, others @ ..] = tet.map(|node| x[node as usize]);
@@ -115,7 +145,7 @@ fn evaluate(group: &Group, nodes: &[Stencil], x: &[DVec3], out: &mut Outcome) {
             (edges[3 * k][lane], edges[3 * k + 1][lane], edges[3 * k + 2][lane]) = (edge.x, edge.y, edge.z);
         }
     }
-    energy(group, &edges, out);
+    edges
 }
 
 #[inline(always)]
@@ -136,39 +166,62 @@ fn combine(columns: &[[f64; 3]; 3], weights: [f64; 3]) -> [f64; 3] {
 
 #[inline(always)]
 fn energy(group: &Group, edges: &[Lane; 9], out: &mut Outcome) {
-    let Outcome { value, stretch: stretches, reach_squared, force: forces } = out;
-    for (l, value) in value.iter_mut().enumerate() {
-        let e: [[f64; 3]; 3] = from_fn(|k| from_fn(|i| edges[3 * k + i][l]));
-        let r: [[f64; 3]; 3] = from_fn(|k| from_fn(|i| group.inverse[3 * k + i][l]));
-        let (volume, ratio, mu, lambda) = (group.volume[l], group.ratio[l], group.mu[l], group.lambda[l]);
-        let f: [[f64; 3]; 3] = from_fn(|k| combine(&e, r[k]));
-        let cofactor = [cross(f[1], f[2]), cross(f[2], f[0]), cross(f[0], f[1])];
-        let det = dot(f[0], cofactor[0]);
-        // Green strain: its diagonal, and the off-diagonal entry opposite to each axis.
-        let own: [f64; 3] = from_fn(|k| 0.5 * (dot(f[k], f[k]) - 1.0));
-        let mixed = [0.5 * dot(f[1], f[2]), 0.5 * dot(f[2], f[0]), 0.5 * dot(f[0], f[1])];
-        let squares = dot(own, own) + 2.0 * dot(mixed, mixed);
-        let stretch = ratio * det;
-        let excess = stretch - 1.0;
-        let pressure = lambda * excess * ratio;
-        let strain =
-            [[own[0], mixed[2], mixed[1]], [mixed[2], own[1], mixed[0]], [mixed[1], mixed[0], own[2]]];
-        let stress: [[f64; 3]; 3] = from_fn(|k| {
-            let sheared = combine(&f, strain[k]);
-            from_fn(|i| (sheared[i] * (2.0 * mu) + cofactor[k][i] * pressure) * volume)
+    for l in 0..LANES {
+        of_lane(group, edges, out, l, |_| ([[0.0; 3]; 3], 0.0));
+    }
+}
+
+/// With the dashpots of viscosity: `w/2 |F - F_from|^2`.
+#[inline(always)]
+fn damped_energy(group: &Group, dashpots: &Dashpots, edges: &[Lane; 9], out: &mut Outcome) {
+    for l in 0..LANES {
+        of_lane(group, edges, out, l, |f| {
+            let weight = dashpots.weight[l];
+            let change: [[f64; 3]; 3] = from_fn(|k| from_fn(|i| f[k][i] - dashpots.from[3 * k + i][l]));
+            let squares = dot(change[0], change[0]) + dot(change[1], change[1]) + dot(change[2], change[2]);
+            (from_fn(|k| from_fn(|i| change[k][i] * weight)), 0.5 * weight * squares)
         });
-        *value = volume * (mu * squares + 0.5 * lambda * excess * excess);
-        stretches[l] = stretch;
-        let areas =
-            dot(cofactor[0], cofactor[0]) + dot(cofactor[1], cofactor[1]) + dot(cofactor[2], cofactor[2]);
-        let rest = dot(r[0], r[0]) + dot(r[1], r[1]) + dot(r[2], r[2]);
-        let upright = det.max(0.0);
-        reach_squared[l] = upright * upright / (12.0 * areas * rest);
-        for (a, of_node) in forces.chunks_exact_mut(3).enumerate() {
-            let force = combine(&stress, [r[0][a], r[1][a], r[2][a]]);
-            for (to, force) in of_node.iter_mut().zip(force) {
-                to[l] = force;
-            }
+    }
+}
+
+/// One tet; `resisting` gives stress and energy beside those of the tissue.
+#[inline(always)]
+fn of_lane(
+    group: &Group,
+    edges: &[Lane; 9],
+    out: &mut Outcome,
+    l: usize,
+    resisting: impl Fn(&[[f64; 3]; 3]) -> ([[f64; 3]; 3], f64),
+) {
+    let e: [[f64; 3]; 3] = from_fn(|k| from_fn(|i| edges[3 * k + i][l]));
+    let r: [[f64; 3]; 3] = from_fn(|k| from_fn(|i| group.inverse[3 * k + i][l]));
+    let (volume, ratio, mu, lambda) = (group.volume[l], group.ratio[l], group.mu[l], group.lambda[l]);
+    let f: [[f64; 3]; 3] = from_fn(|k| combine(&e, r[k]));
+    let cofactor = [cross(f[1], f[2]), cross(f[2], f[0]), cross(f[0], f[1])];
+    let det = dot(f[0], cofactor[0]);
+    // Green strain: its diagonal, and the off-diagonal entry opposite to each axis.
+    let own: [f64; 3] = from_fn(|k| 0.5 * (dot(f[k], f[k]) - 1.0));
+    let mixed = [0.5 * dot(f[1], f[2]), 0.5 * dot(f[2], f[0]), 0.5 * dot(f[0], f[1])];
+    let squares = dot(own, own) + 2.0 * dot(mixed, mixed);
+    let stretch = ratio * det;
+    let excess = stretch - 1.0;
+    let pressure = lambda * excess * ratio;
+    let strain = [[own[0], mixed[2], mixed[1]], [mixed[2], own[1], mixed[0]], [mixed[1], mixed[0], own[2]]];
+    let (more_stress, more) = resisting(&f);
+    let stress: [[f64; 3]; 3] = from_fn(|k| {
+        let sheared = combine(&f, strain[k]);
+        from_fn(|i| (sheared[i] * (2.0 * mu) + cofactor[k][i] * pressure) * volume + more_stress[k][i])
+    });
+    out.value[l] = volume * (mu * squares + 0.5 * lambda * excess * excess) + more;
+    out.stretch[l] = stretch;
+    let areas = dot(cofactor[0], cofactor[0]) + dot(cofactor[1], cofactor[1]) + dot(cofactor[2], cofactor[2]);
+    let rest = dot(r[0], r[0]) + dot(r[1], r[1]) + dot(r[2], r[2]);
+    let upright = det.max(0.0);
+    out.reach_squared[l] = upright * upright / (12.0 * areas * rest);
+    for a in 0..3 {
+        let force = combine(&stress, [r[0][a], r[1][a], r[2][a]]);
+        for (i, force) in force.into_iter().enumerate() {
+            out.force[3 * a + i][l] = force;
         }
     }
 }

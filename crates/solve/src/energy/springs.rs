@@ -1,10 +1,9 @@
-//! Springs: quadratic energies that pull points to targets. Inertia of backward Euler has the same form.
+//! Springs: quadratic energies that pull points to targets.
 //!
 //! A point is a weighted sum of up to four nodes: a node, or a place embedded in a tet. A spring acts in all
 //! directions, `k/2 |p - t|^2`, or only along a normal, `k/2 (n . (p - t))^2`, so that the point slides on a
 //! plane.
-//! The second derivative is constant and positive semidefinite. Backward Euler's inertia has the same form
-//! with `k = m/h^2` [Kozlov17, eq. 10].
+//! The second derivative is constant and positive semidefinite.
 
 use crate::energy::Energy;
 use crate::energy::Forces;
@@ -78,19 +77,6 @@ impl Springs {
     /// The springs.
     pub fn springs(&self) -> &[Spring] {
         &self.springs
-    }
-
-    /// Inertia of backward Euler: every node is pulled to its position after flight without forces, with the
-    /// stiffness `m/h^2`.
-    pub fn inertia(masses: &[f64], free_flight: &[DVec3], dt_secs: f64) -> Result<Self, SolveError> {
-        let stiffness = 1.0 / (dt_secs * dt_secs);
-        let springs: Vec<Spring> = masses
-            .iter()
-            .zip(free_flight)
-            .enumerate()
-            .map(|(node, (mass, &target))| Spring::at_node(node as u32, target, mass * stiffness))
-            .collect();
-        Self::prepare(&springs)
     }
 }
 

@@ -17,8 +17,8 @@
 use crate::energy::Forces;
 use crate::energy::inversion::largest_upright_step;
 use crate::energy::isotropic::{Spectrum, cofactor, symmetric, tet_blocks, tet_gradient, tet_laplacian};
-use crate::energy::lanes::{Group, LANES, Material, Outcome};
-use crate::energy::viscosity::Viscosity;
+use crate::energy::lanes::{Dashpots, Group, LANES, Material, Outcome};
+use crate::energy::viscosity::Damped;
 use crate::energy::{BodyEnergy, Energy};
 use crate::{SolveError, check_length, check_values};
 use glam::{DMat3, DVec3};
@@ -198,6 +198,90 @@ impl Tissue {
         (value, tet_gradient(stress, self.rest.inverse[tet], self.rest.volume[tet]))
     }
 
+    /// Viscosity in pascal seconds per tet; empty without.
+    pub(crate) fn eta(&self) -> &[f64] {
+        &self.eta
+    }
+
+    /// The dashpots of viscosity over a step from the positions `from`, group by group; `weights` per tet.
+    pub(crate) fn dashpots(&self, from: &[DVec3], weights: &[f64]) -> Vec<Dashpots> {
+        let arch = Arch::new();
+        let of_group = |k: usize| {
+            let tets = k * LANES..((k + 1) * LANES).min(self.tets.len());
+            let mut weight = [0.0; LANES];
+            weight[..tets.len()].copy_from_slice(&weights[tets.clone()]);
+            let group = &self.groups[k];
+            let from = arch.dispatch(
+                #[inline(always)]
+                || group.gradients(&self.tets[tets], from),
+            );
+            Dashpots { from, weight }
+        };
+        (0..self.groups.len()).into_par_iter().with_min_len(64).map(of_group).collect()
+    }
+
+    /// Calls `f(tet, energy, forces)`. Returns the distance within which all of these tets stay upright.
+    #[inline(always)]
+    fn for_tets(
+        &self,
+        damping: Option<&Damped>,
+        x: &[DVec3],
+        elements: Range<usize>,
+        mut f: impl FnMut(usize, f64, Forces),
+    ) -> f64 {
+        let mut out = Outcome::ZERO;
+        let mut reach_squared = f64::INFINITY;
+        let mut tet = elements.start;
+        while tet < elements.end {
+            let group = tet / LANES;
+            let (first, last) = (group * LANES, ((group + 1) * LANES).min(self.tets.len()));
+            let dashpots = damping.map(|damping| &damping.dashpots()[group]);
+            self.groups[group].evaluate(dashpots, &self.tets[first..last], x, &mut out);
+            let until = elements.end.min(last);
+            for (tet, lane) in (tet..until).zip(tet - first..) {
+                if self.barrier.acts_at(out.stretch[lane]) {
+                    let (mut value, mut forces) = self.gradient_by_definition(x, tet);
+                    if let Some(damping) = damping {
+                        let (more_value, more) = damping.viscosity().of_tet(x, tet);
+                        value += more_value;
+                        forces.iter_mut().zip(more).for_each(|(force, more)| *force += more);
+                    }
+                    f(tet, value, forces);
+                } else {
+                    f(tet, out.value[lane], out.gradient(lane));
+                }
+                reach_squared = reach_squared.min(out.reach_squared[lane]);
+            }
+            tet = until;
+        }
+        // Slightly less, for rounding. NaN positions give no bound.
+        if reach_squared.is_nan() { 0.0 } else { 0.999 * reach_squared.sqrt() }
+    }
+
+    /// [`Energy::add_gradients`], with the dashpots of viscosity if there are any.
+    pub(crate) fn add_with(
+        &self,
+        damping: Option<&Damped>,
+        x: &[DVec3],
+        elements: Range<usize>,
+        values: &mut [f64],
+        corners: &[[u16; 4]],
+        sums: &mut [DVec3],
+    ) -> f64 {
+        let first = elements.start;
+        Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                self.for_tets(damping, x, elements, |tet, value, forces| {
+                    values[tet - first] = value;
+                    for (&corner, force) in corners[tet - first].iter().zip(forces) {
+                        sums[usize::from(corner)] += force;
+                    }
+                })
+            },
+        )
+    }
+
     /// Derivatives with respect to F in the frame of its singular vectors `s`.
     fn spectrum(&self, tet: usize, s: DVec3) -> Spectrum {
         let mu = self.mu[tet];
@@ -241,10 +325,6 @@ impl BodyEnergy for ElasticTets {
         &self.tets
     }
 
-    fn is_viscous(&self) -> bool {
-        self.viscous
-    }
-
     fn n_parameters(&self) -> usize {
         if self.viscous { 3 } else { 2 }
     }
@@ -277,37 +357,21 @@ impl Energy for Tissue {
     }
 
     fn gradients(&self, x: &[DVec3], elements: Range<usize>, values: &mut [f64], gradients: &mut [Forces]) {
-        self.gradients_and_reach(x, elements, values, gradients);
+        let first = elements.start;
+        self.for_tets(None, x, elements, |tet, value, forces| {
+            (values[tet - first], gradients[tet - first]) = (value, forces);
+        });
     }
 
-    fn gradients_and_reach(
+    fn add_gradients(
         &self,
         x: &[DVec3],
         elements: Range<usize>,
         values: &mut [f64],
-        gradients: &mut [Forces],
+        corners: &[[u16; 4]],
+        sums: &mut [DVec3],
     ) -> f64 {
-        let (arch, mut out) = (Arch::new(), Outcome::ZERO);
-        let mut reach_squared = f64::INFINITY;
-        let mut tet = elements.start;
-        while tet < elements.end {
-            let group = tet / LANES;
-            let (first, last) = (group * LANES, ((group + 1) * LANES).min(self.tets.len()));
-            self.groups[group].evaluate(arch, &self.tets[first..last], x, &mut out);
-            let until = elements.end.min(last);
-            for (tet, lane) in (tet..until).zip(tet - first..) {
-                let at = tet - elements.start;
-                (values[at], gradients[at]) = if self.barrier.acts_at(out.stretch[lane]) {
-                    self.gradient_by_definition(x, tet)
-                } else {
-                    (out.value[lane], out.gradient(lane))
-                };
-                reach_squared = reach_squared.min(out.reach_squared[lane]);
-            }
-            tet = until;
-        }
-        // Slightly less, for rounding. NaN positions give no bound.
-        if reach_squared.is_nan() { 0.0 } else { 0.999 * reach_squared.sqrt() }
+        self.add_with(None, x, elements, values, corners, sums)
     }
 
     fn hessians(&self, x: &[DVec3], elements: Range<usize>, exact: bool, blocks: &mut [ElementBlocks<3>]) {
@@ -334,9 +398,8 @@ impl Energy for Tissue {
         })
     }
 
-    fn viscosity<'a>(&'a self, from: &'a [DVec3], dt_secs: f64) -> Option<Viscosity<'a>> {
-        let made = || Viscosity::prepare(&self.tets, &self.rest, &self.eta, from, dt_secs);
-        (!self.eta.is_empty()).then(made)
+    fn damped<'a>(&'a self, from: &'a [DVec3], dt_secs: f64) -> Option<Damped<'a>> {
+        (!self.eta.is_empty()).then(|| Damped::prepare(self, from, dt_secs))
     }
 
     fn smallest_det(&self, x: &[DVec3], elements: Range<usize>) -> f64 {
@@ -445,7 +508,10 @@ mod tests {
             let range = 3 + round as usize % 7..n - 5;
             let mut values = vec![0.0; range.len()];
             let mut gradients = vec![[DVec3::ZERO; 4]; range.len()];
-            let reach = tissue.gradients_and_reach(&x, range.clone(), &mut values, &mut gradients);
+            let first = range.start;
+            let reach = tissue.for_tets(None, &x, range.clone(), |tet, value, forces| {
+                (values[tet - first], gradients[tet - first]) = (value, forces);
+            });
             for (at, tet) in range.clone().enumerate() {
                 let (value, gradient) = tissue.gradient_by_definition(&x, tet);
                 if value.is_infinite() {

@@ -9,8 +9,7 @@ use glam::DVec3;
 use risorius_linalg::{NO_NODE, Stencil};
 use std::ops::Range;
 
-/// Elements per parallel task.
-pub(crate) const BLOCK: usize = 256;
+pub(crate) use crate::energy::BLOCK;
 
 /// Index lists that map element forces to nodes.
 #[derive(Debug)]
@@ -78,14 +77,9 @@ impl Scatter {
         blocks
     }
 
-    /// Sums the forces of a block's elements.
-    pub(crate) fn add(&self, elements: Range<usize>, forces: &[[DVec3; 4]], sums: &mut [DVec3]) {
-        sums.fill(DVec3::ZERO);
-        for (corners, forces) in self.corner[elements].iter().zip(forces) {
-            for (&place, &force) in corners.iter().zip(forces) {
-                sums[usize::from(place)] += force;
-            }
-        }
+    /// The sums to which the corners of some elements belong.
+    pub(crate) fn corners(&self, elements: Range<usize>) -> &[[u16; 4]] {
+        &self.corner[elements]
     }
 
     /// The force at a node.
@@ -118,7 +112,10 @@ mod tests {
         let scatter = Scatter::prepare(&held, &stencils);
         let mut sums = vec![DVec3::NAN; scatter.n_sums()];
         for (elements, sums) in scatter.blocks(&mut sums) {
-            scatter.add(elements.clone(), &forces[elements], sums);
+            sums.fill(DVec3::ZERO);
+            for (corners, forces) in scatter.corners(elements.clone()).iter().zip(&forces[elements]) {
+                corners.iter().zip(forces).for_each(|(&k, force)| sums[usize::from(k)] += *force);
+            }
         }
         for (node, expected) in expected.iter().enumerate() {
             let apart = scatter.at(node, &sums).distance(*expected);

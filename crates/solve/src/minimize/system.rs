@@ -8,7 +8,7 @@
 //! The grouping of sums depends on the data alone (elements in blocks, nodes with their blocks in ascending
 //! order), so results are the same to the bit for any number of threads.
 
-use crate::energy::Energy;
+use crate::energy::{Energy, Pulls};
 use crate::minimize::descent::longest;
 use crate::minimize::scatter::{BLOCK, Scatter};
 use crate::{SolveError, check_length};
@@ -74,6 +74,20 @@ impl System {
         self.held.len()
     }
 
+    /// Adds the derivative of an energy with the stencils of the `k`-th at every free node.
+    pub(crate) fn add_forces(&self, k: usize, energy: &dyn Energy, x: &[DVec3], forces: &mut [DVec3]) {
+        if energy.is_zero() {
+            return;
+        }
+        let scatter = &self.scatters[k];
+        let mut sums = vec![DVec3::ZERO; scatter.n_sums()];
+        scatter.blocks(&mut sums).into_par_iter().for_each(|(elements, sums)| {
+            let corners = scatter.corners(elements.clone());
+            energy.add_gradients(x, elements.clone(), &mut [0.0; BLOCK][..elements.len()], corners, sums);
+        });
+        forces.iter_mut().enumerate().for_each(|(node, force)| *force += scatter.at(node, &sums));
+    }
+
     /// Which nodes are held.
     pub fn held(&self) -> &[bool] {
         &self.held
@@ -95,6 +109,8 @@ pub struct Problem<'a> {
 #[derive(Clone)]
 pub(crate) struct Evaluation {
     values: Vec<Vec<f64>>,
+    /// Energies of springs of single nodes ([`Energy::pulls`]) at each node.
+    pulled: Vec<f64>,
     /// For each energy, the sums of its blocks of elements.
     sums: Vec<Vec<DVec3>>,
     /// For each energy and block, the distance that nodes can move without flattening an element.
@@ -135,6 +151,7 @@ impl Problem<'_> {
             values: counts.clone().map(|n| vec![0.0; n]).collect(),
             sums: self.system.scatters.iter().map(|scatter| vec![DVec3::ZERO; scatter.n_sums()]).collect(),
             reach: counts.map(|n| vec![f64::INFINITY; n.div_ceil(BLOCK)]).collect(),
+            pulled: vec![0.0; self.system.n_nodes()],
             gradient: vec![DVec3::ZERO; self.system.n_nodes()],
             longest: 0.0,
         }
@@ -143,39 +160,44 @@ impl Problem<'_> {
     /// Values and gradient at `x`, into an evaluation of this problem.
     pub(crate) fn evaluate(&self, x: &[DVec3], out: &mut Evaluation) {
         for (k, (energy, scatter)) in self.energies.iter().zip(&self.system.scatters).enumerate() {
-            if energy.is_zero() {
+            if energy.is_zero() || energy.pulls().is_some() {
                 continue;
             }
             let blocks = scatter.blocks(&mut out.sums[k]).into_par_iter();
             let results = out.values[k].par_chunks_mut(BLOCK).zip(&mut out.reach[k]);
             blocks.zip(results).for_each(|((elements, sums), (values, reach))| {
-                let mut forces = [[DVec3::ZERO; 4]; BLOCK];
-                let forces = &mut forces[..values.len()];
-                *reach = energy.gradients_and_reach(x, elements.clone(), values, forces);
-                scatter.add(elements, forces, sums);
+                sums.fill(DVec3::ZERO);
+                let corners = scatter.corners(elements.clone());
+                *reach = energy.add_gradients(x, elements, values, corners, sums);
             });
         }
-        let sums = &out.sums;
-        let blocks = out.gradient.par_chunks_mut(NODES).enumerate().map(|(k, gradient)| {
-            for (g, node) in gradient.iter_mut().zip(k * NODES..) {
-                *g = if self.system.held[node] { DVec3::ZERO } else { self.gradient_at(node, sums) };
+        let sums = self.system.scatters.iter().zip(&out.sums).zip(self.energies);
+        let (summed, pulls): (Vec<_>, Vec<_>) =
+            sums.filter(|(_, energy)| !energy.is_zero()).partition(|(_, energy)| energy.pulls().is_none());
+        let pulls: Vec<Pulls> = pulls.iter().filter_map(|(_, energy)| energy.pulls()).collect();
+        let blocks = out.gradient.par_chunks_mut(NODES).zip(out.pulled.par_chunks_mut(NODES)).enumerate();
+        let longest_of_block = |(k, (gradient, pulled)): (usize, (&mut [DVec3], &mut [f64]))| {
+            for ((g, pulled), node) in gradient.iter_mut().zip(pulled).zip(k * NODES..) {
+                *g = -self.loads.get(node).copied().unwrap_or(DVec3::ZERO);
+                *g = summed.iter().fold(*g, |g, ((scatter, sums), _)| g + scatter.at(node, sums));
+                *pulled = 0.0;
+                for pull in &pulls {
+                    let offset = x[node] - pull.targets[node];
+                    *pulled += 0.5 * pull.stiffness[node] * offset.length_squared();
+                    *g += offset * pull.stiffness[node];
+                }
+                *g = if self.system.held[node] { DVec3::ZERO } else { *g };
             }
             longest(gradient)
-        });
-        out.longest = blocks.reduce(|| 0.0, f64::max);
-    }
-
-    fn gradient_at(&self, node: usize, sums: &[Vec<DVec3>]) -> DVec3 {
-        let load = self.loads.get(node).copied().unwrap_or(DVec3::ZERO);
-        let parts =
-            self.system.scatters.iter().zip(sums).zip(self.energies).filter(|(_, energy)| !energy.is_zero());
-        parts.fold(-load, |sum, ((scatter, sums), _)| sum + scatter.at(node, sums))
+        };
+        out.longest = blocks.map(longest_of_block).reduce(|| 0.0, f64::max);
     }
 
     /// The sum over elements, and the sum of absolute values, which gives the scale of rounding.
     pub(crate) fn energy(&self, x: &[DVec3], at: &Evaluation) -> (f64, f64) {
         let work: f64 = self.loads.iter().zip(x).map(|(f, p)| f.dot(*p)).sum();
-        let sums = at.values.iter().map(|v| (sum_pairs(v, v, |e, _| e), sum_pairs(v, v, |e, _| e.abs())));
+        let all = at.values.iter().chain([&at.pulled]);
+        let sums = all.map(|v| (sum_pairs(v, v, |e, _| e), sum_pairs(v, v, |e, _| e.abs())));
         sums.fold((-work, work.abs()), |(s, a), (t, b)| (s + t, a + b))
     }
 
@@ -188,8 +210,8 @@ impl Problem<'_> {
         motion: impl Iterator<Item = DVec3>,
     ) -> f64 {
         let work: f64 = self.loads.iter().zip(motion).map(|(f, d)| f.dot(d)).sum();
-        let changes = old.values.iter().zip(&new.values).map(|(a, b)| sum_pairs(a, b, |a, b| b - a));
-        changes.sum::<f64>() - work
+        let pairs = old.values.iter().zip(&new.values).chain([(&old.pulled, &new.pulled)]);
+        pairs.map(|(a, b)| sum_pairs(a, b, |a, b| b - a)).sum::<f64>() - work
     }
 
     /// The matrix of second derivatives.

@@ -30,13 +30,14 @@
 use crate::contact::detect::{Posed, Touch};
 use crate::contact::planes::{Contact, Contacts};
 use crate::energy::BodyEnergy;
+use crate::energy::inertia::Inertia;
 use crate::energy::least_det;
 use crate::minimize::descent::timed;
 use crate::minimize::quasi::Preconditioner;
 use crate::minimize::system::{Problem, System};
 use crate::step::body::{Around, Body, Configuration, State, StepOptions, StepReport};
 use crate::step::solves::{ContactOutcome, Resisting, RestState, StepLoads, in_order};
-use crate::{Energy, SolveError, Spring, Stencil, check_length, check_values};
+use crate::{Energy, SolveError, Stencil, check_length, check_values};
 use glam::DVec3;
 use risorius_base::Rigid;
 use risorius_base::progress::Progress;
@@ -92,12 +93,9 @@ impl Dynamics {
             "step (seconds), rebalance, damping",
             [options.dt_secs, options.rebalance, options.damping].into_iter(),
         )?;
-        let stencils: Vec<Stencil> =
-            (0..n as u32).map(|i| Spring::at_node(i, DVec3::ZERO, 0.0).nodes).collect();
+        let of_inertia = Inertia::stencils_of(n);
         let own = kinds.iter().map(|kind| kind.stencils());
-        let viscous = kinds.iter().filter(|kind| kind.is_viscous()).map(|kind| kind.stencils());
-        let all: Vec<&[Stencil]> =
-            own.chain(viscous).chain([stencils.as_slice(), touch.carriers().stencils()]).collect();
+        let all: Vec<&[Stencil]> = own.chain([of_inertia.as_slice(), touch.carriers().stencils()]).collect();
         let system = System::prepare(held, &all)?;
         let energies = first.energies(&kinds)?;
         let [dynamic, rebalancing] = factors(&system, &energies, &touch, masses, options.dt_secs)?;
@@ -231,8 +229,9 @@ impl Dynamics {
                 }
                 let inertia = |i: usize| (x[i] - flight[i]) * (self.masses[i] / (h * h));
                 let mut force: Vec<DVec3> = nodes.clone().map(inertia).collect();
-                for viscosity in &resisting.viscosity {
-                    force.iter_mut().zip(viscosity.node_gradients(&x)).for_each(|(f, g)| *f += g);
+                for (k, damped) in resisting.damped.iter().enumerate() {
+                    let Some(damped) = damped else { continue };
+                    self.system.add_forces(k, damped.viscosity(), &x, &mut force);
                 }
                 kept.push(Solved { share, x, force });
             }

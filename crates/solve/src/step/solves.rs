@@ -5,9 +5,9 @@
 //! number of rounds. Equations: [`crate::step::dynamics`].
 
 use crate::contact::planes::{Contact, Contacts};
+use crate::energy::inertia::Inertia;
 use crate::energy::least_det;
-use crate::energy::springs::Springs;
-use crate::energy::viscosity::Viscosity;
+use crate::energy::viscosity::Damped;
 use crate::minimize::descent::timed;
 use crate::minimize::ladder::{Ladder, descend};
 use crate::minimize::newton::SolveReport;
@@ -36,10 +36,11 @@ impl<'a> RestState<'a> {
     }
 }
 
-/// What resists motion in a solve: inertia, and viscosity.
+/// What resists motion in a solve: inertia, and viscosity, which is evaluated together with its tissue.
 pub(super) struct Resisting<'a> {
-    pub(super) viscosity: Vec<Viscosity<'a>>,
-    pub(super) inertia: Springs,
+    /// For each of the body's own energies.
+    pub(super) damped: Vec<Option<Damped<'a>>>,
+    pub(super) inertia: Inertia,
 }
 
 impl<'a> Resisting<'a> {
@@ -51,26 +52,29 @@ impl<'a> Resisting<'a> {
         flight: &[DVec3],
         dt_secs: f64,
     ) -> Result<Self, SolveError> {
-        let viscosity = own.iter().filter_map(|energy| energy.viscosity(from, dt_secs)).collect();
-        Ok(Self { viscosity, inertia: Springs::inertia(masses, flight, dt_secs)? })
+        let damped = own.iter().map(|energy| energy.damped(from, dt_secs)).collect();
+        Ok(Self { damped, inertia: Inertia::prepare(masses, flight, dt_secs)? })
     }
 
     /// Nothing resists: for static solves.
     pub(super) fn nothing(own: &'a [Box<dyn Energy + Send>], x: &'a [DVec3]) -> Result<Self, SolveError> {
-        Self::prepare(own, &vec![0.0; x.len()], x, x, f64::INFINITY)
+        let inertia = Inertia::prepare(&vec![0.0; x.len()], x, f64::INFINITY)?;
+        Ok(Self { damped: own.iter().map(|_| None).collect(), inertia })
     }
 }
 
-/// A body's own energies, then their viscosity, then inertia, then contacts: the order that the system is
+/// A body's own energies with their viscosity, then inertia, then contacts: the order that the system is
 /// prepared for.
 pub(super) fn in_order<'a>(
     own: &'a [Box<dyn Energy + Send>],
     resisting: &'a Resisting,
     contacts: &'a Contacts,
 ) -> Vec<&'a dyn Energy> {
-    let own = own.iter().map(|energy| &**energy as &dyn Energy);
-    let viscosity = resisting.viscosity.iter().map(|v| v as &dyn Energy);
-    own.chain(viscosity).chain([&resisting.inertia as &dyn Energy, contacts as &dyn Energy]).collect()
+    let own = own.iter().zip(&resisting.damped).map(|(energy, damped)| match damped {
+        Some(damped) => damped as &dyn Energy,
+        None => &**energy as &dyn Energy,
+    });
+    own.chain([&resisting.inertia as &dyn Energy, contacts as &dyn Energy]).collect()
 }
 
 /// The loads of a step, its length, and the progress callback.
