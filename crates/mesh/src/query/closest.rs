@@ -37,7 +37,7 @@ pub struct RayHit {
 impl Bvh {
     /// The point of the mesh closest to `p`, if one is within `max_distance` (infinity for any).
     pub fn closest_point(&self, p: DVec3, max_distance: f64) -> Option<Closest> {
-        self.closest_of(p, max_distance, |_| true)
+        self.closest_of(p, max_distance, |_| true, |_| true)
     }
 
     /// The point closest to `p` within `max_distance` on the triangles that `accept` takes, given by index
@@ -48,19 +48,43 @@ impl Bvh {
         max_distance: f64,
         accept: impl Fn(u32, [u32; 3]) -> bool,
     ) -> Option<Closest> {
-        self.closest_of(p, max_distance, |slot| accept(self.triangles[slot].0, self.triangles[slot].1))
+        self.closest_tested(p, max_distance, accept, |_, _| true)
+    }
+
+    /// The point closest to `p` within `max_distance` on the triangles that both tests take, given by index
+    /// and vertices. `costly` is asked only about triangles nearer than the best so far.
+    pub fn closest_tested(
+        &self,
+        p: DVec3,
+        max_distance: f64,
+        quick: impl Fn(u32, [u32; 3]) -> bool,
+        costly: impl Fn(u32, [u32; 3]) -> bool,
+    ) -> Option<Closest> {
+        let of = |slot: usize| self.triangles[slot];
+        self.closest_of(
+            p,
+            max_distance,
+            |slot| quick(of(slot).0, of(slot).1),
+            |slot| costly(of(slot).0, of(slot).1),
+        )
     }
 
     /// The point closest to `p` on the triangles that `accept` takes.
     pub(crate) fn closest_where(&self, p: DVec3, accept: impl Fn(u32) -> bool) -> Option<Closest> {
-        self.closest_of(p, f64::INFINITY, |slot| accept(self.triangles[slot].0))
+        self.closest_of(p, f64::INFINITY, |slot| accept(self.triangles[slot].0), |_| true)
     }
 
-    /// `accept` takes leaf positions.
-    fn closest_of(&self, p: DVec3, max_distance: f64, accept: impl Fn(usize) -> bool) -> Option<Closest> {
+    /// The tests take leaf positions.
+    fn closest_of(
+        &self,
+        p: DVec3,
+        max_distance: f64,
+        quick: impl Fn(usize) -> bool,
+        costly: impl Fn(usize) -> bool,
+    ) -> Option<Closest> {
         let mut best: Option<Closest> = None;
         self.nearest_first(p, max_distance, |slot, limit_sq| {
-            if !accept(slot) {
+            if !quick(slot) {
                 return limit_sq;
             }
             let (point, barycentric) = closest_on_triangle(p, self.corners[slot].map(|c| c.as_dvec3()));
@@ -71,7 +95,7 @@ impl Bvh {
                     distance_sq < b.distance_sq || (distance_sq == b.distance_sq && triangle < b.triangle)
                 }
             };
-            if better {
+            if better && costly(slot) {
                 best = Some(Closest { triangle, barycentric, point, distance_sq });
             }
             best.map_or(limit_sq, |b| b.distance_sq)

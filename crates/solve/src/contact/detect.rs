@@ -14,6 +14,10 @@
 //! side of the same flesh, found around an edge, and is ignored. Other deep points are pushed out at
 //! [`TouchOptions::out_speed`].
 //!
+//! Most searches are skipped: where a search found nothing that the point could ever touch within some
+//! distance, nothing is searched until point and triangles have moved that far (`seen`). The result is the
+//! same as with all searches.
+//!
 //! Limits: points against triangles only, no edge-edge tests. Overlaps of the pose deeper than
 //! [`TouchOptions::rest_reach`] are not found.
 
@@ -22,6 +26,7 @@ use crate::contact::film::{self, Film};
 use crate::contact::meeting::Meeting;
 use crate::contact::obstacle::Obstacle;
 use crate::contact::planes::{Carriers, Contact, TetAttachment};
+use crate::contact::seen::{SearchLog, Seen};
 use crate::step::body::Configuration;
 use crate::{SolveError, check_length, check_values};
 use glam::DVec3;
@@ -120,12 +125,15 @@ pub struct Touch {
     open: Vec<u32>,
     options: TouchOptions,
     carriers: Carriers,
+    log: SearchLog,
 }
 
 #[derive(Debug, Clone)]
 struct Watched {
     rule: CollisionPair,
     tree: Bvh,
+    /// The first of its triangles among those of all pairs.
+    first: usize,
 }
 
 /// The place on a pair's triangles that is closest to a point.
@@ -168,7 +176,12 @@ impl Touch {
         )?;
         let neutral = apart.first().cloned().unwrap_or_else(|| vec![DVec3::ZERO; n]);
         let flat = flattened(&neutral);
-        let watch = |rule: CollisionPair| Watched { tree: Bvh::build(&flat, &rule.triangles), rule };
+        let mut n_triangles = 0;
+        let watch = |rule: CollisionPair| {
+            let first = n_triangles;
+            n_triangles += rule.triangles.len();
+            Watched { tree: Bvh::build(&flat, &rule.triangles), rule, first }
+        };
         let attached = |p: &u32| attachments[*p as usize].tet != TetAttachment::NONE;
         let open = if obstacles_push { (0..n as u32).filter(attached).collect() } else { Vec::new() };
         // Only points that can be in contact.
@@ -193,6 +206,7 @@ impl Touch {
             areas,
             open,
             options,
+            log: SearchLog::default(),
         };
         Ok(Self { films: touch.films_in(&neutral), ..touch })
     }
@@ -294,7 +308,8 @@ impl Touch {
             (room < WATCHED && room > -possible.max(0.0))
                 .then(|| self.contact([place.point, a, b, c], [1.0, -u, -v, -w], place.normal, room))
         };
-        let mut found: Vec<Contact> = self.places(positions, reach).into_iter().filter_map(watched).collect();
+        let places = self.places_since(positions, reach);
+        let mut found: Vec<Contact> = places.into_iter().filter_map(watched).collect();
         if self.options.film > 0.0 {
             let pulls = |film: &Film| film.contact(positions, pose, &self.fans, self.options.film);
             found.extend(self.films.iter().filter_map(pulls));
@@ -309,7 +324,7 @@ impl Touch {
             return 0.0;
         }
         let there: f64 = corners.iter().zip(barycentric).map(|(&v, b)| pose.depths[v as usize] * b).sum();
-        let normal = self.fans.normal_on(&pose.points, corners, barycentric);
+        let normal = self.fans.normal_at(&pose.points, corners, barycentric);
         let between = -normal.dot(pose.points[point as usize] - blended(&pose.points, corners, barycentric));
         pose.depths[point as usize].max(there).max(between)
     }
@@ -371,41 +386,102 @@ impl Touch {
         positions: &[DVec3],
         reach: impl Fn(&CollisionPair) -> F + Sync,
     ) -> Vec<ClosestPlace> {
-        let flat = flattened(positions);
-        let by_rule = |Watched { rule, tree }: &Watched| {
-            let reach = reach(rule);
-            let asked: Vec<(u32, f64)> = rule.points.iter().filter_map(|&p| Some((p, reach(p)?))).collect();
+        self.places_unless(positions, reach, &mut Seen::default())
+    }
+
+    /// As `places`, with the searches of earlier calls.
+    fn places_since<F: Fn(u32) -> Option<f64> + Sync>(
+        &self,
+        positions: &[DVec3],
+        reach: impl Fn(&CollisionPair) -> F + Sync,
+    ) -> Vec<ClosestPlace> {
+        let mut seen = self.log.take();
+        let places = self.places_unless(positions, reach, &mut seen);
+        self.log.put(seen);
+        places
+    }
+
+    fn places_unless<F: Fn(u32) -> Option<f64> + Sync>(
+        &self,
+        positions: &[DVec3],
+        reach: impl Fn(&CollisionPair) -> F + Sync,
+        seen: &mut Seen,
+    ) -> Vec<ClosestPlace> {
+        seen.advance(positions, self.rules.iter().map(|watched| &watched.rule));
+        let asked: Vec<Vec<(usize, u32, f64)>> = (self.rules.par_iter().zip(&seen.rules))
+            .map(|(Watched { rule, .. }, seen)| {
+                let reach = reach(rule);
+                let points = rule.points.iter().enumerate();
+                let near = |(i, &p): (usize, &u32)| {
+                    let reach = reach(p)?;
+                    seen.may_touch(i, positions[p as usize], reach).then_some((i, p, reach))
+                };
+                points.filter_map(near).collect()
+            })
+            .collect();
+        if asked.iter().all(Vec::is_empty) {
+            return Vec::new();
+        }
+        let (flat, across) = (flattened(positions), self.fans.across(positions));
+        let by_rule = |(watched, asked): (&Watched, &Vec<(usize, u32, f64)>)| {
             if asked.is_empty() {
                 return Vec::new();
             }
-            let mut tree = tree.clone();
+            let mut tree = watched.tree.clone();
             tree.refit(&flat);
-            let nearest = |&(point, reach): &(u32, f64)| self.nearest(point, rule, &tree, positions, reach);
-            asked.par_iter().with_min_len(64).filter_map(nearest).collect::<Vec<_>>()
+            let search = Search { touch: self, watched, tree: &tree, positions, across: &across };
+            let nearest = |&(i, point, reach): &(usize, u32, f64)| match search.nearest(point, reach) {
+                Some(place) => (i, Ok(place)),
+                None => (i, Err(search.distance(point, reach + Seen::LOOK_AHEAD))),
+            };
+            asked.par_iter().with_min_len(32).map(nearest).collect::<Vec<_>>()
         };
-        self.rules.par_iter().flat_map(by_rule).collect()
+        let found: Vec<Vec<(usize, Result<ClosestPlace, f64>)>> =
+            self.rules.par_iter().zip(&asked).map(by_rule).collect();
+        let mut places = Vec::new();
+        for ((found, seen), watched) in found.into_iter().zip(&mut seen.rules).zip(&self.rules) {
+            for (i, found) in found {
+                let from = positions[watched.rule.points[i] as usize];
+                seen.note(i, from, *found.as_ref().err().unwrap_or(&0.0));
+                places.extend(found);
+            }
+        }
+        places
+    }
+}
+
+/// A search for the places of one pair.
+struct Search<'a> {
+    touch: &'a Touch,
+    watched: &'a Watched,
+    /// Of the triangles at `positions`.
+    tree: &'a Bvh,
+    positions: &'a [DVec3],
+    /// Area vectors of the triangles of all pairs.
+    across: &'a [DVec3],
+}
+
+impl Search<'_> {
+    /// Whether a point can ever touch a triangle.
+    fn meets(&self, point: u32, corners: [u32; 3]) -> bool {
+        let touch = self.touch;
+        !self.watched.rule.same_surface || touch.meeting.meets(point, corners, touch.options.parted)
     }
 
-    fn nearest(
-        &self,
-        point: u32,
-        rule: &CollisionPair,
-        tree: &Bvh,
-        positions: &[DVec3],
-        reach: f64,
-    ) -> Option<ClosestPlace> {
+    fn nearest(&self, point: u32, reach: f64) -> Option<ClosestPlace> {
+        let (fans, positions) = (&self.touch.fans, self.positions);
         let p = positions[point as usize];
-        let own = self.fans.normal(positions, point);
-        let accept = |_: u32, corners: [u32; 3]| {
-            let [a, b, c] = corners.map(|v| positions[v as usize]);
-            let across = (b - a).cross(c - a);
-            let faces = own.dot(across) < -FACING * across.length();
-            faces && (!rule.same_surface || self.meeting.meets(point, corners, self.options.parted))
+        let own = fans.normal(self.across, point);
+        let faces = |triangle: u32, _: [u32; 3]| {
+            let across = self.across[self.watched.first + triangle as usize];
+            let along = own.dot(across);
+            along < 0.0 && along * along > FACING * FACING * across.length_squared()
         };
-        let nearest = tree.closest_within(p, reach, accept)?;
-        let corners = rule.triangles[nearest.triangle as usize];
+        let meets = |_: u32, corners: [u32; 3]| self.meets(point, corners);
+        let nearest = self.tree.closest_tested(p, reach, faces, meets)?;
+        let corners = self.watched.rule.triangles[nearest.triangle as usize];
         let barycentric = nearest.barycentric;
-        let normal = self.fans.normal_on(positions, corners, barycentric);
+        let normal = fans.normal_on(self.across, corners, barycentric);
         let offset = p - blended(positions, corners, barycentric);
         Some(ClosestPlace {
             point,
@@ -415,6 +491,14 @@ impl Touch {
             gap: normal.dot(offset),
             distance: offset.length(),
         })
+    }
+
+    /// The distance of a point from all places that it can ever touch, at most `reach`.
+    fn distance(&self, point: u32, reach: f64) -> f64 {
+        let p = self.positions[point as usize];
+        let meets = |_: u32, corners: [u32; 3]| self.meets(point, corners);
+        let nearest = self.tree.closest_tested(p, reach, |_, _| true, meets);
+        nearest.map_or(reach, |place| place.distance_sq.sqrt())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The triangles around each point of a surface, and smooth normals from them.
 
 use glam::DVec3;
+use rayon::prelude::*;
 
 /// The weighted sum of the values at three corners.
 pub(super) fn blended(values: &[DVec3], corners: [u32; 3], barycentric: [f64; 3]) -> DVec3 {
@@ -31,20 +32,36 @@ impl Fans {
         Self { triangles, first, around }
     }
 
-    /// The unit normal at a point, triangles weighted by area; zero without triangles.
-    pub(super) fn normal(&self, positions: &[DVec3], point: u32) -> DVec3 {
-        let around =
-            &self.around[self.first[point as usize] as usize..self.first[point as usize + 1] as usize];
-        let across = |&t: &u32| {
-            let [a, b, c] = self.triangles[t as usize].map(|v| positions[v as usize]);
-            (b - a).cross(c - a)
-        };
-        around.iter().map(across).sum::<DVec3>().normalize_or_zero()
+    /// The area vector of each triangle, twice its area long.
+    pub(super) fn across(&self, positions: &[DVec3]) -> Vec<DVec3> {
+        self.triangles.par_iter().with_min_len(1024).map(|&corners| across(positions, corners)).collect()
     }
 
-    /// The interpolated unit normal on a triangle.
-    pub(super) fn normal_on(&self, positions: &[DVec3], corners: [u32; 3], barycentric: [f64; 3]) -> DVec3 {
-        let at = |(v, b): (u32, f64)| self.normal(positions, v) * b;
+    fn around(&self, point: u32) -> &[u32] {
+        &self.around[self.first[point as usize] as usize..self.first[point as usize + 1] as usize]
+    }
+
+    /// The unit normal at a point from the area vectors of all triangles; zero without triangles.
+    pub(super) fn normal(&self, across: &[DVec3], point: u32) -> DVec3 {
+        self.around(point).iter().map(|&t| across[t as usize]).sum::<DVec3>().normalize_or_zero()
+    }
+
+    /// The interpolated unit normal on a triangle from the area vectors of all triangles.
+    pub(super) fn normal_on(&self, across: &[DVec3], corners: [u32; 3], barycentric: [f64; 3]) -> DVec3 {
+        let at = |(v, b): (u32, f64)| self.normal(across, v) * b;
         corners.into_iter().zip(barycentric).map(at).sum::<DVec3>().normalize_or_zero()
     }
+
+    /// The same from the positions of points, for few triangles.
+    pub(super) fn normal_at(&self, positions: &[DVec3], corners: [u32; 3], barycentric: [f64; 3]) -> DVec3 {
+        let of_triangle = |&t: &u32| across(positions, self.triangles[t as usize]);
+        let normal = |v: u32| self.around(v).iter().map(of_triangle).sum::<DVec3>().normalize_or_zero();
+        let at = |(v, b): (u32, f64)| normal(v) * b;
+        corners.into_iter().zip(barycentric).map(at).sum::<DVec3>().normalize_or_zero()
+    }
+}
+
+fn across(positions: &[DVec3], corners: [u32; 3]) -> DVec3 {
+    let [a, b, c] = corners.map(|v| positions[v as usize]);
+    (b - a).cross(c - a)
 }

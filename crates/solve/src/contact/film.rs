@@ -78,7 +78,7 @@ impl Film {
         let points = [self.point, a, b, c];
         let coefficients = [1.0, -u, -v, -w];
         let moved = |p: u32| positions[p as usize] - pose.points[p as usize];
-        let normal = fans.normal_on(&pose.points, self.corners, self.barycentric);
+        let normal = fans.normal_at(&pose.points, self.corners, self.barycentric);
         let along = |of: &dyn Fn(u32) -> DVec3| -> f64 {
             points.iter().zip(coefficients).map(|(&p, c)| normal.dot(of(p)) * c).sum()
         };

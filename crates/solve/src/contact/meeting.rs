@@ -58,7 +58,8 @@ impl Meeting {
         options: &TouchOptions,
     ) -> Self {
         let open = |points: Vec<DVec3>| {
-            let normals = (0..points.len() as u32).map(|p| fans.normal(&points, p)).collect();
+            let across = fans.across(&points);
+            let normals = (0..points.len() as u32).map(|p| fans.normal(&across, p)).collect();
             OpenPose { points, normals }
         };
         let carried = |a: &TetAttachment| {

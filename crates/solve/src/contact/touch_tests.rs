@@ -137,3 +137,25 @@ fn without_allowed_overlap_the_pose_is_pushed_out() {
     let after = depth(moving.positions());
     assert!(after < 1.5 * WALL, "{after} m deep at the end");
 }
+
+/// Contacts found with the log of earlier searches are those found without.
+#[test]
+fn skipped_searches_change_nothing() {
+    let body = bar_over(-0.001, WALL, 3e7);
+    let touch = body.touch.clone();
+    let pose = &body.first.surface;
+    let mut random = crate::fixtures::Random(17);
+    let mut positions = pose.points.clone();
+    let (mut n_found, mut n_empty) = (0, 0);
+    for round in 0..200 {
+        let down = DVec3::NEG_Y * 2e-3 * (0.1 * f64::from(round)).sin().max(-0.2);
+        for (position, from) in positions.iter_mut().zip(&pose.points).take(33) {
+            *position = *from + down + 2e-4 * random.vector();
+        }
+        let found = touch.find(&positions, pose);
+        assert_eq!(found, touch.clone().find(&positions, pose), "round {round}");
+        n_found += usize::from(!found.is_empty());
+        n_empty += usize::from(found.is_empty());
+    }
+    assert!(n_found > 20 && n_empty > 20, "{n_found} rounds with contacts, {n_empty} without");
+}
