@@ -127,6 +127,12 @@ impl Bvh {
         }
     }
 
+    /// The triangles in groups of up to `size` that lie close together, as their indices.
+    pub fn groups(&self, size: usize) -> Vec<Vec<u32>> {
+        let group = |slots: &[(u32, [u32; 3])]| slots.iter().map(|(triangle, _)| *triangle).collect();
+        self.triangles.chunks(size.max(1)).map(group).collect()
+    }
+
     /// The tree over points: "triangle" i is `positions[i]` three times.
     pub fn of_points(positions: &[[f32; 3]]) -> Self {
         let points: Vec<[u32; 3]> = (0..positions.len() as u32).map(|v| [v; 3]).collect();

@@ -109,6 +109,9 @@ const FACING: f64 = 0.2;
 /// Error bound for the depths and clearances that [`Posed::between`] interpolates, meters.
 const SLIP: f64 = 1e-4;
 
+/// Triangles of a patch.
+const PATCH: usize = 96;
+
 /// A wall is at least this factor times the depth that a point already has.
 const BEHIND: f64 = 1.4;
 
@@ -134,6 +137,51 @@ struct Watched {
     tree: Bvh,
     /// The first of its triangles among those of all pairs.
     first: usize,
+    /// The corners of triangles that lie close together.
+    patches: Vec<Vec<u32>>,
+}
+
+/// A patch of a pair's triangles in a pose, and how it has moved since.
+struct MovedPatch {
+    center: DVec3,
+    radius: f64,
+    /// Smallest and largest motion.
+    low: DVec3,
+    high: DVec3,
+}
+
+impl MovedPatch {
+    fn prepare(patch: &[u32], positions: &[DVec3], pose: &Posed) -> Self {
+        let points = || patch.iter().map(|&p| pose.points[p as usize]);
+        let motions = || patch.iter().map(|&p| positions[p as usize] - pose.points[p as usize]);
+        let center = points().sum::<DVec3>() / patch.len().max(1) as f64;
+        Self {
+            center,
+            radius: points().map(|p| p.distance_squared(center)).fold(0.0, f64::max).sqrt(),
+            low: motions().fold(DVec3::INFINITY, DVec3::min),
+            high: motions().fold(DVec3::NEG_INFINITY, DVec3::max),
+        }
+    }
+
+    /// All patches as one; at no distance from anything.
+    fn around(patches: &[Self]) -> Self {
+        Self {
+            center: DVec3::ZERO,
+            radius: f64::INFINITY,
+            low: patches.iter().fold(DVec3::INFINITY, |low, patch| low.min(patch.low)),
+            high: patches.iter().fold(DVec3::NEG_INFINITY, |high, patch| high.max(patch.high)),
+        }
+    }
+
+    /// The largest difference between the motion of a point and that of the patch.
+    fn closer(&self, own: DVec3) -> f64 {
+        (own - self.low).abs().max((own - self.high).abs()).length()
+    }
+
+    /// The least distance of a point from the patch in the pose.
+    fn distance(&self, p: DVec3) -> f64 {
+        p.distance(self.center) - self.radius
+    }
 }
 
 /// The place on a pair's triangles that is closest to a point.
@@ -180,7 +228,9 @@ impl Touch {
         let watch = |rule: CollisionPair| {
             let first = n_triangles;
             n_triangles += rule.triangles.len();
-            Watched { tree: Bvh::build(&flat, &rule.triangles), rule, first }
+            let tree = Bvh::build(&flat, &rule.triangles);
+            let patches = tree.groups(PATCH).into_iter().map(|group| corners_of(&rule, &group)).collect();
+            Watched { tree, rule, first, patches }
         };
         let attached = |p: &u32| attachments[*p as usize].tet != TetAttachment::NONE;
         let open = if obstacles_push { (0..n as u32).filter(attached).collect() } else { Vec::new() };
@@ -277,23 +327,31 @@ impl Touch {
     /// Contacts of the surface's collision pairs when the points are at `positions`, displaced from `pose`.
     pub fn find(&self, positions: &[DVec3], pose: &Posed) -> Vec<Contact> {
         let moved = |p: u32| positions[p as usize] - pose.points[p as usize];
-        // Since the pose, a point and the pair's surface have approached each other by at most the largest
-        // difference of their motions. The clearance has shrunk, and the overlap has grown, by no more than
-        // that.
-        let reach = |rule: &CollisionPair| {
-            let all = || rule.triangles.iter().flatten().map(|&p| moved(p));
-            let (low, high) =
-                (all().fold(DVec3::INFINITY, DVec3::min), all().fold(DVec3::NEG_INFINITY, DVec3::max));
+        // Since the pose, a point and a patch have approached each other by at most the largest difference of
+        // their motions. Their distance has shrunk, and their overlap has grown, by no more than that.
+        let reach = |watched: &Watched| {
+            let patches: Vec<MovedPatch> =
+                watched.patches.iter().map(|patch| MovedPatch::prepare(patch, positions, pose)).collect();
+            let all = MovedPatch::around(&patches);
             move |point: u32| {
                 let (own, p) = (moved(point), point as usize);
-                let (clear, closer) =
-                    (pose.clearances[p], (own - low).abs().max((own - high).abs()).length());
-                let overlap = pose.depths[p] + closer - clear;
                 // Without allowed overlap, a pose that is left alone is looked at too, at its own depth.
                 let looks_at_pose = self.options.overlap == Overlap::None;
+                let clear = pose.clearances[p];
+                let excess = |patch: &MovedPatch| {
+                    let closer = patch.closer(own);
+                    let away = clear.max(patch.distance(pose.points[p]));
+                    let can_touch = (closer > 0.0 || looks_at_pose) && away - closer < WATCHED;
+                    if can_touch { closer - away } else { f64::NEG_INFINITY }
+                };
+                if excess(&all) == f64::NEG_INFINITY {
+                    return None;
+                }
+                let excess = patches.iter().map(excess).fold(f64::NEG_INFINITY, f64::max);
+                let overlap = pose.depths[p] + excess;
                 let overlap = if looks_at_pose { overlap + SLIP } else { overlap };
-                let can_touch = (closer > 0.0 || looks_at_pose) && clear - closer < WATCHED;
-                can_touch.then(|| overlap.clamp(WATCHED, self.options.reach.max(WATCHED)))
+                let reach = || overlap.clamp(WATCHED, self.options.reach.max(WATCHED));
+                (excess > f64::NEG_INFINITY).then(reach)
             }
         };
         let watched = |place: ClosestPlace| {
@@ -384,7 +442,7 @@ impl Touch {
     fn places<F: Fn(u32) -> Option<f64> + Sync>(
         &self,
         positions: &[DVec3],
-        reach: impl Fn(&CollisionPair) -> F + Sync,
+        reach: impl Fn(&Watched) -> F + Sync,
     ) -> Vec<ClosestPlace> {
         self.places_unless(positions, reach, &mut Seen::default())
     }
@@ -393,7 +451,7 @@ impl Touch {
     fn places_since<F: Fn(u32) -> Option<f64> + Sync>(
         &self,
         positions: &[DVec3],
-        reach: impl Fn(&CollisionPair) -> F + Sync,
+        reach: impl Fn(&Watched) -> F + Sync,
     ) -> Vec<ClosestPlace> {
         let mut seen = self.log.take();
         let places = self.places_unless(positions, reach, &mut seen);
@@ -404,14 +462,14 @@ impl Touch {
     fn places_unless<F: Fn(u32) -> Option<f64> + Sync>(
         &self,
         positions: &[DVec3],
-        reach: impl Fn(&CollisionPair) -> F + Sync,
+        reach: impl Fn(&Watched) -> F + Sync,
         seen: &mut Seen,
     ) -> Vec<ClosestPlace> {
         seen.advance(positions, self.rules.iter().map(|watched| &watched.rule));
         let asked: Vec<Vec<(usize, u32, f64)>> = (self.rules.par_iter().zip(&seen.rules))
-            .map(|(Watched { rule, .. }, seen)| {
-                let reach = reach(rule);
-                let points = rule.points.iter().enumerate();
+            .map(|(watched, seen)| {
+                let reach = reach(watched);
+                let points = watched.rule.points.iter().enumerate();
                 let near = |(i, &p): (usize, &u32)| {
                     let reach = reach(p)?;
                     seen.may_touch(i, positions[p as usize], reach).then_some((i, p, reach))
@@ -524,6 +582,14 @@ impl Posed {
             clearances: a.clearances.iter().zip(&b.clearances).map(|(a, b)| a.min(*b)).collect(),
         }
     }
+}
+
+/// The corners of some triangles of a pair, each once.
+fn corners_of(rule: &CollisionPair, triangles: &[u32]) -> Vec<u32> {
+    let mut corners: Vec<u32> = triangles.iter().flat_map(|&t| rule.triangles[t as usize]).collect();
+    corners.sort_unstable();
+    corners.dedup();
+    corners
 }
 
 fn flattened(positions: &[DVec3]) -> Vec<[f32; 3]> {
