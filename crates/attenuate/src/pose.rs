@@ -213,8 +213,8 @@ impl<'a> PoseAttenuation<'a> {
         self.solve_frame(w1, targets, &vec![1.0; targets.len()], &mut last)
     }
 
-    /// As [`Self::weights`] in f64, with given targets and fades of the pins, from where the `last` frame with
-    /// all pins on ended.
+    /// As [`Self::weights`] in f64, with given targets and fades of the pins, from where the `last` frame
+    /// with all pins on ended.
     pub(crate) fn solve_frame(
         &self,
         w1: &[f64],
