@@ -5,10 +5,12 @@
 //! range (or where the given base pose has it). While pins fade with `r` between 0 and 1, the change of
 //! weights is the mean over all thresholds `q` from 0 to 1 of the change with only the pins of `r >= q`: a
 //! few plain solves, continuous in `r`. (Scaling `a` by `r` instead would switch almost at once, because pins
-//! hold well long before `a` reaches its full value.) Smooth input gives smooth output. Frames are
-//! independent and run in parallel. Where limits become active or inactive the result has kinks, which
+//! hold well long before `a` reaches its full value.) Smooth input gives smooth output. Groups of frames run
+//! in parallel; within a group each frame starts from the solution of the one before, which saves time and
+//! changes results by rounding only. Where limits become active or inactive the result has kinks, which
 //! `smooth_secs` smooths by a Gaussian over the change of weights; limits are then restored frame by frame.
 
+use crate::constrained::LastSolve;
 use crate::gram::GramError;
 use crate::pose::{AttenuateError, AttenuateOptions, Motion, PoseAttenuation, finite_weights};
 use crate::selection::Selection;
@@ -20,6 +22,10 @@ use risorius_linalg::dense::dot;
 use risorius_rig::BoundClip;
 use risorius_rig::model::Rig;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Frames that are solved one after another, each from the last. A fixed number, so that results do not
+/// depend on the number of threads; small, so that short clips use all of them.
+const GROUP: usize = 16;
 
 /// How to attenuate a clip.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,13 +107,18 @@ pub fn attenuate_clip(
         let so_far = done.fetch_add(1, Ordering::Relaxed) + 1;
         tick(progress, "attenuating frames", so_far as f32 / frames.len() as f32).map_err(GramError::from)
     };
-    let solve = |(w1, &t): (&Vec<f64>, &f64)| {
-        let solved = solve_faded(&pose, selection, w1, &schedule.at(t, selection, w1))?;
-        advance()?;
-        Ok(solved)
+    let solve_group = |(frames, times): (&[Vec<f64>], &[f64])| {
+        let mut last = LastSolve::default();
+        let solve = |(w1, &t): (&Vec<f64>, &f64)| {
+            let solved = solve_faded(&pose, selection, w1, &schedule.at(t, selection, w1), &mut last)?;
+            advance()?;
+            Ok(solved)
+        };
+        frames.iter().zip(times).map(solve).collect::<Result<Vec<_>, AttenuateError>>()
     };
-    let solved: Vec<(Vec<f64>, bool)> =
-        frames.par_iter().zip(times_secs).map(solve).collect::<Result<_, AttenuateError>>()?;
+    let groups = frames.par_chunks(GROUP).zip(times_secs.par_chunks(GROUP));
+    let solved: Vec<Vec<(Vec<f64>, bool)>> = groups.map(solve_group).collect::<Result<_, _>>()?;
+    let solved: Vec<(Vec<f64>, bool)> = solved.into_iter().flatten().collect();
     let mut warnings = pose.warnings().to_vec();
     let unsettled: Vec<usize> = (0..solved.len()).filter(|&f| !solved[f].1).collect();
     if let Some(first) = unsettled.first() {
@@ -175,13 +186,14 @@ fn solve_faded(
     selection: &Selection,
     w1: &[f64],
     now: &Now,
+    last: &mut LastSolve,
 ) -> Result<(Vec<f64>, bool), AttenuateError> {
     let mut levels: Vec<f64> = now.fades.iter().copied().filter(|&r| r > 0.0).collect();
     levels.sort_by(|a, b| b.total_cmp(a));
     levels.dedup();
-    let solve_at = |level: f64| {
+    let mut solve_at = |level: f64| {
         let on: Vec<f64> = now.fades.iter().map(|&r| if r >= level { 1.0 } else { 0.0 }).collect();
-        pose.solve_frame(w1, &now.targets, &on)
+        pose.solve_frame(w1, &now.targets, &on, last)
     };
     if levels == [1.0] {
         let solution = solve_at(1.0)?;
@@ -210,7 +222,7 @@ fn solve_faded(
 /// The nearest weights to `w` that keep all limits; pins are ignored.
 fn only_limits(pose: &PoseAttenuation, selection: &Selection, w: &[f64]) -> Result<Vec<f64>, AttenuateError> {
     let n = selection.rows().len();
-    Ok(pose.solve_frame(w, &vec![0.0; n], &vec![0.0; n])?.w2)
+    Ok(pose.solve_frame(w, &vec![0.0; n], &vec![0.0; n], &mut LastSolve::default())?.w2)
 }
 
 /// As [`only_limits`], or `w` itself where there are none.

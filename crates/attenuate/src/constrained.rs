@@ -15,6 +15,9 @@
 //! moves to; it stays at the kink if it would move back from both sides. The linearized limits may be
 //! infeasible at one start and feasible at another, so a few starts are tried.
 //!
+//! Successive problems of a linear rig, as when a slider is dragged, differ by few active limits: each starts
+//! from the limits that were active in the one before ([`LastSolve`]).
+//!
 //! The ridge makes every program strictly convex. A program that still cannot be solved, because `a` is so
 //! large that rounding eats the ridge, is solved again with a hundred times the ridge.
 
@@ -22,7 +25,7 @@ use crate::gram::factor_with_ridge;
 use crate::selection::{Selection, weighted_square};
 use risorius_linalg::dense::dot;
 use risorius_linalg::qp::{Constraint, QpError, QuadraticProgram, kkt_residual};
-use risorius_linalg::{Cholesky, Matrix, solve_bounded};
+use risorius_linalg::{BoundedSequence, Cholesky, Matrix, solve_bounded};
 use risorius_rig::coefficients::Slope;
 
 /// Largest number of Gauss-Newton steps; in-betweens and combinations converge in five to ten.
@@ -96,15 +99,22 @@ impl LinearSystem {
     }
 }
 
-/// Solves the problem of a linear rig, whose system was prepared for the same `alpha` and fades.
+/// What the last problem of one linear system leaves for the next one: the sliders that lay at their ranges,
+/// and the factor of the others. It saves time and changes results by rounding only.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LastSolve(Option<BoundedSequence>);
+
+/// Solves the problem of a linear rig, whose system was prepared for the same `alpha` and fades; `last` is
+/// that of the same system, or new.
 pub(crate) fn solve_linear(
     selection: &Selection,
     problem: &PinnedProblem,
     system: &LinearSystem,
+    last: &mut LastSolve,
 ) -> Result<Solution, QpError> {
     let model = Model::new(selection, problem);
     let slopes = selection.gram().activation().slopes(problem.w1, &vec![false; problem.w1.len()]);
-    let step = model.program(system, problem.w1, &slopes, &[])?;
+    let step = model.program(system, problem.w1, &slopes, &[], Some(last))?;
     let mut w2 = problem.w1.to_vec();
     selection.free().iter().zip(&step.change).for_each(|(&f, d)| w2[f] += d);
     model.clamp(&mut w2);
@@ -278,7 +288,7 @@ impl<'a> Model<'a> {
             let mean = (0..free.len()).map(|i| hessian[(i, i)]).sum::<f64>() / free.len().max(1) as f64;
             (0..free.len()).for_each(|i| hessian[(i, i)] += damping * mean);
             let system = LinearSystem::factor(hessian, self.selection.gram().ridge());
-            let step = self.program(&system, w, &slopes, &kept)?;
+            let step = self.program(&system, w, &slopes, &kept, None)?;
             let wrong = |i: &&usize| {
                 let side = if falling[free[**i]] { step.change[**i] } else { -step.change[**i] };
                 side > SMALL_STEP && !kept.contains(*i)
@@ -300,13 +310,15 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Solves the program of the linearization given by `slopes`; free sliders in `kept` do not move.
+    /// Solves the program of the linearization given by `slopes`; free sliders in `kept` do not move. `last`
+    /// is for systems that are solved again.
     fn program(
         &self,
         system: &LinearSystem,
         w: &[f64],
         slopes: &[Slope],
         kept: &[usize],
+        last: Option<&mut LastSolve>,
     ) -> Result<Step, QpError> {
         let free = self.selection.free();
         let c = self.selection.gram().activation().coefficients(w);
@@ -319,7 +331,7 @@ impl<'a> Model<'a> {
         };
         let lower: Vec<f64> = (0..free.len()).map(|i| range(i, 0)).collect();
         let upper: Vec<f64> = (0..free.len()).map(|i| range(i, 1)).collect();
-        let solve = |system: &LinearSystem| {
+        let solve = |system: &LinearSystem, last: Option<&mut LastSolve>| {
             let program = QuadraticProgram {
                 hessian: &system.factor,
                 gradient: &gradient,
@@ -327,22 +339,25 @@ impl<'a> Model<'a> {
                 upper: &upper,
                 rows: &rows,
             };
-            let solution = if rows.is_empty() && self.problem.bounds.is_some() {
-                solve_bounded(&system.hessian, &gradient, &lower, &upper)?
-            } else {
-                program.solve()?
+            let only_bounds = rows.is_empty() && self.problem.bounds.is_some();
+            let solution = match last {
+                _ if !only_bounds => program.solve()?,
+                Some(LastSolve(last)) => last
+                    .get_or_insert_with(|| BoundedSequence::prepare(&system.factor))
+                    .solve(&system.hessian, &gradient, &lower, &upper)?,
+                None => solve_bounded(&system.hessian, &gradient, &lower, &upper)?,
             };
             let residual = kkt_residual(&program, &system.hessian, &solution);
             Ok(Step { change: solution.x, residual })
         };
-        let mut solved = solve(system);
+        let mut solved = solve(system, last);
         let mut stiff: Option<LinearSystem> = None;
         for _ in 0..MAX_RETRIES {
             if !matches!(solved, Err(QpError::NoConvergence(_) | QpError::NotDefinite { .. })) {
                 break;
             }
             let stiffer = stiff.as_ref().unwrap_or(system).stiffened();
-            solved = solve(&stiffer);
+            solved = solve(&stiffer, None);
             stiff = Some(stiffer);
         }
         solved

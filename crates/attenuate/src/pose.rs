@@ -6,7 +6,7 @@
 //! not linear), and reports the result. In: slider values now (`w1`) and when the pins were set (`w0`). Out:
 //! new slider values and a report.
 
-use crate::constrained::{LinearSystem, PinnedProblem, Solution, solve_bent, solve_linear};
+use crate::constrained::{LastSolve, LinearSystem, PinnedProblem, Solution, solve_bent, solve_linear};
 use crate::gram::GramError;
 use crate::selection::{Attenuator, MAX_ALPHA, Selection};
 use risorius_linalg::QpError;
@@ -14,7 +14,7 @@ use risorius_linalg::qp::Constraint;
 use risorius_rig::model::{Rig, Slider};
 use serde::Serialize;
 use std::borrow::Cow;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// How to attenuate.
 #[derive(Debug, Clone, PartialEq)]
@@ -136,6 +136,8 @@ pub struct PoseAttenuation<'a> {
     /// Range that each slider keeps to; `None` if there is none.
     ranges: Option<Vec<[f64; 2]>>,
     solver: Solver<'a>,
+    /// Where the next slider event starts.
+    last: Mutex<LastSolve>,
     warnings: Vec<String>,
 }
 
@@ -173,7 +175,8 @@ impl<'a> PoseAttenuation<'a> {
             Solver::Limited(LinearSystem::prepare(selection, alpha, &all_on))
         };
         let (bounds, warnings) = (options.bounds, warnings(rig, selection));
-        Ok(Self { rig, selection, alpha, bounds, ranges, solver, warnings })
+        let last = Mutex::new(LastSolve::default());
+        Ok(Self { rig, selection, alpha, bounds, ranges, solver, last, warnings })
     }
 
     /// The `a` in use.
@@ -186,11 +189,13 @@ impl<'a> PoseAttenuation<'a> {
         &self.warnings
     }
 
-    /// New slider values for `w1`, pins held as in `w0`: what a slider event needs, without a report.
+    /// New slider values for `w1`, pins held as in `w0`: what a slider event needs, without a report. Events
+    /// that follow one another are quick, since each starts from the last; results do not depend on the
+    /// events before, except by rounding.
     pub fn weights(&self, w1: &[f32], w0: &[f32]) -> Result<Vec<f32>, AttenuateError> {
         let (w1, w0) = (finite_weights(self.rig, w1)?, finite_weights(self.rig, w0)?);
         let targets = self.selection.targets(&w0, &w1);
-        let solution = self.solve_frame(&w1, &targets, &vec![1.0; targets.len()])?;
+        let solution = self.solve_event(&w1, &targets)?;
         Ok(solution.w2.iter().map(|&w| w as f32).collect())
     }
 
@@ -198,16 +203,24 @@ impl<'a> PoseAttenuation<'a> {
     pub fn solve(&self, w1: &[f32], w0: &[f32]) -> Result<Attenuated, AttenuateError> {
         let (w1, w0) = (finite_weights(self.rig, w1)?, finite_weights(self.rig, w0)?);
         let targets = self.selection.targets(&w0, &w1);
-        let solution = self.solve_frame(&w1, &targets, &vec![1.0; targets.len()])?;
+        let solution = self.solve_event(&w1, &targets)?;
         Ok(self.report(&w1, &solution, &targets))
     }
 
-    /// As [`Self::weights`] in f64, with given targets and fades of the pins.
+    fn solve_event(&self, w1: &[f64], targets: &[f64]) -> Result<Solution, AttenuateError> {
+        // A panic in another event leaves at worst a poor start.
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        self.solve_frame(w1, targets, &vec![1.0; targets.len()], &mut last)
+    }
+
+    /// As [`Self::weights`] in f64, with given targets and fades of the pins, from where the `last` frame
+    /// with all pins on ended.
     pub(crate) fn solve_frame(
         &self,
         w1: &[f64],
         targets: &[f64],
         fades: &[f64],
+        last: &mut LastSolve,
     ) -> Result<Solution, AttenuateError> {
         let all_on = fades.iter().all(|&r| r == 1.0);
         let ranges = self.ranges_around(w1);
@@ -221,16 +234,18 @@ impl<'a> PoseAttenuation<'a> {
                 };
                 match &ranges {
                     Some(ranges) if !within(&solution.w2, ranges) && all_on => {
-                        solve_linear(self.selection, &problem, system.get_or_init(prepare))
+                        solve_linear(self.selection, &problem, system.get_or_init(prepare), last)
                     }
                     Some(ranges) if !within(&solution.w2, ranges) => {
-                        solve_linear(self.selection, &problem, &prepare())
+                        solve_linear(self.selection, &problem, &prepare(), &mut LastSolve::default())
                     }
                     _ => return Ok(solution),
                 }
             }
-            Solver::Limited(system) if all_on => solve_linear(self.selection, &problem, system),
-            Solver::Limited(_) => solve_linear(self.selection, &problem, &prepare()),
+            Solver::Limited(system) if all_on => solve_linear(self.selection, &problem, system, last),
+            Solver::Limited(_) => {
+                solve_linear(self.selection, &problem, &prepare(), &mut LastSolve::default())
+            }
             Solver::Bent => solve_bent(self.selection, &problem),
         };
         solved.map_err(|e| self.explain(e))

@@ -14,13 +14,23 @@
 //! primal active-set method takes over: it stays within the bounds, the objective never rises, and every
 //! point that it passes is a valid answer, so that there always is one.
 //!
+//! Programs of one matrix that change little from one to the next are solved by [`BoundedSequence`]: from the
+//! last guess, on a factor that is updated for each unknown that is freed or fixed. The minimizer is unique,
+//! so the result does not depend on the program before, except by rounding.
+//!
 //! `H` is dense, n x n, symmetric positive definite; the result is the minimizer and its multipliers.
 
-use crate::dense::{Cholesky, Matrix};
+use crate::dense::{Cholesky, Matrix, dot};
 use crate::qp::{Constraint, QpError, QpSolution};
+use free_factor::FreeFactor;
+
+mod free_factor;
 
 /// Block exchanges that may fail to reduce the number of wrong guesses before single exchanges take over.
 const PATIENCE: usize = 3;
+
+/// A correction of the solution by more than this (of its size) shows that a factor has lost accuracy.
+const LARGE_CORRECTION: f64 = 1e-7;
 
 /// Where an unknown is guessed to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,149 +47,244 @@ pub fn solve_bounded(
     lower: &[f64],
     upper: &[f64],
 ) -> Result<QpSolution, QpError> {
-    let n = gradient.len();
-    for i in 0..n {
-        if lower[i] > upper[i] || lower[i].is_nan() || upper[i].is_nan() {
-            let constraint = Constraint::Bound(i);
-            return Err(QpError::EmptyRange { constraint, lower: lower[i], upper: upper[i] });
-        }
-    }
-    let mut places: Vec<BoundState> =
-        (0..n).map(|i| if lower[i] == upper[i] { BoundState::Lower } else { BoundState::Free }).collect();
-    let (mut fewest, mut patience) = (n + 1, PATIENCE);
-    let most = 60 + 2 * n;
-    let mut last = vec![0.0; n];
-    for iteration in 1..=most {
-        let (x, slope) = solve_at(h, gradient, lower, upper, &places)?;
-        let wrong = wrong_guesses(&x, &slope, lower, upper, &places);
-        if wrong.is_empty() {
-            return Ok(solution(x, &slope, &places, lower, upper, iteration));
-        }
-        if wrong.len() < fewest {
-            (fewest, patience) = (wrong.len(), PATIENCE);
-        } else {
-            patience = patience.saturating_sub(1);
-        }
-        // Murty's rule: exchanging one at a time, always the last, cannot cycle.
-        let exchanged = if patience > 0 { &wrong[..] } else { &wrong[wrong.len() - 1..] };
-        exchanged.iter().for_each(|&(i, place)| places[i] = place);
-        last = x;
-    }
-    descend_within(h, gradient, lower, upper, last, most)
+    let program = BoundedProgram { h, gradient, lower, upper };
+    let mut places = vec![BoundState::Free; gradient.len()];
+    program.solve(&mut places, &mut |places| program.minimum_by_factoring(places))
 }
 
-/// The primal active-set method: from `start`, moved into the bounds, along the steps to the minima over the
-/// free unknowns, each up to the first bound in the way. At such a minimum, the fixed unknown that the
-/// objective pulls inwards most is freed.
-fn descend_within(
-    h: &Matrix,
-    gradient: &[f64],
-    lower: &[f64],
-    upper: &[f64],
-    start: Vec<f64>,
-    before: usize,
-) -> Result<QpSolution, QpError> {
-    let n = start.len();
-    let mut x: Vec<f64> = (0..n).map(|i| start[i].clamp(lower[i], upper[i])).collect();
-    let place = |x: f64, i: usize| match () {
-        () if x <= lower[i] => BoundState::Lower,
-        () if x >= upper[i] => BoundState::Upper,
-        () => BoundState::Free,
-    };
-    let mut places: Vec<BoundState> = (0..n).map(|i| place(x[i], i)).collect();
-    let most = 100 + 20 * n;
-    for iteration in 1..=most {
-        let (target, slope) = solve_at(h, gradient, lower, upper, &places)?;
-        let free: Vec<usize> = (0..n).filter(|&i| places[i] == BoundState::Free).collect();
-        let reach = |&i: &usize| {
-            let (step, end) = (target[i] - x[i], if target[i] < x[i] { lower[i] } else { upper[i] });
-            let passes = target[i] < lower[i] || target[i] > upper[i];
-            passes.then(|| (i, ((end - x[i]) / step).clamp(0.0, 1.0)))
-        };
-        let nearest = free.iter().filter_map(reach).min_by(|a, b| a.1.total_cmp(&b.1));
-        if let Some((blocked, fraction)) = nearest {
-            free.iter().for_each(|&i| x[i] += fraction * (target[i] - x[i]));
-            places[blocked] =
-                if target[blocked] < x[blocked] { BoundState::Lower } else { BoundState::Upper };
-            x[blocked] = if places[blocked] == BoundState::Lower { lower[blocked] } else { upper[blocked] };
-            continue;
-        }
-        x = target;
-        let wrong = wrong_guesses(&x, &slope, lower, upper, &places);
-        let pulled = wrong.iter().max_by(|a, b| slope[a.0].abs().total_cmp(&slope[b.0].abs()));
-        match pulled {
-            Some(&(i, _)) if iteration < most => places[i] = BoundState::Free,
-            _ => return Ok(solution(x, &slope, &places, lower, upper, before + iteration)),
-        }
+/// Solves programs of one matrix, one after another, each from where the last one ended.
+#[derive(Debug, Clone)]
+pub struct BoundedSequence {
+    places: Vec<BoundState>,
+    factor: FreeFactor,
+}
+
+impl BoundedSequence {
+    /// Starts with all unknowns free; `factor` is that of the matrix of all programs.
+    pub fn prepare(factor: &Cholesky) -> Self {
+        Self { places: vec![BoundState::Free; factor.n()], factor: FreeFactor::of_all(factor) }
     }
-    // Stopped on the way to a minimum over the free unknowns: within the bounds, and better than the start.
-    let slope: Vec<f64> = h.times(&x).iter().zip(gradient).map(|(a, b)| a + b).collect();
-    Ok(solution(x, &slope, &places, lower, upper, before + most))
+
+    /// Solves the next program; `h` is the matrix that was factored.
+    pub fn solve(
+        &mut self,
+        h: &Matrix,
+        gradient: &[f64],
+        lower: &[f64],
+        upper: &[f64],
+    ) -> Result<QpSolution, QpError> {
+        let program = BoundedProgram { h, gradient, lower, upper };
+        let Self { places, factor } = self;
+        program.solve(places, &mut |places| program.minimum_by_updating(places, factor))
+    }
 }
 
-/// The minimizer with the fixed unknowns at their bounds, and the gradient of the objective there.
-fn solve_at(
-    h: &Matrix,
-    gradient: &[f64],
-    lower: &[f64],
-    upper: &[f64],
-    places: &[BoundState],
-) -> Result<(Vec<f64>, Vec<f64>), QpError> {
-    let mut x: Vec<f64> = (0..places.len())
-        .map(|i| match places[i] {
-            BoundState::Free => 0.0,
-            BoundState::Lower => lower[i],
-            BoundState::Upper => upper[i],
-        })
-        .collect();
-    let free: Vec<usize> = (0..places.len()).filter(|&i| places[i] == BoundState::Free).collect();
-    let fixed_part = h.times(&x);
-    let mut right: Vec<f64> = free.iter().map(|&i| -gradient[i] - fixed_part[i]).collect();
-    let factor =
-        Cholesky::factor(h.principal(&free)).map_err(|_| QpError::NotDefinite { n_free: free.len() })?;
-    factor.solve_in_place(&mut right);
-    free.iter().zip(&right).for_each(|(&i, v)| x[i] = *v);
-    let slope = h.times(&x).iter().zip(gradient).map(|(a, b)| a + b).collect();
-    Ok((x, slope))
+/// A minimizer over the free unknowns, and the gradient of the objective there.
+type Minimum = (Vec<f64>, Vec<f64>);
+
+/// How to find the minimum over the free unknowns with the others at their bounds.
+type Minimize<'a> = dyn FnMut(&[BoundState]) -> Result<Minimum, QpError> + 'a;
+
+struct BoundedProgram<'a> {
+    h: &'a Matrix,
+    gradient: &'a [f64],
+    lower: &'a [f64],
+    upper: &'a [f64],
 }
 
-/// Unknowns that are not where they were guessed to be, and where they should be instead.
-fn wrong_guesses(
-    x: &[f64],
-    slope: &[f64],
-    lower: &[f64],
-    upper: &[f64],
-    places: &[BoundState],
-) -> Vec<(usize, BoundState)> {
-    let steepest = slope.iter().fold(0.0f64, |m, s| m.max(s.abs()));
-    let flat = 1e-12 * steepest;
-    (0..x.len())
-        .filter(|&i| lower[i] < upper[i])
-        .filter_map(|i| {
-            let reach = 1e-12 * (1.0 + x[i].abs());
-            match places[i] {
-                BoundState::Free if x[i] < lower[i] - reach => Some((i, BoundState::Lower)),
-                BoundState::Free if x[i] > upper[i] + reach => Some((i, BoundState::Upper)),
-                BoundState::Lower if slope[i] < -flat => Some((i, BoundState::Free)),
-                BoundState::Upper if slope[i] > flat => Some((i, BoundState::Free)),
-                _ => None,
+impl BoundedProgram<'_> {
+    fn n(&self) -> usize {
+        self.gradient.len()
+    }
+
+    /// Exchanges wrong guesses, from `places` on; the last guess is left there.
+    fn solve(&self, places: &mut [BoundState], minimize: &mut Minimize) -> Result<QpSolution, QpError> {
+        let (n, lower, upper) = (self.n(), self.lower, self.upper);
+        for i in 0..n {
+            if lower[i] > upper[i] || lower[i].is_nan() || upper[i].is_nan() {
+                let constraint = Constraint::Bound(i);
+                return Err(QpError::EmptyRange { constraint, lower: lower[i], upper: upper[i] });
             }
-        })
-        .collect()
-}
+            places[i] = match places[i] {
+                _ if lower[i] == upper[i] => BoundState::Lower,
+                BoundState::Lower if lower[i].is_infinite() => BoundState::Free,
+                BoundState::Upper if upper[i].is_infinite() => BoundState::Free,
+                place => place,
+            };
+        }
+        let (mut fewest, mut patience) = (n + 1, PATIENCE);
+        let most = 60 + 2 * n;
+        let mut last = vec![0.0; n];
+        for iteration in 1..=most {
+            let (x, slope) = minimize(places)?;
+            let wrong = self.wrong_guesses(&x, &slope, places);
+            if wrong.is_empty() {
+                return Ok(self.solution(x, &slope, places, iteration));
+            }
+            if wrong.len() < fewest {
+                (fewest, patience) = (wrong.len(), PATIENCE);
+            } else {
+                patience = patience.saturating_sub(1);
+            }
+            // Murty's rule: exchanging one at a time, always the last, cannot cycle.
+            let exchanged = if patience > 0 { &wrong[..] } else { &wrong[wrong.len() - 1..] };
+            exchanged.iter().for_each(|&(i, place)| places[i] = place);
+            last = x;
+        }
+        self.descend_within(last, places, minimize, most)
+    }
 
-fn solution(
-    mut x: Vec<f64>,
-    slope: &[f64],
-    places: &[BoundState],
-    lower: &[f64],
-    upper: &[f64],
-    iterations: usize,
-) -> QpSolution {
-    let bound_multipliers =
-        (0..x.len()).map(|i| if places[i] == BoundState::Free { 0.0 } else { slope[i] }).collect();
-    (0..x.len()).for_each(|i| x[i] = x[i].clamp(lower[i], upper[i]));
-    QpSolution { x, bound_multipliers, row_multipliers: Vec::new(), iterations }
+    /// The primal active-set method: from `start`, moved into the bounds, along the steps to the minima over
+    /// the free unknowns, each up to the first bound in the way. At such a minimum, the fixed unknown that
+    /// the objective pulls inwards most is freed.
+    fn descend_within(
+        &self,
+        start: Vec<f64>,
+        places: &mut [BoundState],
+        minimize: &mut Minimize,
+        before: usize,
+    ) -> Result<QpSolution, QpError> {
+        let (n, lower, upper) = (self.n(), self.lower, self.upper);
+        let mut x: Vec<f64> = (0..n).map(|i| start[i].clamp(lower[i], upper[i])).collect();
+        let place = |x: f64, i: usize| match () {
+            () if x <= lower[i] => BoundState::Lower,
+            () if x >= upper[i] => BoundState::Upper,
+            () => BoundState::Free,
+        };
+        (0..n).for_each(|i| places[i] = place(x[i], i));
+        let most = 100 + 20 * n;
+        for iteration in 1..=most {
+            let (target, slope) = minimize(places)?;
+            let free: Vec<usize> = (0..n).filter(|&i| places[i] == BoundState::Free).collect();
+            let reach = |&i: &usize| {
+                let (step, end) = (target[i] - x[i], if target[i] < x[i] { lower[i] } else { upper[i] });
+                let passes = target[i] < lower[i] || target[i] > upper[i];
+                passes.then(|| (i, ((end - x[i]) / step).clamp(0.0, 1.0)))
+            };
+            let nearest = free.iter().filter_map(reach).min_by(|a, b| a.1.total_cmp(&b.1));
+            if let Some((blocked, fraction)) = nearest {
+                free.iter().for_each(|&i| x[i] += fraction * (target[i] - x[i]));
+                places[blocked] =
+                    if target[blocked] < x[blocked] { BoundState::Lower } else { BoundState::Upper };
+                x[blocked] =
+                    if places[blocked] == BoundState::Lower { lower[blocked] } else { upper[blocked] };
+                continue;
+            }
+            x = target;
+            let wrong = self.wrong_guesses(&x, &slope, places);
+            let pulled = wrong.iter().max_by(|a, b| slope[a.0].abs().total_cmp(&slope[b.0].abs()));
+            match pulled {
+                Some(&(i, _)) if iteration < most => places[i] = BoundState::Free,
+                _ => return Ok(self.solution(x, &slope, places, before + iteration)),
+            }
+        }
+        // Stopped on the way to a minimum over the free unknowns: within the bounds, and better than the
+        // start.
+        let slope = self.slope(&x);
+        Ok(self.solution(x, &slope, places, before + most))
+    }
+
+    /// The gradient of the objective at `x`.
+    fn slope(&self, x: &[f64]) -> Vec<f64> {
+        self.h.times(x).iter().zip(self.gradient).map(|(a, b)| a + b).collect()
+    }
+
+    /// The bound of each fixed unknown, and 0 for the free ones.
+    fn at_bounds(&self, places: &[BoundState]) -> Vec<f64> {
+        let at = |i: usize| match places[i] {
+            BoundState::Free => 0.0,
+            BoundState::Lower => self.lower[i],
+            BoundState::Upper => self.upper[i],
+        };
+        (0..places.len()).map(at).collect()
+    }
+
+    /// The minimum on a new factor of the free part.
+    fn minimum_by_factoring(&self, places: &[BoundState]) -> Result<Minimum, QpError> {
+        let mut x = self.at_bounds(places);
+        let free: Vec<usize> = (0..places.len()).filter(|&i| places[i] == BoundState::Free).collect();
+        let fixed_part = self.h.times(&x);
+        let mut right: Vec<f64> = free.iter().map(|&i| -self.gradient[i] - fixed_part[i]).collect();
+        let factor = Cholesky::factor(self.h.principal(&free))
+            .map_err(|_| QpError::NotDefinite { n_free: free.len() })?;
+        factor.solve_in_place(&mut right);
+        free.iter().zip(&right).for_each(|(&i, v)| x[i] = *v);
+        let slope = self.slope(&x);
+        Ok((x, slope))
+    }
+
+    /// The minimum on an updated factor. Where all guesses turn out right it is corrected once by its
+    /// residual, so that the result does not show how the factor was reached.
+    fn minimum_by_updating(
+        &self,
+        places: &[BoundState],
+        factor: &mut FreeFactor,
+    ) -> Result<Minimum, QpError> {
+        let is_free: Vec<bool> = places.iter().map(|&p| p == BoundState::Free).collect();
+        let fixed: Vec<usize> = (0..places.len()).filter(|&i| !is_free[i]).collect();
+        let not_definite = |_| QpError::NotDefinite { n_free: places.len() - fixed.len() };
+        factor.set_free(self.h, &is_free).map_err(not_definite)?;
+        loop {
+            let mut x = self.at_bounds(places);
+            let mut slope = self.slope(&x);
+            self.step_to_minimum(&mut x, &mut slope, &fixed, factor);
+            if !self.wrong_guesses(&x, &slope, places).is_empty() {
+                return Ok((x, slope));
+            }
+            slope = self.slope(&x);
+            let correction = self.step_to_minimum(&mut x, &mut slope, &fixed, factor);
+            let size = x.iter().fold(1.0f64, |m, v| m.max(v.abs()));
+            if correction <= LARGE_CORRECTION * size || !factor.is_updated() {
+                return Ok((x, slope));
+            }
+            factor.factor_anew(self.h, &is_free).map_err(not_definite)?;
+        }
+    }
+
+    /// Moves `x` to the minimum over the free unknowns, and `slope` with it. Returns the largest change.
+    fn step_to_minimum(&self, x: &mut [f64], slope: &mut [f64], fixed: &[usize], factor: &FreeFactor) -> f64 {
+        let mut step = slope.to_vec();
+        factor.solve_in_place(&mut step);
+        x.iter_mut().zip(&step).for_each(|(x, s)| *x -= s);
+        let moved: Vec<f64> = fixed.iter().map(|&i| slope[i] - dot(self.h.column(i), &step)).collect();
+        // Zero over the free unknowns, by definition of the minimum.
+        slope.fill(0.0);
+        fixed.iter().zip(moved).for_each(|(&i, s)| slope[i] = s);
+        step.iter().fold(0.0, |m, s| m.max(s.abs()))
+    }
+
+    /// Unknowns that are not where they were guessed to be, and where they should be instead.
+    fn wrong_guesses(&self, x: &[f64], slope: &[f64], places: &[BoundState]) -> Vec<(usize, BoundState)> {
+        let (lower, upper) = (self.lower, self.upper);
+        let steepest = slope.iter().fold(0.0f64, |m, s| m.max(s.abs()));
+        let flat = 1e-12 * steepest;
+        (0..x.len())
+            .filter(|&i| lower[i] < upper[i])
+            .filter_map(|i| {
+                let reach = 1e-12 * (1.0 + x[i].abs());
+                match places[i] {
+                    BoundState::Free if x[i] < lower[i] - reach => Some((i, BoundState::Lower)),
+                    BoundState::Free if x[i] > upper[i] + reach => Some((i, BoundState::Upper)),
+                    BoundState::Lower if slope[i] < -flat => Some((i, BoundState::Free)),
+                    BoundState::Upper if slope[i] > flat => Some((i, BoundState::Free)),
+                    _ => None,
+                }
+            })
+            .collect()
+    }
+
+    fn solution(
+        &self,
+        mut x: Vec<f64>,
+        slope: &[f64],
+        places: &[BoundState],
+        iterations: usize,
+    ) -> QpSolution {
+        let bound_multipliers =
+            (0..x.len()).map(|i| if places[i] == BoundState::Free { 0.0 } else { slope[i] }).collect();
+        (0..x.len()).for_each(|i| x[i] = x[i].clamp(self.lower[i], self.upper[i]));
+        QpSolution { x, bound_multipliers, row_multipliers: Vec::new(), iterations }
+    }
 }
 
 #[cfg(test)]
@@ -234,7 +339,10 @@ mod tests {
             let (lower, upper) = (vec![-0.5; n], vec![0.25; n]);
             let start: Vec<f64> = (0..n).map(|_| 9.0 * random(&mut state)).collect();
             let exchanged = solve_bounded(&h, &gradient, &lower, &upper).unwrap();
-            let descended = descend_within(&h, &gradient, &lower, &upper, start, 0).unwrap();
+            let inner = BoundedProgram { h: &h, gradient: &gradient, lower: &lower, upper: &upper };
+            let mut places = vec![BoundState::Free; n];
+            let by_factoring = &mut |places: &[BoundState]| inner.minimum_by_factoring(places);
+            let descended = inner.descend_within(start, &mut places, by_factoring, 0).unwrap();
             let factor = Cholesky::factor(h.clone()).unwrap();
             let program = QuadraticProgram {
                 hessian: &factor,
@@ -247,6 +355,56 @@ mod tests {
             let apart = exchanged.x.iter().zip(&descended.x).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             assert!(apart < 1e-6, "trial {trial}: {apart:e}");
         }
+    }
+
+    /// A random walk of programs of one matrix: the sequence ends where solving from scratch does.
+    #[test]
+    fn a_sequence_ends_where_single_solves_do() {
+        let mut state = 17;
+        for trial in 0..12 {
+            let n = 5 + 12 * trial;
+            let mut a = Matrix::zeros(n / 2 + 1, n);
+            (0..n).for_each(|j| a.column_mut(j).iter_mut().for_each(|x| *x = random(&mut state)));
+            let mut h = a.gram();
+            (0..n).for_each(|i| h[(i, i)] += 1e-3);
+            let factor = Cholesky::factor(h.clone()).unwrap();
+            let mut gradient: Vec<f64> = (0..n).map(|_| 5.0 * random(&mut state)).collect();
+            let mut lower: Vec<f64> = (0..n).map(|_| -random(&mut state).abs()).collect();
+            let mut upper: Vec<f64> = (0..n).map(|_| random(&mut state).abs()).collect();
+            let mut sequence = BoundedSequence::prepare(&factor);
+            for event in 0..40 {
+                let i = event % n;
+                gradient[i] += random(&mut state);
+                (lower[i], upper[i]) = match event % 5 {
+                    0 => (f64::NEG_INFINITY, f64::INFINITY),
+                    1 => (upper[i].min(0.5), upper[i].min(0.5)),
+                    _ => (-random(&mut state).abs(), random(&mut state).abs()),
+                };
+                let warm = sequence.solve(&h, &gradient, &lower, &upper).unwrap();
+                let cold = solve_bounded(&h, &gradient, &lower, &upper).unwrap();
+                let program = QuadraticProgram {
+                    hessian: &factor,
+                    gradient: &gradient,
+                    lower: &lower,
+                    upper: &upper,
+                    rows: &[],
+                };
+                let residual = kkt_residual(&program, &h, &warm);
+                assert!(residual < 1e-9, "trial {trial}, event {event}: {residual:e}");
+                let apart = warm.x.iter().zip(&cold.x).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+                assert!(apart < 1e-9, "trial {trial}, event {event}: {apart:e}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_sequence_goes_on_after_an_error() {
+        let h = Matrix::symmetric(3, |i, j| if i == j { 2.0 } else { 0.5 });
+        let mut sequence = BoundedSequence::prepare(&Cholesky::factor(h.clone()).unwrap());
+        let (gradient, lower, upper) = ([1.0, -3.0, 2.0], [-0.1; 3], [0.4; 3]);
+        assert!(sequence.solve(&h, &gradient, &[1.0; 3], &upper).is_err());
+        let after = sequence.solve(&h, &gradient, &lower, &upper).unwrap();
+        assert_eq!(after.x, solve_bounded(&h, &gradient, &lower, &upper).unwrap().x);
     }
 
     #[test]

@@ -212,6 +212,11 @@ impl Cholesky {
         self.factor.n_rows
     }
 
+    /// `L`; what is above its diagonal does not count.
+    pub(crate) fn lower(&self) -> &Matrix {
+        &self.factor
+    }
+
     /// Diagonal of `L`.
     pub fn diagonal(&self) -> Vec<f64> {
         (0..self.n()).map(|i| self.factor[(i, i)]).collect()

@@ -15,7 +15,7 @@ pub mod sparse_cholesky;
 pub mod svd3;
 pub mod sweep;
 
-pub use bounds::solve_bounded;
+pub use bounds::{BoundedSequence, solve_bounded};
 pub use dense::{Cholesky, Matrix, NotPositiveDefinite};
 pub use order::Order;
 pub use qp::{QpError, QpSolution, QuadraticProgram};

@@ -10,6 +10,7 @@
 
 use crate::coefficients::Activation;
 use crate::model::Rig;
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 use risorius_mesh::VertexNormals;
 
@@ -172,7 +173,7 @@ impl Evaluator {
         let block = &self.blocks[block_idx];
         let runs = &self.runs[block.runs.clone()];
         let deltas = &self.deltas[block.first_delta..];
-        add_runs_dispatched(runs, deltas, strengths, &mut sum);
+        Arch::new().dispatch(AddRuns { runs, deltas, strengths, sum: &mut sum });
         out.as_flattened_mut().copy_from_slice(&sum.0.as_flattened()[..n]);
     }
 }
@@ -193,25 +194,33 @@ fn shapes_by_block(rig: &Rig) -> Vec<Vec<(u32, usize)>> {
     touching
 }
 
-/// Adds every run times its shape's strength, with the widest registers that the processor has.
-fn add_runs_dispatched(runs: &[Run], deltas: &[[f32; LANES]], strengths: &[f32], sum: &mut Sum) {
-    pulp::Arch::new().dispatch(
-        #[inline(always)]
-        || add_runs(runs, deltas, strengths, sum),
-    );
+/// Adds runs times the strengths of their shapes, with the widest registers that the processor has.
+struct AddRuns<'a> {
+    runs: &'a [Run],
+    deltas: &'a [[f32; LANES]],
+    strengths: &'a [f32],
+    sum: &'a mut Sum,
 }
 
-/// The body that is compiled for each kind of processor.
-#[inline(always)]
-fn add_runs(runs: &[Run], mut deltas: &[[f32; LANES]], strengths: &[f32], sum: &mut Sum) {
-    for run in runs {
-        let (here, rest) = deltas.split_at(usize::from(run.n_groups));
-        deltas = rest;
-        let strength = strengths[run.shape as usize];
-        if strength != 0.0 {
-            for (x, d) in sum.0[usize::from(run.first)..].iter_mut().zip(here) {
-                for k in 0..LANES {
-                    x[k] += strength * d[k];
+// Written with explicit vectors: a plain loop in a closure was compiled without wide registers.
+impl WithSimd for AddRuns<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let AddRuns { runs, mut deltas, strengths, sum } = self;
+        for run in runs {
+            let (first, n_groups) = (usize::from(run.first), usize::from(run.n_groups));
+            let (here, rest) = deltas.split_at(n_groups);
+            deltas = rest;
+            let strength = strengths[run.shape as usize];
+            if strength != 0.0 {
+                let strength = simd.splat_f32s(strength);
+                // A group is a whole number of vectors of every width, so nothing is left over.
+                let (x, _) = S::as_mut_simd_f32s(sum.0[first..first + n_groups].as_flattened_mut());
+                let (d, _) = S::as_simd_f32s(here.as_flattened());
+                for (x, &d) in x.iter_mut().zip(d) {
+                    *x = simd.add_f32s(*x, simd.mul_f32s(strength, d));
                 }
             }
         }
