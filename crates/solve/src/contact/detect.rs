@@ -33,6 +33,7 @@ use glam::DVec3;
 use rayon::prelude::*;
 use risorius_linalg::Stencil;
 use risorius_mesh::Bvh;
+use risorius_mesh::query::closest::closest_on_triangle;
 
 /// Points that must not pass through triangles.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -109,8 +110,11 @@ const FACING: f64 = 0.2;
 /// Error bound for the depths and clearances that [`Posed::between`] interpolates, meters.
 const SLIP: f64 = 1e-4;
 
+/// Added to the distance from a triangle that may be the closest, meters.
+const HINTED: f64 = 1e-6;
+
 /// Triangles of a patch.
-const PATCH: usize = 96;
+const PATCH: usize = 256;
 
 /// A wall is at least this factor times the depth that a point already has.
 const BEHIND: f64 = 1.4;
@@ -139,7 +143,12 @@ struct Watched {
     first: usize,
     /// The corners of triangles that lie close together.
     patches: Vec<Vec<u32>>,
+    /// For each point, a triangle that is often the closest: that of the neutral.
+    hints: Vec<u32>,
 }
+
+/// No hint.
+const NO_HINT: u32 = u32::MAX;
 
 /// A patch of a pair's triangles in a pose, and how it has moved since.
 struct MovedPatch {
@@ -188,6 +197,7 @@ impl MovedPatch {
 #[derive(Debug, Clone, Copy)]
 struct ClosestPlace {
     point: u32,
+    triangle: u32,
     corners: [u32; 3],
     barycentric: [f64; 3],
     normal: DVec3,
@@ -230,7 +240,8 @@ impl Touch {
             n_triangles += rule.triangles.len();
             let tree = Bvh::build(&flat, &rule.triangles);
             let patches = tree.groups(PATCH).into_iter().map(|group| corners_of(&rule, &group)).collect();
-            Watched { tree, rule, first, patches }
+            let hints = vec![NO_HINT; rule.points.len()];
+            Watched { tree, rule, first, patches, hints }
         };
         let attached = |p: &u32| attachments[*p as usize].tet != TetAttachment::NONE;
         let open = if obstacles_push { (0..n as u32).filter(attached).collect() } else { Vec::new() };
@@ -246,7 +257,7 @@ impl Touch {
             .map(|(a, &used)| if used { *a } else { TetAttachment::FIXED })
             .collect();
         let fans = Fans::prepare(n, rules.iter().flat_map(|rule| rule.triangles.iter().copied()).collect());
-        let touch = Self {
+        let mut touch = Self {
             films: Vec::new(),
             carriers: Carriers::prepare(&used, tets),
             meeting: Meeting::prepare(&attachments, &rules, &fans, (tets, rest, apart), &options),
@@ -258,6 +269,12 @@ impl Touch {
             options,
             log: SearchLog::default(),
         };
+        let found = touch.searched(&neutral, |_| |_| Some(options.rest_reach), &mut Seen::default());
+        for (watched, found) in touch.rules.iter_mut().zip(found) {
+            for (i, place) in found {
+                watched.hints[i] = place.map_or(NO_HINT, |place| place.triangle);
+            }
+        }
         Ok(Self { films: touch.films_in(&neutral), ..touch })
     }
 
@@ -444,7 +461,11 @@ impl Touch {
         positions: &[DVec3],
         reach: impl Fn(&Watched) -> F + Sync,
     ) -> Vec<ClosestPlace> {
-        self.places_unless(positions, reach, &mut Seen::default())
+        self.searched(positions, reach, &mut Seen::default())
+            .into_iter()
+            .flatten()
+            .filter_map(|(_, found)| found.ok())
+            .collect()
     }
 
     /// As `places`, with the searches of earlier calls.
@@ -465,7 +486,27 @@ impl Touch {
         reach: impl Fn(&Watched) -> F + Sync,
         seen: &mut Seen,
     ) -> Vec<ClosestPlace> {
-        seen.advance(positions, self.rules.iter().map(|watched| &watched.rule));
+        let found = self.searched(positions, reach, seen);
+        let mut places = Vec::new();
+        for ((found, seen), watched) in found.into_iter().zip(&mut seen.rules).zip(&self.rules) {
+            for (i, found) in found {
+                let from = positions[watched.rule.points[i] as usize];
+                seen.note(i, from, *found.as_ref().err().unwrap_or(&0.0));
+                places.extend(found);
+            }
+        }
+        places
+    }
+
+    /// For each pair, the points that were searched for, by number, and what was found: a place, or the
+    /// distance within which there is nothing.
+    fn searched<F: Fn(u32) -> Option<f64> + Sync>(
+        &self,
+        positions: &[DVec3],
+        reach: impl Fn(&Watched) -> F + Sync,
+        seen: &mut Seen,
+    ) -> Vec<Vec<(usize, Result<ClosestPlace, f64>)>> {
+        let looks_ahead = seen.advance(positions, self.rules.iter().map(|watched| &watched.rule));
         let asked: Vec<Vec<(usize, u32, f64)>> = (self.rules.par_iter().zip(&seen.rules))
             .map(|(watched, seen)| {
                 let reach = reach(watched);
@@ -488,23 +529,16 @@ impl Touch {
             let mut tree = watched.tree.clone();
             tree.refit(&flat);
             let search = Search { touch: self, watched, tree: &tree, positions, across: &across };
-            let nearest = |&(i, point, reach): &(usize, u32, f64)| match search.nearest(point, reach) {
-                Some(place) => (i, Ok(place)),
-                None => (i, Err(search.distance(point, reach + Seen::LOOK_AHEAD))),
+            let nearest = |&(i, point, reach): &(usize, u32, f64)| {
+                let nothing = || match looks_ahead {
+                    true => search.distance(point, reach + Seen::LOOK_AHEAD),
+                    false => 0.0,
+                };
+                (i, search.nearest(point, reach, watched.hints[i]).ok_or_else(nothing))
             };
             asked.par_iter().with_min_len(32).map(nearest).collect::<Vec<_>>()
         };
-        let found: Vec<Vec<(usize, Result<ClosestPlace, f64>)>> =
-            self.rules.par_iter().zip(&asked).map(by_rule).collect();
-        let mut places = Vec::new();
-        for ((found, seen), watched) in found.into_iter().zip(&mut seen.rules).zip(&self.rules) {
-            for (i, found) in found {
-                let from = positions[watched.rule.points[i] as usize];
-                seen.note(i, from, *found.as_ref().err().unwrap_or(&0.0));
-                places.extend(found);
-            }
-        }
-        places
+        self.rules.par_iter().zip(&asked).map(by_rule).collect()
     }
 }
 
@@ -526,7 +560,9 @@ impl Search<'_> {
         !self.watched.rule.same_surface || touch.meeting.meets(point, corners, touch.options.parted)
     }
 
-    fn nearest(&self, point: u32, reach: f64) -> Option<ClosestPlace> {
+    /// The closest place within `reach` that counts. If the triangle `hint` counts, nothing farther is looked
+    /// at.
+    fn nearest(&self, point: u32, reach: f64, hint: u32) -> Option<ClosestPlace> {
         let (fans, positions) = (&self.touch.fans, self.positions);
         let p = positions[point as usize];
         let own = fans.normal(self.across, point);
@@ -536,6 +572,14 @@ impl Search<'_> {
             along < 0.0 && along * along > FACING * FACING * across.length_squared()
         };
         let meets = |_: u32, corners: [u32; 3]| self.meets(point, corners);
+        let reach = match self.watched.rule.triangles.get(hint as usize) {
+            Some(&corners) if faces(hint, corners) && self.meets(point, corners) => {
+                // Slightly more, for rounding: the tree has single precision.
+                let at = closest_on_triangle(p, corners.map(|v| positions[v as usize])).0.distance(p);
+                reach.min(at + HINTED)
+            }
+            _ => reach,
+        };
         let nearest = self.tree.closest_tested(p, reach, faces, meets)?;
         let corners = self.watched.rule.triangles[nearest.triangle as usize];
         let barycentric = nearest.barycentric;
@@ -543,6 +587,7 @@ impl Search<'_> {
         let offset = p - blended(positions, corners, barycentric);
         Some(ClosestPlace {
             point,
+            triangle: nearest.triangle,
             corners,
             barycentric,
             normal,

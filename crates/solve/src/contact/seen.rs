@@ -48,13 +48,14 @@ impl Seen {
     /// How much farther than needed a search without result looks, meters.
     pub(super) const LOOK_AHEAD: f64 = 1.5e-3;
 
-    /// Takes note of new positions.
+    /// Takes note of new positions. Returns whether there were others before: then it pays to look ahead.
     pub(super) fn advance<'a>(
         &mut self,
         positions: &[DVec3],
         rules: impl Iterator<Item = &'a CollisionPair>,
-    ) {
-        if self.positions.len() != positions.len() {
+    ) -> bool {
+        let is_first = self.positions.len() != positions.len();
+        if is_first {
             let fresh = |rule: &CollisionPair| SeenRule {
                 travelled: 0.0,
                 clear: vec![(DVec3::ZERO, 0.0, 0.0); rule.points.len()],
@@ -68,6 +69,7 @@ impl Seen {
         }
         self.positions.clear();
         self.positions.extend_from_slice(positions);
+        !is_first
     }
 }
 
