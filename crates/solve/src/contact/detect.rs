@@ -26,7 +26,7 @@ use crate::contact::film::{self, Film};
 use crate::contact::meeting::Meeting;
 use crate::contact::obstacle::Obstacle;
 use crate::contact::planes::{Carriers, Contact, TetAttachment};
-use crate::contact::seen::{SearchLog, Seen};
+use crate::contact::seen::{SearchLog, Seen, SeenRule};
 use crate::step::body::Configuration;
 use crate::{SolveError, check_length, check_values};
 use glam::DVec3;
@@ -185,6 +185,12 @@ impl MovedPatch {
     /// The largest difference between the motion of a point and that of the patch.
     fn closer(&self, own: DVec3) -> f64 {
         (own - self.low).abs().max((own - self.high).abs()).length()
+    }
+
+    /// Whether a point may be nearer than this to the patch in the pose.
+    fn is_within(&self, distance: f64, p: DVec3) -> bool {
+        let most = distance + self.radius;
+        p.distance_squared(self.center) <= most * most
     }
 
     /// The least distance of a point from the patch in the pose.
@@ -364,7 +370,9 @@ impl Touch {
                 if excess(&all) == f64::NEG_INFINITY {
                     return None;
                 }
-                let excess = patches.iter().map(excess).fold(f64::NEG_INFINITY, f64::max);
+                let most = all.closer(own) + WATCHED;
+                let near = patches.iter().filter(|patch| patch.is_within(most, pose.points[p]));
+                let excess = near.map(excess).fold(f64::NEG_INFINITY, f64::max);
                 let overlap = pose.depths[p] + excess;
                 let overlap = if looks_at_pose { overlap + SLIP } else { overlap };
                 let reach = || overlap.clamp(WATCHED, self.options.reach.max(WATCHED));
@@ -490,9 +498,15 @@ impl Touch {
         let mut places = Vec::new();
         for ((found, seen), watched) in found.into_iter().zip(&mut seen.rules).zip(&self.rules) {
             for (i, found) in found {
-                let from = positions[watched.rule.points[i] as usize];
-                seen.note(i, from, *found.as_ref().err().unwrap_or(&0.0));
-                places.extend(found);
+                match found {
+                    Ok(place) => {
+                        seen.note_closest(i, place.triangle);
+                        places.push(place);
+                    }
+                    Err(Nothing { within, reach }) => {
+                        seen.note_clear(i, positions[watched.rule.points[i] as usize], within, reach);
+                    }
+                }
             }
         }
         places
@@ -505,7 +519,7 @@ impl Touch {
         positions: &[DVec3],
         reach: impl Fn(&Watched) -> F + Sync,
         seen: &mut Seen,
-    ) -> Vec<Vec<(usize, Result<ClosestPlace, f64>)>> {
+    ) -> Vec<Vec<(usize, Result<ClosestPlace, Nothing>)>> {
         let looks_ahead = seen.advance(positions, self.rules.iter().map(|watched| &watched.rule));
         let asked: Vec<Vec<(usize, u32, f64)>> = (self.rules.par_iter().zip(&seen.rules))
             .map(|(watched, seen)| {
@@ -522,7 +536,7 @@ impl Touch {
             return Vec::new();
         }
         let (flat, across) = (flattened(positions), self.fans.across(positions));
-        let by_rule = |(watched, asked): (&Watched, &Vec<(usize, u32, f64)>)| {
+        let by_rule = |((watched, seen), asked): ((&Watched, &SeenRule), &Vec<(usize, u32, f64)>)| {
             if asked.is_empty() {
                 return Vec::new();
             }
@@ -530,16 +544,24 @@ impl Touch {
             tree.refit(&flat);
             let search = Search { touch: self, watched, tree: &tree, positions, across: &across };
             let nearest = |&(i, point, reach): &(usize, u32, f64)| {
-                let nothing = || match looks_ahead {
-                    true => search.distance(point, reach + Seen::LOOK_AHEAD),
-                    false => 0.0,
+                let nothing = || match looks_ahead && seen.looks_ahead(i) {
+                    true => Nothing { within: search.distance(point, reach + Seen::LOOK_AHEAD), reach },
+                    false => Nothing { within: 0.0, reach },
                 };
-                (i, search.nearest(point, reach, watched.hints[i]).ok_or_else(nothing))
+                let hint = seen.hint(i).unwrap_or(watched.hints[i]);
+                (i, search.nearest(point, reach, hint).ok_or_else(nothing))
             };
             asked.par_iter().with_min_len(32).map(nearest).collect::<Vec<_>>()
         };
-        self.rules.par_iter().zip(&asked).map(by_rule).collect()
+        self.rules.par_iter().zip(&seen.rules).zip(&asked).map(by_rule).collect()
     }
+}
+
+/// A search found nothing that a point can ever touch within this distance, of which it needed `reach`.
+#[derive(Debug, Clone, Copy)]
+struct Nothing {
+    within: f64,
+    reach: f64,
 }
 
 /// A search for the places of one pair.

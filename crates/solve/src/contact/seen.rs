@@ -12,28 +12,69 @@ use std::sync::{Mutex, PoisonError};
 /// For rounding, meters.
 const MARGIN: f64 = 1e-7;
 
+/// A point for which nothing was found and that may touch something nevertheless looks ahead only in one of so
+/// many calls: it has things nearby that it could touch if they faced it.
+const RARELY: usize = 16;
+
 /// What is known about one collision pair.
 #[derive(Debug, Default)]
 pub(super) struct SeenRule {
     /// Motion of its triangles since the first call, bounded from above.
     travelled: f64,
-    /// For each of its points: where it was, `travelled` then, and the distance within which there was
-    /// nothing to touch.
-    clear: Vec<(DVec3, f64, f64)>,
+    n_calls: usize,
+    points: Vec<SeenPoint>,
+}
+
+/// What is known about a point of a pair.
+#[derive(Debug, Clone, Copy)]
+struct SeenPoint {
+    /// Where it was, and [`SeenRule::travelled`] then.
+    from: DVec3,
+    travelled: f64,
+    /// The distance within which there was nothing to touch.
+    clear: f64,
+    /// Whether that was too little for the next call.
+    is_crowded: bool,
+    /// The triangle that was the closest.
+    hint: Option<u32>,
 }
 
 impl SeenRule {
-    /// Whether something may be within `reach` of the pair's `i`-th point.
-    pub(super) fn may_touch(&self, i: usize, now: DVec3, reach: f64) -> bool {
-        let (from, travelled, distance) = self.clear[i];
-        let motion = now.distance(from) + (self.travelled - travelled);
-        // Also true if a position is not finite.
-        !(distance - motion > reach + MARGIN)
+    fn new(n_points: usize) -> Self {
+        let point =
+            SeenPoint { from: DVec3::ZERO, travelled: 0.0, clear: 0.0, is_crowded: false, hint: None };
+        Self { travelled: 0.0, n_calls: 0, points: vec![point; n_points] }
     }
 
-    /// Nothing within `distance` of the `i`-th point at `from`.
-    pub(super) fn note(&mut self, i: usize, from: DVec3, distance: f64) {
-        self.clear[i] = (from, self.travelled, distance);
+    /// Whether something may be within `reach` of the pair's `i`-th point.
+    pub(super) fn may_touch(&self, i: usize, now: DVec3, reach: f64) -> bool {
+        let point = &self.points[i];
+        let motion = now.distance(point.from) + (self.travelled - point.travelled);
+        let is_clear = point.clear - motion > reach + MARGIN;
+        // Also if a position is not finite.
+        !is_clear
+    }
+
+    /// The triangle that was last the closest to the `i`-th point.
+    pub(super) fn hint(&self, i: usize) -> Option<u32> {
+        self.points[i].hint
+    }
+
+    /// Whether to look farther than needed if nothing is found.
+    pub(super) fn looks_ahead(&self, i: usize) -> bool {
+        !self.points[i].is_crowded || (self.n_calls + i).is_multiple_of(RARELY)
+    }
+
+    /// `triangle` is the closest to the `i`-th point.
+    pub(super) fn note_closest(&mut self, i: usize, triangle: u32) {
+        self.points[i].hint = Some(triangle);
+        (self.points[i].clear, self.points[i].is_crowded) = (0.0, false);
+    }
+
+    /// Nothing is within `clear` of the `i`-th point at `from`, of which the search needed `reach`.
+    pub(super) fn note_clear(&mut self, i: usize, from: DVec3, clear: f64, reach: f64) {
+        let (travelled, hint) = (self.travelled, self.points[i].hint);
+        self.points[i] = SeenPoint { from, travelled, clear, is_crowded: clear <= reach, hint };
     }
 }
 
@@ -56,15 +97,12 @@ impl Seen {
     ) -> bool {
         let is_first = self.positions.len() != positions.len();
         if is_first {
-            let fresh = |rule: &CollisionPair| SeenRule {
-                travelled: 0.0,
-                clear: vec![(DVec3::ZERO, 0.0, 0.0); rule.points.len()],
-            };
-            self.rules = rules.map(fresh).collect();
+            self.rules = rules.map(|rule| SeenRule::new(rule.points.len())).collect();
         } else {
             for (rule, seen) in rules.zip(&mut self.rules) {
                 let moved = |&p: &u32| positions[p as usize].distance_squared(self.positions[p as usize]);
                 seen.travelled += rule.triangles.iter().flatten().map(moved).fold(0.0, f64::max).sqrt();
+                seen.n_calls += 1;
             }
         }
         self.positions.clear();
