@@ -8,6 +8,7 @@ pub mod newton;
 pub mod quasi;
 mod scatter;
 pub mod system;
+pub(crate) mod workspace;
 
 #[cfg(test)]
 mod statics_tests;

@@ -4,6 +4,7 @@ use crate::SolveError;
 use crate::minimize::memory::Measure;
 use crate::minimize::newton::{Outcome, SolveOptions, SolveReport};
 use crate::minimize::system::{Evaluation, Problem};
+use crate::minimize::workspace::Workspace;
 use glam::DVec3;
 use std::time::{Duration, Instant};
 
@@ -26,15 +27,19 @@ pub(crate) enum Step {
 }
 
 impl<'a> Descent<'a> {
-    pub(crate) fn start(problem: &'a Problem<'a>, x: &[DVec3]) -> Result<Self, SolveError> {
+    /// The evaluations of the workspace are used, and given back by `finish`.
+    pub(crate) fn start(
+        problem: &'a Problem<'a>,
+        x: &[DVec3],
+        workspace: &mut Workspace,
+    ) -> Result<Self, SolveError> {
         problem.check(x)?;
-        let mut now = problem.new_evaluation();
+        let [mut now, trial] = workspace.evaluations(problem);
         problem.evaluate(x, &mut now);
         let finite = problem.energy(x, &now).0.is_finite() && now.longest.is_finite();
         if !finite || !x.iter().all(|p| p.is_finite()) {
             return Err(SolveError::BadStart);
         }
-        let trial = now.clone();
         Ok(Self { problem, x: x.to_vec(), now, trial_x: x.to_vec(), trial, report: SolveReport::default() })
     }
 
@@ -94,12 +99,18 @@ impl<'a> Descent<'a> {
     }
 
     /// Copies the state to `x` and completes the report.
-    pub(crate) fn finish(mut self, outcome: Outcome, x: &mut [DVec3]) -> SolveReport {
+    pub(crate) fn finish(
+        mut self,
+        outcome: Outcome,
+        x: &mut [DVec3],
+        workspace: &mut Workspace,
+    ) -> SolveReport {
         self.report.outcome = outcome;
         self.report.energy = self.problem.energy(&self.x, &self.now).0;
         self.report.residual = self.residual();
         self.report.smallest_det = self.problem.smallest_det(&self.x);
         x.copy_from_slice(&self.x);
+        workspace.give_back([self.now, self.trial]);
         self.report
     }
 }

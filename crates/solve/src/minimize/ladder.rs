@@ -10,8 +10,9 @@
 use crate::SolveError;
 use crate::minimize::descent::timed;
 use crate::minimize::newton::{Outcome, SolveOptions, SolveReport, minimize};
-use crate::minimize::quasi::{Preconditioner, minimize_quasi};
+use crate::minimize::quasi::{Preconditioner, minimize_quasi_in};
 use crate::minimize::system::Problem;
+use crate::minimize::workspace::Workspace;
 use glam::DVec3;
 use risorius_base::Progress;
 use std::time::Duration;
@@ -43,13 +44,14 @@ pub(crate) fn descend(
     x: &mut [DVec3],
     options: &SolveOptions,
     progress: &Progress,
+    workspace: &mut Workspace,
 ) -> Result<SolveReport, SolveError> {
     let mut so_far = SolveReport::default();
     while so_far.iterations < ladder.patience {
         let refreshed = (ladder.refreshed)(x);
         let (factor, most) = refreshed.as_ref().map_or((ladder.factor, ladder.patience), |(f, n)| (f, *n));
         let quick = SolveOptions { max_iterations: most, ..*options };
-        let round = minimize_quasi(problem, factor, x, &quick, progress)?;
+        let round = minimize_quasi_in(problem, factor, x, &quick, progress, workspace)?;
         let is_stuck = round.iterations == 0;
         so_far = round.after(&so_far);
         let collapses = so_far.outcome == Outcome::Collapsing;
@@ -79,7 +81,7 @@ pub fn settle(
         }
     })?;
     let ladder = Ladder { patience: SETTLING, factor: &factor, refreshed: &|_| None, retries: false };
-    let mut report = descend(problem, &ladder, x, options, progress)?;
+    let mut report = descend(problem, &ladder, x, options, progress, &mut Workspace::default())?;
     report.times.factor += factor_time;
     Ok(report)
 }

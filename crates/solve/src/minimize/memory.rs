@@ -38,6 +38,7 @@ type Products = [[f64; 2]; SLOTS];
 
 /// Stored pairs and their inner products.
 pub(crate) struct Memory {
+    n_nodes: usize,
     /// Block by block: `s_0, z_0, s_1, z_1, ...`.
     history: Vec<f64>,
     /// Slots of the stored pairs, the newest last.
@@ -81,12 +82,24 @@ struct Part {
 impl Memory {
     pub(crate) fn new(n_nodes: usize) -> Self {
         Self {
+            n_nodes,
             history: vec![0.0; n_nodes.div_ceil(BLOCK) * STRIDE],
             order: Vec::with_capacity(SLOTS),
             sy: [[0.0; SLOTS]; SLOTS],
             zy: [[0.0; SLOTS]; SLOTS],
             with_gradient: Products::default(),
         }
+    }
+
+    /// The memory in `slot`, emptied; a new one if there is none for so many nodes.
+    pub(crate) fn emptied(slot: &mut Option<Self>, n_nodes: usize) -> &mut Self {
+        let fits = |memory: &Self| memory.n_nodes == n_nodes;
+        if !slot.as_ref().is_some_and(fits) {
+            *slot = None;
+        }
+        let memory = slot.get_or_insert_with(|| Self::new(n_nodes));
+        memory.clear();
+        memory
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -12,7 +12,8 @@
 
 use crate::SolveError;
 use crate::minimize::descent::{Descent, Step, dot, longest, timed};
-use crate::minimize::system::Problem;
+use crate::minimize::system::{Layout, Problem};
+use crate::minimize::workspace::Workspace;
 use glam::DVec3;
 use risorius_base::progress::{Progress, tick};
 use risorius_linalg::{BlockMatrix, SparseCholesky, SparseError};
@@ -116,9 +117,9 @@ pub fn minimize(
     options: &SolveOptions,
     progress: &Progress,
 ) -> Result<SolveReport, SolveError> {
-    let mut descent = Descent::start(problem, x)?;
-    let mut newton =
-        Newton { matrix: BlockMatrix::zeros(&problem.system.vector.pattern), factor: None, wait: 1 };
+    let mut descent = Descent::start(problem, x, &mut Workspace::default())?;
+    let layout = problem.system.vector()?;
+    let mut newton = Newton { layout, matrix: BlockMatrix::zeros(&layout.pattern), factor: None, wait: 1 };
     let mut outcome = Outcome::IterationLimit;
     while descent.report.iterations < options.max_iterations {
         if descent.residual() <= options.force_tolerance {
@@ -154,35 +155,38 @@ pub fn minimize(
     if outcome == Outcome::IterationLimit && descent.residual() <= options.force_tolerance {
         outcome = Outcome::Balanced;
     }
-    Ok(descent.finish(outcome, x))
+    Ok(descent.finish(outcome, x, &mut Workspace::default()))
 }
 
 /// The workspace of a solve.
-struct Newton {
+struct Newton<'a> {
+    layout: &'a Layout<3>,
     matrix: BlockMatrix<3>,
     factor: Option<SparseCholesky<3>>,
     /// Full steps to wait before the exact matrix is tried.
     wait: usize,
 }
 
-impl Newton {
+impl Newton<'_> {
     /// `-H^-1 g` with the exact, projected or regularized H: the first that gives a direction of descent.
     fn direction(&mut self, problem: &Problem, descent: &mut Descent) -> Result<Vec<DVec3>, SolveError> {
         if self.wait == 0 {
             timed(&mut descent.report.times.assembly, || {
-                problem.assemble(&descent.x, true, &mut self.matrix)
+                problem.assemble(self.layout, &descent.x, true, &mut self.matrix)
             });
-            if let Some(direction) = self.try_direction(problem, descent)? {
+            if let Some(direction) = self.try_direction(descent)? {
                 return Ok(direction);
             }
             self.wait = 3;
         }
-        timed(&mut descent.report.times.assembly, || problem.assemble(&descent.x, false, &mut self.matrix));
-        let pattern = &problem.system.vector.pattern;
+        timed(&mut descent.report.times.assembly, || {
+            problem.assemble(self.layout, &descent.x, false, &mut self.matrix)
+        });
+        let pattern = &self.layout.pattern;
         let largest = self.matrix.largest_diagonal(pattern).max(f64::MIN_POSITIVE);
         let mut added = 0.0;
         loop {
-            if let Some(direction) = self.try_direction(problem, descent)? {
+            if let Some(direction) = self.try_direction(descent)? {
                 return Ok(direction);
             }
             let wanted = if added == 0.0 { 1e-10 * largest } else { 100.0 * added };
@@ -195,19 +199,13 @@ impl Newton {
     }
 
     /// `None` if the matrix cannot be factored or the direction does not descend.
-    fn try_direction(
-        &mut self,
-        problem: &Problem,
-        descent: &mut Descent,
-    ) -> Result<Option<Vec<DVec3>>, SolveError> {
+    fn try_direction(&mut self, descent: &mut Descent) -> Result<Option<Vec<DVec3>>, SolveError> {
         let times = &mut descent.report.times;
         let matrix = &self.matrix;
         let slot = &mut self.factor;
         let result = timed(&mut times.factor, || match slot {
             Some(factor) => factor.refactor(matrix),
-            None => {
-                SparseCholesky::new(&problem.system.vector.pattern, matrix).map(|factor| *slot = Some(factor))
-            }
+            None => SparseCholesky::new(&self.layout.pattern, matrix).map(|factor| *slot = Some(factor)),
         });
         match (result, &self.factor) {
             (Ok(()), Some(factor)) => {

@@ -15,6 +15,7 @@ use crate::minimize::descent::{Descent, Step, timed};
 use crate::minimize::memory::{Last, Memory};
 use crate::minimize::newton::{Outcome, SolveOptions, SolveReport, solve};
 use crate::minimize::system::Problem;
+use crate::minimize::workspace::Workspace;
 use glam::DVec3;
 use risorius_base::progress::{Progress, tick};
 use risorius_linalg::{SparseCholesky, Sweep};
@@ -78,10 +79,23 @@ pub fn minimize_quasi(
     options: &SolveOptions,
     progress: &Progress,
 ) -> Result<SolveReport, SolveError> {
-    let mut descent = Descent::start(problem, x)?;
-    let mut memory = Memory::new(x.len());
-    let mut space = Space::default();
-    let [mut d, mut solved, mut solved_before] = [(); 3].map(|()| vec![DVec3::ZERO; x.len()]);
+    minimize_quasi_in(problem, preconditioner, x, options, progress, &mut Workspace::default())
+}
+
+/// As [`minimize_quasi`], in a workspace that the next solve can use too.
+pub(crate) fn minimize_quasi_in(
+    problem: &Problem,
+    preconditioner: &Preconditioner,
+    x: &mut [DVec3],
+    options: &SolveOptions,
+    progress: &Progress,
+    workspace: &mut Workspace,
+) -> Result<SolveReport, SolveError> {
+    let mut descent = Descent::start(problem, x, workspace)?;
+    let Workspace { memory, space, vectors, .. } = workspace;
+    let memory = Memory::emptied(memory, x.len());
+    vectors.iter_mut().for_each(|v| v.resize(x.len(), DVec3::ZERO));
+    let [d, solved, solved_before] = vectors;
     // Step length along the last direction; none yet.
     let mut taken = None;
     let mut is_solved = false;
@@ -103,18 +117,18 @@ pub fn minimize_quasi(
         let measure = timed(&mut descent.report.times.solve, || {
             let gradient = &descent.now.gradient;
             if !is_solved {
-                std::mem::swap(&mut solved, &mut solved_before);
-                preconditioner.apply(gradient, &mut solved, &mut space);
+                std::mem::swap(solved, solved_before);
+                preconditioner.apply(gradient, solved, space);
                 is_solved = true;
             }
             // After a search, `trial` is the state before the step.
             if let Some(alpha) = taken.take() {
                 let gradients = [descent.trial.gradient.as_slice(), gradient];
-                memory.remember(&Last { direction: &d, alpha, gradients, solved: [&solved_before, &solved] });
+                memory.remember(&Last { direction: d, alpha, gradients, solved: [solved_before, solved] });
             }
-            memory.direction(gradient, &solved, &mut d)
+            memory.direction(gradient, solved, d)
         });
-        match descent.search(&d, measure, options) {
+        match descent.search(d, measure, options) {
             Step::Taken(alpha, length) => {
                 descent.report.iterations += 1;
                 (taken, is_solved) = (Some(alpha), false);
@@ -131,5 +145,5 @@ pub fn minimize_quasi(
             }
         }
     }
-    Ok(descent.finish(outcome, x))
+    Ok(descent.finish(outcome, x, workspace))
 }

@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use risorius_linalg::{
     BlockMatrix, ElementBlocks, Gather, NodeGraph, Order, Pattern, SparseCholesky, SparseError, Stencil,
 };
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Nodes per parallel task.
 const NODES: usize = 512;
@@ -28,7 +28,9 @@ pub struct System {
     held: Vec<bool>,
     stencils: Vec<Vec<Stencil>>,
     scatters: Vec<Scatter>,
-    pub(crate) vector: Layout<3>,
+    graph: NodeGraph,
+    /// Made when it is first needed: most solves need only the scalar one.
+    vector: OnceLock<Layout<3>>,
     pub(crate) scalar: Layout<1>,
 }
 
@@ -62,8 +64,9 @@ impl System {
         let stencils: Vec<Vec<Stencil>> = stencils.iter().map(|list| list.to_vec()).collect();
         Ok(Self {
             scatters: stencils.iter().map(|list| Scatter::prepare(&held, list)).collect(),
-            vector: Layout::prepare(&graph, &stencils)?,
+            vector: OnceLock::new(),
             scalar: Layout::prepare(&graph, &stencils)?,
+            graph,
             stencils,
             held,
         })
@@ -72,6 +75,15 @@ impl System {
     /// Number of nodes, held ones included.
     pub fn n_nodes(&self) -> usize {
         self.held.len()
+    }
+
+    /// The layout of matrices with three unknowns per node.
+    pub(crate) fn vector(&self) -> Result<&Layout<3>, SparseError> {
+        if let Some(layout) = self.vector.get() {
+            return Ok(layout);
+        }
+        let made = Layout::prepare(&self.graph, &self.stencils)?;
+        Ok(self.vector.get_or_init(|| made))
     }
 
     /// Adds the derivative of an energy with the stencils of the `k`-th at every free node.
@@ -135,12 +147,13 @@ impl Problem<'_> {
         check_length("energies", self.energies.len(), self.system.stencils.len())?;
         for (energy, stencils) in self.energies.iter().zip(&self.system.stencils) {
             check_length("elements of an energy", energy.stencils().len(), stencils.len())?;
-            let same = energy.stencils().iter().zip(stencils).filter(|(a, b)| a == b).count();
-            check_length(
-                "elements with the stencil that the system was prepared with",
-                same,
-                stencils.len(),
-            )?;
+            // All of them take a while to compare; energies of another mesh differ in the first ones.
+            let some = |list: &[Stencil]| list[..list.len().min(BLOCK)].to_vec();
+            if some(energy.stencils()) != some(stencils) {
+                let same = energy.stencils().iter().zip(stencils).filter(|(a, b)| a == b).count();
+                let what = "elements with the stencil that the system was prepared with";
+                check_length(what, same, stencils.len())?;
+            }
         }
         Ok(())
     }
@@ -157,10 +170,22 @@ impl Problem<'_> {
         }
     }
 
+    /// Whether an evaluation has the lists of this problem.
+    pub(crate) fn fits(&self, evaluation: &Evaluation) -> bool {
+        let n_elements = self.system.stencils.iter().map(Vec::len);
+        let n_sums = self.system.scatters.iter().map(Scatter::n_sums);
+        evaluation.gradient.len() == self.system.n_nodes()
+            && evaluation.values.iter().map(Vec::len).eq(n_elements)
+            && evaluation.sums.iter().map(Vec::len).eq(n_sums)
+    }
+
     /// Values and gradient at `x`, into an evaluation of this problem.
     pub(crate) fn evaluate(&self, x: &[DVec3], out: &mut Evaluation) {
         for (k, (energy, scatter)) in self.energies.iter().zip(&self.system.scatters).enumerate() {
             if energy.is_zero() || energy.pulls().is_some() {
+                // The evaluation may be of another problem before.
+                out.values[k].fill(0.0);
+                out.reach[k].fill(f64::INFINITY);
                 continue;
             }
             let blocks = scatter.blocks(&mut out.sums[k]).into_par_iter();
@@ -215,8 +240,8 @@ impl Problem<'_> {
     }
 
     /// The matrix of second derivatives.
-    pub(crate) fn assemble(&self, x: &[DVec3], exact: bool, matrix: &mut BlockMatrix<3>) {
-        assemble(self, &self.system.vector, matrix, |energy, elements, blocks| {
+    pub(crate) fn assemble(&self, layout: &Layout<3>, x: &[DVec3], exact: bool, matrix: &mut BlockMatrix<3>) {
+        assemble(self, layout, matrix, |energy, elements, blocks| {
             energy.hessians(x, elements, exact, blocks);
         });
     }
@@ -224,9 +249,10 @@ impl Problem<'_> {
     /// The projected Hessian at `x`, slightly regularized and factored.
     pub(crate) fn stiffness_factor(&self, x: &[DVec3]) -> Result<SparseCholesky<3>, SolveError> {
         self.check(x)?;
-        let pattern = &self.system.vector.pattern;
+        let layout = self.system.vector()?;
+        let pattern = &layout.pattern;
         let mut matrix = BlockMatrix::zeros(pattern);
-        self.assemble(x, false, &mut matrix);
+        self.assemble(layout, x, false, &mut matrix);
         let tiny = matrix.largest_diagonal(pattern) * 1e-10;
         matrix.add_to_diagonal(pattern, tiny);
         Ok(SparseCholesky::new(pattern, &matrix)?)

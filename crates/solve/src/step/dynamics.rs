@@ -29,16 +29,18 @@
 
 use crate::contact::detect::{Posed, Touch};
 use crate::contact::planes::{Contact, Contacts};
-use crate::energy::BodyEnergy;
 use crate::energy::inertia::Inertia;
 use crate::energy::least_det;
+use crate::energy::{BLOCK, BodyEnergy};
 use crate::minimize::descent::timed;
 use crate::minimize::quasi::Preconditioner;
 use crate::minimize::system::{Problem, System};
+use crate::minimize::workspace::Workspaces;
 use crate::step::body::{Around, Body, Configuration, State, StepOptions, StepReport};
 use crate::step::solves::{ContactOutcome, Resisting, RestState, StepLoads, in_order};
 use crate::{Energy, SolveError, Stencil, check_length, check_values};
 use glam::DVec3;
+use rayon::prelude::*;
 use risorius_base::Rigid;
 use risorius_base::progress::Progress;
 use std::sync::Arc;
@@ -67,6 +69,7 @@ pub struct Dynamics {
     pub(super) frame: Rigid,
     /// Change of the displacement from rest in the last step; the next step extrapolates it.
     pub(super) drift: Vec<DVec3>,
+    pub(super) workspaces: Workspaces,
 }
 
 /// After a solve with more iterations, the preconditioners are rebuilt for the present configuration.
@@ -117,6 +120,7 @@ impl Dynamics {
             drift: vec![DVec3::ZERO; velocities.len()],
             velocities,
             frame,
+            workspaces: Workspaces::default(),
         })
     }
 
@@ -311,9 +315,15 @@ impl Dynamics {
 
     fn elastic(&self) -> f64 {
         let of = |energy: &(dyn Energy + Send)| {
-            let mut values = vec![0.0; energy.stencils().len()];
-            energy.values(&self.positions, 0..values.len(), &mut values);
-            values.iter().sum::<f64>()
+            let n = energy.stencils().len();
+            let blocks = (0..n.div_ceil(BLOCK)).into_par_iter().map(|k| {
+                let elements = k * BLOCK..((k + 1) * BLOCK).min(n);
+                let mut values = [0.0; BLOCK];
+                let values = &mut values[..elements.len()];
+                energy.values(&self.positions, elements, values);
+                values.iter().sum::<f64>()
+            });
+            blocks.collect::<Vec<f64>>().iter().sum::<f64>()
         };
         self.energies.iter().map(|energy| of(&**energy)).sum()
     }

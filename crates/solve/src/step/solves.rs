@@ -170,12 +170,16 @@ impl Dynamics {
         let mut x = self.start(state, &self.positions);
         if least_det(state.energies, &ahead) > UPRIGHT {
             let ahead = self.start(state, &ahead);
-            let mut evaluation = problem.new_evaluation();
-            let mut energy = |x: &[DVec3]| {
-                problem.evaluate(x, &mut evaluation);
-                problem.energy(x, &evaluation).0
-            };
-            if energy(&ahead) < energy(&x) {
+            let [there, here] = self.workspaces.with(|workspace| {
+                let [mut evaluation, other] = workspace.evaluations(&problem);
+                let energies = [&ahead, &x].map(|x| {
+                    problem.evaluate(x, &mut evaluation);
+                    problem.energy(x, &evaluation).0
+                });
+                workspace.give_back([evaluation, other]);
+                energies
+            });
+            if there < here {
                 (x, known) = (ahead, None);
             }
         }
@@ -323,8 +327,9 @@ impl Dynamics {
             let free = !held[i] && share > 0.0;
             if free { rest[i] + (x[i] - self.configuration.rest[i]) * share } else { rest[i] }
         };
-        let tried = [1.0, 0.5, 0.25].map(|share| (0..x.len()).map(|i| at(share, i)).collect::<Vec<_>>());
-        let upright = tried.into_iter().find(|x| least_det(state.energies, x) > UPRIGHT);
+        let tried = |share: f64| (0..x.len()).map(|i| at(share, i)).collect::<Vec<_>>();
+        let upright =
+            [1.0, 0.5, 0.25].into_iter().map(tried).find(|x| least_det(state.energies, x) > UPRIGHT);
         upright.unwrap_or_else(|| rest.clone())
     }
 
@@ -340,7 +345,8 @@ impl Dynamics {
             |x: &[DVec3]| Some((factor.with_contacts(contacts, self.system.held(), x)?, REFRESHED));
         let patience = if self.options.reference { 0 } else { PATIENCE };
         let ladder = Ladder { patience, factor, refreshed: &refreshed, retries: true };
-        descend(problem, &ladder, x, &self.options.solve, progress)
+        self.workspaces
+            .with(|workspace| descend(problem, &ladder, x, &self.options.solve, progress, workspace))
     }
 
     pub(super) fn here(&self) -> RestState<'_> {
