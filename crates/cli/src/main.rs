@@ -90,12 +90,12 @@ fn main() -> ExitCode {
             return ExitCode::from(if is_wrong { 2 } else { 0 });
         }
     };
-    if let Some(threads) = cli.threads {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global();
-        if let Err(error) = pool {
-            eprintln!("risorius: {error}");
-            return ExitCode::FAILURE;
-        }
+    // This thread is one of the pool's, so that parallel loops start without a switch between threads.
+    let n_threads = cli.threads.map_or(0, usize::from);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).use_current_thread().build_global();
+    if let Err(error) = pool {
+        eprintln!("risorius: {error}");
+        return ExitCode::FAILURE;
     }
     let session = Session::start(cli.quiet);
     let result = match &cli.verb {

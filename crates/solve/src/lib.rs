@@ -14,6 +14,7 @@ pub mod energy;
 pub mod lift;
 pub mod minimize;
 mod patch;
+mod pool;
 pub mod step;
 pub mod untangle;
 

@@ -36,6 +36,7 @@ use crate::minimize::descent::timed;
 use crate::minimize::quasi::Preconditioner;
 use crate::minimize::system::{Problem, System};
 use crate::minimize::workspace::Workspaces;
+use crate::pool::on_pool;
 use crate::step::body::{Around, Body, Configuration, State, StepOptions, StepReport};
 use crate::step::solves::{ContactOutcome, Resisting, RestState, StepLoads, in_order};
 use crate::{Energy, SolveError, Stencil, check_length, check_values};
@@ -181,6 +182,10 @@ impl Dynamics {
 
     /// Moves the body to its static equilibrium, for a start without a jolt.
     pub fn settle(&mut self, around: &Around, progress: &Progress) -> Result<StepReport, SolveError> {
+        on_pool(|| self.settle_here(around, progress))
+    }
+
+    fn settle_here(&mut self, around: &Around, progress: &Progress) -> Result<StepReport, SolveError> {
         let mut report = StepReport { converged: true, ..StepReport::default() };
         let here = self.here();
         let still = vec![DVec3::ZERO; self.masses.len()];
@@ -194,6 +199,17 @@ impl Dynamics {
 
     /// A step of `dt_secs` to `next`, while the frame moves to `frame`. On an error the body is unchanged.
     pub fn step(
+        &mut self,
+        next: &Configuration,
+        frame: Rigid,
+        dt_secs: f64,
+        around: &Around,
+        progress: &Progress,
+    ) -> Result<StepReport, SolveError> {
+        on_pool(|| self.step_here(next, frame, dt_secs, around, progress))
+    }
+
+    fn step_here(
         &mut self,
         next: &Configuration,
         frame: Rigid,
