@@ -136,13 +136,13 @@ pub struct Touch {
 }
 
 #[derive(Debug, Clone)]
-struct Watched {
-    rule: CollisionPair,
+pub(super) struct Watched {
+    pub(super) rule: CollisionPair,
     tree: Bvh,
     /// The first of its triangles among those of all pairs.
     first: usize,
     /// The corners of triangles that lie close together.
-    patches: Vec<Vec<u32>>,
+    pub(super) patches: Vec<Vec<u32>>,
     /// For each point, a triangle that is often the closest: that of the neutral.
     hints: Vec<u32>,
 }
@@ -520,11 +520,11 @@ impl Touch {
         reach: impl Fn(&Watched) -> F + Sync,
         seen: &mut Seen,
     ) -> Vec<Vec<(usize, Result<ClosestPlace, Nothing>)>> {
-        let looks_ahead = seen.advance(positions, self.rules.iter().map(|watched| &watched.rule));
+        let looks_ahead = seen.advance(positions, &self.rules);
         let asked: Vec<Vec<(usize, u32, f64)>> = (self.rules.par_iter().zip(&seen.rules))
             .map(|(watched, seen)| {
                 let reach = reach(watched);
-                let points = watched.rule.points.iter().enumerate();
+                let points = watched.rule.points.par_iter().enumerate().with_min_len(512);
                 let near = |(i, &p): (usize, &u32)| {
                     let reach = reach(p)?;
                     seen.may_touch(i, positions[p as usize], reach).then_some((i, p, reach))

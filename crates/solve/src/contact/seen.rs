@@ -5,8 +5,9 @@
 //! call to call, which bounds it from above. Decisions follow from the geometry alone, so results do not
 //! depend on which searches were made before.
 
-use crate::contact::detect::CollisionPair;
+use crate::contact::detect::Watched;
 use glam::DVec3;
+use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
 /// For rounding, meters.
@@ -90,20 +91,18 @@ impl Seen {
     pub(super) const LOOK_AHEAD: f64 = 1.5e-3;
 
     /// Takes note of new positions. Returns whether there were others before: then it pays to look ahead.
-    pub(super) fn advance<'a>(
-        &mut self,
-        positions: &[DVec3],
-        rules: impl Iterator<Item = &'a CollisionPair>,
-    ) -> bool {
+    pub(super) fn advance(&mut self, positions: &[DVec3], rules: &[Watched]) -> bool {
         let is_first = self.positions.len() != positions.len();
         if is_first {
-            self.rules = rules.map(|rule| SeenRule::new(rule.points.len())).collect();
+            self.rules = rules.iter().map(|watched| SeenRule::new(watched.rule.points.len())).collect();
         } else {
-            for (rule, seen) in rules.zip(&mut self.rules) {
-                let moved = |&p: &u32| positions[p as usize].distance_squared(self.positions[p as usize]);
-                seen.travelled += rule.triangles.iter().flatten().map(moved).fold(0.0, f64::max).sqrt();
+            let before = &self.positions;
+            rules.par_iter().zip(&mut self.rules).for_each(|(watched, seen)| {
+                let moved = |&p: &u32| positions[p as usize].distance_squared(before[p as usize]);
+                let farthest = watched.patches.iter().flatten().map(moved).fold(0.0, f64::max);
+                seen.travelled += farthest.sqrt();
                 seen.n_calls += 1;
-            }
+            });
         }
         self.positions.clear();
         self.positions.extend_from_slice(positions);
