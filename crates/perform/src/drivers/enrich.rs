@@ -29,7 +29,7 @@ use risorius_solve::{
     Body, BodyEnergy, Configuration, Dynamics, ElasticTets, Posed, SolveError, SolveOptions, StepOptions,
 };
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Options of [`enrich`].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -154,6 +154,8 @@ pub struct Enrich<'a> {
     contacts: ContactSurface,
     acting: Acting<'a>,
     factors: Factors,
+    /// Rest shapes of the last two frames that were posed, for accelerations.
+    last: Mutex<Vec<(usize, Vec<DVec3>)>>,
 }
 
 impl<'a> Enrich<'a> {
@@ -190,6 +192,7 @@ impl<'a> Enrich<'a> {
             contacts: contacts.map_err(failed)?,
             acting,
             factors,
+            last: Mutex::default(),
         })
     }
 
@@ -251,16 +254,27 @@ impl Driver for Enrich<'_> {
             let configuration = Configuration { rest: rest.positions, parameters, surface };
             Ok(Pose { configuration, report, facing: self.acting.facing(&pose) })
         };
-        // Two frames more, for accelerations.
-        let first = frames.start.saturating_sub(2);
-        let poses = (first..frames.end).into_par_iter().with_max_len(1).map(one);
+        let poses = frames.clone().into_par_iter().with_max_len(1).map(one);
         let mut poses: Vec<Pose> = poses.collect::<Result<_, PerformError>>()?;
-        for i in 2..poses.len() {
-            let [x, y, z] = [i - 2, i - 1, i].map(|k| &poses[k].configuration.rest);
-            let second = (0..x.len()).map(|n| (x[n] - 2.0 * y[n] + z[n]).length());
-            poses[i].report.rest_acceleration_mm = 1000.0 * second.fold(0.0, f64::max);
+        let mut last = std::mem::take(&mut *self.last.lock().unwrap_or_else(PoisonError::into_inner));
+        let earlier = frames.start.saturating_sub(2)..frames.start;
+        if !last.iter().map(|(frame, _)| *frame).eq(earlier.clone()) {
+            let rest = |frame: usize| one(frame).map(|pose| (frame, pose.configuration.rest));
+            last = earlier.into_par_iter().map(rest).collect::<Result<_, _>>()?;
         }
-        Ok(poses.split_off(frames.start - first))
+        let mut rests: Vec<Vec<DVec3>> = last.into_iter().map(|(_, rest)| rest).collect();
+        for pose in &mut poses {
+            if let [x, y] = rests.as_slice() {
+                let z = &pose.configuration.rest;
+                let second = (0..x.len()).map(|n| (x[n] - 2.0 * y[n] + z[n]).length());
+                pose.report.rest_acceleration_mm = 1000.0 * second.fold(0.0, f64::max);
+            }
+            rests.push(pose.configuration.rest.clone());
+            rests.drain(..rests.len().saturating_sub(2));
+        }
+        let first = frames.end - rests.len().min(frames.end);
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = (first..).zip(rests).collect();
+        Ok(poses)
     }
 
     fn rest_report(&self, pose: &Pose) -> RestReport {

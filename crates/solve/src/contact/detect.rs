@@ -110,6 +110,9 @@ const FACING: f64 = 0.2;
 /// Error bound for the depths and clearances that [`Posed::between`] interpolates, meters.
 const SLIP: f64 = 1e-4;
 
+/// How much farther than in poses the neutral is searched, meters.
+const FARTHER: f64 = 8e-3;
+
 /// Added to the distance from a triangle that may be the closest, meters.
 const HINTED: f64 = 1e-6;
 
@@ -133,6 +136,8 @@ pub struct Touch {
     options: TouchOptions,
     carriers: Carriers,
     log: SearchLog,
+    /// The points in the neutral.
+    neutral: Vec<DVec3>,
 }
 
 #[derive(Debug, Clone)]
@@ -145,6 +150,8 @@ pub(super) struct Watched {
     pub(super) patches: Vec<Vec<u32>>,
     /// For each point, a triangle that is often the closest: that of the neutral.
     hints: Vec<u32>,
+    /// For each point, the distance within which there is nothing in the neutral that it can ever touch.
+    clear: Vec<f64>,
 }
 
 /// No hint.
@@ -160,9 +167,9 @@ struct MovedPatch {
 }
 
 impl MovedPatch {
-    fn prepare(patch: &[u32], positions: &[DVec3], pose: &Posed) -> Self {
-        let points = || patch.iter().map(|&p| pose.points[p as usize]);
-        let motions = || patch.iter().map(|&p| positions[p as usize] - pose.points[p as usize]);
+    fn prepare(patch: &[u32], positions: &[DVec3], pose: &[DVec3]) -> Self {
+        let points = || patch.iter().map(|&p| pose[p as usize]);
+        let motions = || patch.iter().map(|&p| positions[p as usize] - pose[p as usize]);
         let center = points().sum::<DVec3>() / patch.len().max(1) as f64;
         Self {
             center,
@@ -247,7 +254,8 @@ impl Touch {
             let tree = Bvh::build(&flat, &rule.triangles);
             let patches = tree.groups(PATCH).into_iter().map(|group| corners_of(&rule, &group)).collect();
             let hints = vec![NO_HINT; rule.points.len()];
-            Watched { tree, rule, first, patches, hints }
+            let clear = vec![0.0; rule.points.len()];
+            Watched { tree, rule, first, patches, hints, clear }
         };
         let attached = |p: &u32| attachments[*p as usize].tet != TetAttachment::NONE;
         let open = if obstacles_push { (0..n as u32).filter(attached).collect() } else { Vec::new() };
@@ -274,14 +282,28 @@ impl Touch {
             open,
             options,
             log: SearchLog::default(),
+            neutral: Vec::new(),
         };
-        let found = touch.searched(&neutral, |_| |_| Some(options.rest_reach), &mut Seen::default());
-        for (watched, found) in touch.rules.iter_mut().zip(found) {
+        let found = touch.searched(&neutral, |_| |_, _| Some(options.rest_reach), &mut Seen::default());
+        let clear = touch.clear_in(&neutral);
+        for ((watched, found), clear) in touch.rules.iter_mut().zip(found).zip(clear) {
             for (i, place) in found {
                 watched.hints[i] = place.map_or(NO_HINT, |place| place.triangle);
             }
+            watched.clear = clear;
         }
-        Ok(Self { films: touch.films_in(&neutral), ..touch })
+        Ok(Self { films: touch.films_in(&neutral), neutral, ..touch })
+    }
+
+    /// For each pair and point, the distance within which there is nothing that it can ever touch.
+    fn clear_in(&self, positions: &[DVec3]) -> Vec<Vec<f64>> {
+        let across = self.fans.across(positions);
+        let of_pair = |watched: &Watched| {
+            let search = Search { touch: self, watched, tree: &watched.tree, positions, across: &across };
+            let distance = |&point: &u32| search.distance(point, self.options.rest_reach + FARTHER);
+            watched.rule.points.par_iter().with_min_len(64).map(distance).collect()
+        };
+        self.rules.iter().map(of_pair).collect()
     }
 
     /// The films between places that touch in a pose.
@@ -294,7 +316,7 @@ impl Touch {
             let carried = attached(point) && corners.into_iter().all(attached);
             carried.then_some(Film { point, corners, barycentric, area })
         };
-        let touching = self.places(neutral, |_| |_| Some(film::TOUCHING));
+        let touching = self.places(neutral, |_| |_, _| Some(film::TOUCHING));
         let mut films: Vec<Film> = touching.into_iter().filter_map(wet).collect();
         films.sort_by_key(|film| film.point);
         films.dedup_by_key(|film| film.point);
@@ -322,6 +344,17 @@ impl Touch {
         Self { options, ..self.clone() }
     }
 
+    /// The same surface without knowledge of the neutral, which searches everywhere.
+    #[cfg(test)]
+    pub(crate) fn without_neutral(&self) -> Self {
+        let mut touch = self.clone();
+        for watched in &mut touch.rules {
+            watched.clear.fill(0.0);
+            watched.hints.fill(NO_HINT);
+        }
+        touch
+    }
+
     /// The options.
     pub fn options(&self) -> &TouchOptions {
         &self.options
@@ -338,7 +371,23 @@ impl Touch {
     pub fn posed(&self, points: Vec<DVec3>) -> Posed {
         let mut depths = vec![0.0; points.len()];
         let mut clearances = vec![self.options.rest_reach; points.len()];
-        for place in self.places(&points, |_| |_| Some(self.options.rest_reach)) {
+        let rest_reach = self.options.rest_reach;
+        // Only where the motion since the neutral may have brought something within reach.
+        let reach = |watched: &Watched| {
+            let moved = |patch: &Vec<u32>| MovedPatch::prepare(patch, &points, &self.neutral);
+            let patches: Vec<MovedPatch> = watched.patches.iter().map(moved).collect();
+            let clear = watched.clear.clone();
+            let (points, neutral) = (&points, &self.neutral);
+            move |i: usize, point: u32| {
+                let (from, clear) = (neutral[point as usize], clear[i]);
+                let own = points[point as usize] - from;
+                let near = |patch: &MovedPatch| {
+                    clear.max(patch.distance(from)) - patch.closer(own) <= rest_reach + SLACK
+                };
+                patches.iter().any(near).then_some(rest_reach)
+            }
+        };
+        for place in self.places(&points, reach) {
             let point = place.point as usize;
             depths[point] = f64::max(depths[point], -place.gap);
             clearances[point] =
@@ -353,10 +402,13 @@ impl Touch {
         // Since the pose, a point and a patch have approached each other by at most the largest difference of
         // their motions. Their distance has shrunk, and their overlap has grown, by no more than that.
         let reach = |watched: &Watched| {
-            let patches: Vec<MovedPatch> =
-                watched.patches.iter().map(|patch| MovedPatch::prepare(patch, positions, pose)).collect();
+            let patches: Vec<MovedPatch> = watched
+                .patches
+                .iter()
+                .map(|patch| MovedPatch::prepare(patch, positions, &pose.points))
+                .collect();
             let all = MovedPatch::around(&patches);
-            move |point: u32| {
+            move |_: usize, point: u32| {
                 let (own, p) = (moved(point), point as usize);
                 // Without allowed overlap, a pose that is left alone is looked at too, at its own depth.
                 let looks_at_pose = self.options.overlap == Overlap::None;
@@ -464,7 +516,7 @@ impl Touch {
 
     /// For every point of every pair for which `reach` gives a search distance, the closest place that
     /// counts.
-    fn places<F: Fn(u32) -> Option<f64> + Sync>(
+    fn places<F: Fn(usize, u32) -> Option<f64> + Sync>(
         &self,
         positions: &[DVec3],
         reach: impl Fn(&Watched) -> F + Sync,
@@ -477,7 +529,7 @@ impl Touch {
     }
 
     /// As `places`, with the searches of earlier calls.
-    fn places_since<F: Fn(u32) -> Option<f64> + Sync>(
+    fn places_since<F: Fn(usize, u32) -> Option<f64> + Sync>(
         &self,
         positions: &[DVec3],
         reach: impl Fn(&Watched) -> F + Sync,
@@ -488,7 +540,7 @@ impl Touch {
         places
     }
 
-    fn places_unless<F: Fn(u32) -> Option<f64> + Sync>(
+    fn places_unless<F: Fn(usize, u32) -> Option<f64> + Sync>(
         &self,
         positions: &[DVec3],
         reach: impl Fn(&Watched) -> F + Sync,
@@ -514,7 +566,7 @@ impl Touch {
 
     /// For each pair, the points that were searched for, by number, and what was found: a place, or the
     /// distance within which there is nothing.
-    fn searched<F: Fn(u32) -> Option<f64> + Sync>(
+    fn searched<F: Fn(usize, u32) -> Option<f64> + Sync>(
         &self,
         positions: &[DVec3],
         reach: impl Fn(&Watched) -> F + Sync,
@@ -526,7 +578,7 @@ impl Touch {
                 let reach = reach(watched);
                 let points = watched.rule.points.par_iter().enumerate().with_min_len(512);
                 let near = |(i, &p): (usize, &u32)| {
-                    let reach = reach(p)?;
+                    let reach = reach(i, p)?;
                     seen.may_touch(i, positions[p as usize], reach).then_some((i, p, reach))
                 };
                 points.filter_map(near).collect()

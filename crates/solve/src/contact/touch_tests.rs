@@ -159,3 +159,22 @@ fn skipped_searches_change_nothing() {
     }
     assert!(n_found > 20 && n_empty > 20, "{n_found} rounds with contacts, {n_empty} without");
 }
+
+/// Poses have the overlaps and clearances that searches everywhere find.
+#[test]
+fn poses_are_measured_where_the_neutral_shows_that_it_matters() {
+    let body = bar_over(-0.003, WALL, 3e7);
+    let everywhere = body.touch.without_neutral();
+    let mut random = crate::fixtures::Random(5);
+    let (mut deep, mut clear) = (0, 0);
+    for round in 0..60 {
+        let down = DVec3::NEG_Y * 1.5e-4 * f64::from(round - 20);
+        let mut points = body.first.surface.points.clone();
+        points.iter_mut().take(33).for_each(|p| *p += down + 3e-4 * random.vector());
+        let posed = body.touch.posed(points.clone());
+        assert_eq!(posed, everywhere.posed(points), "round {round}");
+        deep += usize::from(posed.depths.iter().any(|d| *d > 0.0));
+        clear += usize::from(posed.clearances[..33].iter().all(|c| *c > 3.5e-3));
+    }
+    assert!(deep > 10 && clear > 10, "{deep} poses overlap, {clear} are clear");
+}
