@@ -1,28 +1,33 @@
 //! A face with fewer nodes, made from a finished one without static solves, for previews.
 //!
-//! The volume is meshed again with few nodes, in the pose that parts lips and lids. There, every coarse node
-//! is attached to the element of the fine volume that contains it, or to the nearest. The neutral, the
-//! volumes of all shapes and the correctives of pairs are sampled at these places; materials are those of the
-//! fine element at the center of each coarse one. Where coarse elements come out squashed or inverted, which
-//! happens where flesh is thinner than they are, nodes are moved as for blends ([`crate::rest`]).
+//! The volume is meshed again with few nodes, in the pose that parts lips and lids. The domain is the fine
+//! volume itself, a little thicker, because that is much faster to evaluate than skin and bones and has its
+//! slits open already. There, every coarse node is attached to the element of the fine volume that contains
+//! it, or to the nearest. The neutral, the volumes of all shapes and the correctives of pairs are sampled at
+//! these places; materials are those of the fine element at the center of each coarse one. Where coarse
+//! elements come out squashed or inverted, which happens where flesh is thinner than they are, nodes are
+//! moved as for blends ([`crate::rest`]).
 //!
 //! In: a face of n nodes. Out: a face of about the requested number, with the same rig, anatomy and sliders.
 //! The fit to shapes is that of the fine volume, smoothed over coarse elements.
 
 use crate::build::{BuildError, back_of, eyes_of, features_of, outer_of, skin_of};
+use crate::domain::{Bound, Sizes};
 use crate::embed::embed;
 use crate::face::{BuildReport, Face};
 use crate::flesh::{Corrective, Flesh, MaterialShape, Materials, VolumeShape};
-use crate::fused::mesh_parted;
+use crate::fused::{cut, spanning};
 use crate::rest::RestVolumes;
 use crate::slits::Slits;
-use crate::volume::{Parts, VolumeOptions};
+use crate::volume::{Parts, Volume, drop_bone, free_between_bones};
 use glam::{DVec3, Vec3};
 use rayon::prelude::*;
 use risorius_base::Array;
 use risorius_base::progress::Progress;
-use risorius_mesh::TetMesh;
-use risorius_mesh::tet::embed::{EmbedOptions, Embedding};
+use risorius_mesh::tet::domain::Domain;
+use risorius_mesh::tet::embed::{EmbedOptions, Embedding, TetTree};
+use risorius_mesh::tet::stuffing::{TetError, TetOptions, tetrahedralize};
+use risorius_mesh::{Bvh, TetMesh};
 use risorius_rig::Evaluator;
 use risorius_solve::SolveError;
 
@@ -46,15 +51,20 @@ pub fn coarsen(face: &Face, nodes: usize, progress: &Progress) -> Result<Face, B
         outer: &outer,
         back: back_of(anatomy),
     };
-    let mut slits = Slits::find(rig, &evaluator, &skin);
-    // The fine volume was meshed in this pose, and no other is tried.
-    slits.parting_weights = fine.parting_weights.clone();
-    slits.wider.clear();
-    let options = VolumeOptions { nodes, ..VolumeOptions::default() };
-    let (volume, parted) = mesh_parted(&parts, &mut slits, &options, progress)?;
-
+    let slits = Slits::find(rig, &evaluator, &skin);
+    let parted = parts.pose(&fine.parting_weights);
     let fine_parted = RestVolumes::prepare(fine)?.at(&parted.strengths)?.positions;
-    let places = Places::find(fine, &fine_parted, &volume.mesh);
+    let lips: Vec<DVec3> = features
+        .iter()
+        .filter_map(|v| skin.rig_vertices.binary_search(v).ok())
+        .map(|i| parted.skin[i])
+        .collect();
+    let domain = FineVolume::prepare(fine, &fine_parted, &lips, nodes);
+    let mut volume = domain.mesh_again(nodes, progress)?;
+    let across = spanning(&parts, &slits, &volume.mesh, &parted).0;
+    cut(&mut volume, &across);
+
+    let places = Places::find(&domain.mesh, &volume.mesh);
     let (embedding, embedding_mm) = embed(&parts, &volume, &slits, &parted);
     let mut flesh = Flesh {
         nodes: volume.mesh.nodes.iter().map(|p| p.to_array()).collect(),
@@ -77,6 +87,116 @@ pub fn coarsen(face: &Face, nodes: usize, progress: &Progress) -> Result<Face, B
     Ok(Face { rig: rig.clone(), anatomy: anatomy.clone(), flesh, report })
 }
 
+/// A fine volume as a domain to mesh.
+struct FineVolume {
+    mesh: TetMesh,
+    bounds: Vec<Bound>,
+    tree: TetTree,
+    /// Its boundary.
+    surface: Bvh,
+    triangles: Vec<[u32; 3]>,
+    /// Points along lips and lids.
+    features: Bvh,
+    /// How much thicker the domain is than the volume, in edge lengths.
+    thicker: f64,
+}
+
+impl FineVolume {
+    /// The domain of `fine`, which has these node positions, for a volume of `nodes` nodes.
+    fn prepare(fine: &Flesh, positions: &[DVec3], features: &[DVec3], nodes: usize) -> Self {
+        let single = |points: &[DVec3]| points.iter().map(|p| p.as_vec3().to_array()).collect::<Vec<_>>();
+        let mesh = TetMesh { nodes: positions.to_vec(), tets: fine.tets.to_vec() };
+        let triangles: Vec<[u32; 3]> = mesh.boundary().iter().map(|b| b.nodes).collect();
+        // Thin flesh is as thick as elements need; larger elements need more.
+        let more = (edge_scale(nodes) - edge_scale(fine.n_nodes())).max(0.0);
+        Self {
+            tree: TetTree::prepare(&mesh),
+            surface: Bvh::build(&single(positions), &triangles),
+            bounds: (0..fine.n_nodes()).map(|n| fine.bound(n)).collect(),
+            features: Bvh::of_points(&single(features)),
+            thicker: 0.5 * Sizes::default().least_thickness * more,
+            mesh,
+            triangles,
+        }
+    }
+
+    fn contains(&self, p: DVec3) -> bool {
+        let margin = self.thicker * self.size(p);
+        self.tree.locate(&self.mesh, p, |_| true).is_some() || self.surface.closest_point(p, margin).is_some()
+    }
+
+    /// Fills the domain with about `nodes` nodes.
+    fn mesh_again(&self, nodes: usize, progress: &Progress) -> Result<Volume, TetError> {
+        let start = (DVec3::INFINITY, DVec3::NEG_INFINITY);
+        let (low, high) = self.mesh.nodes.iter().fold(start, |(lo, hi), p| (lo.min(*p), hi.max(*p)));
+        let rim = DVec3::splat(0.005);
+        let first_scale = Some(1.04 * edge_scale(nodes));
+        let options =
+            TetOptions { target_nodes: Some(nodes * 11 / 10), first_scale, ..TetOptions::default() };
+        let mut meshed = tetrahedralize(self, [low - rim, high + rim], &options, progress)?;
+        let of = |(&p, &on): (&DVec3, &bool)| if on { self.bound_outside(p) } else { self.bound_inside(p) };
+        let mut bounds: Vec<Bound> = meshed.mesh.nodes.iter().zip(&meshed.on_boundary).map(of).collect();
+        free_between_bones(&meshed.mesh.tets, &mut bounds);
+        drop_bone(&mut meshed.mesh, &mut bounds);
+        Ok(Volume { skin_points: vec![None; bounds.len()], mesh: meshed.mesh, bounds })
+    }
+
+    /// The bound of a node on the boundary: that of the nearest boundary of the volume.
+    fn bound_outside(&self, p: DVec3) -> Bound {
+        let found = self.surface.closest_point(p, f64::INFINITY);
+        found.map_or(Bound::Border, |c| {
+            self.most(self.triangles[c.triangle as usize].into_iter().zip(c.barycentric)).0
+        })
+    }
+
+    /// The bound of a node inside: held as the nodes around it, or free.
+    fn bound_inside(&self, p: DVec3) -> Bound {
+        let Some((tet, weights)) = self.tree.locate(&self.mesh, p, |_| true) else {
+            return self.bound_outside(p);
+        };
+        match self.most(self.mesh.tets[tet as usize].into_iter().zip(weights)) {
+            (Bound::Skin | Bound::Eye, _) => Bound::Inside,
+            (bound, share) if share > 0.5 => bound,
+            _ => Bound::Inside,
+        }
+    }
+
+    /// The bound with the largest sum of weights, and that sum.
+    fn most(&self, nodes: impl Iterator<Item = (u32, f64)>) -> (Bound, f64) {
+        let mut sums: Vec<(Bound, f64)> = Vec::new();
+        for (n, weight) in nodes {
+            let bound = self.bounds[n as usize];
+            match sums.iter_mut().find(|(b, _)| *b == bound) {
+                Some((_, sum)) => *sum += weight,
+                None => sums.push((bound, weight)),
+            }
+        }
+        sums.into_iter().fold((Bound::Inside, 0.0), |best, next| if next.1 > best.1 { next } else { best })
+    }
+}
+
+impl Domain for FineVolume {
+    fn value(&self, p: DVec3) -> f64 {
+        if self.contains(p) { 1.0 } else { -1.0 }
+    }
+
+    fn size(&self, p: DVec3) -> f64 {
+        Sizes::default().edge_length(&self.features, p)
+    }
+
+    fn side_of_ball(&self, center: DVec3, radius: f64) -> Option<bool> {
+        // Sizes grow by less than the distance.
+        let margin = self.thicker * (self.size(center) + radius);
+        let is_clear = self.surface.closest_point(center, radius + margin).is_none();
+        is_clear.then(|| self.tree.locate(&self.mesh, center, |_| true).is_some())
+    }
+}
+
+/// Edge lengths of a volume with this many nodes, relative to the default.
+fn edge_scale(nodes: usize) -> f64 {
+    (9000.0 / nodes.max(1) as f64).cbrt()
+}
+
 /// Places of a coarse volume in a fine one.
 struct Places {
     /// For each coarse node, four nodes of the fine volume and their weights.
@@ -86,12 +206,10 @@ struct Places {
 }
 
 impl Places {
-    /// The places of `coarse` in `fine`, which has these node positions in the same pose.
-    fn find(fine: &Flesh, positions: &[DVec3], coarse: &TetMesh) -> Self {
-        let mesh = TetMesh { nodes: positions.to_vec(), tets: fine.tets.to_vec() };
+    /// The places of `coarse` in `fine`, in the same pose.
+    fn find(fine: &TetMesh, coarse: &TetMesh) -> Self {
         let center = |t: &[u32; 4]| t.iter().map(|&n| coarse.nodes[n as usize]).sum::<DVec3>() / 4.0;
-        let bind =
-            |points: &[DVec3]| Embedding::prepare(&mesh, points, &EmbedOptions::default(), |_, _| true);
+        let bind = |points: &[DVec3]| Embedding::prepare(fine, points, &EmbedOptions::default(), |_, _| true);
         let nodes = bind(&coarse.nodes);
         let centers: Vec<DVec3> = coarse.tets.iter().map(center).collect();
         Self { nodes: nodes.nodes.into_iter().zip(nodes.weights).collect(), tets: bind(&centers).tets }

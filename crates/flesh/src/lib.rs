@@ -3,7 +3,8 @@
 //! [`mod@build`] runs all stages: [`slits`] finds the pose that parts lips and lids, [`volume`] meshes the
 //! [`domain`] in it, [`neutral`] moves the volume to the neutral, [`blendvolumes`] to every shape,
 //! [`correctives`] corrects pairs of shapes, and [`tissue`] and [`materials`] assign stiffness, mass and
-//! damping. [`rest`] blends the results for any weights. [`coarse`] makes a face for previews. Everything is in SI units, +Y up, +Z front.
+//! damping. [`rest`] blends the results for any weights. [`coarse`] makes a face for previews. Everything is
+//! in SI units, +Y up, +Z front.
 
 pub mod along_skin;
 pub mod blendvolumes;

@@ -220,7 +220,7 @@ pub fn mesh_volume(
 }
 
 /// Drops elements whose nodes are all attached to the same bone, since they never deform.
-fn drop_bone(mesh: &mut TetMesh, bounds: &mut Vec<Bound>) {
+pub(crate) fn drop_bone(mesh: &mut TetMesh, bounds: &mut Vec<Bound>) {
     let held = |t: &[u32; 4], bone: Bound| t.iter().all(|&n| bounds[n as usize] == bone);
     mesh.tets.retain(|t| !held(t, Bound::Cranium) && !held(t, Bound::Mandible));
     *bounds = mesh.drop_unused_nodes().iter().map(|&n| bounds[n as usize]).collect();
@@ -228,7 +228,7 @@ fn drop_bone(mesh: &mut TetMesh, bounds: &mut Vec<Bound>) {
 
 /// Elements between the jaw and the fixed parts (skull, border) would be torn, so their nodes are released
 /// from both. Border nodes within three rings of the jaw are released too.
-fn free_between_bones(tets: &[[u32; 4]], bounds: &mut [Bound]) {
+pub(crate) fn free_between_bones(tets: &[[u32; 4]], bounds: &mut [Bound]) {
     let fixed = |b: Bound| matches!(b, Bound::Cranium | Bound::Border);
     let mut near_jaw: Vec<bool> = bounds.iter().map(|b| *b == Bound::Mandible).collect();
     let mut torn = vec![false; bounds.len()];
