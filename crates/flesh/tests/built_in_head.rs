@@ -254,9 +254,9 @@ fn carried(face: &Face, strengths: &[f64]) -> BTreeMap<u32, DVec3> {
 #[test]
 fn a_coarse_face_moves_as_the_fine_one_and_no_tet_is_inverted() {
     let fine = &*FACE;
-    let coarse = coarsen(fine, 500, &no_progress).unwrap();
+    let coarse = coarsen(fine, 600, &no_progress).unwrap();
     let n = coarse.flesh.n_nodes();
-    assert!((300..700).contains(&n), "{n} nodes of {}", fine.flesh.n_nodes());
+    assert!((400..800).contains(&n), "{n} nodes of {}", fine.flesh.n_nodes());
     assert!(volumes(&coarse, &coarse.flesh.rest()).iter().all(|v| *v > 0.0));
     assert_eq!(coarse.flesh.volumes.len(), fine.flesh.volumes.len());
     assert_eq!(coarse.flesh.materials.mu.len(), coarse.flesh.tets.len());
@@ -271,7 +271,11 @@ fn a_coarse_face_moves_as_the_fine_one_and_no_tet_is_inverted() {
         let mean = |f: &dyn Fn(&[DVec3; 2]) -> f64| both.iter().map(f).sum::<f64>() / both.len() as f64;
         let (apart, moved) = (mean(&|[a, b]| a.distance(*b)), mean(&|[a, _]| a.length()));
         println!("{strengths:?}: moves {:.2} mm, {:.2} mm apart", 1e3 * moved, 1e3 * apart);
-        assert!(apart < 0.3 * moved, "{strengths:?}: {apart} m apart where the skin moves by {moved} m");
+        // A lid is thinner than such elements.
+        assert!(
+            apart < 0.2 * moved + 1e-4,
+            "{strengths:?}: {apart} m apart where the skin moves by {moved} m"
+        );
     }
     let jaw = (0..n).filter(|&i| coarse.flesh.bound(i) == Bound::Mandible).count();
     let skull = (0..n).filter(|&i| coarse.flesh.bound(i) == Bound::Cranium).count();

@@ -363,6 +363,7 @@ impl PerformJob {
             gravity: self.gravity,
             contact: self.contact,
             adhesion: self.adhesion,
+            solve: if self.preview { preview::SOLVE } else { usual.solve },
             ..usual
         }
     }

@@ -37,11 +37,11 @@ impl Default for TakeOptions<'_> {
 
 /// Writes `take`, whose frames have the vertices of `rig`, as an animated glTF.
 pub fn write_take_glb(rig: &Rig, take: &Take, options: &TakeOptions) -> Result<Vec<u8>, IoError> {
+    let storage = Box::new(Cursor::new(Vec::new()));
+    let mut writer = TakeGlbWriter::new(rig, &take.times_secs, options.clone(), storage, PathBuf::new())?;
     if take.n_vertices != rig.n_vertices() || take.positions.len() != take.n_frames() * take.n_vertices {
         return Err(wrong_vertices(take.n_vertices, rig));
     }
-    let storage = Box::new(Cursor::new(Vec::new()));
-    let mut writer = TakeGlbWriter::new(rig, &take.times_secs, options.clone(), storage, PathBuf::new())?;
     for frame in 0..take.n_frames() {
         writer.frame(take.frame(frame))?;
     }

@@ -3,6 +3,7 @@
 use crate::error::Result;
 use risorius_base::{Fingerprint, Progress};
 use risorius_flesh::Face;
+use risorius_solve::SolveOptions;
 use std::time::Instant;
 
 /// Number of flesh nodes.
@@ -13,6 +14,11 @@ const COARSE_ALREADY: usize = 2600;
 
 /// Time step, seconds.
 pub(super) const DT_SECS: f64 = 1.0 / 60.0;
+
+/// When its solves stop: a hundredth of a millimeter from the solution is not seen. Final takes need more,
+/// because errors add up over ten times as many steps.
+pub(super) const SOLVE: SolveOptions =
+    SolveOptions { force_tolerance: 5e-5, step_tolerance: 1e-5, max_iterations: 50, allow_inversion: false };
 
 /// How a preview differs from the final take.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
