@@ -25,7 +25,7 @@ mod sample;
 mod session;
 
 use clap::{Parser, Subcommand};
-use outcome::{Failure, Printed};
+use outcome::{Failure, Print, Printed};
 use session::Session;
 use std::io::Write;
 use std::process::ExitCode;
@@ -151,7 +151,7 @@ fn print(text: &str) -> std::io::Result<()> {
 }
 
 /// Prints what `write` writes, and a newline.
-fn print_with(write: &dyn Fn(&mut dyn Write) -> std::io::Result<()>) -> std::io::Result<()> {
+fn print_with(write: &Print) -> std::io::Result<()> {
     unless_closed(&mut |out| write(out).and_then(|()| out.write_all(b"\n")))
 }
 

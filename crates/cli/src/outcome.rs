@@ -4,10 +4,13 @@ use risorius::{Error, ErrorKind};
 use serde::Serialize;
 use std::io::Write;
 
+/// Writes something.
+pub type Print = dyn Fn(&mut dyn Write) -> std::io::Result<()>;
+
 /// The report of a verb.
 pub struct Printed {
     /// Writes it as JSON. Reports of long takes are large, so that this is done only if it is asked for.
-    pub json: Box<dyn Fn(&mut dyn Write) -> std::io::Result<()>>,
+    pub json: Box<Print>,
     /// As text, ending with a newline.
     pub text: String,
     /// What failed although there is a report; the exit code is 1 then.

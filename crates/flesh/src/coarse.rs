@@ -12,22 +12,23 @@
 //! The fit to shapes is that of the fine volume, smoothed over coarse elements.
 
 use crate::build::{BuildError, back_of, eyes_of, features_of, outer_of, skin_of};
-use crate::domain::{Bound, Sizes};
+use crate::domain::{AT_BONE, Bound, Sizes};
 use crate::embed::embed;
 use crate::face::{BuildReport, Face};
 use crate::flesh::{Corrective, Flesh, MaterialShape, Materials, VolumeShape};
 use crate::fused::{cut, spanning};
 use crate::rest::RestVolumes;
 use crate::slits::Slits;
-use crate::volume::{Parts, Volume, drop_bone, free_between_bones};
+use crate::volume::{Parts, Volume, drop_bone};
 use glam::{DVec3, Vec3};
 use rayon::prelude::*;
-use risorius_base::Array;
 use risorius_base::progress::Progress;
+use risorius_base::{Array, Rigid};
 use risorius_mesh::tet::domain::Domain;
 use risorius_mesh::tet::embed::{EmbedOptions, Embedding, TetTree};
+use risorius_mesh::tet::solid::Shell;
 use risorius_mesh::tet::stuffing::{TetError, TetOptions, tetrahedralize};
-use risorius_mesh::{Bvh, TetMesh};
+use risorius_mesh::{Bvh, TetMesh, TriMesh};
 use risorius_rig::Evaluator;
 use risorius_solve::SolveError;
 
@@ -59,7 +60,8 @@ pub fn coarsen(face: &Face, nodes: usize, progress: &Progress) -> Result<Face, B
         .filter_map(|v| skin.rig_vertices.binary_search(v).ok())
         .map(|i| parted.skin[i])
         .collect();
-    let domain = FineVolume::prepare(fine, &fine_parted, &lips, nodes);
+    let jaw = shell(&anatomy.bones.mandible, &parted.jaw);
+    let domain = FineVolume::prepare(fine, &fine_parted, &lips, jaw, nodes);
     let mut volume = domain.mesh_again(nodes, progress)?;
     let across = spanning(&parts, &slits, &volume.mesh, &parted).0;
     cut(&mut volume, &across);
@@ -97,13 +99,20 @@ struct FineVolume {
     triangles: Vec<[u32; 3]>,
     /// Points along lips and lids.
     features: Bvh,
+    jaw: Option<Shell>,
     /// How much thicker the domain is than the volume, in edge lengths.
     thicker: f64,
 }
 
 impl FineVolume {
     /// The domain of `fine`, which has these node positions, for a volume of `nodes` nodes.
-    fn prepare(fine: &Flesh, positions: &[DVec3], features: &[DVec3], nodes: usize) -> Self {
+    fn prepare(
+        fine: &Flesh,
+        positions: &[DVec3],
+        features: &[DVec3],
+        jaw: Option<Shell>,
+        nodes: usize,
+    ) -> Self {
         let single = |points: &[DVec3]| points.iter().map(|p| p.as_vec3().to_array()).collect::<Vec<_>>();
         let mesh = TetMesh { nodes: positions.to_vec(), tets: fine.tets.to_vec() };
         let triangles: Vec<[u32; 3]> = mesh.boundary().iter().map(|b| b.nodes).collect();
@@ -114,6 +123,7 @@ impl FineVolume {
             surface: Bvh::build(&single(positions), &triangles),
             bounds: (0..fine.n_nodes()).map(|n| fine.bound(n)).collect(),
             features: Bvh::of_points(&single(features)),
+            jaw,
             thicker: 0.5 * Sizes::default().least_thickness * more,
             mesh,
             triangles,
@@ -134,18 +144,27 @@ impl FineVolume {
         let options =
             TetOptions { target_nodes: Some(nodes * 11 / 10), first_scale, ..TetOptions::default() };
         let mut meshed = tetrahedralize(self, [low - rim, high + rim], &options, progress)?;
-        let of = |(&p, &on): (&DVec3, &bool)| if on { self.bound_outside(p) } else { self.bound_inside(p) };
+        let of = |(&p, &on): (&DVec3, &bool)| match on {
+            _ if self.is_on_jaw(p) => Bound::Mandible,
+            true => self.bound_outside(p),
+            false => self.bound_inside(p),
+        };
         let mut bounds: Vec<Bound> = meshed.mesh.nodes.iter().zip(&meshed.on_boundary).map(of).collect();
-        free_between_bones(&meshed.mesh.tets, &mut bounds);
         drop_bone(&mut meshed.mesh, &mut bounds);
         Ok(Volume { skin_points: vec![None; bounds.len()], mesh: meshed.mesh, bounds })
+    }
+
+    /// Whether the jaw contains or touches `p`. The jaw has few nodes, which sampling would miss.
+    fn is_on_jaw(&self, p: DVec3) -> bool {
+        let holds = |jaw: &Shell| jaw.value(p) > 0.0 || jaw.distance(p, AT_BONE) < AT_BONE;
+        self.jaw.as_ref().is_some_and(holds)
     }
 
     /// The bound of a node on the boundary: that of the nearest boundary of the volume.
     fn bound_outside(&self, p: DVec3) -> Bound {
         let found = self.surface.closest_point(p, f64::INFINITY);
         found.map_or(Bound::Border, |c| {
-            self.most(self.triangles[c.triangle as usize].into_iter().zip(c.barycentric)).0
+            self.most(self.triangles[c.triangle as usize].into_iter().zip(c.barycentric))
         })
     }
 
@@ -154,15 +173,15 @@ impl FineVolume {
         let Some((tet, weights)) = self.tree.locate(&self.mesh, p, |_| true) else {
             return self.bound_outside(p);
         };
-        match self.most(self.mesh.tets[tet as usize].into_iter().zip(weights)) {
-            (Bound::Skin | Bound::Eye, _) => Bound::Inside,
-            (bound, share) if share > 0.5 => bound,
-            _ => Bound::Inside,
-        }
+        let around = self.mesh.tets[tet as usize].into_iter().zip(weights);
+        let is_held = |n: u32| !matches!(self.bounds[n as usize], Bound::Skin | Bound::Eye | Bound::Inside);
+        let held: Vec<(u32, f64)> = around.filter(|(n, _)| is_held(*n)).collect();
+        let share: f64 = held.iter().map(|(_, weight)| weight).sum();
+        if share >= 0.5 { self.most(held.into_iter()) } else { Bound::Inside }
     }
 
-    /// The bound with the largest sum of weights, and that sum.
-    fn most(&self, nodes: impl Iterator<Item = (u32, f64)>) -> (Bound, f64) {
+    /// The bound with the largest sum of weights.
+    fn most(&self, nodes: impl Iterator<Item = (u32, f64)>) -> Bound {
         let mut sums: Vec<(Bound, f64)> = Vec::new();
         for (n, weight) in nodes {
             let bound = self.bounds[n as usize];
@@ -171,7 +190,7 @@ impl FineVolume {
                 None => sums.push((bound, weight)),
             }
         }
-        sums.into_iter().fold((Bound::Inside, 0.0), |best, next| if next.1 > best.1 { next } else { best })
+        sums.into_iter().fold((Bound::Inside, 0.0), |best, next| if next.1 > best.1 { next } else { best }).0
     }
 }
 
@@ -190,6 +209,13 @@ impl Domain for FineVolume {
         let is_clear = self.surface.closest_point(center, radius + margin).is_none();
         is_clear.then(|| self.tree.locate(&self.mesh, center, |_| true).is_some())
     }
+}
+
+/// A bone after a motion; `None` if there is none.
+fn shell(bone: &TriMesh, motion: &Rigid) -> Option<Shell> {
+    let positions = bone.positions.iter().map(|&p| motion.apply(p)).collect();
+    let moved = TriMesh { positions, triangles: bone.triangles.clone() };
+    (!moved.triangles.is_empty()).then(|| Shell::prepare(&moved))
 }
 
 /// Edge lengths of a volume with this many nodes, relative to the default.

@@ -228,7 +228,7 @@ pub(crate) fn drop_bone(mesh: &mut TetMesh, bounds: &mut Vec<Bound>) {
 
 /// Elements between the jaw and the fixed parts (skull, border) would be torn, so their nodes are released
 /// from both. Border nodes within three rings of the jaw are released too.
-pub(crate) fn free_between_bones(tets: &[[u32; 4]], bounds: &mut [Bound]) {
+fn free_between_bones(tets: &[[u32; 4]], bounds: &mut [Bound]) {
     let fixed = |b: Bound| matches!(b, Bound::Cranium | Bound::Border);
     let mut near_jaw: Vec<bool> = bounds.iter().map(|b| *b == Bound::Mandible).collect();
     let mut torn = vec![false; bounds.len()];

@@ -277,7 +277,10 @@ fn a_coarse_face_moves_as_the_fine_one_and_no_tet_is_inverted() {
             "{strengths:?}: {apart} m apart where the skin moves by {moved} m"
         );
     }
+    // Nodes around the joint are held, too; which of the two a coarse node becomes does not matter.
+    let held = |face: &Face| face.flesh.kinematic_nodes().iter().filter(|&&held| held).count();
+    let [of_fine, of_coarse] = [fine, &coarse].map(|f| held(f) as f64 / f.flesh.n_nodes() as f64);
+    assert!((0.6..1.6).contains(&(of_coarse / of_fine)), "held: {of_fine} of the fine nodes, {of_coarse}");
     let jaw = (0..n).filter(|&i| coarse.flesh.bound(i) == Bound::Mandible).count();
-    let skull = (0..n).filter(|&i| coarse.flesh.bound(i) == Bound::Cranium).count();
-    assert!(jaw > 10 && skull > 10, "{jaw} nodes on the jaw, {skull} on the skull");
+    assert!(jaw > 10, "{jaw} nodes on the jaw; held: {of_fine} of the fine nodes, {of_coarse}");
 }
