@@ -270,7 +270,6 @@ fn a_coarse_face_moves_as_the_fine_one_and_no_tet_is_inverted() {
         assert!(10 * both.len() > 9 * of_fine.len(), "{} of {} vertices", both.len(), of_fine.len());
         let mean = |f: &dyn Fn(&[DVec3; 2]) -> f64| both.iter().map(f).sum::<f64>() / both.len() as f64;
         let (apart, moved) = (mean(&|[a, b]| a.distance(*b)), mean(&|[a, _]| a.length()));
-        println!("{strengths:?}: moves {:.2} mm, {:.2} mm apart", 1e3 * moved, 1e3 * apart);
         // A lid is thinner than such elements.
         assert!(
             apart < 0.2 * moved + 1e-4,
