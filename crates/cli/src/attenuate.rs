@@ -83,7 +83,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
         Attenuation::Pose(pose) => pose_text(pose),
         Attenuation::Clip(clip) => clip_text(clip),
     };
-    Printed::new(&report, text)
+    Ok(Printed::new(report, text))
 }
 
 fn motion_text(motion: &MotionReport) -> String {

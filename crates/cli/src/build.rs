@@ -1,12 +1,15 @@
 //! `build`: adds bones, muscles and flesh to a rig and writes a `.face` file.
 
-use crate::arguments::RigArgs;
+use crate::arguments::AboutRig;
+use crate::batch;
 use crate::outcome::{Failure, Printed};
 use crate::session::Session;
 use clap::Args;
+use risorius::anatomy::Note;
 use risorius::flesh::BuildReport;
+use risorius::jobs::batch::{Batch, has_mark, is_folder};
 use risorius::jobs::build::{
-    BuildJob, BuildJobReport, LandmarkReport, Painting, Property, property_name, usual_range,
+    BuildJob, BuildJobReport, LandmarkReport, Painting, Property, RIG_MARK, property_name, usual_range,
 };
 use std::path::{Path, PathBuf};
 
@@ -19,8 +22,12 @@ const WORST_SHAPES: usize = 8;
 /// See [`crate`].
 #[derive(Args)]
 pub struct Arguments {
+    /// The rig: .face, .glb, .gltf, .fbx, .obj, .ply, .stl, or a folder of OBJs with a neutral. Several rigs
+    /// give a face each: -o is then a folder, or a name with {rig} in it, for the rig's name.
+    #[arg(value_name = "RIG", required = true)]
+    rigs: Vec<PathBuf>,
     #[command(flatten)]
-    rig: RigArgs,
+    about: AboutRig,
     /// Skull without the jaw: a closed surface in the rig's unit and axes. By default the built-in skull is
     /// fitted.
     #[arg(long, value_name = "FILE")]
@@ -64,7 +71,8 @@ pub struct Arguments {
     /// Folder for pictures of landmarks, bones, muscles and a cut through the flesh.
     #[arg(long, value_name = "DIR")]
     pictures: Option<PathBuf>,
-    /// Output: the face (.face).
+    /// Output: the face (.face). A folder gets RIG.face for each rig. {rig} in this and other file names is
+    /// the rig's name without folder and ending.
     #[arg(long, short)]
     output: PathBuf,
 }
@@ -72,7 +80,7 @@ pub struct Arguments {
 /// Runs the verb.
 pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure> {
     let job = BuildJob {
-        rig: arguments.rig.source(),
+        rig: arguments.about.source(&arguments.rigs[0]),
         skull: arguments.skull.clone(),
         jaw: arguments.jaw.clone(),
         teeth_upper: arguments.teeth_upper.clone(),
@@ -83,13 +91,36 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
         pictures: arguments.pictures.clone(),
         output: arguments.output.clone(),
     };
+    let output = &arguments.output;
+    if arguments.rigs.len() > 1 || is_folder(output, false) || has_mark(output, RIG_MARK) {
+        let jobs = job.for_rigs(&arguments.rigs);
+        let report = Batch { jobs, report: None }.run(&session.progress())?;
+        let notes = |built: &BuildJobReport| built.notes.iter().map(note_text).collect();
+        return Ok(batch::printed(report, "faces", line, notes));
+    }
     let report = job.run(&session.progress())?;
     let mut text = format!("{}: {:.1} MB\n{}", report.output, report.bytes as f64 / 1e6, summary(&report));
     for picture in &report.pictures {
         text += &format!("  picture: {picture}\n");
     }
     text += &next_steps(&report);
-    Printed::new(&report, text)
+    Ok(Printed::new(report, text))
+}
+
+/// A face of a batch.
+fn line(built: &BuildJobReport) -> String {
+    let (report, mb) = (&built.report, built.bytes as f64 / 1e6);
+    let seconds: f64 = report.stages.iter().map(|s| s.seconds).sum();
+    let worst = report.shapes.iter().map(|s| s.fit_mm[1]).fold(0.0, f64::max);
+    let (nodes, fused) = (report.n_nodes, report.n_fused_pairs);
+    format!(
+        "{}: {nodes} nodes, {mb:.1} MB, in {seconds:.1} s; worst fit {worst:.2} mm, {fused} fused pairs",
+        built.output
+    )
+}
+
+fn note_text(note: &Note) -> String {
+    format!("{} -> {}", note.what, note.advice)
 }
 
 const PROPERTIES: [Property; 4] =
@@ -148,7 +179,7 @@ pub fn summary(built: &BuildJobReport) -> String {
     text += &worst_shapes(report);
     text += &pairs_text(report);
     for note in &built.notes {
-        text += &format!("  note: {} -> {}\n", note.what, note.advice);
+        text += &format!("  note: {}\n", note_text(note));
     }
     text
 }

@@ -71,5 +71,5 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
     if n_renamed > 0 {
         text += &format!("  {n_renamed} names respelled\n");
     }
-    Printed::new(&report, text)
+    Ok(Printed::new(report, text))
 }

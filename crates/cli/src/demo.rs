@@ -53,7 +53,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
         report.files.join("\n  "),
         next_steps(&arguments.out)
     );
-    Printed::new(&report, text)
+    Ok(Printed::new(report, text))
 }
 
 fn next_steps(out: &Path) -> String {

@@ -51,7 +51,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
         Inspection::Take(take) => take_text(take),
         Inspection::Settings(settings) => settings_text(settings),
     };
-    Printed::new(&found, text)
+    Ok(Printed::new(found, text))
 }
 
 fn rig_text(rig: &RigInspection) -> String {

@@ -40,5 +40,5 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
             "  {by} moves the vertices of {disturbed} {times:.2} times as far as {disturbed} does\n"
         );
     }
-    Printed::new(&report, text)
+    Ok(Printed::new(report, text))
 }

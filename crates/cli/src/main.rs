@@ -6,6 +6,7 @@
 
 mod arguments;
 mod attenuate;
+mod batch;
 mod build;
 mod convert;
 mod demo;
@@ -24,7 +25,7 @@ mod sample;
 mod session;
 
 use clap::{Parser, Subcommand};
-use outcome::{Failure, Printed};
+use outcome::{Failure, Print, Printed};
 use session::Session;
 use std::io::Write;
 use std::process::ExitCode;
@@ -117,9 +118,8 @@ fn main() -> ExitCode {
 }
 
 fn finish(result: Result<Printed, Failure>, json: bool) -> ExitCode {
-    let written = match result {
-        Ok(printed) if json => print_json(&printed.json),
-        Ok(printed) => print(&printed.text),
+    let printed = match result {
+        Ok(printed) => printed,
         Err(failure) => {
             if json {
                 let _ = print_json(&serde_json::json!({ "error": failure.message }));
@@ -128,12 +128,17 @@ fn finish(result: Result<Printed, Failure>, json: bool) -> ExitCode {
             return ExitCode::from(failure.code);
         }
     };
-    match written {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("risorius: done, but the report could not be written: {error}");
+    let written = if json { print_with(&printed.json) } else { print(&printed.text) };
+    if let Err(error) = written {
+        eprintln!("risorius: done, but the report could not be written: {error}");
+        return ExitCode::FAILURE;
+    }
+    match printed.failure {
+        Some(failure) => {
+            eprintln!("risorius: {failure}");
             ExitCode::FAILURE
         }
+        None => ExitCode::SUCCESS,
     }
 }
 
@@ -142,9 +147,18 @@ fn print_json(value: &serde_json::Value) -> std::io::Result<()> {
 }
 
 fn print(text: &str) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // A closed pipe (`| head`) is not a failure.
+    unless_closed(&mut |out| out.write_all(text.as_bytes()))
+}
+
+/// Prints what `write` writes, and a newline.
+fn print_with(write: &Print) -> std::io::Result<()> {
+    unless_closed(&mut |out| write(out).and_then(|()| out.write_all(b"\n")))
+}
+
+/// Writes to standard output. A closed pipe (`| head`) is not a failure.
+fn unless_closed(write: &mut dyn FnMut(&mut dyn Write) -> std::io::Result<()>) -> std::io::Result<()> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }

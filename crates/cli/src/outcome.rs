@@ -2,21 +2,26 @@
 
 use risorius::{Error, ErrorKind};
 use serde::Serialize;
-use serde_json::Value;
+use std::io::Write;
+
+/// Writes something.
+pub type Print = dyn Fn(&mut dyn Write) -> std::io::Result<()>;
 
 /// The report of a verb.
 pub struct Printed {
-    /// For `--json`.
-    pub json: Value,
+    /// Writes it as JSON. Reports of long takes are large, so that this is done only if it is asked for.
+    pub json: Box<Print>,
     /// As text, ending with a newline.
     pub text: String,
+    /// What failed although there is a report; the exit code is 1 then.
+    pub failure: Option<String>,
 }
 
 impl Printed {
     /// From a serializable report and its text.
-    pub fn new(report: &impl Serialize, text: String) -> Result<Self, Failure> {
-        let json = serde_json::to_value(report).map_err(|e| Failure { message: e.to_string(), code: 1 })?;
-        Ok(Self { json, text })
+    pub fn new(report: impl Serialize + 'static, text: String) -> Self {
+        let json = move |out: &mut dyn Write| Ok(serde_json::to_writer(out, &report)?);
+        Self { json: Box::new(json), text, failure: None }
     }
 }
 
@@ -37,15 +42,17 @@ impl Failure {
 }
 
 impl From<Error> for Failure {
-    /// The library names options; here they are turned into flags.
     fn from(error: Error) -> Self {
-        let flags: Vec<String> =
-            error.options().iter().map(|o| format!("--{}", o.replace('_', "-"))).collect();
-        let message = match flags.is_empty() {
-            true => error.to_string(),
-            false => format!("{error} (see {})", flags.join(", ")),
-        };
-        Self { message, code: if error.kind() == ErrorKind::Request { 2 } else { 1 } }
+        Self { message: message(&error), code: if error.kind() == ErrorKind::Request { 2 } else { 1 } }
+    }
+}
+
+/// The message of an error. The library names options; here they are turned into flags.
+pub fn message(error: &Error) -> String {
+    let flags: Vec<String> = error.options().iter().map(|o| format!("--{}", o.replace('_', "-"))).collect();
+    match flags.is_empty() {
+        true => error.to_string(),
+        false => format!("{error} (see {})", flags.join(", ")),
     }
 }
 

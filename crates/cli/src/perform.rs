@@ -1,13 +1,16 @@
 //! `perform`: simulates a clip on the flesh of a face and writes the frames.
 
 use crate::arguments::{ClipArgs, TakeFileArgs, files_text, mapping_text};
+use crate::batch::{self, memory};
 use crate::outcome::{Failure, Printed, notes_text};
 use crate::perform_scene::SceneArgs;
 use crate::session::Session;
 use clap::{Args, ValueEnum};
-use risorius::files::is_rig;
+use risorius::files::{extension, is_rig};
+use risorius::jobs::batch::{Batch, has_mark, is_folder};
 use risorius::jobs::perform::{
-    FitReport, FitRow, Look, MAX_SHAPES, OutputSpace, PerformJob, PerformReport, Resumed,
+    CLIP_MARK, FitReport, FitRow, Look, MAX_SHAPES, OutputSpace, PerformJob, PerformReport, PreviewReport,
+    Resumed,
 };
 use risorius::perform::FrameReport;
 use risorius::rig::FileVertex;
@@ -17,10 +20,12 @@ use std::path::{Path, PathBuf};
 #[derive(Args)]
 pub struct Arguments {
     /// The face (.face), made by `build`.
-    face: PathBuf,
-    /// Slider values over time: Live Link Face CSV, CSV, JSON, or the animation of a glTF or FBX.
-    #[arg(long, value_name = "FILE")]
-    clip: PathBuf,
+    #[arg(required_unless_present = "clip")]
+    face: Option<PathBuf>,
+    /// Slider values over time: Live Link Face CSV, CSV, JSON, or the animation of a glTF or FBX. Several
+    /// clips give a take each: -o is then a folder, or a name with {clip} in it, for the clip's name.
+    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    clip: Vec<PathBuf>,
     #[command(flatten)]
     clip_args: ClipArgs,
     /// How far flesh swings: a preset of --stiffness, --gain and --viscosity.
@@ -65,6 +70,10 @@ pub struct Arguments {
     /// the frames of this run, for the next run after an edit. The result does not change.
     #[arg(long)]
     resume: bool,
+    /// A first look in seconds, before the final run: about 2000 flesh nodes, sampled from those of the face,
+    /// and steps of 1/60 s. Its frames are kept apart from those of a final run.
+    #[arg(long)]
+    preview: bool,
     /// Coordinates of the written vertices: relative to the head, where a GLB also contains the head motion;
     /// or in the world, where vertices move with the head.
     #[arg(long, value_enum, default_value_t = SpaceName::Head)]
@@ -74,7 +83,8 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     detail: Option<PathBuf>,
     /// Output: .glb, .gltf, .mdd, .pc2 or .npz. Repeat for several. Frames are kept beside the first while
-    /// they are computed.
+    /// they are computed. A folder gets CLIP.glb for each clip. {clip} in a name, also in that of --head,
+    /// --scene, --report and --fit-plot, is the clip's name without folder and ending.
     #[arg(long, short, required = true)]
     output: Vec<PathBuf>,
     #[command(flatten)]
@@ -86,7 +96,8 @@ pub struct Arguments {
     /// Draw the error over the number of fitted shapes (.png).
     #[arg(long, value_name = "FILE", requires = "fit_shapes")]
     fit_plot: Option<PathBuf>,
-    /// Also write the JSON report to this file (.json), for `plot`.
+    /// Also write the JSON report to this file (.json), for `plot`. Of several clips: the report of all, or
+    /// with {clip} in the name one for each.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }
@@ -115,10 +126,74 @@ enum SpaceName {
 
 /// Runs the verb.
 pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure> {
-    expect_face(&arguments.face)?;
-    let job = PerformJob {
-        face: arguments.face.clone(),
-        clip: arguments.clip.clone(),
+    let (face, clips) = face_and_clips(arguments)?;
+    expect_face(&face)?;
+    let outputs = &arguments.output;
+    let is_batch = clips.len() > 1 || outputs.iter().any(|o| is_folder(o, false) || has_mark(o, CLIP_MARK));
+    let job = PerformJob { face, ..job(arguments)? };
+    if is_batch {
+        return run_batch(job, &clips, session);
+    }
+    let report = PerformJob { clip: clips[0].clone(), ..job }.run(&session.progress())?;
+    let n_frames = report.times_secs.len();
+    let mut text = format!(
+        "{}: {n_frames} frames in {:.1} s{}\n",
+        report.output,
+        report.seconds,
+        memory(report.peak_mb)
+    );
+    text += &report.preview.as_ref().map(preview_text).unwrap_or_default();
+    text += &summary(&report);
+    text += &resumed_text(&report).map(|resumed| format!("  {resumed}\n")).unwrap_or_default();
+    text += &report.fit.as_ref().map(fit_text).unwrap_or_default();
+    text += &files_text(&report.files);
+    text += &notes_text(&report.notes);
+    text += &mapping_text(&report.mapping);
+    Ok(Printed::new(report, text))
+}
+
+/// Runs the job for each clip.
+fn run_batch(job: PerformJob, clips: &[PathBuf], session: &Session) -> Result<Printed, Failure> {
+    let (each, whole): (Option<PathBuf>, Option<PathBuf>) = match &job.report {
+        Some(path) if has_mark(path, CLIP_MARK) => (Some(path.clone()), None),
+        path => (None, path.clone()),
+    };
+    let jobs = PerformJob { report: each, ..job }.for_clips(clips);
+    let report = Batch { jobs, report: whole }.run(&session.progress())?;
+    let line = |take: &PerformReport| {
+        let most = take.moved_most.as_ref().map_or(0.0, |most| most.mm);
+        let line = format!(
+            "{}: {}{} frames in {:.1} s; skin moved by physics: mean {:.3} mm, at most {most:.2} mm",
+            take.output,
+            if take.preview.is_some() { "a preview, " } else { "" },
+            take.times_secs.len(),
+            take.seconds,
+            mean_mm(take),
+        );
+        resumed_text(take).map_or(line.clone(), |resumed| format!("{line}; {resumed}"))
+    };
+    Ok(batch::printed(report, "takes", line, |take| take.notes.clone()))
+}
+
+/// The face and the clips. A face that follows `--clip` is read as one more clip.
+fn face_and_clips(arguments: &Arguments) -> Result<(PathBuf, Vec<PathBuf>), Failure> {
+    if let Some(face) = &arguments.face {
+        return Ok((face.clone(), arguments.clip.clone()));
+    }
+    let is_face = |path: &&PathBuf| extension(path) == "face";
+    let clips: Vec<PathBuf> = arguments.clip.iter().filter(|path| !is_face(path)).cloned().collect();
+    let faces: Vec<&PathBuf> = arguments.clip.iter().filter(is_face).collect();
+    match (&faces[..], clips.is_empty()) {
+        ([face], false) => Ok(((*face).clone(), clips)),
+        _ => Err(Failure::wrong_call("no face is given; write: risorius perform HEAD.face --clip CLIP ...")),
+    }
+}
+
+/// The job without face and clip.
+fn job(arguments: &Arguments) -> Result<PerformJob, Failure> {
+    Ok(PerformJob {
+        face: PathBuf::new(),
+        clip: PathBuf::new(),
         reading: arguments.clip_args.reading(),
         look: match arguments.look {
             LookName::Subtle => Look::Subtle,
@@ -139,6 +214,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
         gravity: arguments.gravity,
         smooth_head: arguments.smooth_head,
         resume: arguments.resume,
+        preview: arguments.preview,
         space: match arguments.space {
             SpaceName::Head => OutputSpace::Head,
             SpaceName::World => OutputSpace::World,
@@ -150,22 +226,31 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
         fit_shapes: arguments.fit_shapes.map(usize::from),
         fit_plot: arguments.fit_plot.clone(),
         report: arguments.report.clone(),
+    })
+}
+
+/// How a preview differs from the final take.
+fn preview_text(preview: &PreviewReport) -> String {
+    let (dt, secs) = (1000.0 * preview.dt_secs, preview.flesh_secs);
+    let flesh = match preview.nodes == preview.face_nodes {
+        true => format!("the {} nodes of the face", preview.nodes),
+        false => format!("{} nodes in place of {}, made in {secs:.1} s", preview.nodes, preview.face_nodes),
     };
-    let report = job.run(&session.progress())?;
-    let n_frames = report.times_secs.len();
-    let mut text =
-        format!("{}: {n_frames} frames in {:.1} s\n{}", report.output, report.seconds, summary(&report));
-    if let Some(Resumed { from, why }) = &report.resumed {
-        text += &match n_frames - from {
-            0 => format!("  nothing to compute: {why}\n"),
-            _ => format!("  computed from frame {from} of {n_frames} on: {why}\n"),
-        };
-    }
-    text += &report.fit.as_ref().map(fit_text).unwrap_or_default();
-    text += &files_text(&report.files);
-    text += &notes_text(&report.notes);
-    text += &mapping_text(&report.mapping);
-    Printed::new(&report, text)
+    format!("  a preview: {flesh}; steps of {dt:.1} ms; run without --preview for the final take\n")
+}
+
+/// Where a resumed run started, and why.
+fn resumed_text(report: &PerformReport) -> Option<String> {
+    let (Resumed { from, why }, n_frames) = (report.resumed.as_ref()?, report.times_secs.len());
+    Some(match n_frames - from {
+        0 => format!("nothing to compute: {why}"),
+        _ => format!("computed from frame {from} of {n_frames} on: {why}"),
+    })
+}
+
+/// Mean displacement of the skin by physics over all frames.
+fn mean_mm(report: &PerformReport) -> f64 {
+    report.frames.iter().map(|f| f.mean_mm).sum::<f64>() / report.frames.len().max(1) as f64
 }
 
 /// A summary of all frames as text.
@@ -175,7 +260,7 @@ fn summary(report: &PerformReport) -> String {
     let steps = sum(&|f| f.steps).max(1);
     let seconds: f64 = frames.iter().map(|f| f.seconds).sum();
     let iterations = [sum(&|f| f.iterations[0]), sum(&|f| f.iterations[1])].map(|n| n as f64 / steps as f64);
-    let mean = frames.iter().map(|f| f.mean_mm).sum::<f64>() / frames.len().max(1) as f64;
+    let mean = mean_mm(report);
     let least = frames.iter().map(|f| f.smallest_det).fold(f64::INFINITY, f64::min);
     let mut text = format!(
         "  {steps} steps, {:.1} ms each; {:.1} dynamic and {:.1} static iterations\n",

@@ -42,5 +42,5 @@ pub fn run(arguments: &Arguments) -> Result<Printed, Failure> {
         let (name, mean, max, at) = (&run.name, run.mean, run.max, run.max_at_secs);
         text += &format!("  {name}: mean {mean:.4}, at most {max:.4} ({at:.2} s)\n");
     }
-    Printed::new(&report, text)
+    Ok(Printed::new(report, text))
 }

@@ -133,7 +133,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
         None => format!("{output}: {width} x {height} pixels\n"),
     };
     text += &notes_text(&report.notes);
-    Printed::new(&report, text)
+    Ok(Printed::new(report, text))
 }
 
 fn parse_frames(text: &str) -> Result<Vec<usize>, Failure> {

@@ -23,7 +23,7 @@ pub fn run(arguments: &Arguments) -> Result<Printed, Failure> {
     if arguments.list {
         let all = Sample::ALL.map(|s| serde_json::json!({ "name": s.name, "about": s.about }));
         let text = Sample::ALL.map(|s| format!("{:<12} {}\n", s.name, s.about)).concat();
-        return Printed::new(&serde_json::json!({ "samples": all }), text);
+        return Ok(Printed::new(serde_json::json!({ "samples": all }), text));
     }
     let job = SampleJob { names: arguments.names.clone(), out: arguments.output.clone() };
     let report = job.run()?;
@@ -31,5 +31,5 @@ pub fn run(arguments: &Arguments) -> Result<Printed, Failure> {
         format!("{}: {}; {} frames at {:.0} fps\n", f.output, f.about, f.frames, f.fps)
     };
     let text = report.files.iter().map(line).collect();
-    Printed::new(&report, text)
+    Ok(Printed::new(report, text))
 }

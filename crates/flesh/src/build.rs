@@ -170,8 +170,7 @@ pub fn build(
     let evaluator = Evaluator::prepare(rig);
     let skin = skin_of(rig, &anatomy);
     let outer = outer_of(&skin, &anatomy);
-    let eyes: Vec<(DVec3, f64)> = anatomy.eyes.iter().flatten().map(|e| (e.center, e.radius)).collect();
-    let features: Vec<u32> = (36..landmarks::N_TRACKER).map(|i| anatomy.landmarks[i].vertex).collect();
+    let (eyes, features) = (eyes_of(&anatomy), features_of(&anatomy));
     let parts = Parts {
         rig,
         evaluator: &evaluator,
@@ -214,20 +213,30 @@ pub fn build(
     Ok(Face { rig: rig.clone(), anatomy, flesh, report })
 }
 
-fn skin_of(rig: &Rig, anatomy: &Anatomy) -> Skin {
+pub(crate) fn skin_of(rig: &Rig, anatomy: &Anatomy) -> Skin {
     let at = |name: &str| landmarks::index(name).map(|i| anatomy.landmarks[i].position);
     let mouth = at("mouth_left").zip(at("mouth_right")).map(|(a, b)| (a.midpoint(b), a.distance(b)));
     Skin::prepare(rig, &anatomy.pieces.vertices(PieceKind::Skin), mouth)
 }
 
-fn outer_of(skin: &Skin, anatomy: &Anatomy) -> Vec<bool> {
+pub(crate) fn outer_of(skin: &Skin, anatomy: &Anatomy) -> Vec<bool> {
     let visible = OuterSkin::new(&anatomy.pieces.positions, &anatomy.pieces.skin);
     let mut seen = vec![false; anatomy.pieces.positions.len()];
     visible.triangles.iter().flatten().for_each(|&v| seen[v as usize] = true);
     skin.rig_vertices.iter().map(|&v| seen[v as usize]).collect()
 }
 
-fn back_of(anatomy: &Anatomy) -> Back {
+/// Eyeballs: center and radius.
+pub(crate) fn eyes_of(anatomy: &Anatomy) -> Vec<(DVec3, f64)> {
+    anatomy.eyes.iter().flatten().map(|e| (e.center, e.radius)).collect()
+}
+
+/// Rig vertices along lips and lids.
+pub(crate) fn features_of(anatomy: &Anatomy) -> Vec<u32> {
+    (36..landmarks::N_TRACKER).map(|i| anatomy.landmarks[i].vertex).collect()
+}
+
+pub(crate) fn back_of(anatomy: &Anatomy) -> Back {
     let ears =
         ["tragion_left", "tragion_right"].map(|n| landmarks::index(n).map(|i| anatomy.landmarks[i].position));
     let front = |a: DVec3, b: DVec3| if b.z > a.z { b } else { a };

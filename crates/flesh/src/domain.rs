@@ -56,7 +56,7 @@ const JOINT_GAP: f64 = 0.008;
 const JOINT_RADIUS: f64 = 0.025;
 
 /// Interior nodes nearer to a bone than this are attached to it, in meters.
-const AT_BONE: f64 = 0.001;
+pub(crate) const AT_BONE: f64 = 0.001;
 
 /// Distances are capped at this, in meters.
 const FAR: f64 = 0.03;

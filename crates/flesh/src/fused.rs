@@ -49,9 +49,7 @@ pub fn mesh_parted(
     let meshed = |weights: &[f32]| -> Result<Parted, TetError> {
         let pose = parts.pose(weights);
         let (volume, _) = mesh_volume(parts, &pose, options, progress)?;
-        let apart = |p: &&[u32; 2]| pose.skin[p[0] as usize].distance(pose.skin[p[1] as usize]) > GAP;
-        let pairs: Vec<[u32; 2]> = slits.pairs.iter().filter(apart).copied().collect();
-        let spanning = fused(&volume.mesh, &middles(&pairs, &pose.skin, &parts.shell(&pose)));
+        let spanning = spanning(parts, slits, &volume.mesh, &pose);
         Ok(Parted { weights: weights.to_vec(), pose, volume, spanning })
     };
     let mut best = meshed(&slits.parting_weights)?;
@@ -69,6 +67,13 @@ pub fn mesh_parted(
     cut(&mut volume, &spanning.0);
     slits.parting_weights = weights;
     Ok((volume, pose))
+}
+
+/// The elements that span a slit in the pose in which they were made, and how many pairs they join.
+pub(crate) fn spanning(parts: &Parts, slits: &Slits, mesh: &TetMesh, pose: &Pose) -> (Vec<u32>, usize) {
+    let apart = |p: &&[u32; 2]| pose.skin[p[0] as usize].distance(pose.skin[p[1] as usize]) > GAP;
+    let pairs: Vec<[u32; 2]> = slits.pairs.iter().filter(apart).copied().collect();
+    fused(mesh, &middles(&pairs, &pose.skin, &parts.shell(pose)))
 }
 
 /// The points halfway between the vertices of `pairs` that lie in the air in a pose of the skin.

@@ -3,11 +3,13 @@
 //! [`mod@build`] runs all stages: [`slits`] finds the pose that parts lips and lids, [`volume`] meshes the
 //! [`domain`] in it, [`neutral`] moves the volume to the neutral, [`blendvolumes`] to every shape,
 //! [`correctives`] corrects pairs of shapes, and [`tissue`] and [`materials`] assign stiffness, mass and
-//! damping. [`rest`] blends the results for any weights. Everything is in SI units, +Y up, +Z front.
+//! damping. [`rest`] blends the results for any weights. [`coarse`] makes a face for previews. Everything is
+//! in SI units, +Y up, +Z front.
 
 pub mod along_skin;
 pub mod blendvolumes;
 pub mod build;
+pub mod coarse;
 pub mod correctives;
 pub mod domain;
 mod embed;
@@ -27,6 +29,7 @@ pub mod tissue;
 pub mod volume;
 
 pub use build::{BuildError, BuildOptions, SkinPainting, Surroundings, build};
+pub use coarse::coarsen;
 pub use domain::Bound;
 pub use face::{BuildReport, Face};
 pub use flesh::{Corrective, Flesh, MaterialShape, Materials, Response, SkinEmbedding, VolumeShape};

@@ -220,7 +220,7 @@ pub fn mesh_volume(
 }
 
 /// Drops elements whose nodes are all attached to the same bone, since they never deform.
-fn drop_bone(mesh: &mut TetMesh, bounds: &mut Vec<Bound>) {
+pub(crate) fn drop_bone(mesh: &mut TetMesh, bounds: &mut Vec<Bound>) {
     let held = |t: &[u32; 4], bone: Bound| t.iter().all(|&n| bounds[n as usize] == bone);
     mesh.tets.retain(|t| !held(t, Bound::Cranium) && !held(t, Bound::Mandible));
     *bounds = mesh.drop_unused_nodes().iter().map(|&n| bounds[n as usize]).collect();

@@ -8,10 +8,11 @@ use risorius_flesh::materials::{Painting, materials};
 use risorius_flesh::rest::{LEAST_J, RestVolumes};
 use risorius_flesh::tissue::tissue;
 use risorius_flesh::{
-    Bound, BuildError, BuildOptions, Face, Materials, Property, Skin, Slits, Surroundings, build,
+    Bound, BuildError, BuildOptions, Face, Materials, Property, Skin, Slits, Surroundings, build, coarsen,
 };
 use risorius_head::{Head, Identity};
 use risorius_rig::{Evaluator, Rig};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
@@ -240,4 +241,45 @@ fn what_cannot_be_built_is_refused() {
     let error = build(&HEAD.rig, &HEAD, &options, &around).unwrap_err();
     assert!(error.is_cancelled() && error.options().is_empty(), "{error}");
     assert_eq!(error.to_string(), risorius_base::Cancelled.to_string());
+}
+
+/// The skin of the rig as the flesh carries it at these strengths, relative to the neutral; by rig vertex.
+fn carried(face: &Face, strengths: &[f64]) -> BTreeMap<u32, DVec3> {
+    let flesh = &face.flesh;
+    let posed = RestVolumes::prepare(flesh).unwrap().at(strengths).unwrap().positions;
+    let offsets: Vec<DVec3> = posed.iter().zip(flesh.rest()).map(|(x, x0)| *x - x0).collect();
+    flesh.embedding.vertices.iter().copied().zip(flesh.embedding.apply(&flesh.tets, &offsets)).collect()
+}
+
+#[test]
+fn a_coarse_face_moves_as_the_fine_one_and_no_tet_is_inverted() {
+    let fine = &*FACE;
+    let coarse = coarsen(fine, 600, &no_progress).unwrap();
+    let n = coarse.flesh.n_nodes();
+    assert!((400..800).contains(&n), "{n} nodes of {}", fine.flesh.n_nodes());
+    assert!(volumes(&coarse, &coarse.flesh.rest()).iter().all(|v| *v > 0.0));
+    assert_eq!(coarse.flesh.volumes.len(), fine.flesh.volumes.len());
+    assert_eq!(coarse.flesh.materials.mu.len(), coarse.flesh.tets.len());
+    let range = |mu: &[f32]| mu.iter().fold([f32::MAX, 0.0], |[lo, hi], &m| [lo.min(m), hi.max(m)]);
+    let [range_of_fine, range_of_coarse] = [fine, &coarse].map(|f| range(&f.flesh.materials.mu));
+    assert!(range_of_coarse[0] >= range_of_fine[0] && range_of_coarse[1] <= range_of_fine[1]);
+    for strengths in [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]] {
+        let (of_fine, of_coarse) = (carried(fine, &strengths), carried(&coarse, &strengths));
+        let both: Vec<[DVec3; 2]> =
+            of_fine.iter().filter_map(|(v, a)| Some([*a, *of_coarse.get(v)?])).collect();
+        assert!(10 * both.len() > 9 * of_fine.len(), "{} of {} vertices", both.len(), of_fine.len());
+        let mean = |f: &dyn Fn(&[DVec3; 2]) -> f64| both.iter().map(f).sum::<f64>() / both.len() as f64;
+        let (apart, moved) = (mean(&|[a, b]| a.distance(*b)), mean(&|[a, _]| a.length()));
+        // A lid is thinner than such elements.
+        assert!(
+            apart < 0.2 * moved + 1e-4,
+            "{strengths:?}: {apart} m apart where the skin moves by {moved} m"
+        );
+    }
+    // Nodes around the joint are held, too; which of the two a coarse node becomes does not matter.
+    let held = |face: &Face| face.flesh.kinematic_nodes().iter().filter(|&&held| held).count();
+    let [of_fine, of_coarse] = [fine, &coarse].map(|f| held(f) as f64 / f.flesh.n_nodes() as f64);
+    assert!((0.6..1.6).contains(&(of_coarse / of_fine)), "held: {of_fine} of the fine nodes, {of_coarse}");
+    let jaw = (0..n).filter(|&i| coarse.flesh.bound(i) == Bound::Mandible).count();
+    assert!(jaw > 10, "{jaw} nodes on the jaw; held: {of_fine} of the fine nodes, {of_coarse}");
 }

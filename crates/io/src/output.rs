@@ -1,6 +1,7 @@
 //! Atomic output files: written under a temporary name in the same folder, then renamed.
 
 use crate::IoError;
+use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -36,11 +37,7 @@ impl WholeFile {
     /// Starts a file that will appear at `path`; missing folders are created.
     pub fn create(path: &Path) -> Result<Self, IoError> {
         let os = |source| IoError::Os { path: path.to_path_buf(), source };
-        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        std::fs::create_dir_all(folder).map_err(|e| {
-            let problem = format!("the folder cannot be created: {e}");
-            IoError::Os { path: folder.to_path_buf(), source: std::io::Error::new(e.kind(), problem) }
-        })?;
+        let folder = folder_of(path)?;
         let mut builder = tempfile::Builder::new();
         // Temporary files are private; this one gets the permissions that a plain `create` would give.
         #[cfg(unix)]
@@ -73,6 +70,23 @@ impl Seek for WholeFile {
     fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
         self.temp.seek(to)
     }
+}
+
+/// An unnamed temporary file on the disk of `path`, for data that is copied into the file at `path` in the
+/// end. The system removes it when it is closed.
+pub fn scratch_beside(path: &Path) -> Result<File, IoError> {
+    let folder = folder_of(path)?;
+    tempfile::tempfile_in(folder).map_err(|source| IoError::Os { path: path.to_path_buf(), source })
+}
+
+/// The folder of a file; it is created if it is missing.
+fn folder_of(path: &Path) -> Result<&Path, IoError> {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder).map_err(|e| {
+        let problem = format!("the folder cannot be created: {e}");
+        IoError::Os { path: folder.to_path_buf(), source: std::io::Error::new(e.kind(), problem) }
+    })?;
+    Ok(folder)
 }
 
 /// Writes `bytes` to `path` atomically.

@@ -4,6 +4,7 @@
 //! problems with the file, shape or vertex at fault. Reports serialize to what `risorius VERB --json` prints.
 
 pub mod attenuate;
+pub mod batch;
 pub mod build;
 pub mod convert;
 pub mod demo;
@@ -17,11 +18,25 @@ pub mod pose;
 pub mod render;
 pub mod sample;
 
+use crate::error::Result;
+use risorius_io::IoError;
+use risorius_io::output::WholeFile;
+use serde::Serialize;
+use std::io::Write;
 use std::path::Path;
 
 /// A path as it appears in reports.
 pub(crate) fn shown(path: &Path) -> String {
     path.display().to_string()
+}
+
+/// Writes a report as JSON.
+pub(crate) fn write_report(report: &impl Serialize, path: &Path) -> Result<()> {
+    let os = |source| IoError::Os { path: path.to_path_buf(), source };
+    let mut file = WholeFile::create(path)?;
+    serde_json::to_writer(&mut file, report).map_err(|e| os(e.into()))?;
+    file.write_all(b"\n").map_err(os)?;
+    Ok(file.finish()?)
 }
 
 /// Peak memory of this process so far, MB; 0 if the system does not report it.

@@ -11,19 +11,17 @@ use crate::jobs::shown;
 use glam::{DAffine3, DMat3, Vec3};
 use risorius_base::progress::{Progress, tick};
 use risorius_io::formats::gltf::{
-    GlbOptions, MAX_TAKE_FRAMES, TakeOptions, WeightTrack, write_glb, write_take_glb,
+    GlbOptions, MAX_TAKE_FRAMES, TakeGlbWriter, TakeOptions, WeightTrack, write_glb,
 };
 use risorius_io::formats::mdd::MddWriter;
 use risorius_io::formats::npz::NpzWriter;
 use risorius_io::formats::pc2::Pc2Writer;
 use risorius_io::formats::{obj, ply};
-use risorius_io::output::{WholeFile, write_whole};
+use risorius_io::output::{WholeFile, scratch_beside, write_whole};
 use risorius_io::take_out::{TakeHeader, TakeWriter, part_paths};
 use risorius_mesh::Polygons;
 use risorius_rig::part_motion::move_parts;
-use risorius_rig::{
-    BoundClip, Evaluator, HeadMotion, Part, Rig, RigidTrack, ShadingNormals, Shape, Span, Take,
-};
+use risorius_rig::{BoundClip, Evaluator, HeadMotion, Part, Rig, RigidTrack, ShadingNormals, Shape, Span};
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 
@@ -39,6 +37,8 @@ pub(crate) struct Frames<'a> {
     pub moving: &'a [(usize, RigidTrack)],
     /// Write vertices in the world, moved by the head.
     pub in_world: bool,
+    /// They are a preview, and files that can say so do.
+    pub is_preview: bool,
 }
 
 /// A point cache that is being written.
@@ -64,35 +64,42 @@ impl Frames<'_> {
         for output in outputs.iter().filter(|output| is_cache(output)) {
             caches.extend(self.caches(output, files)?);
         }
-        let has_gltf = outputs.iter().any(|output| !is_cache(output));
-        let (rig, times_secs) = (self.rig, self.times_secs);
-        let mut take =
-            Take { times_secs: times_secs.to_vec(), n_vertices: rig.n_vertices(), positions: vec![] };
-        for (frame, &time_secs) in times_secs.iter().enumerate() {
+        let head = head_from_zero(self.times_secs, self.head.filter(|_| !self.in_world));
+        let mut gltfs = Vec::new();
+        for output in outputs.iter().filter(|output| !is_cache(output)) {
+            let as_text = extension(output) == "gltf";
+            let name = self.animation_name();
+            let options = TakeOptions { target_normals: files.normals, as_text, head: head.as_ref(), name };
+            let (scratch, path) = (Box::new(scratch_beside(output)?), output.to_path_buf());
+            gltfs.push((*output, TakeGlbWriter::new(self.rig, self.times_secs, options, scratch, path)?));
+        }
+        for (frame, &time_secs) in self.times_secs.iter().enumerate() {
             let own = vertices(frame)?;
             let moved = self.moved(&own, time_secs);
             let all = moved.as_deref().unwrap_or(&own);
             for cache in &mut caches {
                 let is_own = cache.part.is_some() && !self.in_world;
-                cache.frame(rig, if is_own { &own } else { all })?;
+                cache.frame(self.rig, if is_own { &own } else { all })?;
             }
-            if has_gltf {
-                take.positions.extend_from_slice(all);
-            }
+            gltfs.iter_mut().try_for_each(|(_, gltf)| gltf.frame(all))?;
         }
         let mut written = Vec::new();
         for cache in caches {
             cache.writer.finish()?.finish()?;
             written.push(shown(&cache.path));
         }
-        let head = head_from_zero(times_secs, self.head.filter(|_| !self.in_world));
-        for output in outputs.iter().filter(|output| !is_cache(output)) {
-            let as_text = extension(output) == "gltf";
-            let options = TakeOptions { target_normals: files.normals, as_text, head: head.as_ref() };
-            write_whole(output, &write_take_glb(rig, &take, &options)?)?;
+        for (output, gltf) in gltfs {
+            let mut file = WholeFile::create(output)?;
+            gltf.finish(&mut file)?;
+            file.finish()?;
             written.push(shown(output));
         }
         Ok(written)
+    }
+
+    /// The name of the animation in a glTF.
+    pub(crate) fn animation_name(&self) -> &'static str {
+        if self.is_preview { "preview" } else { GlbOptions::default().name }
     }
 
     /// A pose with its moving parts and, in the world, with the head; `None` if that changes nothing.
@@ -200,7 +207,8 @@ pub(crate) fn write_clip_frames(
     let evaluator = Evaluator::prepare(rig);
     let (vertices, weights): (Vec<&Path>, Vec<&Path>) =
         outputs.iter().copied().partition(|output| bake || is_cache(output));
-    let frames = Frames { rig, times_secs: &clip.times_secs, head, moving, in_world: false };
+    let frames =
+        Frames { rig, times_secs: &clip.times_secs, head, moving, in_world: false, is_preview: false };
     let mut written = Vec::new();
     if !vertices.is_empty() {
         expect_room(rig, &clip.times_secs, &vertices, files)?;
@@ -268,7 +276,7 @@ fn time_before_zero(times_secs: &[f64]) -> f64 {
     (-times_secs.first().copied().unwrap_or(0.0)).max(0.0)
 }
 
-/// Largest GLB in bytes; its format counts them in 32 bits. It is held in memory while it is made.
+/// Largest GLB in bytes; its format counts them in 32 bits.
 const MAX_GLB_BYTES: usize = 4 << 30;
 
 /// Fails for takes that do not fit their files, before anything is computed.

@@ -4,5 +4,6 @@
 mod depth;
 mod flesh;
 mod performing;
+mod preview;
 mod rest_shapes;
 mod swing;

@@ -111,7 +111,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
     text += &files_text(&report.files);
     text += &notes_text(&report.notes);
     text += &report.mapping.as_ref().map(mapping_text).unwrap_or_default();
-    Printed::new(&report, text)
+    Ok(Printed::new(report, text))
 }
 
 fn animation(arguments: &Arguments) -> Result<Animation, Failure> {

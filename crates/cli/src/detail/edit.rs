@@ -63,5 +63,5 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
     let (output, pose, seconds) = (&report.output, &report.pose, report.seconds);
     let counts = format!("{} of {} vertices", report.changed, report.vertices);
     let text = format!("{output}: '{pose}' changed at {counts}, in {seconds:.1} s\n");
-    Printed::new(&report, text)
+    Ok(Printed::new(report, text))
 }

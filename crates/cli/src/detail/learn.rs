@@ -118,5 +118,5 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
     if let Some(name) = report.examples.get(worst.0) {
         text += &format!("  examples are reproduced within {:.3} mm (worst: '{name}')\n", worst.1);
     }
-    Printed::new(&report, text)
+    Ok(Printed::new(report, text))
 }

@@ -68,7 +68,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
         );
     }
     text += &notes_text(&report.notes);
-    Printed::new(&report, text)
+    Ok(Printed::new(report, text))
 }
 
 /// The deepest line of each family that folds in some expression; a family is a name without its number.

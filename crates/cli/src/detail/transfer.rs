@@ -65,5 +65,5 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
         text += &format!("  the other face is subdivided {} times\n", report.subdivided);
     }
     text += &notes_text(&report.notes);
-    Printed::new(&report, text)
+    Ok(Printed::new(report, text))
 }

@@ -6,6 +6,7 @@
 mod attenuate;
 mod attenuate_clip;
 mod bad_files;
+mod batch;
 mod blender;
 mod build;
 mod calls;
@@ -23,6 +24,7 @@ mod perform_resume;
 mod perform_scene;
 mod plot;
 mod pose;
+mod preview;
 mod real_heads;
 mod recordings;
 mod render;

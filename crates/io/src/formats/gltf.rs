@@ -21,12 +21,14 @@ mod parts;
 mod scene;
 mod split;
 mod take;
+mod text;
 mod unpack;
 mod write;
 
+pub use build::Storage;
 #[cfg(feature = "fbx")]
 pub(crate) use scene::Placement;
-pub use take::{MAX_TAKE_FRAMES, TakeOptions, write_take_glb};
+pub use take::{MAX_TAKE_FRAMES, TakeGlbWriter, TakeOptions, write_take_glb};
 pub use write::{GlbOptions, WeightTrack, write_glb};
 
 use crate::IoError;

@@ -8,6 +8,7 @@ mod paint;
 pub use paint::{Painting, property_name, usual_range};
 pub use risorius_flesh::Property;
 
+use super::batch::{BatchItem, is_folder, with_name};
 use super::plans;
 use super::{peak_mb, shown};
 use crate::error::{Error, Result, in_file};
@@ -153,13 +154,44 @@ impl LandmarkReport {
     }
 }
 
+/// In the name of a file: the name of the rig without folder and ending.
+pub const RIG_MARK: &str = "{rig}";
+
 impl BuildJob {
+    /// This job for each of several rigs. In the names of all files besides the rig, [`RIG_MARK`] becomes the
+    /// rig's name. An output that is a folder gets a `.face` for each rig.
+    pub fn for_rigs(&self, rigs: &[PathBuf]) -> Vec<Self> {
+        let pattern = match is_folder(&self.output, rigs.len() > 1) {
+            true => self.output.join(format!("{RIG_MARK}.face")),
+            false => self.output.clone(),
+        };
+        let one = |rig: &PathBuf| {
+            let named = |path: &PathBuf| with_name(path, RIG_MARK, rig);
+            let OpenOptions { sidecar, regions, .. } = &self.rig.options;
+            let (sidecar, regions) = (sidecar.as_ref().map(named), regions.as_ref().map(named));
+            let options = OpenOptions { sidecar, regions, ..self.rig.options.clone() };
+            let paint = |paint: &Painting| Painting { file: named(&paint.file), ..paint.clone() };
+            Self {
+                rig: RigSource { path: rig.clone(), options },
+                skull: self.skull.as_ref().map(named),
+                jaw: self.jaw.as_ref().map(named),
+                teeth_upper: self.teeth_upper.as_ref().map(named),
+                teeth_lower: self.teeth_lower.as_ref().map(named),
+                landmarks: self.landmarks.as_ref().map(named),
+                nodes: self.nodes,
+                paint: self.paint.iter().map(paint).collect(),
+                pictures: self.pictures.as_ref().map(named),
+                output: named(&pattern),
+            }
+        };
+        rigs.iter().map(one).collect()
+    }
+
     /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<BuildJobReport> {
         let plan = Plan::new(progress, &plans::BUILD);
         let progress: &Progress = &|stage, fraction| plan.report(stage, fraction);
-        expect_ending(&self.output, &["face"], "a face")?;
-        self.pictures.as_deref().map_or(Ok(()), expect_folder)?;
+        self.check()?;
         let file = self.rig.open_with_sliders(progress)?;
         let mut options = self.options(&file.rig, progress)?;
         options.carry.jaw_motion = file.jaw_motion;
@@ -179,6 +211,12 @@ impl BuildJob {
         Ok(BuildJobReport::new(&built, &self.output, bytes, pictures))
     }
 
+    /// Checks the request before anything is read.
+    fn check(&self) -> Result<()> {
+        expect_ending(&self.output, &["face"], "a face")?;
+        self.pictures.as_deref().map_or(Ok(()), expect_folder)
+    }
+
     /// Reads and checks the user's files.
     fn options(&self, rig: &Rig, progress: &Progress) -> Result<BuildOptions> {
         let mut options = BuildOptions::default();
@@ -196,6 +234,32 @@ impl BuildJob {
         };
         options.paintings = paint::paintings(&self.paint, rig, progress)?;
         Ok(options)
+    }
+}
+
+impl BatchItem for BuildJob {
+    const MARK: &'static str = RIG_MARK;
+    type Report = BuildJobReport;
+
+    fn input(&self) -> &Path {
+        &self.rig.path
+    }
+
+    fn inputs(&self) -> Vec<&Path> {
+        vec![&self.rig.path]
+    }
+
+    fn outputs(&self) -> Vec<(&'static str, &Path)> {
+        let pictures = self.pictures.iter().map(|folder| ("pictures", folder.as_path()));
+        std::iter::once(("output", self.output.as_path())).chain(pictures).collect()
+    }
+
+    fn check(&self) -> Result<()> {
+        BuildJob::check(self)
+    }
+
+    fn run(&self, progress: &Progress) -> Result<BuildJobReport> {
+        BuildJob::run(self, progress)
     }
 }
 

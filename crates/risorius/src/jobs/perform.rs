@@ -6,15 +6,18 @@
 
 mod fit;
 mod keep;
+mod preview;
 mod report;
 mod scene;
 
 pub use fit::{FitReport, FitRow, MAX_SHAPES};
 pub use keep::Resumed;
+pub use preview::PreviewReport;
 pub use report::{ContactReport, FrameReports, MovedMost, PerformReport, RestSummary};
 pub use scene::{RegionFactor, SceneSource};
 
-use super::{plans, shown};
+use super::batch::{BatchItem, is_folder, with_name};
+use super::{peak_mb, plans, shown, write_report};
 use crate::error::{Error, Result, in_file};
 use crate::files::{FRAMES, TakeFiles, expect_ending, expect_native, expect_not_input, is_cache};
 use crate::source::{BoundContent, ClipReading};
@@ -22,10 +25,9 @@ use crate::takes::{Frames, expect_room, head_of_span};
 use fit::Fitted;
 use keep::Keeper;
 use risorius_base::Progress;
-use risorius_base::progress::Plan;
+use risorius_base::progress::{Plan, Stage};
 use risorius_detail::{AppliedDetail, Drive};
 use risorius_io::native::{detail, face};
-use risorius_io::output::write_whole;
 use risorius_perform::{ContactMode, EnrichOptions, Frame, HeadPath, Performance, enrich, frame_keys};
 use risorius_rig::{BoundClip, HeadMotion, Rig, RigidTrack};
 use std::path::{Path, PathBuf};
@@ -92,6 +94,8 @@ pub struct PerformJob {
     /// Resume from the frames that an earlier run kept beside the output, up to the first frame with a
     /// changed input; and keep them again. The take is the same as without.
     pub resume: bool,
+    /// A first look in seconds: coarse flesh that is sampled from that of the face, and long time steps.
+    pub preview: bool,
     /// The frame in which written vertices are expressed.
     pub space: OutputSpace,
     /// Apply this learned detail (`.detail`) to the result; it must belong to this rig.
@@ -132,6 +136,7 @@ impl Default for PerformJob {
             gravity: usual.gravity,
             smooth_head: None,
             resume: false,
+            preview: false,
             space: OutputSpace::Head,
             detail: None,
             output: PathBuf::new(),
@@ -196,15 +201,49 @@ pub enum OutputSpace {
     World,
 }
 
+/// In the name of a file: the name of the clip without folder and ending.
+pub const CLIP_MARK: &str = "{clip}";
+
 impl PerformJob {
+    /// This job for each of several clips. In the names of outputs, reports, head motions and scenes,
+    /// [`CLIP_MARK`] becomes the clip's name. An output that is a folder gets a `.glb` for each clip.
+    pub fn for_clips(&self, clips: &[PathBuf]) -> Vec<Self> {
+        let several = clips.len() > 1;
+        let pattern = |output: &PathBuf| match is_folder(output, several) {
+            true => output.join(format!("{CLIP_MARK}.glb")),
+            false => output.clone(),
+        };
+        let one = |clip: &PathBuf| {
+            let named = |path: &PathBuf| with_name(path, CLIP_MARK, clip);
+            let head = self.reading.head.as_ref().map(named);
+            Self {
+                clip: clip.clone(),
+                reading: ClipReading { head, ..self.reading.clone() },
+                scene: SceneSource { scene: self.scene.scene.as_ref().map(named), ..self.scene.clone() },
+                output: named(&pattern(&self.output)),
+                also: self.also.iter().map(|output| named(&pattern(output))).collect(),
+                fit_plot: self.fit_plot.as_ref().map(named),
+                report: self.report.as_ref().map(named),
+                ..self.clone()
+            }
+        };
+        clips.iter().map(one).collect()
+    }
+
     /// Runs the job.
     pub fn run(&self, progress: &Progress) -> Result<PerformReport> {
-        let plan = Plan::new(progress, &plans::PERFORM);
+        let stages: &[Stage] = if self.preview { &plans::PREVIEW } else { &plans::PERFORM };
+        let plan = Plan::new(progress, stages);
         let progress: &Progress = &|stage, fraction| plan.report(stage, fraction);
         let start = Instant::now();
         let (output, outputs) = (&self.output, self.outputs());
         self.check(&outputs)?;
-        let (face, fingerprint) = face::open_with_fingerprint(&self.face).map_err(in_file(&self.face))?;
+        let (mut face, mut fingerprint) =
+            face::open_with_fingerprint(&self.face).map_err(in_file(&self.face))?;
+        let mut preview = None;
+        if self.preview {
+            preview = Some(preview::coarsen(&mut face, &mut fingerprint, progress)?);
+        }
         let content = self.reading.open_for(&self.clip, &face.rig, progress)?;
         content.check_head()?;
         let BoundContent { clip, mapping, moving, mut notes, .. } = content;
@@ -218,13 +257,14 @@ impl PerformJob {
         let performance = Performance { clip: &clip, head, scene };
         let options = self.options(&clip.times_secs, factors);
         let keys = frame_keys(fingerprint, &performance, &options);
-        let mut keeper = Keeper::open(output, keys, face.rig.n_vertices())?;
+        let mut keeper = Keeper::open(output, &self.kept_beside(), keys, face.rig.n_vertices())?;
         let (checkpoint, resumed) = if self.resume { keeper.resume() } else { (None, None) };
         let mut ended = Ok(());
         if keeper.reports().len() < clip.n_frames() {
             let mut sink = |frame: &Frame| keeper.frame(frame);
             ended = enrich(&face, &performance, &options, checkpoint, &mut sink, progress);
         }
+        preview.iter_mut().for_each(|preview| preview.dt_secs = options.dt_secs);
         let (mut files, mut fit) = (Vec::new(), None);
         let frames = keeper.finish(ended, self.resume, &mut notes, |done| {
             let rigs = (&face.rig, applied.as_mut());
@@ -248,14 +288,25 @@ impl PerformJob {
             mapping,
             notes,
             seconds: start.elapsed().as_secs_f64(),
+            peak_mb: peak_mb(),
+            preview,
             resumed,
             fit,
         };
         if let Some(path) = &self.report {
-            let json = serde_json::to_value(&report).unwrap_or_default();
-            write_whole(path, format!("{json}\n").as_bytes())?;
+            write_report(&report, path)?;
         }
         Ok(report)
+    }
+
+    /// The file beside which frames are kept. A preview keeps its own, so that it never replaces those of a
+    /// final run.
+    fn kept_beside(&self) -> PathBuf {
+        let mut name = self.output.clone().into_os_string();
+        if self.preview {
+            name.push(".preview");
+        }
+        name.into()
     }
 
     fn outputs(&self) -> Vec<&Path> {
@@ -295,6 +346,7 @@ impl PerformJob {
         let shortest = times_secs.windows(2).map(|w| w[1] - w[0]).fold(f64::INFINITY, f64::min);
         let dt_secs = match self.substeps {
             Some(n) if shortest.is_finite() => shortest / f64::from(n),
+            _ if self.preview => self.dt.max(preview::DT_SECS),
             _ => self.dt,
         };
         let usual = EnrichOptions::default();
@@ -311,6 +363,7 @@ impl PerformJob {
             gravity: self.gravity,
             contact: self.contact,
             adhesion: self.adhesion,
+            solve: if self.preview { preview::SOLVE } else { usual.solve },
             ..usual
         }
     }
@@ -322,7 +375,8 @@ impl PerformJob {
         head: Option<&'a HeadMotion>,
         moving: &'a [(usize, RigidTrack)],
     ) -> Frames<'a> {
-        Frames { rig, times_secs, head, moving, in_world: self.space == OutputSpace::World }
+        let in_world = self.space == OutputSpace::World;
+        Frames { rig, times_secs, head, moving, in_world, is_preview: self.preview }
     }
 
     /// Writes the finished frames with detail, or with fitted shapes. Returns the files.
@@ -374,6 +428,36 @@ impl PerformJob {
             }
             _ => None,
         }
+    }
+}
+
+impl BatchItem for PerformJob {
+    const MARK: &'static str = CLIP_MARK;
+    type Report = PerformReport;
+
+    fn input(&self) -> &Path {
+        &self.clip
+    }
+
+    fn inputs(&self) -> Vec<&Path> {
+        let more = [&self.reading.head, &self.scene.scene, &self.detail];
+        let more = more.into_iter().flatten();
+        [&self.face, &self.clip].into_iter().chain(more).map(PathBuf::as_path).collect()
+    }
+
+    fn outputs(&self) -> Vec<(&'static str, &Path)> {
+        let outputs = PerformJob::outputs(self).into_iter().map(|path| ("output", path));
+        let plot = self.fit_plot.iter().map(|path| ("fit_plot", path.as_path()));
+        let report = self.report.iter().map(|path| ("report", path.as_path()));
+        outputs.chain(plot).chain(report).collect()
+    }
+
+    fn check(&self) -> Result<()> {
+        PerformJob::check(self, &PerformJob::outputs(self))
+    }
+
+    fn run(&self, progress: &Progress) -> Result<PerformReport> {
+        PerformJob::run(self, progress)
     }
 }
 

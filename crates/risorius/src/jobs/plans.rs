@@ -35,6 +35,14 @@ pub(crate) const BUILD: [Stage; 10] = [
 pub(crate) const PERFORM: [Stage; 3] =
     [READING, stage("frames", "frames", 60.0), stage("writing", "writing", 2.0)];
 
+/// `perform`, a preview
+pub(crate) const PREVIEW: [Stage; 4] = [
+    READING,
+    stage("preview", "coarse flesh", 3.0),
+    stage("frames", "frames", 5.0),
+    stage("writing", "writing", 1.0),
+];
+
 /// `pose`
 pub(crate) const POSE: [Stage; 3] =
     [READING, stage("evaluating frames", "frames", 2.0), stage("writing", "writing", 1.0)];

@@ -149,6 +149,7 @@ impl PoseJob {
             head: head.as_ref(),
             moving: &moving,
             in_world: false,
+            is_preview: false,
         };
         notes.extend(frames.notes(outputs, &self.files));
         let how = (self.bake, &self.files);

@@ -1,7 +1,9 @@
 //! Collects the arrays of a glTF file being written: bytes, buffer views, accessors.
 
+use super::text::List;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 
 const F32: u32 = 5126;
 const U16: u32 = 5123;
@@ -12,37 +14,100 @@ const INDICES: u32 = 34963;
 /// Bytes of JSON for two more buffer views; sparse storage has to save more than this.
 const SPARSE_OVERHEAD: usize = 160;
 
+/// Where binary data is kept until the JSON, which comes first, is complete: memory or a temporary file.
+pub trait Storage: Read + Write + Seek {}
+
+impl<T: Read + Write + Seek> Storage for T {}
+
+/// The binary data so far.
+pub(super) struct Bin {
+    storage: BufWriter<Box<dyn Storage>>,
+    len: usize,
+    /// Why data could not be stored; nothing is stored after that.
+    failure: Option<io::Error>,
+}
+
+impl Bin {
+    pub fn new(storage: Box<dyn Storage>) -> Self {
+        Self { storage: BufWriter::with_capacity(1 << 18, storage), len: 0, failure: None }
+    }
+
+    /// Number of bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    fn append(&mut self, bytes: &[u8]) {
+        self.len += bytes.len();
+        if self.failure.is_none() {
+            self.failure = self.storage.write_all(bytes).err();
+        }
+    }
+
+    /// Fails if some data could not be stored.
+    pub fn check(&mut self) -> io::Result<()> {
+        self.failure.take().map_or(Ok(()), Err)
+    }
+
+    /// All data from the start.
+    pub fn read_back(&mut self) -> io::Result<impl Read> {
+        self.check()?;
+        self.storage.flush()?;
+        let storage = self.storage.get_mut();
+        storage.seek(SeekFrom::Start(0))?;
+        Ok(BufReader::new(storage))
+    }
+}
+
 /// Grows the binary buffer and the lists that describe it.
-#[derive(Default)]
 pub(super) struct Builder {
-    pub bin: Vec<u8>,
-    pub views: Vec<Value>,
-    pub accessors: Vec<Value>,
+    pub bin: Bin,
+    pub views: List,
+    pub accessors: List,
     /// One all-zero accessor per number of vertices.
     zeros: BTreeMap<usize, usize>,
 }
 
 impl Builder {
+    pub fn new(storage: Box<dyn Storage>) -> Self {
+        let (views, accessors) = Default::default();
+        Self { bin: Bin::new(storage), views, accessors, zeros: BTreeMap::new() }
+    }
+
     /// Appends bytes, aligned to four; returns the buffer view.
     pub fn view(&mut self, bytes: &[u8], target: Option<u32>) -> usize {
-        let mut view = json!({"buffer": 0, "byteOffset": self.bin.len(), "byteLength": bytes.len()});
+        self.view_of([bytes], target)
+    }
+
+    /// Appends bytes in pieces.
+    fn view_of(&mut self, pieces: impl IntoIterator<Item: AsRef<[u8]>>, target: Option<u32>) -> usize {
+        let offset = self.bin.len();
+        pieces.into_iter().for_each(|piece| self.bin.append(piece.as_ref()));
+        let n_bytes = self.bin.len() - offset;
+        self.bin.append(&[0; 4][..n_bytes.next_multiple_of(4) - n_bytes]);
+        let mut view = json!({"buffer": 0, "byteOffset": offset, "byteLength": n_bytes});
         if let Some(target) = target {
             view["target"] = target.into();
         }
-        self.bin.extend_from_slice(bytes);
-        self.bin.resize(self.bin.len().next_multiple_of(4), 0);
-        self.views.push(view);
-        self.views.len() - 1
+        self.views.push(&view)
     }
 
     fn accessor(&mut self, accessor: Value) -> usize {
-        self.accessors.push(accessor);
-        self.accessors.len() - 1
+        self.accessors.push(&accessor)
     }
 
     /// A vertex attribute of `N` components; positions state their bounds.
     pub fn attribute<const N: usize>(&mut self, values: &[[f32; N]], bounds: bool) -> usize {
-        let view = self.view(&le_bytes(values.as_flattened()), Some(VERTICES));
+        self.values(values, bounds, Some(VERTICES))
+    }
+
+    /// Animation data of `N` components; times state their bounds.
+    pub fn track<const N: usize>(&mut self, values: &[[f32; N]], bounds: bool) -> usize {
+        self.values(values, bounds, None)
+    }
+
+    fn values<const N: usize>(&mut self, values: &[[f32; N]], bounds: bool, target: Option<u32>) -> usize {
+        let view = self.view(&le_bytes(values.as_flattened()), target);
         let kind = ["SCALAR", "VEC2", "VEC3", "VEC4"][N - 1];
         let mut accessor =
             json!({"bufferView": view, "componentType": F32, "count": values.len(), "type": kind});
@@ -52,13 +117,15 @@ impl Builder {
         self.accessor(accessor)
     }
 
-    /// Animation data of `N` components; times state their bounds.
-    pub fn track<const N: usize>(&mut self, values: &[[f32; N]], bounds: bool) -> usize {
-        let idx = self.attribute(values, bounds);
-        if let Some(view) = self.views.last_mut().and_then(Value::as_object_mut) {
-            view.remove("target");
-        }
-        idx
+    /// Weights of `n` targets over `n` frames, each 1 at its own frame and 0 at the others.
+    pub fn hats(&mut self, n: usize) -> usize {
+        let row = |frame: usize| {
+            let mut row = vec![0.0; n];
+            row[frame] = 1.0;
+            le_bytes(&row)
+        };
+        let view = self.view_of((0..n).map(row), None);
+        self.accessor(json!({"bufferView": view, "componentType": F32, "count": n * n, "type": "SCALAR"}))
     }
 
     /// Vertex numbers below `n_vertices`.

@@ -1,9 +1,11 @@
 //! The containers of a glTF file: GLB and data URIs.
 
+use super::build::Bin;
 use super::json::Root;
 use super::malformed;
 use crate::IoError;
 use crate::error::check_count;
+use std::io::{self, Write};
 
 const MAGIC: &[u8; 4] = b"glTF";
 /// Largest number of objects in the JSON; a take of 2000 frames on ten parts needs 300,000.
@@ -72,31 +74,31 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..)?.first_chunk::<4>().map(|b| u32::from_le_bytes(*b))
 }
 
-/// Combines JSON text and binary data into a GLB.
-pub(super) fn join_glb(json: &str, bin: &[u8]) -> Result<Vec<u8>, IoError> {
-    let (json_len, bin_len) = (json.len().next_multiple_of(4), bin.len().next_multiple_of(4));
-    let total = 12 + 8 + json_len + if bin.is_empty() { 0 } else { 8 + bin_len };
-    let stated = u32::try_from(total).map_err(|_| IoError::TooLarge {
+/// Size of the GLB with this JSON text and this many bytes of binary data; its format counts 32 bits.
+pub(super) fn glb_size(json: &[u8], bin_len: usize) -> Result<u32, IoError> {
+    let bin_len = if bin_len == 0 { 0 } else { 8 + bin_len.next_multiple_of(4) };
+    let total = 12 + 8 + json.len().next_multiple_of(4) + bin_len;
+    u32::try_from(total).map_err(|_| IoError::TooLarge {
         format: super::FORMAT,
         what: "the size of the GLB in bytes".into(),
         count: total as u64,
         limit: u32::MAX.into(),
-    })?;
-    let mut out = Vec::with_capacity(total);
-    out.extend_from_slice(MAGIC);
-    out.extend_from_slice(&2u32.to_le_bytes());
-    out.extend_from_slice(&stated.to_le_bytes());
-    out.extend_from_slice(&(json_len as u32).to_le_bytes());
-    out.extend_from_slice(&CHUNK_JSON.to_le_bytes());
-    out.extend_from_slice(json.as_bytes());
-    out.resize(20 + json_len, b' ');
-    if !bin.is_empty() {
-        out.extend_from_slice(&(bin_len as u32).to_le_bytes());
-        out.extend_from_slice(&CHUNK_BIN.to_le_bytes());
-        out.extend_from_slice(bin);
-        out.resize(total, 0);
+    })
+}
+
+/// Writes JSON text and binary data as a GLB of the size that [`glb_size`] gives.
+pub(super) fn write_glb(stated: u32, json: &[u8], bin: &mut Bin, out: &mut dyn Write) -> io::Result<()> {
+    let (json_len, bin_len) = (json.len().next_multiple_of(4), bin.len().next_multiple_of(4));
+    let head = [u32::from_le_bytes(*MAGIC), 2, stated, json_len as u32, CHUNK_JSON];
+    out.write_all(&head.map(u32::to_le_bytes).concat())?;
+    out.write_all(json)?;
+    out.write_all(&[b' '; 4][..json_len - json.len()])?;
+    if bin.len() > 0 {
+        out.write_all(&[bin_len as u32, CHUNK_BIN].map(u32::to_le_bytes).concat())?;
+        io::copy(&mut bin.read_back()?, out)?;
+        out.write_all(&[0; 4][..bin_len - bin.len()])?;
     }
-    Ok(out)
+    Ok(())
 }
 
 /// The target of a URI.

@@ -4,11 +4,13 @@
 //! that of the weights with frames squared, so long takes belong in a vertex cache. Normals are plain floats:
 //! glTF adds them to those of the rest, and such differences are as long as 2, beyond normalized integers.
 
+use super::build::Storage;
 use super::malformed;
-use super::write::{GlbOptions, Targets, WeightTrack, write};
+use super::write::{GlbOptions, Weights, Writer};
 use crate::IoError;
 use risorius_rig::{Deltas, Rig, Take};
-use std::borrow::Cow;
+use std::io::{Cursor, Write};
+use std::path::PathBuf;
 
 /// Longest take that is written as morph targets; the weights alone are 16 MB then.
 pub const MAX_TAKE_FRAMES: usize = 2000;
@@ -23,48 +25,98 @@ pub struct TakeOptions<'a> {
     pub as_text: bool,
     /// Head motion over time, as a node above all parts, for takes that are relative to the head.
     pub head: Option<&'a risorius_rig::HeadMotion>,
+    /// Name of the animation.
+    pub name: &'a str,
 }
 
 impl Default for TakeOptions<'_> {
     fn default() -> Self {
-        Self { target_normals: true, as_text: false, head: None }
+        Self { target_normals: true, as_text: false, head: None, name: GlbOptions::default().name }
     }
 }
 
 /// Writes `take`, whose frames have the vertices of `rig`, as an animated glTF.
 pub fn write_take_glb(rig: &Rig, take: &Take, options: &TakeOptions) -> Result<Vec<u8>, IoError> {
-    let n = take.n_frames();
-    if n == 0 {
-        return Err(malformed("the take", "it has no frames"));
+    let storage = Box::new(Cursor::new(Vec::new()));
+    let mut writer = TakeGlbWriter::new(rig, &take.times_secs, options.clone(), storage, PathBuf::new())?;
+    if take.n_vertices != rig.n_vertices() || take.positions.len() != take.n_frames() * take.n_vertices {
+        return Err(wrong_vertices(take.n_vertices, rig));
     }
-    if n > MAX_TAKE_FRAMES {
-        return Err(IoError::Unsupported {
-            format: super::FORMAT,
-            feature: format!("a take of {n} frames (at most {MAX_TAKE_FRAMES})"),
-            advice: "write it as .mdd, .pc2 or .npz, or cut it".into(),
-        });
+    for frame in 0..take.n_frames() {
+        writer.frame(take.frame(frame))?;
     }
-    if take.n_vertices != rig.n_vertices() || take.positions.len() != n * take.n_vertices {
-        let problem =
-            format!("it has {} vertices per frame where the rig has {}", take.n_vertices, rig.n_vertices());
-        return Err(malformed("the take", problem));
+    let mut out = Vec::new();
+    writer.finish(&mut out)?;
+    Ok(out)
+}
+
+/// A take that is being written as an animated glTF, frame by frame. Frames have the vertices of the rig.
+pub struct TakeGlbWriter<'a> {
+    rig: &'a Rig,
+    times_secs: &'a [f64],
+    options: TakeOptions<'a>,
+    writer: Writer<'a>,
+    n_written: usize,
+}
+
+impl<'a> TakeGlbWriter<'a> {
+    /// Prepares the file. The data of frames is kept in `storage` until the file is finished; `path` is for
+    /// messages.
+    pub fn new(
+        rig: &'a Rig,
+        times_secs: &'a [f64],
+        options: TakeOptions<'a>,
+        storage: Box<dyn Storage>,
+        path: PathBuf,
+    ) -> Result<Self, IoError> {
+        let n = times_secs.len();
+        if n == 0 {
+            return Err(malformed("the take", "it has no frames"));
+        }
+        if n > MAX_TAKE_FRAMES {
+            return Err(IoError::Unsupported {
+                format: super::FORMAT,
+                feature: format!("a take of {n} frames (at most {MAX_TAKE_FRAMES})"),
+                advice: "write it as .mdd, .pc2 or .npz, or cut it".into(),
+            });
+        }
+        let writer = Writer::new(rig, options.target_normals, storage, path)?;
+        Ok(Self { rig, times_secs, options, writer, n_written: 0 })
     }
-    let deltas = |frame: usize| Cow::Owned(difference(take.frame(frame), &rig.neutral));
-    let names = (0..n).map(|frame| format!("frame{frame:04}")).collect();
-    let mut coefficients = vec![0.0; n * n];
-    coefficients.iter_mut().step_by(n + 1).for_each(|hat| *hat = 1.0);
-    let track = WeightTrack { times_secs: take.times_secs.clone(), coefficients };
-    // Viewers without animation show the first frame.
-    let first: Vec<f32> = (0..n).map(|frame| if frame == 0 { 1.0 } else { 0.0 }).collect();
-    let glb = GlbOptions {
-        target_normals: options.target_normals,
-        as_text: options.as_text,
-        default_weights: Some(&first),
-        animation: Some(&track),
-        head: options.head,
-        part_motions: &[],
-    };
-    write(rig, &Targets { names, deltas: &deltas }, &glb)
+
+    /// Writes the next frame.
+    pub fn frame(&mut self, positions: &[[f32; 3]]) -> Result<(), IoError> {
+        if positions.len() != self.rig.n_vertices() {
+            return Err(wrong_vertices(positions.len(), self.rig));
+        }
+        let name = format!("frame{:04}", self.n_written);
+        self.n_written += 1;
+        self.writer.target(name, &difference(positions, &self.rig.neutral))
+    }
+
+    /// Writes the file to `out`, after exactly as many frames as there are times.
+    pub fn finish(self, out: &mut dyn Write) -> Result<(), IoError> {
+        let n = self.times_secs.len();
+        if self.n_written != n {
+            let problem = format!("{n} frames were announced, {} were written", self.n_written);
+            return Err(malformed("the take", problem));
+        }
+        // Viewers without animation show the first frame.
+        let first: Vec<f32> = (0..n).map(|frame| if frame == 0 { 1.0 } else { 0.0 }).collect();
+        let glb = GlbOptions {
+            as_text: self.options.as_text,
+            default_weights: Some(&first),
+            head: self.options.head,
+            name: self.options.name,
+            ..GlbOptions::default()
+        };
+        self.writer.finish(&glb, Some(Weights::Hats(self.times_secs)), out)
+    }
+}
+
+fn wrong_vertices(found: usize, rig: &Rig) -> IoError {
+    let problem = format!("it has {found} vertices per frame where the rig has {}", rig.n_vertices());
+    malformed("the take", problem)
 }
 
 fn difference(frame: &[[f32; 3]], neutral: &[[f32; 3]]) -> Deltas {

@@ -6,10 +6,11 @@
 //! vertices are left out; texture coordinates that are not finite become 0, normals without direction become
 //! smooth ones.
 
-use super::build::Builder;
+use super::build::{Builder, Storage};
 use super::container;
 use super::malformed;
 use super::split::{SplitPart, split};
+use super::text::{Field, Fields, List, write_object};
 use crate::IoError;
 use glam::DQuat;
 use risorius_base::Rigid;
@@ -17,6 +18,8 @@ use risorius_rig::shading::{ShadingNormals, turned};
 use risorius_rig::{Deltas, HeadMotion, Material, Part, Rig, RigidTrack};
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::io::{self, Cursor, Write};
+use std::path::PathBuf;
 
 /// Shape strengths over time.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -43,6 +46,8 @@ pub struct GlbOptions<'a> {
     pub head: Option<&'a HeadMotion>,
     /// Motion of the nodes of single parts, below the head: the index of the part and its motion.
     pub part_motions: &'a [(usize, RigidTrack)],
+    /// Name of the animation.
+    pub name: &'a str,
 }
 
 impl Default for GlbOptions<'_> {
@@ -54,55 +59,169 @@ impl Default for GlbOptions<'_> {
             animation: None,
             head: None,
             part_motions: &[],
+            name: "performance",
         }
     }
-}
-
-/// The morph targets of the file, computed one at a time.
-pub(super) struct Targets<'a> {
-    pub names: Vec<String>,
-    pub deltas: &'a dyn Fn(usize) -> Cow<'a, Deltas>,
 }
 
 /// Writes `rig` as glTF.
 pub fn write_glb(rig: &Rig, options: &GlbOptions) -> Result<Vec<u8>, IoError> {
-    let deltas = |i: usize| Cow::Borrowed(&rig.shapes[i].deltas);
-    write(
-        rig,
-        &Targets { names: rig.shapes.iter().map(|s| s.name.clone()).collect(), deltas: &deltas },
-        options,
-    )
+    let storage = Box::new(Cursor::new(Vec::new()));
+    let mut writer = Writer::new(rig, options.target_normals, storage, PathBuf::new())?;
+    for shape in &rig.shapes {
+        writer.target(shape.name.clone(), &shape.deltas)?;
+    }
+    let mut out = Vec::new();
+    writer.finish(options, options.animation.map(Weights::Rows), &mut out)?;
+    Ok(out)
 }
 
-/// Writes the parts of `rig` with any targets.
-pub(super) fn write(rig: &Rig, targets: &Targets, options: &GlbOptions) -> Result<Vec<u8>, IoError> {
-    let parts: Vec<&Part> = rig.parts.iter().filter(|p| p.n_file_vertices() > 0).collect();
-    if parts.is_empty() {
-        return Err(malformed("the rig", "it has no vertices, and glTF cannot hold an empty mesh"));
-    }
-    check_finite(rig, &parts)?;
-    let shading = ShadingNormals::prepare(rig);
-    let written = (0..rig.parts.len()).filter(|&p| rig.parts[p].n_file_vertices() > 0);
-    let splits: Vec<SplitPart> = written.map(|p| split(rig, p, &shading)).collect();
-    let mut builder = Builder::default();
-    let mut looks = Looks::new(rig, &mut builder);
-    let mut primitives: Vec<Vec<Value>> = parts
-        .iter()
-        .zip(&splits)
-        .map(|(part, split)| write_primitives(&mut builder, &mut looks, rig, part, split))
-        .collect();
-    let shading = options.target_normals.then_some(&shading);
-    let target_lists = write_targets(&mut builder, rig, targets, &splits, shading)?;
-    for (list, targets) in primitives.iter_mut().zip(target_lists) {
-        for primitive in list.iter_mut().filter(|_| !targets.is_empty()) {
-            primitive["targets"] = targets.clone().into();
+/// Strengths of targets over time.
+pub(super) enum Weights<'a> {
+    /// Any.
+    Rows(&'a WeightTrack),
+    /// As many frames as targets, at these times; each target is 1 at its own frame and 0 at the others.
+    Hats(&'a [f64]),
+}
+
+/// A glTF that is being written: the parts of a rig, and morph targets one after another. Memory does not
+/// grow with the data of targets, if `storage` does not hold it there.
+pub(super) struct Writer<'a> {
+    rig: &'a Rig,
+    /// The file, for messages.
+    path: PathBuf,
+    /// Parts with vertices.
+    parts: Vec<&'a Part>,
+    splits: Vec<SplitPart>,
+    shading: ShadingNormals,
+    with_normals: bool,
+    builder: Builder,
+    looks: Looks,
+    /// Of each part.
+    primitives: Vec<Vec<Value>>,
+    /// Of each part, its targets so far.
+    targets: Vec<List>,
+    names: Vec<String>,
+    /// The motion of every vertex of the rig in a target.
+    offsets: Vec<[f32; 3]>,
+}
+
+impl<'a> Writer<'a> {
+    pub fn new(
+        rig: &'a Rig,
+        with_normals: bool,
+        storage: Box<dyn Storage>,
+        path: PathBuf,
+    ) -> Result<Self, IoError> {
+        let parts: Vec<&Part> = rig.parts.iter().filter(|p| p.n_file_vertices() > 0).collect();
+        if parts.is_empty() {
+            return Err(malformed("the rig", "it has no vertices, and glTF cannot hold an empty mesh"));
         }
+        check_finite(rig, &parts)?;
+        let shading = ShadingNormals::prepare(rig);
+        let written = (0..rig.parts.len()).filter(|&p| rig.parts[p].n_file_vertices() > 0);
+        let splits: Vec<SplitPart> = written.map(|p| split(rig, p, &shading)).collect();
+        let mut builder = Builder::new(storage);
+        let mut looks = Looks::new(rig, &mut builder);
+        let primitives = parts
+            .iter()
+            .zip(&splits)
+            .map(|(part, split)| write_primitives(&mut builder, &mut looks, rig, part, split))
+            .collect();
+        let (targets, names) = (parts.iter().map(|_| List::default()).collect(), Vec::new());
+        let offsets = vec![[0.0; 3]; rig.n_vertices()];
+        Ok(Self {
+            rig,
+            path,
+            parts,
+            splits,
+            shading,
+            with_normals,
+            builder,
+            looks,
+            primitives,
+            targets,
+            names,
+            offsets,
+        })
     }
-    let (json, bin) = document(rig, &parts, primitives, targets, options, builder, looks)?;
-    if options.as_text {
-        Ok(json.to_string().into_bytes())
-    } else {
-        container::join_glb(&json.to_string(), &bin)
+
+    /// Writes the next morph target to all parts.
+    pub fn target(&mut self, name: String, deltas: &Deltas) -> Result<(), IoError> {
+        self.offsets.fill([0.0; 3]);
+        for (&v, &offset) in deltas.vertices.iter().zip(&deltas.offsets) {
+            if !offset.iter().all(|x| x.is_finite()) {
+                return Err(not_finite(&format!("shape '{name}' rig vertex {v}"), offset));
+            }
+            self.offsets[v as usize] = offset;
+        }
+        let posed = self.with_normals.then(|| {
+            let add = |(p, o): (&[f32; 3], &[f32; 3])| std::array::from_fn(|k| p[k] + o[k]);
+            let moved: Vec<[f32; 3]> = self.rig.neutral.iter().zip(&self.offsets).map(add).collect();
+            (self.shading.rest(), self.shading.at(&moved))
+        });
+        for (split, list) in self.splits.iter().zip(&mut self.targets) {
+            let moved = split.rig_vertex.iter().map(|&v| self.offsets[v as usize]);
+            let mut target = json!({"POSITION": write_difference(&mut self.builder, moved)});
+            if let Some((rest, now)) = &posed {
+                let turn = |(own, &g): (&[f32; 3], &u32)| {
+                    let new = turned(*own, rest[g as usize], now[g as usize]);
+                    std::array::from_fn(|k| new[k] - own[k])
+                };
+                let turned = split.normals.iter().zip(&split.groups).map(turn);
+                target["NORMAL"] = write_difference(&mut self.builder, turned).into();
+            }
+            list.push(&target);
+        }
+        self.names.push(name);
+        self.builder.bin.check().map_err(|source| IoError::Os { path: self.path.clone(), source })
+    }
+
+    /// Writes the whole file to `out`. Of `options`, `animation` and `target_normals` do not matter here.
+    pub fn finish(
+        mut self,
+        options: &GlbOptions,
+        weights: Option<Weights>,
+        out: &mut dyn Write,
+    ) -> Result<(), IoError> {
+        let path = self.path.clone();
+        let os = |source: io::Error| IoError::Os { path: path.clone(), source };
+        let (n_parts, n_targets) = (self.parts.len(), self.names.len());
+        let mut meshes: Vec<Fields> = Vec::new();
+        let primitives = std::mem::take(&mut self.primitives);
+        for ((part, primitives), targets) in self.parts.iter().zip(primitives).zip(&self.targets) {
+            let mut mesh = Fields::from([
+                ("name", Field::Value(part.name.as_str().into())),
+                ("primitives", Field::Primitives(primitives, targets)),
+            ]);
+            if n_targets > 0 {
+                mesh.insert("extras", Field::Value(json!({"targetNames": self.names})));
+                if let Some(weights) = options.default_weights {
+                    let weights = checked_weights("the default weights", weights, n_targets)?;
+                    mesh.insert("weights", Field::Value(weights.into()));
+                }
+            }
+            meshes.push(mesh);
+        }
+        let animations =
+            write_animation(&mut self.builder, self.rig, (n_parts, n_targets), options, weights)?;
+        let mut root = document(self.rig, &self.parts, options.head.is_some(), animations, self.looks);
+        let Builder { bin, views, accessors, .. } = &mut self.builder;
+        root.insert("meshes", Field::Objects(meshes));
+        for (name, list) in [("bufferViews", &*views), ("accessors", &*accessors)] {
+            if !list.is_empty() {
+                root.insert(name, Field::List(list));
+            }
+        }
+        if options.as_text {
+            root.insert("buffers", Field::Buffer(bin));
+            return write_object(root, out).map_err(os);
+        }
+        root.insert("buffers", Field::Value(json!([{"byteLength": bin.len()}])));
+        let mut json = Vec::new();
+        write_object(root, &mut json).map_err(os)?;
+        let size = container::glb_size(&json, bin.len())?;
+        container::write_glb(size, &json, bin, out).map_err(os)
     }
 }
 
@@ -179,47 +298,6 @@ fn fan_indices(part: &Part, split: &SplitPart, faces: std::ops::Range<usize>) ->
         .collect()
 }
 
-/// For each part, the morph targets as glTF attributes.
-fn write_targets(
-    builder: &mut Builder,
-    rig: &Rig,
-    targets: &Targets,
-    splits: &[SplitPart],
-    shading: Option<&ShadingNormals>,
-) -> Result<Vec<Vec<Value>>, IoError> {
-    let mut lists = vec![Vec::with_capacity(targets.names.len()); splits.len()];
-    let mut offsets = vec![[0.0f32; 3]; rig.n_vertices()];
-    for (t, name) in targets.names.iter().enumerate() {
-        let deltas = (targets.deltas)(t);
-        offsets.fill([0.0; 3]);
-        for (&v, &offset) in deltas.vertices.iter().zip(&deltas.offsets) {
-            if !offset.iter().all(|x| x.is_finite()) {
-                return Err(not_finite(&format!("shape '{name}' rig vertex {v}"), offset));
-            }
-            offsets[v as usize] = offset;
-        }
-        let posed = shading.map(|shading| {
-            let add = |(p, o): (&[f32; 3], &[f32; 3])| std::array::from_fn(|k| p[k] + o[k]);
-            let moved: Vec<[f32; 3]> = rig.neutral.iter().zip(&offsets).map(add).collect();
-            (shading.rest(), shading.at(&moved))
-        });
-        for (split, list) in splits.iter().zip(&mut lists) {
-            let moved = split.rig_vertex.iter().map(|&v| offsets[v as usize]);
-            let mut target = json!({"POSITION": write_difference(builder, moved)});
-            if let Some((rest, now)) = &posed {
-                let turn = |(own, &g): (&[f32; 3], &u32)| {
-                    let new = turned(*own, rest[g as usize], now[g as usize]);
-                    std::array::from_fn(|k| new[k] - own[k])
-                };
-                let turned = split.normals.iter().zip(&split.groups).map(turn);
-                target["NORMAL"] = write_difference(builder, turned).into();
-            }
-            list.push(target);
-        }
-    }
-    Ok(lists)
-}
-
 /// An accessor of differences, one for each vertex.
 fn write_difference(builder: &mut Builder, offsets: impl ExactSizeIterator<Item = [f32; 3]>) -> usize {
     let n = offsets.len();
@@ -284,65 +362,37 @@ fn clamped(x: f32) -> f32 {
     if x.is_nan() { 1.0 } else { x.clamp(0.0, 1.0) }
 }
 
-/// The whole JSON, and the binary data unless they are embedded in it.
+/// The whole JSON except for meshes and arrays.
 fn document(
     rig: &Rig,
     parts: &[&Part],
-    primitives: Vec<Vec<Value>>,
-    targets: &Targets,
-    options: &GlbOptions,
-    mut builder: Builder,
+    has_head: bool,
+    animations: Vec<Value>,
     looks: Looks,
-) -> Result<(Value, Vec<u8>), IoError> {
-    let n_targets = targets.names.len();
+) -> Fields<'static> {
     let mut nodes: Vec<Value> =
         parts.iter().enumerate().map(|(i, part)| json!({"name": part.name, "mesh": i})).collect();
-    let mut meshes: Vec<Value> = parts
-        .iter()
-        .zip(primitives)
-        .map(|(part, list)| json!({"name": part.name, "primitives": list}))
-        .collect();
-    for mesh in meshes.iter_mut().filter(|_| n_targets > 0) {
-        mesh["extras"] = json!({"targetNames": targets.names});
-        if let Some(weights) = options.default_weights {
-            mesh["weights"] = checked_weights("the default weights", weights, n_targets)?.into();
-        }
-    }
-    let animations = write_animation(&mut builder, rig, parts.len(), n_targets, options)?;
     let mut roots: Vec<usize> = (0..parts.len()).collect();
-    if options.head.is_some() {
+    if has_head {
         nodes.push(json!({"name": "head_motion", "children": roots}));
         roots = vec![parts.len()];
     }
-    let mut root = json!({
-        "asset": asset(rig),
-        "scene": 0,
-        "scenes": [{"nodes": roots}],
-        "nodes": nodes,
-        "meshes": meshes,
-    });
+    let mut scene = json!({"nodes": roots});
     if !rig.name.is_empty() {
-        root["scenes"][0]["name"] = rig.name.as_str().into();
-    }
-    let mut buffer = json!({"byteLength": builder.bin.len()});
-    if options.as_text {
-        let data = container::encode_base64(&builder.bin);
-        buffer["uri"] = format!("data:application/octet-stream;base64,{data}").into();
+        scene["name"] = rig.name.as_str().into();
     }
     let textures: Vec<Value> = (0..looks.images.len()).map(|i| json!({"source": i})).collect();
     let lists = [
-        ("buffers", vec![buffer]),
-        ("bufferViews", builder.views),
-        ("accessors", builder.accessors),
         ("materials", looks.materials),
         ("images", looks.images),
         ("textures", textures),
         ("animations", animations),
     ];
-    for (name, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
-        root[name] = list.into();
-    }
-    Ok((root, builder.bin))
+    let lists = lists.into_iter().filter(|(_, list)| !list.is_empty());
+    let fixed =
+        [("asset", asset(rig)), ("scene", 0.into()), ("scenes", json!([scene])), ("nodes", nodes.into())];
+    let values = fixed.into_iter().chain(lists.map(|(name, list)| (name, list.into())));
+    values.map(|(name, value)| (name, Field::Value(value))).collect()
 }
 
 /// The generator, and the unit and axes of the coordinates.
@@ -370,17 +420,26 @@ fn checked_weights(what: &str, weights: &[f32], n: usize) -> Result<Vec<f64>, Io
 fn write_animation(
     builder: &mut Builder,
     rig: &Rig,
-    n_parts: usize,
-    n_targets: usize,
+    (n_parts, n_targets): (usize, usize),
     options: &GlbOptions,
+    weights: Option<Weights>,
 ) -> Result<Vec<Value>, IoError> {
     let (mut samplers, mut channels) = (Vec::new(), Vec::new());
-    if let Some(track) = options.animation.filter(|_| n_targets > 0) {
+    if let Some(weights) = weights.filter(|_| n_targets > 0) {
         let what = "the weight animation";
-        let input = builder.track(&f32_times(what, &track.times_secs)?, true);
-        checked_weights(what, &track.coefficients, n_targets * track.times_secs.len())?;
-        let values: &[[f32; 1]] = bytemuck::cast_slice(&track.coefficients);
-        samplers.push(json!({"input": input, "output": builder.track(values, false)}));
+        let times_secs = match &weights {
+            Weights::Rows(track) => &track.times_secs,
+            Weights::Hats(times_secs) => *times_secs,
+        };
+        let input = builder.track(&f32_times(what, times_secs)?, true);
+        let output = match weights {
+            Weights::Hats(_) => builder.hats(n_targets),
+            Weights::Rows(track) => {
+                checked_weights(what, &track.coefficients, n_targets * track.times_secs.len())?;
+                builder.track::<1>(bytemuck::cast_slice(&track.coefficients), false)
+            }
+        };
+        samplers.push(json!({"input": input, "output": output}));
         channels.extend(
             (0..n_parts).map(|node| json!({"sampler": 0, "target": {"node": node, "path": "weights"}})),
         );
@@ -420,7 +479,7 @@ fn write_animation(
     if channels.is_empty() {
         return Ok(Vec::new());
     }
-    Ok(vec![json!({"name": "performance", "samplers": samplers, "channels": channels})])
+    Ok(vec![json!({"name": options.name, "samplers": samplers, "channels": channels})])
 }
 
 /// Times as glTF has them.

@@ -85,7 +85,7 @@ impl ConvertJob {
         if head.is_some() && is_cache(&self.output) {
             notes.push("head motion is left out: a point cache cannot hold it; write .glb to keep it".into());
         }
-        let frames = Frames { rig: &rig, times_secs, head, moving: &[], in_world: false };
+        let frames = Frames { rig: &rig, times_secs, head, moving: &[], in_world: false, is_preview: false };
         notes.extend(frames.notes(&outputs, &self.files));
         let files = frames.write(&outputs, &self.files, |frame| {
             tick(progress, "writing frames", frame as f32 / times_secs.len() as f32)?;

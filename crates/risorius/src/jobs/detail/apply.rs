@@ -171,7 +171,14 @@ impl ApplyJob {
         let (rig, mm_per_unit) = (&rest.fine, rest.mm_per_unit());
         let Opened { frames, moving, mut notes, mapping } = self.open(rest, detail, progress)?;
         let times_secs = frames.times_secs();
-        let take = Frames { rig, times_secs, head: frames.head(), moving: &moving, in_world: false };
+        let take = Frames {
+            rig,
+            times_secs,
+            head: frames.head(),
+            moving: &moving,
+            in_world: false,
+            is_preview: false,
+        };
         let mut maps = self.maps.as_ref().map(|options| Maps::open(options, rest, detail)).transpose()?;
         if let Some(output) = &self.output {
             expect_not_input(output, self.animation.files())?;

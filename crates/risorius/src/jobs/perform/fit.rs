@@ -114,6 +114,7 @@ impl Fitted {
             animation: Some(&track),
             head: head.as_ref(),
             part_motions: &motions_at(frames.moving, frames.times_secs),
+            name: frames.animation_name(),
             ..GlbOptions::default()
         };
         Ok(write_whole(output, &write_glb(&rig, &options)?)?)

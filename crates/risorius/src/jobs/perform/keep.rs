@@ -57,9 +57,10 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// Opens the folder of `output`; its contents are not used until [`Keeper::resume`].
-    pub(super) fn open(output: &Path, keys: Vec<FrameKey>, n_vertices: usize) -> Result<Self> {
-        let folder = TakeFolder::open(output)?;
+    /// Opens the folder of frames beside the file `beside`; its contents are not used until
+    /// [`Keeper::resume`].
+    pub(super) fn open(output: &Path, beside: &Path, keys: Vec<FrameKey>, n_vertices: usize) -> Result<Self> {
+        let folder = TakeFolder::open(beside)?;
         Ok(Self {
             output: output.to_path_buf(),
             left: folder.states().into_iter().collect(),

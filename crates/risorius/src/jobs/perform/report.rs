@@ -1,11 +1,12 @@
 //! The report of a performance. Vertices are those of the artist's file: a part and a number within it.
 
-use super::{FitReport, Resumed};
+use super::{FitReport, PreviewReport, Resumed};
 use crate::source::Mapping;
 use risorius_perform::FrameReport;
 use risorius_rig::{BoundClip, FileVertex, Rig};
+use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// The report of a performance.
 #[derive(Debug, Clone, Serialize)]
@@ -26,6 +27,11 @@ pub struct PerformReport {
     pub notes: Vec<String>,
     /// Computation time, seconds.
     pub seconds: f64,
+    /// Peak memory of the process so far, MB; 0 if the system does not report it.
+    pub peak_mb: f64,
+    /// If this is a preview: how it differs from the final take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preview: Option<PreviewReport>,
     /// Where a resumed run started.
     pub resumed: Option<Resumed>,
     /// Where physics moved the skin most.
@@ -168,12 +174,12 @@ impl std::ops::Deref for FrameReports {
 
 impl Serialize for FrameReports {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let one = |(report, [moved, deepest]): (&FrameReport, &[Option<FileVertex>; 2])| {
+        let mut list = serializer.serialize_seq(Some(self.reports.len()))?;
+        for (report, [moved, deepest]) in self.reports.iter().zip(&self.places) {
             let mut value = serde_json::to_value(report).map_err(serde::ser::Error::custom)?;
             (value["vertex"], value["deepest"]) = (json!(moved), json!(deepest));
-            Ok(value)
-        };
-        let values: Result<Vec<Value>, S::Error> = self.reports.iter().zip(&self.places).map(one).collect();
-        values?.serialize(serializer)
+            list.serialize_element(&value)?;
+        }
+        list.end()
     }
 }
