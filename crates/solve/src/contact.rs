@@ -7,6 +7,7 @@ mod film;
 mod meeting;
 pub mod obstacle;
 pub mod planes;
+mod search;
 mod seen;
 
 #[cfg(test)]

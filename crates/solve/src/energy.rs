@@ -48,8 +48,9 @@ pub trait Energy: Sync {
     fn gradients(&self, x: &[DVec3], elements: Range<usize>, values: &mut [f64], gradients: &mut [Forces]);
 
     /// As [`Energy::gradients`], summed: the derivative at each corner of each element is added to
-    /// `sums[corner]`. At most [`BLOCK`] elements. Returns a distance in meters: no element becomes flat while
-    /// no node moves farther. Zero means that no bound is known; callers then use [`Energy::largest_step`].
+    /// `sums[corner]`. At most [`BLOCK`] elements. Returns a distance in meters: no element becomes flat
+    /// while no node moves farther. Zero means that no bound is known; callers then use
+    /// [`Energy::largest_step`].
     fn add_gradients(
         &self,
         x: &[DVec3],

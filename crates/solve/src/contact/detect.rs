@@ -14,9 +14,7 @@
 //! side of the same flesh, found around an edge, and is ignored. Other deep points are pushed out at
 //! [`TouchOptions::out_speed`].
 //!
-//! Most searches are skipped: where a search found nothing that the point could ever touch within some
-//! distance, nothing is searched until point and triangles have moved that far (`seen`). The result is the
-//! same as with all searches.
+//! Most searches are skipped (`search`); the result is the same as with all of them.
 //!
 //! Limits: points against triangles only, no edge-edge tests. Overlaps of the pose deeper than
 //! [`TouchOptions::rest_reach`] are not found.
@@ -26,14 +24,13 @@ use crate::contact::film::{self, Film};
 use crate::contact::meeting::Meeting;
 use crate::contact::obstacle::Obstacle;
 use crate::contact::planes::{Carriers, Contact, TetAttachment};
-use crate::contact::seen::{SearchLog, Seen, SeenRule};
+use crate::contact::search::{ClosestPlace, MovedPatch, NO_HINT, Watched, flattened};
+use crate::contact::seen::{SearchLog, Seen};
 use crate::step::body::Configuration;
 use crate::{SolveError, check_length, check_values};
 use glam::DVec3;
 use rayon::prelude::*;
 use risorius_linalg::Stencil;
-use risorius_mesh::Bvh;
-use risorius_mesh::query::closest::closest_on_triangle;
 
 /// Points that must not pass through triangles.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -104,20 +101,8 @@ const SLACK: f64 = 1e-6;
 /// tenths of this.
 const WATCHED: f64 = 6e-4;
 
-/// A place faces a point if the cosine between their normals is below minus this.
-const FACING: f64 = 0.2;
-
 /// Error bound for the depths and clearances that [`Posed::between`] interpolates, meters.
 const SLIP: f64 = 1e-4;
-
-/// How much farther than in poses the neutral is searched, meters.
-const FARTHER: f64 = 8e-3;
-
-/// Added to the distance from a triangle that may be the closest, meters.
-const HINTED: f64 = 1e-6;
-
-/// Triangles of a patch.
-const PATCH: usize = 256;
 
 /// A wall is at least this factor times the depth that a point already has.
 const BEHIND: f64 = 1.4;
@@ -125,97 +110,19 @@ const BEHIND: f64 = 1.4;
 /// A surface and its collision pairs, prepared for a body.
 #[derive(Debug, Clone, Default)]
 pub struct Touch {
-    attachments: Vec<TetAttachment>,
-    areas: Vec<f64>,
-    rules: Vec<Watched>,
-    fans: Fans,
-    meeting: Meeting,
-    films: Vec<Film>,
+    pub(super) attachments: Vec<TetAttachment>,
+    pub(super) areas: Vec<f64>,
+    pub(super) rules: Vec<Watched>,
+    pub(super) fans: Fans,
+    pub(super) meeting: Meeting,
+    pub(super) films: Vec<Film>,
     /// Points that obstacles can push.
-    open: Vec<u32>,
-    options: TouchOptions,
-    carriers: Carriers,
-    log: SearchLog,
+    pub(super) open: Vec<u32>,
+    pub(super) options: TouchOptions,
+    pub(super) carriers: Carriers,
+    pub(super) log: SearchLog,
     /// The points in the neutral.
-    neutral: Vec<DVec3>,
-}
-
-#[derive(Debug, Clone)]
-pub(super) struct Watched {
-    pub(super) rule: CollisionPair,
-    tree: Bvh,
-    /// The first of its triangles among those of all pairs.
-    first: usize,
-    /// The corners of triangles that lie close together.
-    pub(super) patches: Vec<Vec<u32>>,
-    /// For each point, a triangle that is often the closest: that of the neutral.
-    hints: Vec<u32>,
-    /// For each point, the distance within which there is nothing in the neutral that it can ever touch.
-    clear: Vec<f64>,
-}
-
-/// No hint.
-const NO_HINT: u32 = u32::MAX;
-
-/// A patch of a pair's triangles in a pose, and how it has moved since.
-struct MovedPatch {
-    center: DVec3,
-    radius: f64,
-    /// Smallest and largest motion.
-    low: DVec3,
-    high: DVec3,
-}
-
-impl MovedPatch {
-    fn prepare(patch: &[u32], positions: &[DVec3], pose: &[DVec3]) -> Self {
-        let points = || patch.iter().map(|&p| pose[p as usize]);
-        let motions = || patch.iter().map(|&p| positions[p as usize] - pose[p as usize]);
-        let center = points().sum::<DVec3>() / patch.len().max(1) as f64;
-        Self {
-            center,
-            radius: points().map(|p| p.distance_squared(center)).fold(0.0, f64::max).sqrt(),
-            low: motions().fold(DVec3::INFINITY, DVec3::min),
-            high: motions().fold(DVec3::NEG_INFINITY, DVec3::max),
-        }
-    }
-
-    /// All patches as one; at no distance from anything.
-    fn around(patches: &[Self]) -> Self {
-        Self {
-            center: DVec3::ZERO,
-            radius: f64::INFINITY,
-            low: patches.iter().fold(DVec3::INFINITY, |low, patch| low.min(patch.low)),
-            high: patches.iter().fold(DVec3::NEG_INFINITY, |high, patch| high.max(patch.high)),
-        }
-    }
-
-    /// The largest difference between the motion of a point and that of the patch.
-    fn closer(&self, own: DVec3) -> f64 {
-        (own - self.low).abs().max((own - self.high).abs()).length()
-    }
-
-    /// Whether a point may be nearer than this to the patch in the pose.
-    fn is_within(&self, distance: f64, p: DVec3) -> bool {
-        let most = distance + self.radius;
-        p.distance_squared(self.center) <= most * most
-    }
-
-    /// The least distance of a point from the patch in the pose.
-    fn distance(&self, p: DVec3) -> f64 {
-        p.distance(self.center) - self.radius
-    }
-}
-
-/// The place on a pair's triangles that is closest to a point.
-#[derive(Debug, Clone, Copy)]
-struct ClosestPlace {
-    point: u32,
-    triangle: u32,
-    corners: [u32; 3],
-    barycentric: [f64; 3],
-    normal: DVec3,
-    gap: f64,
-    distance: f64,
+    pub(super) neutral: Vec<DVec3>,
 }
 
 impl Touch {
@@ -251,11 +158,7 @@ impl Touch {
         let watch = |rule: CollisionPair| {
             let first = n_triangles;
             n_triangles += rule.triangles.len();
-            let tree = Bvh::build(&flat, &rule.triangles);
-            let patches = tree.groups(PATCH).into_iter().map(|group| corners_of(&rule, &group)).collect();
-            let hints = vec![NO_HINT; rule.points.len()];
-            let clear = vec![0.0; rule.points.len()];
-            Watched { tree, rule, first, patches, hints, clear }
+            Watched::prepare(rule, &flat, first)
         };
         let attached = |p: &u32| attachments[*p as usize].tet != TetAttachment::NONE;
         let open = if obstacles_push { (0..n as u32).filter(attached).collect() } else { Vec::new() };
@@ -293,17 +196,6 @@ impl Touch {
             watched.clear = clear;
         }
         Ok(Self { films: touch.films_in(&neutral), neutral, ..touch })
-    }
-
-    /// For each pair and point, the distance within which there is nothing that it can ever touch.
-    fn clear_in(&self, positions: &[DVec3]) -> Vec<Vec<f64>> {
-        let across = self.fans.across(positions);
-        let of_pair = |watched: &Watched| {
-            let search = Search { touch: self, watched, tree: &watched.tree, positions, across: &across };
-            let distance = |&point: &u32| search.distance(point, self.options.rest_reach + FARTHER);
-            watched.rule.points.par_iter().with_min_len(64).map(distance).collect()
-        };
-        self.rules.iter().map(of_pair).collect()
     }
 
     /// The films between places that touch in a pose.
@@ -513,170 +405,6 @@ impl Touch {
         let room = contact.room.max(-most);
         Contact { room, wall: self.options.wall.max(-BEHIND * room), ..*contact }
     }
-
-    /// For every point of every pair for which `reach` gives a search distance, the closest place that
-    /// counts.
-    fn places<F: Fn(usize, u32) -> Option<f64> + Sync>(
-        &self,
-        positions: &[DVec3],
-        reach: impl Fn(&Watched) -> F + Sync,
-    ) -> Vec<ClosestPlace> {
-        self.searched(positions, reach, &mut Seen::default())
-            .into_iter()
-            .flatten()
-            .filter_map(|(_, found)| found.ok())
-            .collect()
-    }
-
-    /// As `places`, with the searches of earlier calls.
-    fn places_since<F: Fn(usize, u32) -> Option<f64> + Sync>(
-        &self,
-        positions: &[DVec3],
-        reach: impl Fn(&Watched) -> F + Sync,
-    ) -> Vec<ClosestPlace> {
-        let mut seen = self.log.take();
-        let places = self.places_unless(positions, reach, &mut seen);
-        self.log.put(seen);
-        places
-    }
-
-    fn places_unless<F: Fn(usize, u32) -> Option<f64> + Sync>(
-        &self,
-        positions: &[DVec3],
-        reach: impl Fn(&Watched) -> F + Sync,
-        seen: &mut Seen,
-    ) -> Vec<ClosestPlace> {
-        let found = self.searched(positions, reach, seen);
-        let mut places = Vec::new();
-        for ((found, seen), watched) in found.into_iter().zip(&mut seen.rules).zip(&self.rules) {
-            for (i, found) in found {
-                match found {
-                    Ok(place) => {
-                        seen.note_closest(i, place.triangle);
-                        places.push(place);
-                    }
-                    Err(Nothing { within, reach }) => {
-                        seen.note_clear(i, positions[watched.rule.points[i] as usize], within, reach);
-                    }
-                }
-            }
-        }
-        places
-    }
-
-    /// For each pair, the points that were searched for, by number, and what was found: a place, or the
-    /// distance within which there is nothing.
-    fn searched<F: Fn(usize, u32) -> Option<f64> + Sync>(
-        &self,
-        positions: &[DVec3],
-        reach: impl Fn(&Watched) -> F + Sync,
-        seen: &mut Seen,
-    ) -> Vec<Vec<(usize, Result<ClosestPlace, Nothing>)>> {
-        let looks_ahead = seen.advance(positions, &self.rules);
-        let asked: Vec<Vec<(usize, u32, f64)>> = (self.rules.par_iter().zip(&seen.rules))
-            .map(|(watched, seen)| {
-                let reach = reach(watched);
-                let points = watched.rule.points.par_iter().enumerate().with_min_len(512);
-                let near = |(i, &p): (usize, &u32)| {
-                    let reach = reach(i, p)?;
-                    seen.may_touch(i, positions[p as usize], reach).then_some((i, p, reach))
-                };
-                points.filter_map(near).collect()
-            })
-            .collect();
-        if asked.iter().all(Vec::is_empty) {
-            return Vec::new();
-        }
-        let (flat, across) = (flattened(positions), self.fans.across(positions));
-        let by_rule = |((watched, seen), asked): ((&Watched, &SeenRule), &Vec<(usize, u32, f64)>)| {
-            if asked.is_empty() {
-                return Vec::new();
-            }
-            let mut tree = watched.tree.clone();
-            tree.refit(&flat);
-            let search = Search { touch: self, watched, tree: &tree, positions, across: &across };
-            let nearest = |&(i, point, reach): &(usize, u32, f64)| {
-                let nothing = || match looks_ahead && seen.looks_ahead(i) {
-                    true => Nothing { within: search.distance(point, reach + Seen::LOOK_AHEAD), reach },
-                    false => Nothing { within: 0.0, reach },
-                };
-                let hint = seen.hint(i).unwrap_or(watched.hints[i]);
-                (i, search.nearest(point, reach, hint).ok_or_else(nothing))
-            };
-            asked.par_iter().with_min_len(32).map(nearest).collect::<Vec<_>>()
-        };
-        self.rules.par_iter().zip(&seen.rules).zip(&asked).map(by_rule).collect()
-    }
-}
-
-/// A search found nothing that a point can ever touch within this distance, of which it needed `reach`.
-#[derive(Debug, Clone, Copy)]
-struct Nothing {
-    within: f64,
-    reach: f64,
-}
-
-/// A search for the places of one pair.
-struct Search<'a> {
-    touch: &'a Touch,
-    watched: &'a Watched,
-    /// Of the triangles at `positions`.
-    tree: &'a Bvh,
-    positions: &'a [DVec3],
-    /// Area vectors of the triangles of all pairs.
-    across: &'a [DVec3],
-}
-
-impl Search<'_> {
-    /// Whether a point can ever touch a triangle.
-    fn meets(&self, point: u32, corners: [u32; 3]) -> bool {
-        let touch = self.touch;
-        !self.watched.rule.same_surface || touch.meeting.meets(point, corners, touch.options.parted)
-    }
-
-    /// The closest place within `reach` that counts. If the triangle `hint` counts, nothing farther is looked
-    /// at.
-    fn nearest(&self, point: u32, reach: f64, hint: u32) -> Option<ClosestPlace> {
-        let (fans, positions) = (&self.touch.fans, self.positions);
-        let p = positions[point as usize];
-        let own = fans.normal(self.across, point);
-        let faces = |triangle: u32, _: [u32; 3]| {
-            let across = self.across[self.watched.first + triangle as usize];
-            let along = own.dot(across);
-            along < 0.0 && along * along > FACING * FACING * across.length_squared()
-        };
-        let meets = |_: u32, corners: [u32; 3]| self.meets(point, corners);
-        let reach = match self.watched.rule.triangles.get(hint as usize) {
-            Some(&corners) if faces(hint, corners) && self.meets(point, corners) => {
-                // Slightly more, for rounding: the tree has single precision.
-                let at = closest_on_triangle(p, corners.map(|v| positions[v as usize])).0.distance(p);
-                reach.min(at + HINTED)
-            }
-            _ => reach,
-        };
-        let nearest = self.tree.closest_tested(p, reach, faces, meets)?;
-        let corners = self.watched.rule.triangles[nearest.triangle as usize];
-        let barycentric = nearest.barycentric;
-        let normal = fans.normal_on(self.across, corners, barycentric);
-        let offset = p - blended(positions, corners, barycentric);
-        Some(ClosestPlace {
-            point,
-            triangle: nearest.triangle,
-            corners,
-            barycentric,
-            normal,
-            gap: normal.dot(offset),
-            distance: offset.length(),
-        })
-    }
-
-    /// The distance of a point from all places that it can ever touch, at most `reach`.
-    fn distance(&self, point: u32, reach: f64) -> f64 {
-        let p = self.positions[point as usize];
-        let meets = |_: u32, corners: [u32; 3]| self.meets(point, corners);
-        let nearest = self.tree.closest_tested(p, reach, |_, _| true, meets);
-        nearest.map_or(reach, |place| place.distance_sq.sqrt())
-    }
 }
 
 /// The surface points in a pose, with the overlaps and clearances of the pose itself.
@@ -701,16 +429,4 @@ impl Posed {
             clearances: a.clearances.iter().zip(&b.clearances).map(|(a, b)| a.min(*b)).collect(),
         }
     }
-}
-
-/// The corners of some triangles of a pair, each once.
-fn corners_of(rule: &CollisionPair, triangles: &[u32]) -> Vec<u32> {
-    let mut corners: Vec<u32> = triangles.iter().flat_map(|&t| rule.triangles[t as usize]).collect();
-    corners.sort_unstable();
-    corners.dedup();
-    corners
-}
-
-fn flattened(positions: &[DVec3]) -> Vec<[f32; 3]> {
-    positions.iter().map(|p| p.as_vec3().to_array()).collect()
 }

@@ -5,7 +5,7 @@
 //! call to call, which bounds it from above. Decisions follow from the geometry alone, so results do not
 //! depend on which searches were made before.
 
-use crate::contact::detect::Watched;
+use crate::contact::search::Watched;
 use glam::DVec3;
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
@@ -13,8 +13,7 @@ use std::sync::{Mutex, PoisonError};
 /// For rounding, meters.
 const MARGIN: f64 = 1e-7;
 
-/// A point for which nothing was found and that may touch something nevertheless looks ahead only in one of so
-/// many calls: it has things nearby that it could touch if they faced it.
+/// A point that has things nearby which do not face it looks ahead only in one of so many calls.
 const RARELY: usize = 16;
 
 /// What is known about one collision pair.

@@ -218,10 +218,8 @@ fn of_lane(
     let rest = dot(r[0], r[0]) + dot(r[1], r[1]) + dot(r[2], r[2]);
     let upright = det.max(0.0);
     out.reach_squared[l] = upright * upright / (12.0 * areas * rest);
-    for a in 0..3 {
+    for (a, of_node) in out.force.chunks_exact_mut(3).enumerate() {
         let force = combine(&stress, [r[0][a], r[1][a], r[2][a]]);
-        for (i, force) in force.into_iter().enumerate() {
-            out.force[3 * a + i][l] = force;
-        }
+        of_node.iter_mut().zip(force).for_each(|(to, force)| to[l] = force);
     }
 }
