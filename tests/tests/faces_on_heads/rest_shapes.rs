@@ -187,9 +187,9 @@ fn flesh_of_lips_overlaps_no_deeper_than_the_skin() {
 #[test]
 fn lids_and_closed_lips_are_matched() {
     for (name, face) in faces() {
-        // At most 3.7 mm were measured on lids; 5 to 6 mm before skin vertices pulled at the flesh. mouthClose
-        // of ICT is 7.5 to 9.4 mm off at one vertex beside a corner: its solve ends in other minima when
-        // rounding changes (15 mm before).
+        // At most 3.7 mm were measured on lids; 5 to 6 mm before skin vertices pulled at the flesh. ICT's
+        // mouthClose is 7.5 to 9.4 mm off at one vertex beside a corner: its solve ends in other minima
+        // when rounding changes (15 mm before).
         let wanted = [("blink", 5.0), ("closure", 5.0), ("mouthclose", 11.0)];
         for shape in &face.report.shapes {
             let lower = shape.name.to_lowercase();
