@@ -1,9 +1,8 @@
 //! Elimination orders of sparse symmetric matrices.
 //!
 //! Two methods: approximate minimum degree, which is fast, and nested dissection [George73, Karypis98], which
-//! takes ten times as long, gives factors with 13 to 25 % fewer entries on large volumes, and elimination
-//! trees whose branches are even, so that they can run in parallel. Orders are postorders: every subtree of
-//! the elimination tree is contiguous.
+//! takes ten times as long. On flesh of 34,000 nodes its factor has 13 % fewer entries; below 10,000 nodes it
+//! has about as many. Orders are postorders: every subtree of the elimination tree is contiguous.
 
 use crate::sparse::SparseError;
 use faer::dyn_stack::{MemBuffer, MemStack};

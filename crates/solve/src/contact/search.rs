@@ -25,6 +25,7 @@ const HINTED: f64 = 1e-6;
 /// Triangles of a patch.
 const PATCH: usize = 256;
 
+/// A collision pair with what searches need.
 #[derive(Debug, Clone)]
 pub(super) struct Watched {
     pub(super) rule: CollisionPair,
