@@ -15,8 +15,10 @@
 //! moves to; it stays at the kink if it would move back from both sides. The linearized limits may be
 //! infeasible at one start and feasible at another, so a few starts are tried.
 //!
-//! Successive problems of a linear rig, as when a slider is dragged, differ by few active limits: each starts
-//! from the limits that were active in the one before ([`LastSolve`]).
+//! Problems of a linear rig with bounds alone are solved by the inverse of the system, which is the rig's own
+//! with a correction for the pins, so that a new selection needs no factorization. Locked sliders are then
+//! unknowns that their bounds hold. Successive problems, as when a slider is dragged, differ by few active
+//! limits: each starts from the limits that were active in the one before ([`LastSolve`]).
 //!
 //! The ridge makes every program strictly convex. A program that still cannot be solved, because `a` is so
 //! large that rounding eats the ridge, is solved again with a hundred times the ridge.
@@ -24,9 +26,10 @@
 use crate::gram::factor_with_ridge;
 use crate::selection::{Selection, weighted_square};
 use risorius_linalg::dense::dot;
-use risorius_linalg::qp::{Constraint, QpError, QuadraticProgram, kkt_residual};
-use risorius_linalg::{BoundedSequence, Cholesky, Matrix, solve_bounded};
+use risorius_linalg::qp::{Constraint, QpError, QuadraticProgram, kkt_residual_of};
+use risorius_linalg::{BoundedSequence, Cholesky, KnownInverse, Matrix, solve_bounded};
 use risorius_rig::coefficients::Slope;
+use std::borrow::Cow;
 
 /// Largest number of Gauss-Newton steps; in-betweens and combinations converge in five to ten.
 const MAX_STEPS: usize = 100;
@@ -64,13 +67,24 @@ pub(crate) struct Solution {
     pub settled: bool,
 }
 
-/// The Hessian of a linear rig's problem over its free sliders, factored once for all solves.
+/// The Hessian of a problem over some of the sliders, and what its programs are solved with.
 #[derive(Debug)]
-pub(crate) struct LinearSystem {
+pub(crate) struct LinearSystem<'a> {
+    /// The sliders; those among them that are locked are held by their bounds.
+    sliders: Cow<'a, [usize]>,
     hessian: Matrix,
-    factor: Cholesky,
-    /// The ridge that is part of both.
+    /// The ridge that is part of the Hessian.
     ridge: f64,
+    prepared: Prepared<'a>,
+}
+
+/// What programs of one Hessian are solved with.
+#[derive(Debug)]
+enum Prepared<'a> {
+    /// The factor: for limits, and for programs that are solved once.
+    Factor(Cholesky),
+    /// The inverse and an estimate of its condition number: for bounds alone, one program after another.
+    Inverse(KnownInverse<'a>, f64),
 }
 
 /// Times that a program is solved again with a larger ridge.
@@ -79,28 +93,49 @@ const MAX_RETRIES: usize = 4;
 /// A KKT residual above this is reported as not converged.
 const LARGE_RESIDUAL: f64 = 1e-5;
 
-impl LinearSystem {
-    /// Factors the system of `selection` for one `alpha` and the pins' fades.
-    pub fn prepare(selection: &Selection, alpha: f64, fades: &[f64]) -> Self {
-        Self::factor(selection.system(alpha, fades).principal(selection.free()), selection.gram().ridge())
+impl<'a> LinearSystem<'a> {
+    /// Prepares the system of a linear rig for one `alpha` and the pins' fades.
+    pub fn prepare(selection: &'a Selection<'a>, alpha: f64, fades: &[f64]) -> Self {
+        let gram = selection.gram();
+        let only_bounds = selection.set().limits.is_empty();
+        if let Some((inverse, condition)) = selection.inverse(alpha, fades).filter(|_| only_bounds) {
+            let mut hessian = selection.system(alpha, fades);
+            let (n, ridge) = (hessian.n_rows(), gram.ridge());
+            (0..n).for_each(|i| hessian[(i, i)] += ridge);
+            let prepared = Prepared::Inverse(inverse, condition);
+            return Self { sliders: (0..n).collect::<Vec<_>>().into(), hessian, ridge, prepared };
+        }
+        let hessian = selection.system(alpha, fades).principal(selection.free());
+        let mut system = Self::factor(selection.free(), hessian, gram.ridge());
+        if let (Prepared::Factor(factor), true) = (&system.prepared, only_bounds) {
+            system.prepared = Prepared::Inverse(KnownInverse::of(factor), factor.condition_estimate());
+        }
+        system
     }
 
-    fn factor(mut hessian: Matrix, ridge: f64) -> Self {
+    fn factor(sliders: impl Into<Cow<'a, [usize]>>, mut hessian: Matrix, ridge: f64) -> Self {
         let (factor, ridge) = factor_with_ridge(hessian.clone(), ridge);
         (0..hessian.n_rows()).for_each(|i| hessian[(i, i)] += ridge);
-        Self { hessian, factor, ridge }
+        Self { sliders: sliders.into(), hessian, ridge, prepared: Prepared::Factor(factor) }
     }
 
     /// The same system with a hundred times its ridge.
     fn stiffened(&self) -> Self {
         let mut bare = self.hessian.clone();
         (0..bare.n_rows()).for_each(|i| bare[(i, i)] -= self.ridge);
-        Self::factor(bare, 100.0 * self.ridge)
+        Self::factor(self.sliders.clone(), bare, 100.0 * self.ridge)
+    }
+
+    fn condition_estimate(&self) -> f64 {
+        match &self.prepared {
+            Prepared::Factor(factor) => factor.condition_estimate(),
+            Prepared::Inverse(_, condition) => *condition,
+        }
     }
 }
 
 /// What the last problem of one linear system leaves for the next one: the sliders that lay at their ranges,
-/// and the factor of the others. It saves time and changes results by rounding only.
+/// and a factor for them or for the others. It saves time and changes results by rounding only.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LastSolve(Option<BoundedSequence>);
 
@@ -114,11 +149,11 @@ pub(crate) fn solve_linear(
 ) -> Result<Solution, QpError> {
     let model = Model::new(selection, problem);
     let slopes = selection.gram().activation().slopes(problem.w1, &vec![false; problem.w1.len()]);
-    let step = model.program(system, problem.w1, &slopes, &[], Some(last))?;
+    let step = model.program(system, problem.w1, &slopes, &[], last)?;
     let mut w2 = problem.w1.to_vec();
-    selection.free().iter().zip(&step.change).for_each(|(&f, d)| w2[f] += d);
+    system.sliders.iter().zip(&step.change).for_each(|(&f, d)| w2[f] += d);
     model.clamp(&mut w2);
-    let condition = system.factor.condition_estimate();
+    let condition = system.condition_estimate();
     let settled = step.residual < LARGE_RESIDUAL;
     Ok(Solution { w2, steps: 1, kkt_residual: Some(step.residual), condition, settled })
 }
@@ -177,7 +212,8 @@ struct Model<'a> {
     c1: Vec<f64>,
 }
 
-/// The solution of one program: the change of the free sliders, and how well it meets the KKT conditions.
+/// The solution of one program: the change of the sliders of its system, and how well it meets the KKT
+/// conditions.
 struct Step {
     change: Vec<f64>,
     residual: f64,
@@ -287,15 +323,15 @@ impl<'a> Model<'a> {
             let mut hessian = project(system, &slopes, w.len()).principal(free);
             let mean = (0..free.len()).map(|i| hessian[(i, i)]).sum::<f64>() / free.len().max(1) as f64;
             (0..free.len()).for_each(|i| hessian[(i, i)] += damping * mean);
-            let system = LinearSystem::factor(hessian, self.selection.gram().ridge());
-            let step = self.program(&system, w, &slopes, &kept, None)?;
+            let system = LinearSystem::factor(free, hessian, self.selection.gram().ridge());
+            let step = self.program(&system, w, &slopes, &kept, &mut LastSolve::default())?;
             let wrong = |i: &&usize| {
                 let side = if falling[free[**i]] { step.change[**i] } else { -step.change[**i] };
                 side > SMALL_STEP && !kept.contains(*i)
             };
             let turning: Vec<usize> = at_kink.iter().filter(wrong).copied().collect();
             if turning.is_empty() {
-                return Ok((step, system.factor.condition_estimate()));
+                return Ok((step, system.condition_estimate()));
             }
             for i in turning {
                 // It moves down although it was linearized above: use the lower side. If it moves up from
@@ -310,61 +346,77 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Solves the program of the linearization given by `slopes`; free sliders in `kept` do not move. `last`
-    /// is for systems that are solved again.
+    /// Solves the program of the linearization given by `slopes`; sliders of the system in `kept` do not
+    /// move.
     fn program(
         &self,
         system: &LinearSystem,
         w: &[f64],
         slopes: &[Slope],
         kept: &[usize],
-        last: Option<&mut LastSolve>,
+        last: &mut LastSolve,
     ) -> Result<Step, QpError> {
-        let free = self.selection.free();
+        let sliders = &system.sliders;
         let c = self.selection.gram().activation().coefficients(w);
-        let gradient = self.gradient(w, &c, slopes);
-        let rows = self.limit_program_rows(&c, slopes, w.len());
+        let gradient = self.gradient(sliders, w, &c, slopes);
+        let rows = self.limit_program_rows(sliders, &c, slopes, w.len());
+        let mut is_free = vec![false; w.len()];
+        self.selection.free().iter().for_each(|&f| is_free[f] = true);
         let range = |i: usize, side: usize| match self.problem.bounds {
-            _ if kept.contains(&i) => 0.0,
-            Some(bounds) => bounds[free[i]][side] - w[free[i]],
+            _ if kept.contains(&i) || !is_free[sliders[i]] => 0.0,
+            Some(bounds) => bounds[sliders[i]][side] - w[sliders[i]],
             None => [f64::NEG_INFINITY, f64::INFINITY][side],
         };
-        let lower: Vec<f64> = (0..free.len()).map(|i| range(i, 0)).collect();
-        let upper: Vec<f64> = (0..free.len()).map(|i| range(i, 1)).collect();
-        let solve = |system: &LinearSystem, last: Option<&mut LastSolve>| {
-            let program = QuadraticProgram {
-                hessian: &system.factor,
-                gradient: &gradient,
-                lower: &lower,
-                upper: &upper,
-                rows: &rows,
+        let lower: Vec<f64> = (0..sliders.len()).map(|i| range(i, 0)).collect();
+        let upper: Vec<f64> = (0..sliders.len()).map(|i| range(i, 1)).collect();
+        let mut solve = |system: &LinearSystem| {
+            let h = &system.hessian;
+            let solution = match &system.prepared {
+                Prepared::Inverse(inverse, _) => {
+                    let LastSolve(last) = &mut *last;
+                    let sequence = last.get_or_insert_with(|| BoundedSequence::new(sliders.len()));
+                    sequence.solve(h, inverse, &gradient, &lower, &upper)?
+                }
+                Prepared::Factor(_) if rows.is_empty() && self.problem.bounds.is_some() => {
+                    solve_bounded(h, &gradient, &lower, &upper)?
+                }
+                Prepared::Factor(hessian) => {
+                    let [gradient, lower, upper] = [&gradient[..], &lower, &upper];
+                    QuadraticProgram { hessian, gradient, lower, upper, rows: &rows }.solve()?
+                }
             };
-            let only_bounds = rows.is_empty() && self.problem.bounds.is_some();
-            let solution = match last {
-                _ if !only_bounds => program.solve()?,
-                Some(LastSolve(last)) => last
-                    .get_or_insert_with(|| BoundedSequence::prepare(&system.factor))
-                    .solve(&system.hessian, &gradient, &lower, &upper)?,
-                None => solve_bounded(&system.hessian, &gradient, &lower, &upper)?,
-            };
-            let residual = kkt_residual(&program, &system.hessian, &solution);
+            let residual = kkt_residual_of(h, &gradient, [&lower, &upper], &rows, &solution);
             Ok(Step { change: solution.x, residual })
         };
-        let mut solved = solve(system, last);
+        // The caller knows sliders, not the unknowns of this program.
+        let of_slider = |constraint: Constraint| match constraint {
+            Constraint::Bound(i) => Constraint::Bound(sliders[i]),
+            row => row,
+        };
+        let mut solved = solve(system);
         let mut stiff: Option<LinearSystem> = None;
         for _ in 0..MAX_RETRIES {
             if !matches!(solved, Err(QpError::NoConvergence(_) | QpError::NotDefinite { .. })) {
                 break;
             }
             let stiffer = stiff.as_ref().unwrap_or(system).stiffened();
-            solved = solve(&stiffer, None);
+            solved = solve(&stiffer);
             stiff = Some(stiffer);
         }
-        solved
+        solved.map_err(|error| match error {
+            QpError::EmptyRange { constraint, lower, upper } => {
+                QpError::EmptyRange { constraint: of_slider(constraint), lower, upper }
+            }
+            QpError::Infeasible { constraint, with } => QpError::Infeasible {
+                constraint: of_slider(constraint),
+                with: with.into_iter().map(of_slider).collect(),
+            },
+            other => other,
+        })
     }
 
-    /// Half the derivative of the objective by the free sliders.
-    fn gradient(&self, w: &[f64], c: &[f64], slopes: &[Slope]) -> Vec<f64> {
+    /// Half the derivative of the objective by some sliders.
+    fn gradient(&self, sliders: &[usize], w: &[f64], c: &[f64], slopes: &[Slope]) -> Vec<f64> {
         let PinnedProblem { alpha, fades, targets, w1, .. } = self.problem;
         let (gram, rows) = (self.selection.gram(), self.selection.rows());
         let change: Vec<f64> = c.iter().zip(&self.c1).map(|(a, b)| a - b).collect();
@@ -374,11 +426,17 @@ impl<'a> Model<'a> {
         let mut by_shape = gram.matrix().times(&change);
         by_shape.iter_mut().zip(rows.transposed_times(&pull, c.len())).for_each(|(g, p)| *g += p);
         let by_slider = through_transposed(slopes, &by_shape, w.len());
-        self.selection.free().iter().map(|&f| by_slider[f] + gram.ridge() * (w[f] - w1[f])).collect()
+        sliders.iter().map(|&f| by_slider[f] + gram.ridge() * (w[f] - w1[f])).collect()
     }
 
-    /// The limits as rows over the free sliders' changes.
-    fn limit_program_rows(&self, c: &[f64], slopes: &[Slope], n_sliders: usize) -> Vec<(Vec<f64>, f64, f64)> {
+    /// The limits as rows over the changes of some sliders.
+    fn limit_program_rows(
+        &self,
+        sliders: &[usize],
+        c: &[f64],
+        slopes: &[Slope],
+        n_sliders: usize,
+    ) -> Vec<(Vec<f64>, f64, f64)> {
         let (rows, limits) = (self.selection.limit_rows(), &self.selection.set().limits);
         let now = rows.times(c);
         (0..limits.len())
@@ -386,7 +444,7 @@ impl<'a> Model<'a> {
                 let mut by_shape = vec![0.0; c.len()];
                 rows.row(i).iter().for_each(|&(s, x)| by_shape[s as usize] = x.into());
                 let by_slider = through_transposed(slopes, &by_shape, n_sliders);
-                let row = self.selection.free().iter().map(|&f| by_slider[f]).collect();
+                let row = sliders.iter().map(|&f| by_slider[f]).collect();
                 (row, limits[i].range[0] - now[i], limits[i].range[1] - now[i])
             })
             .collect()

@@ -42,6 +42,7 @@ pub struct RigGram {
     ridge: f64,
     is_linear: bool,
     factor: OnceLock<Cholesky>,
+    inverse: OnceLock<Matrix>,
     repeats: OnceLock<Vec<usize>>,
 }
 
@@ -97,6 +98,7 @@ impl RigGram {
             ridge,
             is_linear: rig.is_linear(),
             factor: OnceLock::new(),
+            inverse: OnceLock::new(),
             repeats: OnceLock::new(),
         })
     }
@@ -144,6 +146,11 @@ impl RigGram {
     /// Factor of `G + ridge I`, computed on first use and kept.
     pub fn factor(&self) -> &Cholesky {
         self.factor.get_or_init(|| factor_with_ridge(self.gram.clone(), self.ridge).0)
+    }
+
+    /// Inverse of `G + ridge I`, computed on first use and kept.
+    pub fn inverse(&self) -> &Matrix {
+        self.inverse.get_or_init(|| self.factor().inverse())
     }
 
     /// Shapes that are combinations of earlier ones, ascending; computed on first use and kept.

@@ -146,9 +146,9 @@ pub struct PoseAttenuation<'a> {
 enum Solver<'a> {
     /// A linear rig without limits: a product. Where that takes a slider too far, the quadratic program,
     /// prepared when it is first needed.
-    Plain(Attenuator<'a>, OnceLock<LinearSystem>),
+    Plain(Attenuator<'a>, OnceLock<LinearSystem<'a>>),
     /// A linear rig with limits: a quadratic program on a prepared factor.
-    Limited(LinearSystem),
+    Limited(LinearSystem<'a>),
     /// In-betweens or combinations: Gauss-Newton.
     Bent,
 }
@@ -262,7 +262,7 @@ impl<'a> PoseAttenuation<'a> {
     }
 
     fn explain(&self, error: QpError) -> AttenuateError {
-        let slider = |i: usize| &self.rig.sliders[self.selection.free()[i]];
+        let slider = |i: usize| &self.rig.sliders[i];
         match error {
             QpError::EmptyRange { constraint: Constraint::Bound(i), .. } => {
                 let s = slider(i);

@@ -24,7 +24,7 @@
 use crate::gram::{RigGram, add_at, factor_with_ridge};
 use crate::pins::PinSet;
 use rayon::prelude::*;
-use risorius_linalg::{Cholesky, Matrix, dense::dot};
+use risorius_linalg::{Cholesky, KnownInverse, Matrix, dense::dot};
 use risorius_rig::model::Deltas;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -76,6 +76,15 @@ impl Rows {
     /// Shapes and values of one row.
     pub fn row(&self, row: usize) -> &[(u32, f32)] {
         &self.entries[self.first[row]..self.first[row + 1]]
+    }
+
+    /// All rows as a dense matrix.
+    fn dense(&self, n_shapes: usize) -> Matrix {
+        let mut dense = Matrix::zeros(self.len(), n_shapes);
+        for i in 0..self.len() {
+            self.row(i).iter().for_each(|&(s, x)| dense[(i, s as usize)] = x.into());
+        }
+        dense
     }
 
     /// `S c`: how far each coordinate moves at shape strengths `c`.
@@ -163,6 +172,8 @@ pub struct Selection<'a> {
     low_rank: Option<(Matrix, Matrix)>,
     /// `S^T S`, computed on first use.
     pinned_gram: OnceLock<Matrix>,
+    /// `S G^-1` (pins x all sliders) and `S G^-1 S^T`, computed on first use.
+    spread: OnceLock<(Matrix, Matrix)>,
 }
 
 impl<'a> Selection<'a> {
@@ -178,7 +189,16 @@ impl<'a> Selection<'a> {
         // Solving for s columns costs s m^2, factoring m^3 / 3: beyond a quarter the direct solve is faster.
         let low_rank =
             (gram.is_linear() && 4 * rows.len() <= free.len()).then(|| low_rank(gram, &rows, &free));
-        Self { gram, set, rows, limit_rows, free, low_rank, pinned_gram: OnceLock::new() }
+        Self {
+            gram,
+            set,
+            rows,
+            limit_rows,
+            free,
+            low_rank,
+            pinned_gram: OnceLock::new(),
+            spread: OnceLock::new(),
+        }
     }
 
     /// The rig's inner products.
@@ -252,27 +272,62 @@ impl<'a> Selection<'a> {
         a
     }
 
+    /// The inverse of the system over all sliders, with the ridge, and an estimate of its condition number:
+    /// the rig's own inverse with a correction for the pins, by the Woodbury identity. Only for linear rigs
+    /// with few pins and few locked sliders; `None` for others, which had better be factored.
+    pub(crate) fn inverse(&self, alpha: f64, fades: &[f64]) -> Option<(KnownInverse<'a>, f64)> {
+        let (n, s) = (self.gram.activation().n_sliders(), self.rows.len());
+        if !self.gram.is_linear() || 4 * s > n || 2 * self.free.len() < n {
+            return None;
+        }
+        let (z, k) = self.spread.get_or_init(|| {
+            let dense = self.rows.dense(n);
+            let z = dense.times_matrix(self.gram.inverse());
+            let mut k = Matrix::zeros(s, s);
+            for j in 0..s {
+                let column = k.column_mut(j);
+                for &(shape, x) in self.rows.row(j) {
+                    let of = z.column(shape as usize);
+                    column.iter_mut().zip(of).for_each(|(k, z)| *k += f64::from(x) * z);
+                }
+            }
+            k.mirror_lower();
+            (z, k)
+        });
+        let root: Vec<f64> = fades.iter().map(|r| r.max(0.0).sqrt()).collect();
+        let factor = faded_factor(k, alpha, &root);
+        let scale = (alpha - 1.0).abs().sqrt();
+        let mut low = z.clone();
+        low.columns_mut().for_each(|c| c.iter_mut().zip(&root).for_each(|(z, r)| *z *= scale * r));
+        factor.lower_solve_columns_in_place(&mut low);
+        let condition = self.gram.factor().condition_estimate() * factor.condition_estimate();
+        Some((KnownInverse::corrected(self.gram.inverse(), low, (alpha - 1.0).signum()), condition))
+    }
+
     /// Factors the system for one `alpha` and the pins' `fades` (0 to 1). Only for linear rigs.
     pub fn attenuator(&'a self, alpha: f64, fades: &[f64]) -> Attenuator<'a> {
         assert!(self.gram.is_linear() && fades.len() == self.rows.len());
         let alpha = alpha.min(MAX_ALPHA);
         let root: Vec<f64> = fades.iter().map(|r| r.max(0.0).sqrt()).collect();
         let factor = match &self.low_rank {
-            Some((_, k)) => {
-                let mut small = k.clone();
-                for j in 0..root.len() {
-                    for i in 0..root.len() {
-                        small[(i, j)] *= (alpha - 1.0) * root[i] * root[j];
-                    }
-                    small[(j, j)] += 1.0;
-                }
-                // For alpha below 1 the system is still positive: K has no eigenvalue above 1.
-                factor_with_ridge(small, f64::EPSILON).0
-            }
+            Some((_, k)) => faded_factor(k, alpha, &root),
             None => factor_with_ridge(self.system(alpha, fades).principal(&self.free), self.gram.ridge()).0,
         };
         Attenuator { selection: self, alpha, root, factor }
     }
+}
+
+/// Factor of `I + (a - 1) R K R` with `R` the roots of the fades.
+fn faded_factor(k: &Matrix, alpha: f64, root: &[f64]) -> Cholesky {
+    let mut small = k.clone();
+    for j in 0..root.len() {
+        for i in 0..root.len() {
+            small[(i, j)] *= (alpha - 1.0) * root[i] * root[j];
+        }
+        small[(j, j)] += 1.0;
+    }
+    // For alpha below 1 the system is still positive: K has no eigenvalue above 1.
+    factor_with_ridge(small, f64::EPSILON).0
 }
 
 fn low_rank(gram: &RigGram, rows: &Rows, free: &[usize]) -> (Matrix, Matrix) {

@@ -5,32 +5,35 @@
 //! ```
 //!
 //! Block principal pivoting [Judice94, block algorithm]: guess which unknowns lie at a bound, solve for the
-//! others, and correct all wrong guesses at once. When that stops making progress, correct one guess at a
-//! time. A few Cholesky factorizations of the free part are enough even when hundreds of bounds are active;
-//! the dual method of [`crate::qp`] adds bounds one by one.
+//! others, and correct all wrong guesses at once. A few Cholesky factorizations of the free part are enough
+//! even when hundreds of bounds are active; the dual method of [`crate::qp`] adds bounds one by one.
 //!
-//! Correcting one guess at a time terminates in exact arithmetic, but the number of exchanges has no useful
-//! bound, and rounding can make nearly dependent unknowns change places forever. After `2 n + 60` exchanges a
+//! Nearly dependent unknowns can change places forever. When the number of wrong guesses stops falling, an
+//! interior-point method makes a better guess (`bounds/interior.rs`). (Correcting one guess at a time, which
+//! is usual here, ends in exact arithmetic, but takes thousands of exchanges for a thousand such unknowns; so
+//! does the projected Newton method, which was tried as well.) If exchanges do not end from there either, a
 //! primal active-set method takes over: it stays within the bounds, the objective never rises, and every
 //! point that it passes is a valid answer, so that there always is one.
 //!
-//! Programs of one matrix that change little from one to the next are solved by [`BoundedSequence`]: from the
-//! last guess, on a factor that is updated for each unknown that is freed or fixed. The minimizer is unique,
-//! so the result does not depend on the program before, except by rounding.
+//! Several programs of one matrix, whose inverse is known, are solved by [`BoundedSequence`]: from the last
+//! guess, on factors of the size of the fixed or of the free part, whichever is smaller, which are updated
+//! for each unknown that is freed or fixed. The minimizer is unique, so the result does not depend on the
+//! program before, except by rounding.
 //!
 //! `H` is dense, n x n, symmetric positive definite; the result is the minimizer and its multipliers.
 
-use crate::dense::{Cholesky, Matrix, dot};
+use crate::dense::Matrix;
 use crate::qp::{Constraint, QpError, QpSolution};
-use free_factor::FreeFactor;
+pub use inverse::KnownInverse;
+use minimum::Factors;
 
-mod free_factor;
+mod interior;
+mod inverse;
+mod minimum;
+mod part_factor;
 
-/// Block exchanges that may fail to reduce the number of wrong guesses before single exchanges take over.
+/// Block exchanges that may fail to reduce the number of wrong guesses before a better guess is made.
 const PATIENCE: usize = 3;
-
-/// A correction of the solution by more than this (of its size) shows that a factor has lost accuracy.
-const LARGE_CORRECTION: f64 = 1e-7;
 
 /// Where an unknown is guessed to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,26 +59,29 @@ pub fn solve_bounded(
 #[derive(Debug, Clone)]
 pub struct BoundedSequence {
     places: Vec<BoundState>,
-    factor: FreeFactor,
+    factors: Factors,
 }
 
 impl BoundedSequence {
-    /// Starts with all unknowns free; `factor` is that of the matrix of all programs.
-    pub fn prepare(factor: &Cholesky) -> Self {
-        Self { places: vec![BoundState::Free; factor.n()], factor: FreeFactor::of_all(factor) }
+    /// For programs of `n` unknowns; starts with all of them free.
+    pub fn new(n: usize) -> Self {
+        Self { places: vec![BoundState::Free; n], factors: Factors::new(n) }
     }
 
-    /// Solves the next program; `h` is the matrix that was factored.
+    /// Solves the next program; `h` is the matrix of all of them, and `inverse` its inverse.
     pub fn solve(
         &mut self,
         h: &Matrix,
+        inverse: &KnownInverse,
         gradient: &[f64],
         lower: &[f64],
         upper: &[f64],
     ) -> Result<QpSolution, QpError> {
         let program = BoundedProgram { h, gradient, lower, upper };
-        let Self { places, factor } = self;
-        program.solve(places, &mut |places| program.minimum_by_updating(places, factor))
+        let Self { places, factors } = self;
+        let unbounded = std::cell::OnceCell::new();
+        let unbounded = || unbounded.get_or_init(|| program.unbounded(inverse));
+        program.solve(places, &mut |places| program.minimum_by_updating(places, inverse, &unbounded, factors))
     }
 }
 
@@ -97,7 +103,7 @@ impl BoundedProgram<'_> {
         self.gradient.len()
     }
 
-    /// Exchanges wrong guesses, from `places` on; the last guess is left there.
+    /// Solves the program from the guess in `places`; the last guess is left there.
     fn solve(&self, places: &mut [BoundState], minimize: &mut Minimize) -> Result<QpSolution, QpError> {
         let (n, lower, upper) = (self.n(), self.lower, self.upper);
         for i in 0..n {
@@ -112,26 +118,40 @@ impl BoundedProgram<'_> {
                 place => place,
             };
         }
-        let (mut fewest, mut patience) = (n + 1, PATIENCE);
-        let most = 60 + 2 * n;
-        let mut last = vec![0.0; n];
-        for iteration in 1..=most {
+        let mut iterations = 0;
+        if let Some(solution) = self.exchange(places, minimize, &mut iterations)? {
+            return Ok(solution);
+        }
+        let inside = self.guess_from_inside(places);
+        match self.exchange(places, minimize, &mut iterations)? {
+            Some(solution) => Ok(solution),
+            None => self.descend_within(inside, places, minimize, iterations),
+        }
+    }
+
+    /// Exchanges all wrong guesses at once until none is left; `None` if their number stops falling.
+    fn exchange(
+        &self,
+        places: &mut [BoundState],
+        minimize: &mut Minimize,
+        iterations: &mut usize,
+    ) -> Result<Option<QpSolution>, QpError> {
+        let (mut fewest, mut patience) = (self.n() + 1, PATIENCE);
+        while patience > 0 {
             let (x, slope) = minimize(places)?;
+            *iterations += 1;
             let wrong = self.wrong_guesses(&x, &slope, places);
             if wrong.is_empty() {
-                return Ok(self.solution(x, &slope, places, iteration));
+                return Ok(Some(self.solution(x, &slope, places, *iterations)));
             }
             if wrong.len() < fewest {
                 (fewest, patience) = (wrong.len(), PATIENCE);
             } else {
-                patience = patience.saturating_sub(1);
+                patience -= 1;
             }
-            // Murty's rule: exchanging one at a time, always the last, cannot cycle.
-            let exchanged = if patience > 0 { &wrong[..] } else { &wrong[wrong.len() - 1..] };
-            exchanged.iter().for_each(|&(i, place)| places[i] = place);
-            last = x;
+            wrong.iter().for_each(|&(i, place)| places[i] = place);
         }
-        self.descend_within(last, places, minimize, most)
+        Ok(None)
     }
 
     /// The primal active-set method: from `start`, moved into the bounds, along the steps to the minima over
@@ -199,60 +219,6 @@ impl BoundedProgram<'_> {
         (0..places.len()).map(at).collect()
     }
 
-    /// The minimum on a new factor of the free part.
-    fn minimum_by_factoring(&self, places: &[BoundState]) -> Result<Minimum, QpError> {
-        let mut x = self.at_bounds(places);
-        let free: Vec<usize> = (0..places.len()).filter(|&i| places[i] == BoundState::Free).collect();
-        let fixed_part = self.h.times(&x);
-        let mut right: Vec<f64> = free.iter().map(|&i| -self.gradient[i] - fixed_part[i]).collect();
-        let factor = Cholesky::factor(self.h.principal(&free))
-            .map_err(|_| QpError::NotDefinite { n_free: free.len() })?;
-        factor.solve_in_place(&mut right);
-        free.iter().zip(&right).for_each(|(&i, v)| x[i] = *v);
-        let slope = self.slope(&x);
-        Ok((x, slope))
-    }
-
-    /// The minimum on an updated factor. Where all guesses turn out right it is corrected once by its
-    /// residual, so that the result does not show how the factor was reached.
-    fn minimum_by_updating(
-        &self,
-        places: &[BoundState],
-        factor: &mut FreeFactor,
-    ) -> Result<Minimum, QpError> {
-        let is_free: Vec<bool> = places.iter().map(|&p| p == BoundState::Free).collect();
-        let fixed: Vec<usize> = (0..places.len()).filter(|&i| !is_free[i]).collect();
-        let not_definite = |_| QpError::NotDefinite { n_free: places.len() - fixed.len() };
-        factor.set_free(self.h, &is_free).map_err(not_definite)?;
-        loop {
-            let mut x = self.at_bounds(places);
-            let mut slope = self.slope(&x);
-            self.step_to_minimum(&mut x, &mut slope, &fixed, factor);
-            if !self.wrong_guesses(&x, &slope, places).is_empty() {
-                return Ok((x, slope));
-            }
-            slope = self.slope(&x);
-            let correction = self.step_to_minimum(&mut x, &mut slope, &fixed, factor);
-            let size = x.iter().fold(1.0f64, |m, v| m.max(v.abs()));
-            if correction <= LARGE_CORRECTION * size || !factor.is_updated() {
-                return Ok((x, slope));
-            }
-            factor.factor_anew(self.h, &is_free).map_err(not_definite)?;
-        }
-    }
-
-    /// Moves `x` to the minimum over the free unknowns, and `slope` with it. Returns the largest change.
-    fn step_to_minimum(&self, x: &mut [f64], slope: &mut [f64], fixed: &[usize], factor: &FreeFactor) -> f64 {
-        let mut step = slope.to_vec();
-        factor.solve_in_place(&mut step);
-        x.iter_mut().zip(&step).for_each(|(x, s)| *x -= s);
-        let moved: Vec<f64> = fixed.iter().map(|&i| slope[i] - dot(self.h.column(i), &step)).collect();
-        // Zero over the free unknowns, by definition of the minimum.
-        slope.fill(0.0);
-        fixed.iter().zip(moved).for_each(|(&i, s)| slope[i] = s);
-        step.iter().fold(0.0, |m, s| m.max(s.abs()))
-    }
-
     /// Unknowns that are not where they were guessed to be, and where they should be instead.
     fn wrong_guesses(&self, x: &[f64], slope: &[f64], places: &[BoundState]) -> Vec<(usize, BoundState)> {
         let (lower, upper) = (self.lower, self.upper);
@@ -290,6 +256,7 @@ impl BoundedProgram<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dense::Cholesky;
     use crate::qp::{QuadraticProgram, kkt_residual};
 
     fn random(state: &mut u64) -> f64 {
@@ -357,7 +324,37 @@ mod tests {
         }
     }
 
-    /// A random walk of programs of one matrix: the sequence ends where solving from scratch does.
+    /// Programs of nearly dependent unknowns, some fixed and some without bounds: from the guess of the
+    /// interior-point method, few exchanges are left.
+    #[test]
+    fn a_guess_from_inside_is_nearly_right() {
+        let mut state = 29;
+        for trial in 0..20 {
+            let n = 20 + 9 * trial;
+            let mut a = Matrix::zeros(n / 5 + 1, n);
+            (0..n).for_each(|j| a.column_mut(j).iter_mut().for_each(|x| *x = random(&mut state)));
+            let mut h = a.gram();
+            (0..n).for_each(|i| h[(i, i)] += 1e-4);
+            let gradient: Vec<f64> = (0..n).map(|_| 5.0 * random(&mut state)).collect();
+            let mut lower: Vec<f64> = (0..n).map(|_| -random(&mut state).abs()).collect();
+            let mut upper: Vec<f64> = (0..n).map(|_| random(&mut state).abs()).collect();
+            (upper[1], lower[3]) = (lower[1], f64::NEG_INFINITY);
+            (lower[4], upper[4], upper[5]) = (f64::NEG_INFINITY, f64::INFINITY, f64::INFINITY);
+            let inner = BoundedProgram { h: &h, gradient: &gradient, lower: &lower, upper: &upper };
+            let mut places = vec![BoundState::Free; n];
+            let within = inner.guess_from_inside(&mut places);
+            assert!((0..n).all(|i| lower[i] <= within[i] && within[i] <= upper[i]), "trial {trial}");
+            let mut iterations = 0;
+            let by_factoring = &mut |places: &[BoundState]| inner.minimum_by_factoring(places);
+            let found = inner.exchange(&mut places, by_factoring, &mut iterations).unwrap().unwrap();
+            assert!(iterations <= 5, "trial {trial}: {iterations} exchanges");
+            let residual = crate::qp::kkt_residual_of(&h, &gradient, [&lower, &upper], &[], &found);
+            assert!(residual < 1e-8, "trial {trial}: {residual:e}");
+        }
+    }
+
+    /// A random walk of programs of one matrix: the sequence ends where solving from scratch does, by the
+    /// inverse and without it, with few and with many bounds in the way.
     #[test]
     fn a_sequence_ends_where_single_solves_do() {
         let mut state = 17;
@@ -368,19 +365,27 @@ mod tests {
             let mut h = a.gram();
             (0..n).for_each(|i| h[(i, i)] += 1e-3);
             let factor = Cholesky::factor(h.clone()).unwrap();
+            let exact = KnownInverse::of(&factor);
+            // Off by so little that corrections make up for it, and by far too much.
+            let scaled = |by: f64| {
+                let mut other = h.clone();
+                other.scale(by);
+                KnownInverse::of(&Cholesky::factor(other).unwrap())
+            };
+            let inverses = [exact, scaled(1.0 / 1.0005), scaled(0.2)];
+            let width = [0.3, 1.0, 3.0][trial % 3];
             let mut gradient: Vec<f64> = (0..n).map(|_| 5.0 * random(&mut state)).collect();
-            let mut lower: Vec<f64> = (0..n).map(|_| -random(&mut state).abs()).collect();
-            let mut upper: Vec<f64> = (0..n).map(|_| random(&mut state).abs()).collect();
-            let mut sequence = BoundedSequence::prepare(&factor);
+            let mut lower: Vec<f64> = (0..n).map(|_| -width * random(&mut state).abs()).collect();
+            let mut upper: Vec<f64> = (0..n).map(|_| width * random(&mut state).abs()).collect();
+            let mut sequences = vec![BoundedSequence::new(n); inverses.len()];
             for event in 0..40 {
                 let i = event % n;
                 gradient[i] += random(&mut state);
                 (lower[i], upper[i]) = match event % 5 {
                     0 => (f64::NEG_INFINITY, f64::INFINITY),
                     1 => (upper[i].min(0.5), upper[i].min(0.5)),
-                    _ => (-random(&mut state).abs(), random(&mut state).abs()),
+                    _ => (-width * random(&mut state).abs(), width * random(&mut state).abs()),
                 };
-                let warm = sequence.solve(&h, &gradient, &lower, &upper).unwrap();
                 let cold = solve_bounded(&h, &gradient, &lower, &upper).unwrap();
                 let program = QuadraticProgram {
                     hessian: &factor,
@@ -389,22 +394,51 @@ mod tests {
                     upper: &upper,
                     rows: &[],
                 };
-                let residual = kkt_residual(&program, &h, &warm);
-                assert!(residual < 1e-9, "trial {trial}, event {event}: {residual:e}");
-                let apart = warm.x.iter().zip(&cold.x).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-                assert!(apart < 1e-9, "trial {trial}, event {event}: {apart:e}");
+                for (sequence, inverse) in sequences.iter_mut().zip(&inverses) {
+                    let warm = sequence.solve(&h, inverse, &gradient, &lower, &upper).unwrap();
+                    let residual = kkt_residual(&program, &h, &warm);
+                    assert!(residual < 1e-9, "trial {trial}, event {event}: {residual:e}");
+                    let apart = warm.x.iter().zip(&cold.x).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+                    assert!(apart < 1e-9, "trial {trial}, event {event}: {apart:e}");
+                }
             }
         }
     }
 
     #[test]
+    fn an_inverse_with_a_correction_is_that_of_the_sum() {
+        let (n, mut state) = (30, 23);
+        let mut s = Matrix::zeros(3, n);
+        (0..n).for_each(|j| s.column_mut(j).iter_mut().for_each(|x| *x = random(&mut state)));
+        let g = Matrix::symmetric(n, |i, j| if i == j { 3.0 + i as f64 } else { 0.5 });
+        let factor = Cholesky::factor(g.clone()).unwrap();
+        let base = factor.inverse();
+        let mut h = s.gram();
+        h.add(&g);
+        // H^-1 = G^-1 - Z (I + S Z)^-1 Z^T with Z = G^-1 S^T.
+        let z = s.times_matrix(&base);
+        let mut small = Matrix::symmetric(3, |i, j| (0..n).map(|k| z[(i, k)] * s[(j, k)]).sum());
+        (0..3).for_each(|i| small[(i, i)] += 1.0);
+        let mut low = z;
+        Cholesky::factor(small).unwrap().lower_solve_columns_in_place(&mut low);
+        let inverse = KnownInverse::corrected(&base, low, 1.0);
+        let (gradient, lower, upper) = (vec![-20.0; n], vec![-0.5; n], vec![0.4; n]);
+        let found = BoundedSequence::new(n).solve(&h, &inverse, &gradient, &lower, &upper).unwrap();
+        let direct = solve_bounded(&h, &gradient, &lower, &upper).unwrap();
+        assert!(found.x.iter().zip(&direct.x).all(|(a, b)| (a - b).abs() < 1e-12));
+        assert!(direct.x.contains(&0.4), "bounds were meant to be reached");
+    }
+
+    #[test]
     fn a_sequence_goes_on_after_an_error() {
         let h = Matrix::symmetric(3, |i, j| if i == j { 2.0 } else { 0.5 });
-        let mut sequence = BoundedSequence::prepare(&Cholesky::factor(h.clone()).unwrap());
+        let inverse = KnownInverse::of(&Cholesky::factor(h.clone()).unwrap());
+        let mut sequence = BoundedSequence::new(3);
         let (gradient, lower, upper) = ([1.0, -3.0, 2.0], [-0.1; 3], [0.4; 3]);
-        assert!(sequence.solve(&h, &gradient, &[1.0; 3], &upper).is_err());
-        let after = sequence.solve(&h, &gradient, &lower, &upper).unwrap();
-        assert_eq!(after.x, solve_bounded(&h, &gradient, &lower, &upper).unwrap().x);
+        assert!(sequence.solve(&h, &inverse, &gradient, &[1.0; 3], &upper).is_err());
+        let after = sequence.solve(&h, &inverse, &gradient, &lower, &upper).unwrap();
+        let alone = solve_bounded(&h, &gradient, &lower, &upper).unwrap();
+        assert!(after.x.iter().zip(&alone.x).all(|(a, b)| (a - b).abs() < 1e-14));
     }
 
     #[test]

@@ -38,6 +38,11 @@ impl Matrix {
         self.n_rows
     }
 
+    /// Number of columns.
+    pub fn n_columns(&self) -> usize {
+        self.n_columns
+    }
+
     /// One column.
     pub fn column(&self, column: usize) -> &[f64] {
         &self.data[column * self.n_rows..(column + 1) * self.n_rows]
@@ -96,6 +101,14 @@ impl Matrix {
         assert_eq!(self.n_rows, other.n_rows);
         let mut out = Matrix::zeros(self.n_columns, other.n_columns);
         matmul::matmul(out.view_mut(), Accum::Replace, self.view().transpose(), other.view(), 1.0, Par::Seq);
+        out
+    }
+
+    /// `self other`.
+    pub fn times_matrix(&self, other: &Matrix) -> Matrix {
+        assert_eq!(self.n_columns, other.n_rows);
+        let mut out = Matrix::zeros(self.n_rows, other.n_columns);
+        matmul::matmul(out.view_mut(), Accum::Replace, self.view(), other.view(), 1.0, Par::Seq);
         out
     }
 
@@ -246,6 +259,23 @@ impl Cholesky {
         );
     }
 
+    /// `A^-1`, both triangles filled.
+    pub fn inverse(&self) -> Matrix {
+        let n = self.n();
+        let mut out = Matrix::zeros(n, n);
+        if n > 0 {
+            let mut memory = MemBuffer::new(llt::inverse::inverse_scratch::<f64>(n, Par::Seq));
+            llt::inverse::inverse(out.view_mut(), self.factor.view(), Par::Seq, MemStack::new(&mut memory));
+            out.mirror_lower();
+        }
+        out
+    }
+
+    /// Replaces every column of `b` by `L^-1` times it.
+    pub fn lower_solve_columns_in_place(&self, b: &mut Matrix) {
+        triangular_solve::solve_lower_triangular_in_place(self.factor.view(), b.view_mut(), Par::Seq);
+    }
+
     /// Replaces `b` by `L^-1 b`.
     pub(crate) fn lower_solve_in_place(&self, b: &mut [f64]) {
         let n = b.len();
@@ -285,6 +315,19 @@ mod tests {
             Cholesky::factor(a).unwrap().solve_in_place(&mut b);
             let error = b.iter().zip(&x).map(|(p, q)| (p - q).abs()).fold(0.0, f64::max);
             assert!(error < 1e-7, "n {n}: {error}");
+        }
+    }
+
+    #[test]
+    fn inverses_invert() {
+        for n in [0, 1, 2, 7, 40, 130] {
+            let a = spd(n);
+            let inverse = Cholesky::factor(a.clone()).unwrap().inverse();
+            for j in 0..n {
+                let column = a.times(inverse.column(j));
+                let off = |i: usize| (column[i] - f64::from(u8::from(i == j))).abs();
+                assert!((0..n).all(|i| off(i) < 1e-7), "n {n}, column {j}");
+            }
         }
     }
 

@@ -10,15 +10,17 @@ pub mod dense;
 pub mod eigen;
 pub mod order;
 pub mod qp;
+pub mod quick;
 pub mod sparse;
 pub mod sparse_cholesky;
 pub mod svd3;
 pub mod sweep;
 
-pub use bounds::{BoundedSequence, solve_bounded};
+pub use bounds::{BoundedSequence, KnownInverse, solve_bounded};
 pub use dense::{Cholesky, Matrix, NotPositiveDefinite};
 pub use order::Order;
 pub use qp::{QpError, QpSolution, QuadraticProgram};
+pub use quick::{QuickFactor, QuickSpace};
 pub use sparse::{
     BlockMatrix, BlockPattern, ElementBlocks, Gather, NO_NODE, NodeGraph, Pattern, SparseError, Stencil,
 };

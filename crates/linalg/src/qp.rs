@@ -343,30 +343,45 @@ impl SmallFactor {
 /// stationarity, limits, signs of multipliers, complementarity. `h` is the matrix whose factor the program
 /// holds.
 pub fn kkt_residual(program: &QuadraticProgram, h: &Matrix, solution: &QpSolution) -> f64 {
+    let QuadraticProgram { gradient, lower, upper, rows, .. } = *program;
+    kkt_residual_of(h, gradient, [lower, upper], rows, solution)
+}
+
+/// As [`kkt_residual`], of a program whose matrix is not factored; `bounds` are the lower and upper ones.
+pub fn kkt_residual_of(
+    h: &Matrix,
+    gradient: &[f64],
+    bounds: [&[f64]; 2],
+    rows: &[(Vec<f64>, f64, f64)],
+    solution: &QpSolution,
+) -> f64 {
     let x = &solution.x;
     // Each equation is relative to the size of its own terms, so that a stiff one does not hide errors in the
     // others. Terms that are negligible beside the largest do not count.
-    let mut stationarity = program.gradient.to_vec();
+    let mut stationarity = gradient.to_vec();
     let mut scales: Vec<f64> = stationarity.iter().map(|g| g.abs()).collect();
-    let mut add = |i: usize, term: f64| {
-        stationarity[i] += term;
-        scales[i] += term.abs();
+    let mut add = |column: &[f64], factor: f64| {
+        for ((s, scale), a) in stationarity.iter_mut().zip(&mut scales).zip(column) {
+            let term = a * factor;
+            *s += term;
+            *scale += term.abs();
+        }
     };
-    for (j, &xj) in x.iter().enumerate() {
-        h.column(j).iter().enumerate().for_each(|(i, a)| add(i, a * xj));
-        add(j, -solution.bound_multipliers[j]);
-    }
-    for (row, m) in program.rows.iter().zip(&solution.row_multipliers) {
-        row.0.iter().enumerate().for_each(|(i, r)| add(i, -m * r));
+    (0..x.len()).filter(|&j| x[j] != 0.0).for_each(|j| add(h.column(j), x[j]));
+    rows.iter().zip(&solution.row_multipliers).for_each(|(row, m)| add(&row.0, -m));
+    for ((s, scale), m) in stationarity.iter_mut().zip(&mut scales).zip(&solution.bound_multipliers) {
+        *s -= m;
+        *scale += m.abs();
     }
     let scale = scales.iter().copied().fold(1e-300, f64::max);
     let mut worst =
         stationarity.iter().zip(&scales).map(|(s, own)| s.abs() / own.max(1e-9 * scale)).fold(0.0, f64::max);
-    let bounds = (0..x.len()).map(|i| (Constraint::Bound(i), solution.bound_multipliers[i]));
-    let rows = (0..program.rows.len()).map(|i| (Constraint::Row(i), solution.row_multipliers[i]));
-    for (constraint, multiplier) in bounds.chain(rows) {
-        let (lower, upper) = program.limits(constraint);
-        let value = program.value(constraint, x);
+    let of_bounds = (0..x.len()).map(|i| (x[i], bounds[0][i], bounds[1][i], solution.bound_multipliers[i]));
+    let of_rows = rows
+        .iter()
+        .zip(&solution.row_multipliers)
+        .map(|((row, lower, upper), &m)| (dot(row, x), *lower, *upper, m));
+    for (value, lower, upper, multiplier) in of_bounds.chain(of_rows) {
         let size = 1.0 + value.abs();
         worst = worst.max((lower - value) / size).max((value - upper) / size);
         // A multiplier may be nonzero only at an active limit, with the sign of that limit.

@@ -1,9 +1,10 @@
 //! The Cholesky factor of a [`BlockMatrix`], and solves with it.
 //!
 //! faer's sparse `L L^T` (simplicial or supernodal, as faer decides) over the symbolic factor of the
-//! [`Pattern`], so that refactoring allocates nothing and repeats no analysis. Factorization and solves run
-//! on the calling thread: with more threads the bits of the factor could depend on their number, and solves
-//! become slower. Run several systems at once instead. A factor is immutable while solving and can be shared.
+//! [`Pattern`], so that refactoring allocates nothing and repeats no analysis. Factorization and single
+//! solves run on the calling thread: with more threads the bits of the factor could depend on their number,
+//! and solves become slower. Many right-hand sides are solved on all threads. A factor is immutable while
+//! solving and can be shared.
 
 use crate::sparse::{BlockMatrix, Pattern, SparseError};
 use faer::dyn_stack::{MemBuffer, MemStack};
@@ -12,7 +13,11 @@ use faer::sparse::linalg::cholesky::supernodal::SupernodalLltRef;
 use faer::sparse::linalg::cholesky::{LltRef, SymbolicCholeskyRaw};
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use faer::{Conj, MatMut, Par, Side, Spec};
+use rayon::prelude::*;
 use std::sync::Arc;
+
+/// Right-hand sides that are solved together: the factor is read once for all of them.
+const TOGETHER: usize = 8;
 
 /// `A = L L^T` of a sparse symmetric positive definite matrix.
 pub struct SparseCholesky<const B: usize> {
@@ -87,6 +92,28 @@ impl<const B: usize> SparseCholesky<B> {
         }
     }
 
+    /// Solves `A x = b` in place for many right-hand sides with B values at each node, in parallel. Groups
+    /// of [`TOGETHER`] are solved together, whatever the number of threads.
+    pub fn solve_many(&self, many: &mut [Vec<[f64; B]>]) {
+        let n = self.pattern.n_unknowns();
+        let nodes = self.pattern.graph.free_nodes();
+        many.par_chunks_mut(TOGETHER).for_each(|group| {
+            let mut x = vec![0.0; n * group.len()];
+            for (x, values) in x.chunks_mut(n.max(1)).zip(group.iter()) {
+                for (x, &node) in x.chunks_mut(B).zip(nodes) {
+                    x.copy_from_slice(&values[node as usize]);
+                }
+            }
+            self.solve_ordered(&mut x, group.len());
+            for (x, values) in x.chunks(n.max(1)).zip(group) {
+                values.fill([0.0; B]);
+                for (x, &node) in x.chunks(B).zip(nodes) {
+                    values[node as usize].copy_from_slice(x);
+                }
+            }
+        });
+    }
+
     /// The free nodes in elimination order.
     pub(crate) fn nodes(&self) -> &[u32] {
         self.pattern.graph.free_nodes()
@@ -117,6 +144,32 @@ impl<const B: usize> SparseCholesky<B> {
                             f(below.unwrap_or(start + r), start + c, *values.get(r, c));
                         }
                     }
+                }
+            }
+        }
+    }
+
+    /// Calls `f(first column, number of columns, rows below, value of row and column)` for ranges of columns
+    /// with the same rows below them, ascending. Rows of a range are counted from its first column on.
+    pub(crate) fn for_panels(&self, mut f: impl FnMut(usize, usize, &[u32], &dyn Fn(usize, usize) -> f64)) {
+        if self.pattern.n_unknowns() == 0 {
+            return;
+        }
+        match self.pattern.symbolic.raw() {
+            SymbolicCholeskyRaw::Simplicial(symbolic) => {
+                for (column, ends) in symbolic.col_ptr().windows(2).enumerate() {
+                    let mine = ends[0] as usize..ends[1] as usize;
+                    // The diagonal comes first.
+                    let (rows, values) = (&symbolic.row_idx()[mine.clone()], &self.values[mine]);
+                    f(column, 1, &rows[1..], &|row, _| values[row]);
+                }
+            }
+            SymbolicCholeskyRaw::Supernodal(symbolic) => {
+                let factor = SupernodalLltRef::new(symbolic, &self.values);
+                for s in 0..symbolic.n_supernodes() {
+                    let node = factor.supernode(s);
+                    let values = node.val();
+                    f(node.start(), values.ncols(), node.pattern(), &|row, column| *values.get(row, column));
                 }
             }
         }
@@ -247,6 +300,56 @@ mod tests {
             let as_nodes: Vec<[f64; B]> = mine.chunks(B).map(|c| c.try_into().unwrap()).collect();
             let product = matrix.times(&pattern, &as_nodes).concat();
             assert!(product.iter().zip(column(&b)).all(|(a, b)| (a - b).abs() < 1e-9));
+        }
+    }
+
+    /// Many right-hand sides at once, on any number of threads, and in both precisions of sweeps.
+    #[test]
+    fn many_are_solved_as_one_by_one() {
+        let (n_nodes, mut seed) = (500, 9);
+        let stencils = random_stencils(n_nodes, &mut seed);
+        let held: Vec<bool> = (0..n_nodes).map(|v| v % 7 == 2 || v > 490).collect();
+        let graph = NodeGraph::prepare(&held, &[&stencils]).unwrap();
+        let many: Vec<Vec<[f64; 3]>> = (0..19)
+            .map(|_| (0..n_nodes).map(|_| std::array::from_fn(|_| random(&mut seed))).collect())
+            .collect();
+        let on = |threads: usize, run: &(dyn Fn() + Sync)| {
+            rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(run);
+        };
+        let pattern = Arc::new(Pattern::<3>::prepare(&graph).unwrap());
+        let elements: Vec<_> = stencils.iter().map(|_| element_matrix::<3>(&mut seed).1).collect();
+        let mut matrix = BlockMatrix::zeros(&pattern);
+        matrix.add(&pattern, &Gather::prepare(&pattern, &stencils), &elements);
+        let factor = SparseCholesky::new(&pattern, &matrix).unwrap();
+        let results = std::sync::Mutex::new(Vec::new());
+        for threads in [1, 3] {
+            on(threads, &|| {
+                let mut all = many.clone();
+                factor.solve_many(&mut all);
+                results.lock().unwrap().push(all);
+            });
+        }
+        let [one, three] = results.into_inner().unwrap().try_into().unwrap();
+        assert!(one == three, "the bits depend on the number of threads");
+        for (found, b) in one.iter().zip(&many) {
+            let mut alone = b.clone();
+            factor.solve(&mut alone);
+            let apart = found.iter().flatten().zip(alone.iter().flatten()).map(|(a, b)| (a - b).abs());
+            assert!(apart.fold(0.0, f64::max) < 1e-12);
+        }
+        let scalar = Arc::new(Pattern::<1>::prepare(&graph).unwrap());
+        let elements: Vec<_> = stencils.iter().map(|_| element_matrix::<1>(&mut seed).1).collect();
+        let mut matrix = BlockMatrix::zeros(&scalar);
+        matrix.add(&scalar, &Gather::prepare(&scalar, &stencils), &elements);
+        let sweep = crate::Sweep::<f64>::prepare(&SparseCholesky::new(&scalar, &matrix).unwrap());
+        let many: Vec<Vec<DVec3>> =
+            many.iter().map(|b| b.iter().map(|v| DVec3::from_array(*v)).collect()).collect();
+        let mut all = many.clone();
+        sweep.solve_many(&mut all);
+        for (found, b) in all.iter().zip(&many) {
+            let mut alone = vec![DVec3::NAN; n_nodes];
+            sweep.solve(b, &mut alone, &mut crate::SweepSpace::default());
+            assert!(*found == alone);
         }
     }
 

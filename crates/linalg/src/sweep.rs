@@ -18,6 +18,7 @@
 
 mod dense;
 mod panels;
+mod width;
 
 use crate::sparse_cholesky::SparseCholesky;
 pub use dense::Real;
@@ -26,6 +27,9 @@ use glam::DVec3;
 use panels::{Columns, NONE, TRUNK, Tree, panels};
 use pulp::Arch;
 use rayon::prelude::*;
+
+/// Nodes per parallel task.
+const NODES: usize = 8192;
 
 /// A part of the elimination tree. Its vectors hold a value for each of its own unknowns, then for each of
 /// the trunk, then a zero.
@@ -178,9 +182,21 @@ impl<T: Real> Sweep<T> {
         self.finish(space, x);
     }
 
+    /// `x = A^-1 b` in place for each of many right-hand sides, which run in parallel. The bits are those of
+    /// [`Sweep::solve`].
+    pub fn solve_many(&self, many: &mut [Vec<DVec3>]) {
+        let with_space = |(space, x): &mut (SweepSpace<T>, Vec<DVec3>), b: &mut Vec<DVec3>| {
+            x.resize(b.len(), DVec3::ZERO);
+            self.solve(b, x, space);
+            std::mem::swap(b, x);
+        };
+        many.par_iter_mut().with_max_len(1).for_each_init(Default::default, with_space);
+    }
+
     /// Forward substitution.
     pub fn halfway(&self, b: &[DVec3], space: &mut SweepSpace<T>) {
-        let largest = b.iter().fold(0.0f64, |most, v| most.max(v.abs().max_element()));
+        let largest_of = |b: &[DVec3]| b.iter().fold(0.0f64, |most, v| most.max(v.abs().max_element()));
+        let largest = b.par_chunks(NODES).map(largest_of).reduce(|| 0.0, f64::max);
         space.scale = if largest > 0.0 && largest.is_finite() { largest } else { 1.0 };
         let inverse = 1.0 / space.scale;
         let n_trunk = self.trunk.nodes.len();
@@ -207,13 +223,15 @@ impl<T: Real> Sweep<T> {
             x[branch.nodes.len()..].copy_from_slice(trunk);
             branch.blocks.backward(self.arch, x);
         });
-        x.fill(DVec3::ZERO);
-        let parts = self.branches.iter().zip(&space.branches).chain([(&self.trunk, &space.trunk)]);
-        for (part, values) in parts {
-            for (value, &node) in values.iter().zip(&part.nodes) {
-                x[node as usize] = vector(value) * space.scale;
+        // Nodes after the last free one have no place.
+        let (x, held) = x.split_at_mut(self.places.len());
+        held.fill(DVec3::ZERO);
+        let space = &*space;
+        x.par_chunks_mut(NODES).zip(self.places.par_chunks(NODES)).for_each(|(x, places)| {
+            for (x, place) in x.iter_mut().zip(places) {
+                *x = place.map_or(DVec3::ZERO, |place| vector(space.at(place)) * space.scale);
             }
-        }
+        });
     }
 
     /// Adds to the trunk what the branches leave for it.

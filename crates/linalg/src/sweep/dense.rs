@@ -13,6 +13,9 @@
 //! processed together.
 
 use super::panels::{Columns, Panel, ROWS, WIDEST};
+#[cfg(target_arch = "x86_64")]
+use super::width::Wide;
+use super::width::{Folded, Plain, Width, add};
 use pulp::Arch;
 
 /// Numbers in which a factor is stored and solved with.
@@ -23,6 +26,10 @@ pub trait Real:
     fn of(value: f64) -> Self;
     /// Widened.
     fn wide(self) -> f64;
+    /// How products use registers of 512 bits.
+    #[cfg(target_arch = "x86_64")]
+    #[doc(hidden)]
+    fn with_512_bits(registers: pulp::x86::V4) -> impl Width<Self>;
 }
 
 impl Real for f32 {
@@ -34,6 +41,12 @@ impl Real for f32 {
     #[inline(always)]
     fn wide(self) -> f64 {
         f64::from(self)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn with_512_bits(registers: pulp::x86::V4) -> impl Width<Self> {
+        Wide(registers)
     }
 }
 
@@ -47,20 +60,16 @@ impl Real for f64 {
     fn wide(self) -> f64 {
         self
     }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn with_512_bits(_: pulp::x86::V4) -> impl Width<Self> {
+        Plain
+    }
 }
 
 /// Values of four right-hand sides.
-pub(super) type Four<T> = [T; 4];
-
-#[inline(always)]
-fn add<T: Real>(a: Four<T>, b: Four<T>) -> Four<T> {
-    std::array::from_fn(|k| a[k] + b[k])
-}
-
-#[inline(always)]
-fn scaled<T: Real>(by: T, b: Four<T>) -> Four<T> {
-    std::array::from_fn(|k| by * b[k])
-}
+pub type Four<T> = [T; 4];
 
 /// Where a panel's data begins.
 #[derive(Debug, Clone, Copy)]
@@ -136,33 +145,56 @@ impl<T: Real> Blocks<T> {
 
     /// Forward substitution with all panels.
     pub(super) fn forward(&self, arch: Arch, x: &mut [Four<T>]) {
-        arch.dispatch(
-            #[inline(always)]
-            || self.places.iter().for_each(|place| self.forward_panel(place, x)),
-        );
+        self.forward_places(arch, self.places.iter(), x);
     }
 
     /// Forward substitution with some panels, ascending.
     pub(super) fn forward_some(&self, arch: Arch, panels: &[u32], x: &mut [Four<T>]) {
-        arch.dispatch(
-            #[inline(always)]
-            || panels.iter().for_each(|&p| self.forward_panel(&self.places[p as usize], x)),
-        );
+        self.forward_places(arch, panels.iter().map(|&p| &self.places[p as usize]), x);
     }
 
     /// Backward substitution with all panels.
     pub(super) fn backward(&self, arch: Arch, x: &mut [Four<T>]) {
-        arch.dispatch(
-            #[inline(always)]
-            || self.places.iter().rev().for_each(|place| self.backward_panel(place, x)),
-        );
+        self.backward_places(arch, self.places.iter().rev(), x);
     }
 
     /// Backward substitution with some panels, given ascending.
     pub(super) fn backward_some(&self, arch: Arch, panels: &[u32], x: &mut [Four<T>]) {
+        self.backward_places(arch, panels.iter().rev().map(|&p| &self.places[p as usize]), x);
+    }
+
+    fn forward_places<'a>(&self, arch: Arch, mut places: impl Iterator<Item = &'a Place>, x: &mut [Four<T>]) {
+        let mut known = [[T::default(); 4]; WIDEST];
+        #[cfg(target_arch = "x86_64")]
+        if let Arch::V4(wide) = arch {
+            return wide.vectorize(
+                #[inline(always)]
+                || places.for_each(|place| self.forward_panel(T::with_512_bits(wide), place, &mut known, x)),
+            );
+        }
         arch.dispatch(
             #[inline(always)]
-            || panels.iter().rev().for_each(|&p| self.backward_panel(&self.places[p as usize], x)),
+            || places.by_ref().for_each(|place| self.forward_panel(Plain, place, &mut known, x)),
+        );
+    }
+
+    fn backward_places<'a>(
+        &self,
+        arch: Arch,
+        mut places: impl Iterator<Item = &'a Place>,
+        x: &mut [Four<T>],
+    ) {
+        let mut sums = [[[T::default(); 4]; 4]; WIDEST];
+        #[cfg(target_arch = "x86_64")]
+        if let Arch::V4(wide) = arch {
+            return wide.vectorize(
+                #[inline(always)]
+                || places.for_each(|place| self.backward_panel(T::with_512_bits(wide), place, &mut sums, x)),
+            );
+        }
+        arch.dispatch(
+            #[inline(always)]
+            || places.by_ref().for_each(|place| self.backward_panel(Plain, place, &mut sums, x)),
         );
     }
 
@@ -179,19 +211,20 @@ impl<T: Real> Blocks<T> {
     }
 
     #[inline(always)]
-    fn forward_panel(&self, place: &Place, x: &mut [Four<T>]) {
+    fn forward_panel(
+        &self,
+        width: impl Width<T>,
+        place: &Place,
+        known: &mut [Four<T>; WIDEST],
+        x: &mut [Four<T>],
+    ) {
         let n_own = place.n_own as usize;
         let own = place.own as usize..place.own as usize + n_own;
-        let mut known = [[T::default(); 4]; WIDEST];
-        known[..n_own].copy_from_slice(&x[own.clone()]);
+        let known = &mut known[..n_own];
+        known.copy_from_slice(&x[own.clone()]);
         x[own].fill([T::default(); 4]);
         for (rows, columns) in self.groups(place) {
-            let mut sums = [[T::default(); 4]; ROWS];
-            for (column, &known) in columns.iter().zip(&known) {
-                for r in 0..ROWS {
-                    sums[r] = add(sums[r], scaled(column[r], known));
-                }
-            }
+            let sums = width.times_rows(columns, known);
             for (&row, sum) in rows.iter().zip(sums) {
                 x[row as usize] = add(x[row as usize], sum);
             }
@@ -199,18 +232,23 @@ impl<T: Real> Blocks<T> {
     }
 
     #[inline(always)]
-    fn backward_panel(&self, place: &Place, x: &mut [Four<T>]) {
+    fn backward_panel(
+        &self,
+        width: impl Width<T>,
+        place: &Place,
+        sums: &mut [Folded<T>; WIDEST],
+        x: &mut [Four<T>],
+    ) {
         let n_own = place.n_own as usize;
-        let mut sums = [[T::default(); 4]; WIDEST];
+        let sums = &mut sums[..n_own];
+        sums.fill([[T::default(); 4]; 4]);
         for (rows, columns) in self.groups(place) {
-            let known = rows.map(|row| x[row as usize]);
-            for (sum, column) in sums.iter_mut().zip(columns) {
-                let product = |r: usize| scaled(column[r], known[r]);
-                let two = |r: usize| add(product(r), product(r + 1));
-                *sum = add(*sum, add(add(two(0), two(2)), add(two(4), two(6))));
-            }
+            width.times_columns(columns, rows.map(|row| x[row as usize]), sums);
         }
-        x[place.own as usize..place.own as usize + n_own].copy_from_slice(&sums[..n_own]);
+        let own = place.own as usize..place.own as usize + n_own;
+        for (x, [a, b, c, d]) in x[own].iter_mut().zip(sums) {
+            *x = add(add(*a, *b), add(*c, *d));
+        }
     }
 }
 
