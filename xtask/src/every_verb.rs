@@ -15,9 +15,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Keys of reports that hold times or memory.
-const VARYING: [&str; 9] = [
+const VARYING: [&str; 10] = [
     "seconds",
     "ms_per_frame",
+    "posing_secs",
     "stage_secs",
     "slowest_step_secs",
     "stages",

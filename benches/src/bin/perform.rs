@@ -7,6 +7,7 @@
 //! iteration is to the time of reading its data.
 
 use glam::DVec3;
+use risorius_base::Fingerprint;
 use risorius_base::progress::no_progress;
 use risorius_benches::{data_file, head as open_rig, median_secs, read_bandwidth};
 use risorius_flesh::{BuildOptions, Face, Surroundings, build};
@@ -17,8 +18,9 @@ use risorius_linalg::sparse::block_index;
 use risorius_linalg::{
     BlockMatrix, ElementBlocks, Gather, NodeGraph, Order, Pattern, SparseCholesky, Sweep, SweepSpace,
 };
-use risorius_perform::{EnrichOptions, Frame, FrameReport, HeadPath, Performance, Scene, enrich};
+use risorius_perform::{EnrichOptions, Frame, FrameReport, HeadPath, Performance, Scene, Stepping, enrich};
 use risorius_rig::{BoundClip, Rig};
+
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -33,6 +35,10 @@ const COMPARED_NODES: usize = 12000;
 
 /// Frames that are compared with the reference.
 const COMPARED: usize = 4;
+
+/// Formulas of time steps are compared on flesh of at most this many nodes, over so many frames.
+const STEPPED_NODES: usize = 3000;
+const STEPPED: usize = 20;
 
 fn main() {
     let mut cases: Vec<String> = std::env::args().skip(1).collect();
@@ -63,6 +69,9 @@ fn main() {
             run(&Performance { clip, head: HeadPath::prepare(&motion, 0.01), scene: Scene::default() });
         };
         on(&part(frames), &mut |performance| rows.push(measure(&face, performance)));
+        if face.flesh.n_nodes() <= STEPPED_NODES {
+            on(&part(STEPPED), &mut |performance| compare_stepping(&face, performance));
+        }
         if face.flesh.n_nodes() <= COMPARED_NODES {
             on(&part(COMPARED), &mut |performance| compare(&face, performance));
         }
@@ -186,7 +195,7 @@ fn table(rows: &[Row]) {
 }
 
 fn measure(face: &Face, performance: &Performance) -> Row {
-    let (_, reports) = play(face, performance, &EnrichOptions::default());
+    let (frames, reports) = play(face, performance, &EnrichOptions::default());
     // In the first frame the body settles, without time steps.
     let settled = usize::from(reports.len() > 1);
     let reports = &reports[settled.min(reports.len())..];
@@ -210,6 +219,19 @@ fn measure(face: &Face, performance: &Performance) -> Row {
         stage(3),
         stage(4)
     );
+    let stages = |r: &FrameReport| r.stage_secs.iter().sum::<f64>();
+    println!(
+        "  posing {:.1} ms (rest volumes and overlaps, spread over the steps of a frame), everything else {:.1}",
+        milliseconds(&|r| r.posing_secs),
+        milliseconds(&|r| r.seconds - r.posing_secs - stages(r))
+    );
+    let print = frames
+        .iter()
+        .flatten()
+        .flatten()
+        .fold(Fingerprint::default(), |print, x| print.bytes(&x.to_le_bytes()));
+    let deepest = reports.iter().map(|r| r.depth_mm).fold(0.0, f64::max);
+    println!("  at most {deepest:.3} mm deep; fingerprint of the frames {print}");
     Row {
         nodes: face.flesh.n_nodes(),
         tets: face.flesh.tets.len(),
@@ -221,17 +243,52 @@ fn measure(face: &Face, performance: &Performance) -> Row {
     }
 }
 
+/// Distance of takes in steps of several lengths from a take in very short steps.
+fn compare_stepping(face: &Face, performance: &Performance) {
+    let run = |stepping: Stepping, per_second: f64| {
+        let options = EnrichOptions { stepping, dt_secs: 1.0 / per_second, ..EnrichOptions::default() };
+        play(face, performance, &options)
+    };
+    let (exact, reports) = run(Stepping::Bdf2, 1200.0);
+    let moved = reports.iter().map(|r| r.mean_mm).sum::<f64>() / reports.len().max(1) as f64;
+    let most = reports.iter().map(|r| r.max_mm).fold(0.0, f64::max);
+    println!(
+        "  distance from BDF2 in steps of 1/1200 s, which moves {moved:.3} mm on average, {most:.2} at most:"
+    );
+    let cases = [
+        (Stepping::BackwardEuler, [300.0, 150.0, 60.0].as_slice()),
+        (Stepping::Bdf2, &[300.0, 150.0, 120.0, 90.0, 60.0]),
+    ];
+    for (stepping, rates) in cases {
+        for &rate in rates {
+            let (frames, reports) = run(stepping, rate);
+            let [mean, most] = distance_mm(face, &frames, &exact);
+            let later = reports.get(1..).unwrap_or_default();
+            let seconds = later.iter().map(|r| r.seconds).sum::<f64>() / later.len().max(1) as f64;
+            println!(
+                "    {stepping:?} 1/{rate} s: {mean:.4} mm on average, {most:.3} mm at most; {:.0} ms a frame",
+                1000.0 * seconds
+            );
+        }
+    }
+}
+
+/// Mean and largest distance between two takes, mm.
+fn distance_mm(face: &Face, a: &[Vec<[f32; 3]>], b: &[Vec<[f32; 3]>]) -> [f64; 2] {
+    let mm = 1000.0 * face.rig.space.meters_per_unit;
+    let apart =
+        |a: &[f32; 3], b: &[f32; 3]| (0..3).map(|k| f64::from(a[k] - b[k]).powi(2)).sum::<f64>().sqrt();
+    let all: Vec<f64> = a.iter().flatten().zip(b.iter().flatten()).map(|(a, b)| mm * apart(a, b)).collect();
+    [all.iter().sum::<f64>() / all.len().max(1) as f64, all.iter().fold(0.0, |m, d| d.max(m))]
+}
+
 fn compare(face: &Face, performance: &Performance) {
     let usual = EnrichOptions::default();
     let mut tight = EnrichOptions { reference: true, ..usual };
     (tight.solve.force_tolerance, tight.solve.step_tolerance) = (1e-10, 1e-12);
     let (fast, _) = play(face, performance, &usual);
     let (exact, reports) = play(face, performance, &tight);
-    let mm = 1000.0 * face.rig.space.meters_per_unit;
-    let apart =
-        |a: &[f32; 3], b: &[f32; 3]| (0..3).map(|k| f64::from(a[k] - b[k]).powi(2)).sum::<f64>().sqrt();
-    let pairs = fast.iter().flatten().zip(exact.iter().flatten());
-    let worst = pairs.map(|(a, b)| mm * apart(a, b)).fold(0.0, f64::max);
+    let [_, worst] = distance_mm(face, &fast, &exact);
     let moved = reports.iter().map(|r| r.max_mm).fold(0.0, f64::max);
     let steps = reports.iter().map(|r| r.steps).sum::<usize>().max(1) as f64;
     println!(

@@ -12,7 +12,7 @@ use risorius::jobs::perform::{
     CLIP_MARK, FitReport, FitRow, Look, MAX_SHAPES, OutputSpace, PerformJob, PerformReport, PreviewReport,
     Resumed,
 };
-use risorius::perform::FrameReport;
+use risorius::perform::{FrameReport, Stepping};
 use risorius::rig::FileVertex;
 use std::path::{Path, PathBuf};
 
@@ -44,9 +44,12 @@ pub struct Arguments {
     /// Run a conventional simulation, for comparison; same as --rebalance 0.
     #[arg(long, conflicts_with = "rebalance")]
     naive: bool,
-    /// Longest time step, seconds, positive; default 1/300 s.
-    #[arg(long, default_value_t = 1.0 / 300.0, allow_negative_numbers = true)]
+    /// Longest time step, seconds, positive; default 1/200 s.
+    #[arg(long, default_value_t = 1.0 / 200.0, allow_negative_numbers = true)]
     dt: f64,
+    /// The formula of the time steps.
+    #[arg(long, value_enum, default_value_t = SteppingName::Bdf2)]
+    stepping: SteppingName,
     /// At least N time steps per frame, 1 to 10000; replaces --dt.
     #[arg(long, value_name = "N", conflicts_with = "dt", value_parser = clap::value_parser!(u32).range(1..=10000))]
     substeps: Option<u32>,
@@ -100,6 +103,15 @@ pub struct Arguments {
     /// with {clip} in the name one for each.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+}
+
+/// See [`Stepping`].
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+enum SteppingName {
+    /// Second order: the swing of flesh hardly depends on the length of the steps.
+    Bdf2,
+    /// Backward Euler, first order: damps the swing of flesh, more so in longer steps.
+    Euler,
 }
 
 /// How far flesh swings.
@@ -205,6 +217,10 @@ fn job(arguments: &Arguments) -> Result<PerformJob, Failure> {
         viscosity: arguments.viscosity,
         rebalance: if arguments.naive { 0.0 } else { arguments.rebalance },
         dt: arguments.dt,
+        stepping: match arguments.stepping {
+            SteppingName::Bdf2 => Stepping::Bdf2,
+            SteppingName::Euler => Stepping::BackwardEuler,
+        },
         substeps: arguments.substeps,
         damping: arguments.damping,
         tightening: arguments.tightening,

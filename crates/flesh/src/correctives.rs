@@ -9,8 +9,8 @@
 
 use crate::blendvolumes::sparse;
 use crate::face::PairReport;
-use crate::flesh::{Corrective, Flesh};
-use crate::rest::{LEAST_J, RestVolumes};
+use crate::flesh::{Corrective, Flesh, VolumeShape};
+use crate::rest::{LEAST_J, RestVolumes, add};
 use crate::volume::Parts;
 use glam::{DVec3, Vec3};
 use rayon::prelude::*;
@@ -52,6 +52,7 @@ pub fn correctives(
         sliders.iter().for_each(|&s| weights[s] = 1.0);
         parts.evaluator.strengths(&weights).iter().map(|&c| c.into()).collect()
     };
+    let squashed = Squashed::prepare(&rest, flesh);
     let done = AtomicUsize::new(0);
     let advance = || {
         let count = done.fetch_add(1, Ordering::Relaxed);
@@ -60,18 +61,18 @@ pub fn correctives(
     };
     let measured: Result<Vec<Pair>, SolveError> = all
         .par_iter()
-        .map(|&sliders| {
+        .map_init(Space::default, |space, &sliders| {
             advance()?;
             let moves = full(sliders).iter().all(|&s| !flesh.volumes[s].nodes.is_empty());
             let (worst, lack) =
-                if moves { squashed(&rest, flesh, &strengths(sliders)) } else { (f64::INFINITY, 0.0) };
+                if moves { squashed.at(&strengths(sliders), space) } else { (f64::INFINITY, 0.0) };
             Ok(Pair { sliders, worst, lack })
         })
         .collect();
     let mut bad = measured?;
     // A shape that is squashed alone, because it is made for others, is no matter of pairs.
-    let alone = |s: usize| squashed(&rest, flesh, &strengths([s, s])).0 >= LEAST_J;
-    let fine: Vec<bool> = (0..n).into_par_iter().map(alone).collect();
+    let alone = |space: &mut Space, s: usize| squashed.at(&strengths([s, s]), space).0 >= LEAST_J;
+    let fine: Vec<bool> = (0..n).into_par_iter().map_init(Space::default, alone).collect();
     let names = |sliders: [usize; 2]| sliders.map(|s| parts.rig.sliders[s].name.clone());
     let mut report = PairReport { n_pairs: all.len(), ..PairReport::default() };
     let worst = bad.iter().min_by(|a, b| a.worst.total_cmp(&b.worst)).filter(|p| p.worst.is_finite());
@@ -102,11 +103,52 @@ pub fn correctives(
     Ok((found, report))
 }
 
-/// The smallest relative volume of an element, and how far elements are below half of it in total.
-fn squashed(rest: &RestVolumes, flesh: &Flesh, strengths: &[f64]) -> (f64, f64) {
-    let positions = rest.linear(strengths);
-    let js = (0..flesh.tets.len()).map(|t| rest.j(&positions, t));
-    js.fold((f64::INFINITY, 0.0), |(worst, lack), j| (j.min(worst), lack + (0.5 - j).max(0.0)))
+/// Volumes of elements in blends of few shapes.
+struct Squashed<'a> {
+    rest: &'a RestVolumes<'a>,
+    flesh: &'a Flesh,
+    nodes: Vec<DVec3>,
+    /// Elements that each shape moves, ascending.
+    moved: Vec<Vec<u32>>,
+}
+
+/// Workspace of [`Squashed::at`]: the neutral, but for what it changes and restores.
+#[derive(Default)]
+struct Space {
+    positions: Vec<DVec3>,
+}
+
+impl<'a> Squashed<'a> {
+    fn prepare(rest: &'a RestVolumes<'a>, flesh: &'a Flesh) -> Self {
+        let moved = |shape: &VolumeShape| {
+            let mut moves = vec![false; flesh.n_nodes()];
+            shape.nodes.iter().for_each(|&n| moves[n as usize] = true);
+            let is_moved = |t: &u32| flesh.tets[*t as usize].iter().any(|&n| moves[n as usize]);
+            (0..flesh.tets.len() as u32).filter(is_moved).collect()
+        };
+        Self { rest, flesh, nodes: flesh.rest(), moved: flesh.volumes.par_iter().map(moved).collect() }
+    }
+
+    /// The smallest relative volume of an element that moves, at most 1, and how far elements are below half
+    /// of it in total. The others have their neutral volume.
+    fn at(&self, strengths: &[f64], space: &mut Space) -> (f64, f64) {
+        let active: Vec<usize> = (0..strengths.len()).filter(|&s| strengths[s] != 0.0).collect();
+        space.positions.resize(self.nodes.len(), DVec3::NAN);
+        if space.positions.first().is_some_and(|p| p.is_nan()) {
+            space.positions.copy_from_slice(&self.nodes);
+        }
+        let positions = &mut space.positions;
+        active.iter().for_each(|&s| add(positions, &self.flesh.volumes[s], strengths[s]));
+        let mut tets: Vec<u32> = active.iter().flat_map(|&s| &self.moved[s]).copied().collect();
+        tets.sort_unstable();
+        tets.dedup();
+        let js = tets.iter().map(|&t| self.rest.j(positions, t as usize));
+        let found = js.fold((1.0, 0.0), |(worst, lack), j| (j.min(worst), lack + (0.5 - j).max(0.0)));
+        for &n in active.iter().flat_map(|&s| self.flesh.volumes[s].nodes.iter()) {
+            positions[n as usize] = self.nodes[n as usize];
+        }
+        found
+    }
 }
 
 /// What opens the squashed elements of a pair, if that is enough.

@@ -151,7 +151,7 @@ impl FleshDomain {
     /// Whether `p` is in flesh. The cheapest tests come first.
     pub fn contains(&self, p: DVec3) -> bool {
         self.back.distance(p) > 0.0
-            && self.moving.closest_vertex(p, self.reach).is_some()
+            && self.moving.has_vertex_within(p, self.reach)
             && (self.skin.value(p) > 0.0 || self.thin.reaches(p))
             && (self.is_outside_solids(p) || self.is_thin(p))
             && self.beside_joint(p) > 0.0
@@ -165,7 +165,7 @@ impl FleshDomain {
     /// Whether `p` is nearer to the skin than the least thickness of flesh.
     fn is_thin(&self, p: DVec3) -> bool {
         let least = self.sizes.least_thickness(self.edge_length(p));
-        self.skin.distance(p, least) < least
+        self.skin.comes_within(p, least)
     }
 
     /// Close to a condyle, the sum of the distances to jaw and skull minus [`JOINT_GAP`]; [`FAR`] elsewhere.
@@ -185,7 +185,7 @@ impl FleshDomain {
     pub fn bound(&self, p: DVec3, on_boundary: bool) -> Bound {
         // Interior nodes that almost touch a bone are attached to it: elements between such a node and others
         // on the bone would be so flat that any motion inverts them.
-        let touches = |s: &Shell| !on_boundary && s.distance(p, AT_BONE) < AT_BONE;
+        let touches = |s: &Shell| !on_boundary && s.comes_within(p, AT_BONE);
         let inside = |solid: &Option<Shell>| solid.as_ref().is_some_and(|s| s.value(p) > 0.0 || touches(s));
         let within = if inside(&self.mandible) {
             Bound::Mandible
@@ -272,7 +272,7 @@ impl Domain for FleshDomain {
         if solid == Some(true) {
             let thick =
                 self.sizes.least_thickness(self.edge_length(center) + self.sizes.growth * radius) + radius;
-            return (self.skin.distance(center, thick) >= thick).then_some(false);
+            return (!self.skin.comes_within(center, thick)).then_some(false);
         }
         let free = self.joint.condyles.iter().all(|c| center.distance(*c) > JOINT_RADIUS + radius);
         (sure && free).then_some(true)
@@ -283,7 +283,7 @@ impl Domain for FleshDomain {
         let middle = from.midpoint(to);
         let radius = 0.5 * from.distance(to);
         let near_eye = |eye: &(DVec3, f64)| (middle.distance(eye.0) - eye.1).abs() <= radius;
-        let border = self.moving.closest_vertex(middle, self.reach - radius).is_none();
+        let border = !self.moving.has_vertex_within(middle, self.reach - radius);
         let near_joint = self.joint.condyles.iter().any(|c| middle.distance(*c) < JOINT_RADIUS + radius);
         let back = self.back.distance(middle).abs() < radius;
         let mut bones = [&self.cranium, &self.mandible].into_iter().flatten();

@@ -398,7 +398,7 @@ impl<'a> Walk<'a> {
         let planes: Vec<[u32; 4]> =
             sliding_nodes(follower, region).map(|i| Spring::at_node(i, DVec3::ZERO, 0.0).nodes).collect();
         let anchors: Vec<[u32; 4]> = region.anchors.iter().map(|a| a.1).collect();
-        let system = System::prepare(&held, &[&region.tets, &springs, &planes, &anchors])?;
+        let system = System::for_few_solves(&held, &[&region.tets, &springs, &planes, &anchors])?;
         Ok(Self { follower, region, system, x, last_targets: follower.rest.to_vec(), iterations: 0 })
     }
 

@@ -79,7 +79,8 @@ fn saturated(total: f64) -> f64 {
     (1.0 + total.powi(4)).sqrt().sqrt()
 }
 
-fn add(positions: &mut [DVec3], shape: &VolumeShape, strength: f64) {
+/// Adds a shape at a strength.
+pub(crate) fn add(positions: &mut [DVec3], shape: &VolumeShape, strength: f64) {
     for (&node, &offset) in shape.nodes.iter().zip(shape.offsets.iter()) {
         positions[node as usize] += glam::Vec3::from(offset).as_dvec3() * strength;
     }
@@ -92,8 +93,10 @@ impl<'a> RestVolumes<'a> {
         let rest = TissueRest::prepare(&flesh.tets, &nodes)?;
         let movable = (0..nodes.len()).map(|n| !flesh.is_held(n)).collect();
         let bounds: Vec<Bound> = (0..nodes.len()).map(|n| flesh.bound(n)).collect();
-        let [lifter, rough] = [PRECISE, ROUGH].map(|step| lifter(&flesh.tets, &rest, &bounds, step));
-        Ok(Self { flesh, nodes, movable, lifter: lifter?, rough: rough?, rest })
+        let rough = lifter(&flesh.tets, &rest, &bounds, ROUGH)?;
+        let options = LiftOptions { step_tolerance: PRECISE, ..LiftOptions::default() };
+        let lifter = rough.with_options(options);
+        Ok(Self { flesh, nodes, movable, lifter, rough, rest })
     }
 
     /// `X0 + B_X c`, without correctives and repair; `strengths` has one value per shape of the rig.

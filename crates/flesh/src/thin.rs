@@ -74,7 +74,7 @@ impl ThinSkin {
 
     /// Whether the volume might extend beyond the skin somewhere in the ball.
     pub fn is_near(&self, center: DVec3, radius: f64) -> bool {
-        self.tree.closest_point(center, radius + FARTHEST).is_some()
+        self.tree.comes_within(center, radius + FARTHEST)
     }
 }
 

@@ -17,9 +17,9 @@
 //!
 //! Flesh beside bone is three times as stiff, where it is bound to the periosteum. Muscle is at least as
 //! stiff as muscle at rest. lambda is four times mu (Poisson's ratio 0.4): elements of four nodes lock if
-//! they are less compressible. Damping is the time beta of [`risorius_solve::energy::viscosity`]: with 6 ms,
-//! a cheek that swings at 8 Hz has the damping ratio 0.15, to which the time stepping adds 0.08; it swings
-//! back once or twice. Soft tissue is "heavily damped" after impacts [Boyer06, abstract].
+//! they are less compressible. Damping is the time beta of [`risorius_solve::energy::viscosity`]: with 9 ms,
+//! a cheek that swings at 8 Hz has the damping ratio 0.23; it swings back once or twice. Second-order time
+//! stepping adds less than 0.01 to that. Soft tissue is "heavily damped" after impacts [Boyer06, abstract].
 //!
 //! Shares of regions blend the logarithms of the values, so that a border between 1 and 100 kPa lies in its
 //! middle.
@@ -61,27 +61,27 @@ pub const LAMBDA_PER_MU: f64 = 4.0;
 pub const DENSITY: f64 = 1100.0;
 
 /// Flesh of no particular region.
-pub const USUAL: Tissue = Tissue::soft(2000.0, 0.010);
+pub const USUAL: Tissue = Tissue::soft(2000.0, 0.013);
 
 /// Shear modulus of muscle at rest, Pa.
 pub const MUSCLE_AT_REST: f64 = 3000.0;
 
 /// Regions of the built-in head and the tissue under them.
 const TISSUES: [(&str, Tissue); 14] = [
-    ("cheeks", Tissue::soft(1000.0, 0.006)),
-    ("jowls", Tissue::soft(700.0, 0.006)),
-    ("under_chin", Tissue::soft(700.0, 0.006)),
-    ("neck", Tissue::soft(1500.0, 0.008)),
-    ("lips", Tissue::soft(7000.0, 0.010)),
-    ("around_mouth", Tissue::soft(5000.0, 0.010)),
-    ("chin", Tissue::soft(7000.0, 0.010)),
-    ("lids", Tissue::soft(3000.0, 0.010)),
-    ("eye_sockets", Tissue::soft(3000.0, 0.010)),
-    ("brows", Tissue::soft(5000.0, 0.010)),
-    ("forehead", Tissue::soft(6000.0, 0.010)),
-    ("scalp", Tissue::soft(9000.0, 0.010)),
-    ("nose", Tissue::soft(200_000.0, 0.006)),
-    ("ears", Tissue::soft(200_000.0, 0.006)),
+    ("cheeks", Tissue::soft(1000.0, 0.009)),
+    ("jowls", Tissue::soft(700.0, 0.009)),
+    ("under_chin", Tissue::soft(700.0, 0.009)),
+    ("neck", Tissue::soft(1500.0, 0.011)),
+    ("lips", Tissue::soft(7000.0, 0.013)),
+    ("around_mouth", Tissue::soft(5000.0, 0.013)),
+    ("chin", Tissue::soft(7000.0, 0.013)),
+    ("lids", Tissue::soft(3000.0, 0.013)),
+    ("eye_sockets", Tissue::soft(3000.0, 0.013)),
+    ("brows", Tissue::soft(5000.0, 0.013)),
+    ("forehead", Tissue::soft(6000.0, 0.013)),
+    ("scalp", Tissue::soft(9000.0, 0.013)),
+    ("nose", Tissue::soft(200_000.0, 0.009)),
+    ("ears", Tissue::soft(200_000.0, 0.009)),
 ];
 
 /// Distance along the skin over which a tissue goes over into the next, meters.

@@ -117,10 +117,10 @@ impl Parts<'_> {
         let moved = |surface: &TriMesh, motion: &Rigid| {
             let positions = surface.positions.iter().map(|&p| motion.apply(p)).collect();
             let posed = TriMesh { positions, triangles: surface.triangles.clone() };
-            (!posed.triangles.is_empty()).then(|| Shell::prepare(&posed))
+            (!posed.triangles.is_empty()).then(|| Shell::for_many(&posed))
         };
         let skin = self.skin_surface(pose);
-        let shell = Shell::prepare(&skin);
+        let shell = Shell::for_many(&skin);
         let mut joint = self.bones.joint;
         joint.condyles = joint.condyles.map(|c| pose.jaw.apply(c));
         let local = |v: &u32| self.skin.rig_vertices.binary_search(v).ok().map(|i| i as u32);

@@ -3,5 +3,6 @@
 pub mod bvh;
 pub mod closest;
 pub mod fit;
+pub(crate) mod sides;
 pub mod similarity;
 pub mod winding;

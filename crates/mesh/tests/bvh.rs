@@ -56,6 +56,9 @@ fn closest_point_and_vertex_agree_with_brute_force() {
             .unwrap();
         assert_eq!(bvh.closest_vertex(p, f64::INFINITY).unwrap().0, nearest);
         assert_eq!(Bvh::of_points(&positions).closest_vertex(p, f64::INFINITY).unwrap().0, nearest);
+        let to_vertex = point(&positions, nearest).distance(p);
+        assert!(!bvh.comes_within(p, d * 0.999) && bvh.comes_within(p, d * 1.001));
+        assert!(!bvh.has_vertex_within(p, to_vertex * 0.999) && bvh.has_vertex_within(p, to_vertex * 1.001));
     }
 }
 

@@ -11,11 +11,11 @@ use crate::drivers::enrich::EnrichOptions;
 use crate::run::{ONSET, Performance};
 use risorius_base::Fingerprint;
 use risorius_rig::BoundClip;
-use risorius_solve::{SolveOptions, State};
+use risorius_solve::{SolveOptions, State, Stepping};
 
 /// An input of every frame: increase it when a change of the code changes frames or states for the same
 /// inputs.
-pub const METHOD: u64 = 6;
+pub const METHOD: u64 = 7;
 
 /// The names of the parts of a key, in their order.
 pub const INPUTS: [&str; 7] = [
@@ -94,6 +94,7 @@ pub fn frame_keys(face: Fingerprint, performance: &Performance, options: &Enrich
 fn of_options(options: &EnrichOptions) -> Fingerprint {
     let EnrichOptions {
         dt_secs,
+        stepping,
         rebalance,
         damping,
         stiffness,
@@ -127,6 +128,7 @@ fn of_options(options: &EnrichOptions) -> Fingerprint {
         allow_inversion.into(),
         reference.into(),
         contact as u8,
+        (stepping == Stepping::Bdf2).into(),
     ])
 }
 

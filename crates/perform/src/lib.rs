@@ -23,6 +23,7 @@ pub use drivers::enrich::{EnrichOptions, enrich};
 pub use error::PerformError;
 pub use fit_shapes::{FitError, FittedShapes, fit_shapes};
 pub use head_path::HeadPath;
+pub use risorius_solve::Stepping;
 pub use run::{Driver, Frame, FrameReport, FrameSink, Performance, RestReport, run};
 pub use scene::model::Scene;
 pub use skin_out::SkinOut;

@@ -64,10 +64,12 @@ pub struct FrameReport {
     pub depth_mm: f64,
     /// The deepest rig vertex, if any.
     pub deepest: Option<u32>,
-    /// Computation time, seconds, with this frame's share of the rest volumes, which are made for several
-    /// frames at once.
+    /// Computation time, seconds.
     pub seconds: f64,
-    /// Of that: energies at new rest shapes, dynamic solves, static solves, factorizations, contact
+    /// Of that: this frame's share of posing, which is done for several frames at once: rest volumes, and
+    /// overlaps and clearances of the surface.
+    pub posing_secs: f64,
+    /// And: energies at new rest shapes, dynamic solves, static solves, factorizations, contact
     /// detection.
     pub stage_secs: [f64; 5],
     /// The slowest step, seconds.
@@ -146,8 +148,8 @@ pub trait Driver: Sync {
     /// two poses.
     fn forces(&self, moment: &Moment, ends: [&Self::Pose; 2], share: f64) -> Vec<DVec3>;
 
-    /// The rig's vertices at a frame, and how far physics moved them.
-    fn skin(&self, frame: usize, body: &Dynamics, pose: &Self::Pose) -> (Vec<[f32; 3]>, Moved);
+    /// The rig's vertices, and how far physics moved them.
+    fn skin(&self, body: &Dynamics, pose: &Self::Pose) -> (Vec<[f32; 3]>, Moved);
 
     /// The rig vertex of a point of the body's contact surface.
     fn vertex_of_point(&self, point: u32) -> Option<u32>;
@@ -199,8 +201,9 @@ pub fn run<D: Driver>(
                 Some(body) => run.advance(body, frame, [&last, &pose], &mut report)?,
             }
             let Some(body) = &body else { continue };
-            let (vertices, moved) = driver.skin(frame, body, &pose);
+            let (vertices, moved) = driver.skin(body, &pose);
             (report.mean_mm, report.max_mm, report.vertex) = (moved.mean_mm, moved.max_mm, moved.vertex);
+            (report.elastic, report.posing_secs) = (body.elastic(), posing_secs);
             report.seconds = posing_secs + start.elapsed().as_secs_f64();
             if sink(&Frame { index: frame, vertices: &vertices, report: &report, body }).is_break() {
                 return Ok(());
@@ -352,7 +355,7 @@ impl FrameReport {
         self.unconverged += usize::from(!step.converged);
         self.residual = self.residual.max(step.residual);
         self.smallest_det = self.smallest_det.min(step.smallest_det);
-        (self.elastic, self.kinetic, self.contacts) = (step.elastic, step.kinetic, step.contacts);
+        (self.kinetic, self.contacts) = (step.kinetic, step.contacts);
         for (sum, time) in self.stage_secs.iter_mut().zip(step.times) {
             *sum += time.as_secs_f64();
         }

@@ -215,12 +215,15 @@ impl WithSimd for AddRuns<'_> {
             deltas = rest;
             let strength = strengths[run.shape as usize];
             if strength != 0.0 {
-                let strength = simd.splat_f32s(strength);
-                // A group is a whole number of vectors of every width, so nothing is left over.
-                let (x, _) = S::as_mut_simd_f32s(sum.0[first..first + n_groups].as_flattened_mut());
-                let (d, _) = S::as_simd_f32s(here.as_flattened());
+                let all = simd.splat_f32s(strength);
+                let (x, last_x) = S::as_mut_simd_f32s(sum.0[first..first + n_groups].as_flattened_mut());
+                let (d, last_d) = S::as_simd_f32s(here.as_flattened());
                 for (x, &d) in x.iter_mut().zip(d) {
-                    *x = simd.add_f32s(*x, simd.mul_f32s(strength, d));
+                    *x = simd.add_f32s(*x, simd.mul_f32s(all, d));
+                }
+                // An odd number of groups is no whole number of the widest vectors.
+                for (x, d) in last_x.iter_mut().zip(last_d) {
+                    *x += strength * d;
                 }
             }
         }

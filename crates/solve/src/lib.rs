@@ -35,6 +35,7 @@ pub use minimize::system::{Problem, System};
 pub use risorius_linalg::{NO_NODE, Stencil};
 pub use step::body::{Around, Body, Configuration, State, StepOptions, StepReport};
 pub use step::dynamics::Dynamics;
+pub use step::scheme::{LastStep, Stepping};
 pub use untangle::{UntangleOptions, Untangled, untangle};
 
 use risorius_base::progress::Cancelled;

@@ -13,9 +13,12 @@
 //! not unique if a node can go to either side of another, which takes deep inversions.
 //!
 //! Only nodes within some rings of a tet below the onset are solved for, in connected patches. Beyond, the
-//! minimum differs from the input by micrometers: the forces of psi on a tet add up to zero. The order of
-//! work is fixed, so results are the same on any number of threads. If no tet is below the onset, the input
-//! is the minimum and is not changed.
+//! minimum differs from the input by micrometers: the forces of psi on a tet add up to zero. Patches can be
+//! small if they grow: where a tet at the border of a patch has fallen below the onset, its nodes become free
+//! too, and the patch is solved again from the input. If no such tet is left, all nodes beyond are in balance
+//! at the input, so the minimum over the patch is one of the whole volume. The order of work is fixed, so
+//! results are the same on any number of threads. If no tet is below the onset, the input is the minimum and
+//! is not changed.
 
 use crate::energy::Energy;
 use crate::energy::least_stretch::LeastStretch;
@@ -36,6 +39,9 @@ use risorius_linalg::Stencil;
 pub struct LiftOptions {
     /// Rings of nodes around tets below the onset that may move. Default 5.
     pub rings: usize,
+    /// How often a patch is enlarged and solved again if tets at its border have fallen below the onset.
+    /// Default 0.
+    pub growths: usize,
     /// Most iterations of a solve. Default 100.
     pub max_iterations: usize,
     /// A solve ends with a step below this, in meters. Default 1e-6.
@@ -44,7 +50,7 @@ pub struct LiftOptions {
 
 impl Default for LiftOptions {
     fn default() -> Self {
-        Self { rings: 5, max_iterations: 100, step_tolerance: 1e-6 }
+        Self { rings: 5, growths: 0, max_iterations: 100, step_tolerance: 1e-6 }
     }
 }
 
@@ -81,6 +87,11 @@ impl Lifter {
         Ok(Self { tets: tets.to_vec(), rest: rest.clone(), neighbors, stiffness, options })
     }
 
+    /// The same volume with other options.
+    pub fn with_options(&self, options: LiftOptions) -> Self {
+        Self { options, ..self.clone() }
+    }
+
     /// Moves nodes of `x` so that singular values of deformation gradients rise to about `onset`, more than
     /// 0, below 1.
     pub fn lift(&self, x: &mut [DVec3], onset: f64) -> Result<(), SolveError> {
@@ -90,23 +101,34 @@ impl Lifter {
             return Err(SolveError::BadStart);
         }
         let whole = LeastStretch { tets: &self.tets, inverse: &self.rest.inverse, onset };
-        let closed: Vec<u32> = (0..self.tets.len())
+        let mut seeds: Vec<u32> = (0..self.tets.len())
             .into_par_iter()
             .with_min_len(1024)
             .filter(|&tet| whole.is_closed(x, tet))
             .map(|tet| tet as u32)
             .collect();
         let all = vec![true; x.len()];
-        let region = self.neighbors.region(&self.tets, &closed, &all, self.options.rings);
-        // No tet has free nodes of two patches, so patches are independent.
-        let patches = self.neighbors.patches(&self.tets, &region);
-        let lifted: Vec<Vec<DVec3>> = patches
-            .par_iter()
-            .with_max_len(1)
-            .map(|free| self.lift_patch(x, free, onset))
-            .collect::<Result<_, _>>()?;
-        for (free, positions) in patches.iter().zip(lifted) {
-            for (&node, position) in free.iter().zip(positions) {
+        let mut lifted: Vec<LiftedPatch> = Vec::new();
+        for _ in 0..=self.options.growths {
+            let region = self.neighbors.region(&self.tets, &seeds, &all, self.options.rings);
+            // No tet has free nodes of two patches, so patches are independent.
+            let mut patches = self.neighbors.patches(&self.tets, &region);
+            lifted.retain(|done| patches.contains(&done.free));
+            patches.retain(|free| !lifted.iter().any(|done| done.free == *free));
+            let new: Vec<LiftedPatch> = patches
+                .into_par_iter()
+                .with_max_len(1)
+                .map(|free| self.lift_patch(x, free, onset))
+                .collect::<Result<_, _>>()?;
+            let n_seeds = seeds.len();
+            seeds.extend(new.iter().flat_map(|patch| &patch.closed_at_border));
+            lifted.extend(new);
+            if seeds.len() == n_seeds {
+                break;
+            }
+        }
+        for LiftedPatch { free, positions, .. } in lifted {
+            for (node, position) in free.into_iter().zip(positions) {
                 x[node as usize] = position;
             }
         }
@@ -114,8 +136,8 @@ impl Lifter {
     }
 
     /// The minimum over some nodes, the others held.
-    fn lift_patch(&self, x: &[DVec3], free: &[u32], onset: f64) -> Result<Vec<DVec3>, SolveError> {
-        let patch = Patch::prepare(&self.tets, &self.rest, free, &self.neighbors);
+    fn lift_patch(&self, x: &[DVec3], free: Vec<u32>, onset: f64) -> Result<LiftedPatch, SolveError> {
+        let patch = Patch::prepare(&self.tets, &self.rest, &free, &self.neighbors);
         let mut local: Vec<DVec3> = patch.nodes.iter().map(|&node| x[node as usize]).collect();
         let tets = LeastStretch { tets: &patch.tets, inverse: &patch.inverse, onset };
         let springs: Vec<Spring> = (0..patch.n_free)
@@ -123,7 +145,7 @@ impl Lifter {
             .collect();
         let springs = Springs::prepare(&springs)?;
         let held: Vec<bool> = (0..patch.nodes.len()).map(|i| i >= patch.n_free).collect();
-        let system = System::prepare(&held, &[&patch.tets, springs.stencils()])?;
+        let system = System::for_few_solves(&held, &[&patch.tets, springs.stencils()])?;
         let problem = Problem { system: &system, energies: &[&tets, &springs], loads: &[] };
         let options = SolveOptions {
             force_tolerance: 1e-9 / patch.size,
@@ -132,9 +154,22 @@ impl Lifter {
             allow_inversion: true,
         };
         minimize_quasi(&problem, &Preconditioner::laplacian(&problem)?, &mut local, &options, &no_progress)?;
+        let has_held = |tet: &Stencil| tet.iter().any(|&node| node as usize >= patch.n_free);
+        let border = (0..patch.tets.len()).filter(|&t| has_held(&patch.tets[t]));
+        let closed_at_border =
+            border.filter(|&t| tets.is_closed(&local, t)).map(|t| patch.touched[t]).collect();
         local.truncate(patch.n_free);
-        Ok(local)
+        Ok(LiftedPatch { free, positions: local, closed_at_border })
     }
+}
+
+/// A patch whose nodes were moved.
+struct LiftedPatch {
+    free: Vec<u32>,
+    /// Of the free nodes.
+    positions: Vec<DVec3>,
+    /// Tets with both free and held nodes that are below the onset: held nodes should move too.
+    closed_at_border: Vec<u32>,
 }
 
 #[cfg(test)]
@@ -146,8 +181,12 @@ mod tests {
     const ONSET: f64 = 0.3;
 
     fn lifter(mesh: &TetMesh, rings: usize) -> Lifter {
+        growing(mesh, rings, 0)
+    }
+
+    fn growing(mesh: &TetMesh, rings: usize, growths: usize) -> Lifter {
         let rest = TissueRest::prepare(&mesh.tets, &mesh.nodes).unwrap();
-        let options = LiftOptions { rings, step_tolerance: 1e-8, max_iterations: 1000 };
+        let options = LiftOptions { rings, growths, step_tolerance: 1e-8, max_iterations: 1000 };
         Lifter::prepare(&mesh.tets, &rest, &vec![0.02; mesh.nodes.len()], options).unwrap()
     }
 
@@ -190,11 +229,17 @@ mod tests {
     fn patches_give_the_minimum_of_the_whole_volume() {
         let mesh = bar([12, 6, 6], DVec3::new(0.12, 0.06, 0.06));
         let before = pulled(&mesh, DVec3::new(0.011, 0.0, 0.0));
-        let [mut patch, mut whole] = [before.clone(), before];
-        lifter(&mesh, 5).lift(&mut patch, ONSET).unwrap();
-        lifter(&mesh, 40).lift(&mut whole, ONSET).unwrap();
-        let apart = patch.iter().zip(&whole).map(|(a, b)| a.distance(*b)).fold(0.0, f64::max);
-        assert!(apart < 2e-5, "{apart}");
+        let lifted = |lifter: Lifter| {
+            let mut x = before.clone();
+            lifter.lift(&mut x, ONSET).unwrap();
+            x
+        };
+        let whole = lifted(lifter(&mesh, 40));
+        for patch in [lifter(&mesh, 5), growing(&mesh, 1, 8), growing(&mesh, 0, 8)] {
+            let moved = lifted(patch);
+            let apart = moved.iter().zip(&whole).map(|(a, b)| a.distance(*b)).fold(0.0, f64::max);
+            assert!(apart < 2e-5, "{apart}");
+        }
     }
 
     /// A node that is pulled through its neighbors step by step: no step jumps.

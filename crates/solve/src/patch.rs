@@ -67,13 +67,18 @@ impl Neighbors {
 
     /// The connected pieces of a region: no tet has nodes of two.
     pub(crate) fn patches(&self, tets: &[Stencil], region: &[u32]) -> Vec<Vec<u32>> {
-        let mut waiting: std::collections::BTreeSet<u32> = region.iter().copied().collect();
+        let mut waiting = vec![false; self.start.len() - 1];
+        region.iter().for_each(|&node| waiting[node as usize] = true);
         let mut patches = Vec::new();
-        while let Some(first) = waiting.pop_first() {
+        for &first in region {
+            if !std::mem::replace(&mut waiting[first as usize], false) {
+                continue;
+            }
             let (mut patch, mut at) = (vec![first], 0);
             while at < patch.len() {
                 for &tet in self.of(patch[at]) {
-                    patch.extend(tets[tet as usize].iter().filter(|&node| waiting.remove(node)));
+                    let new = |node: &&u32| std::mem::replace(&mut waiting[**node as usize], false);
+                    patch.extend(tets[tet as usize].iter().filter(new));
                 }
                 at += 1;
             }
@@ -88,7 +93,9 @@ impl Neighbors {
 pub(crate) struct Patch {
     pub(crate) nodes: Vec<u32>,
     pub(crate) n_free: usize,
+    /// Its tets, and their indices in the whole mesh.
     pub(crate) tets: Vec<Stencil>,
+    pub(crate) touched: Vec<u32>,
     pub(crate) inverse: Vec<DMat3>,
     /// Mean edge length.
     pub(crate) size: f64,
@@ -114,6 +121,7 @@ impl Patch {
             inverse: touched.iter().map(|&tet| rest.inverse[tet as usize]).collect(),
             nodes: [free, &around].concat(),
             n_free: free.len(),
+            touched,
             // A regular tet with edge a has the volume a^3 / 8.5.
             size: 2.04 * mean,
         }

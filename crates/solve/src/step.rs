@@ -2,6 +2,7 @@
 
 pub mod body;
 pub mod dynamics;
+pub mod scheme;
 mod solves;
 
 #[cfg(test)]

@@ -152,7 +152,7 @@ fn repair(
         Springs::prepare(&springs)
     };
     let weak = pull(1e-2)?;
-    let system = System::prepare(&held, &[&patch.tets, weak.stencils()])?;
+    let system = System::for_few_solves(&held, &[&patch.tets, weak.stencils()])?;
     let newton = SolveOptions {
         force_tolerance: 1e-4 / patch.size,
         step_tolerance: 1e-5 * patch.size,

@@ -170,14 +170,18 @@ fn wind_and_forces_move_what_they_act_on_as_statics_say() {
     let [stiffer, alike] = ["cheek_left", "cheek_right"].map(|r| at(&local, r).z / at(&strong, r).z);
     assert!((halved - 0.5).abs() < 0.03 && stiffer < 0.65 && stiffer > 0.2 && (alike - 1.0).abs() < 0.05);
 
-    // A head lying on its side: flesh sags in the direction of gravity.
+    // A head lying on its side: flesh sags in the direction of gravity. Without contact, because on flesh as
+    // coarse as this, which points touch changes with the load, and the sag jumps with it.
     desk.write("lies.csv", "time_s,px_m,py_m,pz_m,qx,qy,qz,qw\n0,0,0,0,0,0,0.7071068,0.7071068\n");
-    let hangs = |more: &[&str]| settled(&desk, &[&["--head", "lies.csv"], more].concat());
+    let hangs = |more: &[&str]| settled(&desk, &[&["--head", "lies.csv", "--contact", "off"], more].concat());
     let [usual, heavy, one] = [&[][..], &["--mass", "2"], &["--mass", "cheek_left=3"]].map(hangs);
     let sag = |moved: &[DVec3], region: &str| at(moved, region).length();
     let all = sag(&heavy, "cheeks") / sag(&usual, "cheeks");
     let [left, right] = ["cheek_left", "cheek_right"].map(|r| sag(&one, r) / sag(&usual, r));
-    assert!((all - 2.0).abs() < 0.2 && left > 2.0 && left < 3.3 && (right - 1.0).abs() < 0.1);
+    assert!(
+        (all - 2.0).abs() < 0.2 && left > 1.7 && left < 3.0 && (right - 1.0).abs() < 0.1,
+        "{all} {left} {right}"
+    );
 }
 
 #[test]

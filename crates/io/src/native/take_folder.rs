@@ -17,7 +17,7 @@ use risorius_base::array::SharedBytes;
 use risorius_base::{Fingerprint, Rigid};
 use risorius_perform::checkpoint::INPUTS;
 use risorius_perform::{Checkpoint, FrameKey, FrameReport};
-use risorius_solve::{Configuration, Posed, State};
+use risorius_solve::{Configuration, LastStep, Posed, State};
 use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -155,6 +155,12 @@ impl TakeFolder {
                 velocities: points("velocities")?,
                 frame: Rigid { rotation: DQuat::from_xyzw(x, y, z, w), translation: translation.into() },
                 drift: points("drift")?,
+                last: LastStep {
+                    dt_secs: *numbers("last_secs")?.first()?,
+                    moved: points("last_moved")?,
+                    moved_in_frame: points("last_moved_in_frame")?,
+                    velocities: points("last_velocities")?,
+                },
                 factored: configuration("factored_", Posed::default())?,
             };
             let frame = frame_numbers(&state.frame);
@@ -287,20 +293,29 @@ fn parameter_name(prefix: &str, index: usize) -> String {
 /// All arrays of a state, with their names in the file.
 fn arrays_of<'a>(state: &'a State, frame_numbers: &'a [f64]) -> Vec<(String, &'a [f64])> {
     // A field added to `State` must be stored here, and `METHOD` must be raised.
-    let State { configuration, positions, velocities, frame: _, drift, factored } = state;
+    let State { configuration, positions, velocities, frame: _, drift, last, factored } = state;
+    let LastStep { dt_secs, moved, moved_in_frame, velocities: velocities_before } = last;
     let Configuration { rest, parameters, surface: Posed { points, depths, clearances } } = configuration;
     let lists = |prefix: &'static str, lists: &'a [Vec<f64>]| {
         lists.iter().enumerate().map(move |(k, list)| (parameter_name(prefix, k), list.as_slice()))
     };
-    let points: [(&str, &[DVec3]); 6] = [
+    let points: [(&str, &[DVec3]); 9] = [
         ("rest", rest),
         ("surface", points),
         ("positions", positions),
         ("velocities", velocities),
         ("drift", drift),
+        ("last_moved", moved),
+        ("last_moved_in_frame", moved_in_frame),
+        ("last_velocities", velocities_before),
         ("factored_rest", &factored.rest),
     ];
-    let numbers = [("depths", depths.as_slice()), ("clearances", clearances), ("frame", frame_numbers)];
+    let numbers = [
+        ("depths", depths.as_slice()),
+        ("clearances", clearances),
+        ("frame", frame_numbers),
+        ("last_secs", std::slice::from_ref(dt_secs)),
+    ];
     points
         .into_iter()
         .map(|(name, points)| (name.to_string(), bytemuck::cast_slice(points)))
@@ -336,6 +351,12 @@ mod tests {
                 translation: DVec3::new(1.0, 2.0, 3.0),
             },
             drift: points(4.0),
+            last: LastStep {
+                dt_secs: 0.25,
+                moved: points(7.0),
+                moved_in_frame: points(8.0),
+                velocities: points(9.0),
+            },
             factored: configuration(5.0, Posed::default()),
         };
         Checkpoint { frame: 7, state }

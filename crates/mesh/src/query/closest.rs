@@ -123,6 +123,33 @@ impl Bvh {
         best
     }
 
+    /// Whether the mesh comes within `distance` of `p`: [`Self::closest_point`] that ends with the first hit.
+    pub fn comes_within(&self, p: DVec3, distance: f64) -> bool {
+        self.any_within(p, distance, |slot| {
+            closest_on_triangle(p, self.corners[slot].map(|c| c.as_dvec3())).0.distance_squared(p)
+        })
+    }
+
+    /// Whether a corner of the mesh is within `distance` of `p`: [`Self::closest_vertex`] that ends with the
+    /// first hit.
+    pub fn has_vertex_within(&self, p: DVec3, distance: f64) -> bool {
+        let nearest = |corners: [Vec3; 3]| {
+            corners.iter().map(|c| c.as_dvec3().distance_squared(p)).fold(f64::INFINITY, f64::min)
+        };
+        self.any_within(p, distance, |slot| nearest(self.corners[slot]))
+    }
+
+    /// Whether the squared distance of a leaf position is within `distance`.
+    fn any_within(&self, p: DVec3, distance: f64, distance_sq: impl Fn(usize) -> f64) -> bool {
+        let mut found = false;
+        self.nearest_first(p, distance, |slot, limit_sq| {
+            found = found || distance_sq(slot) <= limit_sq;
+            // No box is nearer than this, so the search ends.
+            if found { -1.0 } else { limit_sq }
+        });
+        found
+    }
+
     /// Visits leaves, nearer boxes first, while their box is within the squared distance that `visit`
     /// returns.
     fn nearest_first(&self, p: DVec3, max_distance: f64, mut visit: impl FnMut(usize, f64) -> f64) {

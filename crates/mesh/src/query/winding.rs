@@ -29,7 +29,8 @@ const THIN: f64 = 1e-10;
 #[derive(Debug, Clone, Default)]
 pub struct WindingNumbers {
     groups: Vec<Group>,
-    corners: Vec<[Vec3; 3]>,
+    /// Triangles in the order of the groups.
+    pub(crate) corners: Vec<[Vec3; 3]>,
 }
 
 /// A node of the tree with the moments of its triangles.

@@ -11,6 +11,7 @@
 //! exceeds 1, which does no harm.
 
 use crate::query::bvh::Aabb;
+use crate::query::sides::{About, Sides};
 use crate::tet::domain::{Domain, Hits};
 use crate::{Bvh, TriMesh, WindingNumbers};
 use glam::DVec3;
@@ -31,13 +32,14 @@ pub struct Shell {
     /// Its triangles.
     pub tree: Bvh,
     bounds: Aabb,
+    sides: Option<Sides>,
 }
 
 impl<'a> SolidDomain<'a> {
     /// The inside of `skin` minus the inside of each of `holes`, with edges of length `size`.
     pub fn prepare(skin: &TriMesh, holes: &[&TriMesh], size: impl Fn(DVec3) -> f64 + Sync + 'a) -> Self {
-        let holes = holes.iter().map(|s| Shell::prepare(s)).collect();
-        Self { skin: Shell::prepare(skin), holes, size: Box::new(size) }
+        let holes = holes.iter().map(|s| Shell::for_many(s)).collect();
+        Self { skin: Shell::for_many(skin), holes, size: Box::new(size) }
     }
 
     fn shells(&self) -> impl Iterator<Item = &Shell> + Clone {
@@ -51,13 +53,27 @@ impl Shell {
         let positions = surface.positions_f32();
         let tree = Bvh::build(&positions, &surface.triangles);
         let bounds = tree.nodes.first().map_or(Aabb::default(), |root| root.bounds);
-        Self { winding: WindingNumbers::prepare(&positions, &surface.triangles), tree, bounds }
+        let winding = WindingNumbers::prepare(&positions, &surface.triangles);
+        Self { winding, tree, bounds, sides: None }
     }
 
-    /// The winding number, or 0 outside the box, minus one half.
+    /// Prepares the same queries for many points: slower to prepare, faster to ask.
+    pub fn for_many(surface: &TriMesh) -> Self {
+        let shell = Self::prepare(surface);
+        Self { sides: Sides::prepare(&shell.winding), ..shell }
+    }
+
+    fn about(&self, p: DVec3) -> Option<About> {
+        self.sides.as_ref()?.about(p, &self.winding, &self.tree)
+    }
+
+    /// Positive where the winding number is above one half, negative where it is below or outside the box.
     pub fn value(&self, p: DVec3) -> f64 {
-        let near = self.bounds.distance_sq(p) == 0.0;
-        if near { self.winding.at_roughly(p) - 0.5 } else { -0.5 }
+        if self.bounds.distance_sq(p) != 0.0 {
+            return -0.5;
+        }
+        let sure = self.about(p).filter(|about| (about.w - 0.5).abs() > about.error);
+        sure.map_or_else(|| self.winding.at_roughly(p), |about| about.w) - 0.5
     }
 
     /// Distance to the surface, up to `max`.
@@ -65,10 +81,25 @@ impl Shell {
         self.tree.closest_point(p, max).map_or(max, |c| c.distance_sq.sqrt())
     }
 
+    /// Whether the surface comes within `distance` of `p`.
+    pub fn comes_within(&self, p: DVec3, distance: f64) -> bool {
+        let clear = self.about(p).map_or(0.0, |about| about.clear);
+        clear <= distance && self.tree.comes_within(p, distance)
+    }
+
     /// Whether the whole ball is inside (`true`) or outside, if that is certain.
     pub fn side_of_ball(&self, center: DVec3, radius: f64) -> Option<bool> {
         if self.bounds.distance_sq(center) > radius * radius {
             return Some(false);
+        }
+        if let Some(About { w, error, clear }) = self.about(center).filter(|about| about.clear > radius) {
+            // As below, with bounds of the distance and of the winding number.
+            let sure = least_change(radius / clear.min(FAR * radius));
+            if w + error < sure {
+                return Some(false);
+            } else if w - error > 1.0 - sure {
+                return Some(true);
+            }
         }
         let nearest =
             self.tree.closest_point(center, FAR * radius).map_or(FAR * radius, |c| c.distance_sq.sqrt());
@@ -77,10 +108,16 @@ impl Shell {
         if share.is_nan() || share >= 1.0 {
             return None;
         }
-        let sure = 0.5 * (1.0 - share).powi(2) / (1.0 + share);
+        let sure = least_change(share);
         let w = self.winding.at_roughly(center);
         if w < sure { Some(false) } else { (w > 1.0 - sure).then_some(true) }
     }
+}
+
+/// Winding numbers below this at the center of a ball stay below one half all over it, if the radius is this
+/// share of the distance to the surface.
+fn least_change(share: f64) -> f64 {
+    0.5 * (1.0 - share).powi(2) / (1.0 + share)
 }
 
 impl Domain for SolidDomain<'_> {

@@ -27,6 +27,7 @@ use risorius_rig::Evaluator;
 use risorius_solve::energy::springs::lumped_masses;
 use risorius_solve::{
     Body, BodyEnergy, Configuration, Dynamics, ElasticTets, Posed, SolveError, SolveOptions, StepOptions,
+    Stepping,
 };
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,8 +35,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Options of [`enrich`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EnrichOptions {
-    /// Longest time step, seconds, positive. Default 1/300, as in [Kozlov17, sec. 7].
+    /// Longest time step, seconds, positive. Default 1/200, with second-order stepping, instead of the 1/300
+    /// of [Kozlov17, sec. 7] with backward Euler. In steps of 1/150 s, lips of ICT meet 0.3 mm deep.
     pub dt_secs: f64,
+    /// The formula of the time steps. Default BDF2.
+    pub stepping: Stepping,
     /// Share of dynamic rebalancing, 0 to 1. At 1, shape and stiffness changes alone excite no motion; at 0,
     /// the simulation is conventional. Default 1.
     pub rebalance: f64,
@@ -68,7 +72,8 @@ pub struct EnrichOptions {
 impl Default for EnrichOptions {
     fn default() -> Self {
         Self {
-            dt_secs: 1.0 / 300.0,
+            dt_secs: 1.0 / 200.0,
+            stepping: Stepping::Bdf2,
             rebalance: 1.0,
             damping: 0.0,
             stiffness: 1.0,
@@ -90,6 +95,9 @@ const LEAST_STIFFNESS: f64 = 0.1;
 
 /// Interpolated rest volumes are repaired if their smallest `det F` is below this share of [`LEAST_J`].
 const SQUASHED: f64 = 0.2;
+
+/// Numbers per parallel task when configurations are interpolated.
+const TASK: usize = 8192;
 
 /// Simulates `performance` on the flesh of `face` and passes every frame to `sink`. Starts after a checkpoint
 /// of the same performance, or from the first frame.
@@ -225,6 +233,21 @@ impl<'a> Enrich<'a> {
         let [mu, lambda] = now;
         vec![mu, lambda, viscosity]
     }
+
+    /// The configuration at `share` of the way between two.
+    fn mixed(&self, [a, b]: [&Configuration; 2], share: f64) -> Result<Configuration, SolveError> {
+        let mix = |a: &[f64], b: &[f64]| -> Vec<f64> {
+            a.par_iter().zip(b).with_min_len(TASK).map(|(a, b)| a + (b - a) * share).collect()
+        };
+        let nodes = a.rest.par_iter().zip(&b.rest).with_min_len(TASK);
+        let mut rest: Vec<DVec3> = nodes.map(|(a, b)| a.lerp(*b, share)).collect();
+        if self.rest.worst(&rest).0 < SQUASHED * LEAST_J {
+            rest = self.rest.untangled(rest)?.0;
+        }
+        let surface = Posed::between(&a.surface, &b.surface, share);
+        let parameters = a.parameters.iter().zip(&b.parameters).map(|(a, b)| mix(a, b)).collect();
+        Ok(Configuration { rest, parameters, surface })
+    }
 }
 
 impl Driver for Enrich<'_> {
@@ -252,7 +275,8 @@ impl Driver for Enrich<'_> {
                 rest_acceleration_mm: 0.0,
             };
             let configuration = Configuration { rest: rest.positions, parameters, surface };
-            Ok(Pose { configuration, report, facing: self.acting.facing(&pose) })
+            let facing = self.acting.facing(&pose);
+            Ok(Pose { configuration, report, facing, vertices: pose })
         };
         let poses = frames.clone().into_par_iter().with_max_len(1).map(one);
         let mut poses: Vec<Pose> = poses.collect::<Result<_, PerformError>>()?;
@@ -290,16 +314,8 @@ impl Driver for Enrich<'_> {
         if share == 1.0 || a == b {
             return Ok(b.clone());
         }
-        let mix = |a: &[f64], b: &[f64]| -> Vec<f64> {
-            a.iter().zip(b).map(|(a, b)| a + (b - a) * share).collect()
-        };
-        let mut rest: Vec<DVec3> = a.rest.iter().zip(&b.rest).map(|(a, b)| a.lerp(*b, share)).collect();
-        if self.rest.worst(&rest).0 < SQUASHED * LEAST_J {
-            rest = self.rest.untangled(rest)?.0;
-        }
-        let surface = Posed::between(&a.surface, &b.surface, share);
-        let parameters = a.parameters.iter().zip(&b.parameters).map(|(a, b)| mix(a, b)).collect();
-        Ok(Configuration { rest, parameters, surface })
+        // Several parallel loops in one call of the thread pool.
+        rayon::scope(|_| self.mixed([a, b], share))
     }
 
     fn body(
@@ -312,6 +328,7 @@ impl Driver for Enrich<'_> {
         let held = self.face.flesh.kinematic_nodes();
         let step = StepOptions {
             dt_secs: options.dt_secs,
+            stepping: options.stepping,
             rebalance: options.rebalance,
             damping: options.damping,
             solve: options.solve,
@@ -351,10 +368,10 @@ impl Driver for Enrich<'_> {
         forces
     }
 
-    fn skin(&self, frame: usize, body: &Dynamics, pose: &Pose) -> (Vec<[f32; 3]>, Moved) {
+    fn skin(&self, body: &Dynamics, pose: &Pose) -> (Vec<[f32; 3]>, Moved) {
         let rest = &pose.configuration.rest;
         let offsets: Vec<DVec3> = body.positions().iter().zip(rest).map(|(x, rest)| *x - *rest).collect();
-        let mut vertices = self.evaluator.positions(self.performance.clip.frame(frame));
+        let mut vertices = pose.vertices.clone();
         let moved = self.skin.add(&offsets, &mut vertices);
         (vertices, moved)
     }
@@ -380,4 +397,6 @@ pub struct Pose {
     report: RestReport,
     /// Area vectors of the skin exposed to wind.
     facing: Vec<DVec3>,
+    /// The artist's vertices.
+    vertices: Vec<[f32; 3]>,
 }

@@ -28,7 +28,9 @@ use risorius_base::Progress;
 use risorius_base::progress::{Plan, Stage};
 use risorius_detail::{AppliedDetail, Drive};
 use risorius_io::native::{detail, face};
-use risorius_perform::{ContactMode, EnrichOptions, Frame, HeadPath, Performance, enrich, frame_keys};
+use risorius_perform::{
+    ContactMode, EnrichOptions, Frame, HeadPath, Performance, Stepping, enrich, frame_keys,
+};
 use risorius_rig::{BoundClip, HeadMotion, Rig, RigidTrack};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -71,8 +73,10 @@ pub struct PerformJob {
     /// Share of dynamic rebalancing, 0 to 1. At 1, shape changes alone excite no motion; at 0, they do, as in
     /// a conventional simulation. Default 1.
     pub rebalance: f64,
-    /// Longest time step, seconds. Default 1/300.
+    /// Longest time step, seconds. Default 1/200.
     pub dt: f64,
+    /// The formula of the time steps. Default BDF2.
+    pub stepping: Stepping,
     /// Fewest time steps per frame, instead of `dt`.
     pub substeps: Option<u32>,
     /// Decay rate of motion relative to the head, 1/s. Default 0.
@@ -127,6 +131,7 @@ impl Default for PerformJob {
             viscosity: usual.viscosity,
             rebalance: usual.rebalance,
             dt: usual.dt_secs,
+            stepping: usual.stepping,
             substeps: None,
             damping: usual.damping,
             tightening: usual.tightening,
@@ -353,6 +358,7 @@ impl PerformJob {
         let [softness, gain, viscosity] = self.look.factors();
         EnrichOptions {
             dt_secs,
+            stepping: self.stepping,
             rebalance: self.rebalance,
             damping: self.damping,
             tightening: self.tightening,

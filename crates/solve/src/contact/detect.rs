@@ -24,7 +24,7 @@ use crate::contact::film::{self, Film};
 use crate::contact::meeting::Meeting;
 use crate::contact::obstacle::Obstacle;
 use crate::contact::planes::{Carriers, Contact, TetAttachment};
-use crate::contact::search::{ClosestPlace, MovedPatch, NO_HINT, Watched, flattened};
+use crate::contact::search::{ClosestPlace, Moved, NO_HINT, Since, Watched, flattened};
 use crate::contact::seen::{SearchLog, Seen};
 use crate::step::body::Configuration;
 use crate::{SolveError, check_length, check_values};
@@ -154,12 +154,6 @@ impl Touch {
         )?;
         let neutral = apart.first().cloned().unwrap_or_else(|| vec![DVec3::ZERO; n]);
         let flat = flattened(&neutral);
-        let mut n_triangles = 0;
-        let watch = |rule: CollisionPair| {
-            let first = n_triangles;
-            n_triangles += rule.triangles.len();
-            Watched::prepare(rule, &flat, first)
-        };
         let attached = |p: &u32| attachments[*p as usize].tet != TetAttachment::NONE;
         let open = if obstacles_push { (0..n as u32).filter(attached).collect() } else { Vec::new() };
         // Only points that can be in contact.
@@ -179,7 +173,7 @@ impl Touch {
             carriers: Carriers::prepare(&used, tets),
             meeting: Meeting::prepare(&attachments, &rules, &fans, (tets, rest, apart), &options),
             fans,
-            rules: rules.into_iter().map(watch).collect(),
+            rules: rules.into_iter().map(|rule| Watched::prepare(rule, &flat)).collect(),
             attachments,
             areas,
             open,
@@ -187,7 +181,8 @@ impl Touch {
             log: SearchLog::default(),
             neutral: Vec::new(),
         };
-        let found = touch.searched(&neutral, |_| |_, _| Some(options.rest_reach), &mut Seen::default());
+        let everywhere = |_: &Watched, _: usize, _: &[&Moved]| Some(options.rest_reach);
+        let found = touch.searched(&neutral, None, &everywhere, &mut Seen::default());
         let clear = touch.clear_in(&neutral);
         for ((watched, found), clear) in touch.rules.iter_mut().zip(found).zip(clear) {
             for (i, place) in found {
@@ -208,7 +203,7 @@ impl Touch {
             let carried = attached(point) && corners.into_iter().all(attached);
             carried.then_some(Film { point, corners, barycentric, area })
         };
-        let touching = self.places(neutral, |_| |_, _| Some(film::TOUCHING));
+        let touching = self.places(neutral, None, &|_, _, _| Some(film::TOUCHING));
         let mut films: Vec<Film> = touching.into_iter().filter_map(wet).collect();
         films.sort_by_key(|film| film.point);
         films.dedup_by_key(|film| film.point);
@@ -265,21 +260,17 @@ impl Touch {
         let mut clearances = vec![self.options.rest_reach; points.len()];
         let rest_reach = self.options.rest_reach;
         // Only where the motion since the neutral may have brought something within reach.
-        let reach = |watched: &Watched| {
-            let moved = |patch: &Vec<u32>| MovedPatch::prepare(patch, &points, &self.neutral);
-            let patches: Vec<MovedPatch> = watched.patches.iter().map(moved).collect();
-            let clear = watched.clear.clone();
-            let (points, neutral) = (&points, &self.neutral);
-            move |i: usize, point: u32| {
-                let (from, clear) = (neutral[point as usize], clear[i]);
-                let own = points[point as usize] - from;
-                let near = |patch: &MovedPatch| {
-                    clear.max(patch.distance(from)) - patch.closer(own) <= rest_reach + SLACK
-                };
-                patches.iter().any(near).then_some(rest_reach)
-            }
+        let reach = |watched: &Watched, i: usize, patches: &[&Moved]| {
+            let point = watched.rule.points[i] as usize;
+            let (from, clear) = (self.neutral[point], watched.clear[i]);
+            let own = points[point] - from;
+            let near =
+                |patch: &&Moved| clear.max(patch.distance(from)) - patch.closer(own) <= rest_reach + SLACK;
+            patches.iter().any(near).then_some(rest_reach)
         };
-        for place in self.places(&points, reach) {
+        let clear = |watched: &Watched, i: usize| watched.clear[i];
+        let since = Since { pose: &self.neutral, clear: &clear, limit: rest_reach + SLACK };
+        for place in self.places(&points, Some(&since), &reach) {
             let point = place.point as usize;
             depths[point] = f64::max(depths[point], -place.gap);
             clearances[point] =
@@ -291,37 +282,25 @@ impl Touch {
     /// Contacts of the surface's collision pairs when the points are at `positions`, displaced from `pose`.
     pub fn find(&self, positions: &[DVec3], pose: &Posed) -> Vec<Contact> {
         let moved = |p: u32| positions[p as usize] - pose.points[p as usize];
+        // Without allowed overlap, a pose that is left alone is looked at too, at its own depth.
+        let looks_at_pose = self.options.overlap == Overlap::None;
         // Since the pose, a point and a patch have approached each other by at most the largest difference of
         // their motions. Their distance has shrunk, and their overlap has grown, by no more than that.
-        let reach = |watched: &Watched| {
-            let patches: Vec<MovedPatch> = watched
-                .patches
-                .iter()
-                .map(|patch| MovedPatch::prepare(patch, positions, &pose.points))
-                .collect();
-            let all = MovedPatch::around(&patches);
-            move |_: usize, point: u32| {
-                let (own, p) = (moved(point), point as usize);
-                // Without allowed overlap, a pose that is left alone is looked at too, at its own depth.
-                let looks_at_pose = self.options.overlap == Overlap::None;
-                let clear = pose.clearances[p];
-                let excess = |patch: &MovedPatch| {
-                    let closer = patch.closer(own);
-                    let away = clear.max(patch.distance(pose.points[p]));
-                    let can_touch = (closer > 0.0 || looks_at_pose) && away - closer < WATCHED;
-                    if can_touch { closer - away } else { f64::NEG_INFINITY }
-                };
-                if excess(&all) == f64::NEG_INFINITY {
-                    return None;
-                }
-                let most = all.closer(own) + WATCHED;
-                let near = patches.iter().filter(|patch| patch.is_within(most, pose.points[p]));
-                let excess = near.map(excess).fold(f64::NEG_INFINITY, f64::max);
-                let overlap = pose.depths[p] + excess;
-                let overlap = if looks_at_pose { overlap + SLIP } else { overlap };
-                let reach = || overlap.clamp(WATCHED, self.options.reach.max(WATCHED));
-                (excess > f64::NEG_INFINITY).then(reach)
-            }
+        let reach = |watched: &Watched, i: usize, patches: &[&Moved]| {
+            let point = watched.rule.points[i];
+            let (own, p) = (moved(point), point as usize);
+            let clear = pose.clearances[p];
+            let excess = |patch: &&Moved| {
+                let closer = patch.closer(own);
+                let away = clear.max(patch.distance(pose.points[p]));
+                let can_touch = (closer > 0.0 || looks_at_pose) && away - closer < WATCHED;
+                if can_touch { closer - away } else { f64::NEG_INFINITY }
+            };
+            let excess = patches.iter().map(excess).fold(f64::NEG_INFINITY, f64::max);
+            let overlap = pose.depths[p] + excess;
+            let overlap = if looks_at_pose { overlap + SLIP } else { overlap };
+            let reach = || overlap.clamp(WATCHED, self.options.reach.max(WATCHED));
+            (excess > f64::NEG_INFINITY).then(reach)
         };
         let watched = |place: ClosestPlace| {
             let room = place.gap + self.allowed(pose, place.point, place.corners, place.barycentric) + SLACK;
@@ -335,8 +314,10 @@ impl Touch {
             (room < WATCHED && room > -possible.max(0.0))
                 .then(|| self.contact([place.point, a, b, c], [1.0, -u, -v, -w], place.normal, room))
         };
-        let places = self.places_since(positions, reach);
-        let mut found: Vec<Contact> = places.into_iter().filter_map(watched).collect();
+        let clear = |watched: &Watched, i: usize| pose.clearances[watched.rule.points[i] as usize];
+        let since = Since { pose: &pose.points, clear: &clear, limit: WATCHED };
+        let places = self.places_since(positions, &since, &reach);
+        let mut found: Vec<Contact> = places.into_par_iter().with_min_len(32).filter_map(watched).collect();
         if self.options.film > 0.0 {
             let pulls = |film: &Film| film.contact(positions, pose, &self.fans, self.options.film);
             found.extend(self.films.iter().filter_map(pulls));

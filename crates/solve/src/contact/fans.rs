@@ -46,22 +46,21 @@ impl Fans {
         self.around(point).iter().map(|&t| across[t as usize]).sum::<DVec3>().normalize_or_zero()
     }
 
-    /// The interpolated unit normal on a triangle from the area vectors of all triangles.
-    pub(super) fn normal_on(&self, across: &[DVec3], corners: [u32; 3], barycentric: [f64; 3]) -> DVec3 {
-        let at = |(v, b): (u32, f64)| self.normal(across, v) * b;
-        corners.into_iter().zip(barycentric).map(at).sum::<DVec3>().normalize_or_zero()
+    /// The same from the positions of points, for few of them.
+    pub(super) fn normal_of(&self, positions: &[DVec3], point: u32) -> DVec3 {
+        let of_triangle = |&t: &u32| across(positions, self.triangles[t as usize]);
+        self.around(point).iter().map(of_triangle).sum::<DVec3>().normalize_or_zero()
     }
 
-    /// The same from the positions of points, for few triangles.
+    /// The interpolated unit normal on a triangle.
     pub(super) fn normal_at(&self, positions: &[DVec3], corners: [u32; 3], barycentric: [f64; 3]) -> DVec3 {
-        let of_triangle = |&t: &u32| across(positions, self.triangles[t as usize]);
-        let normal = |v: u32| self.around(v).iter().map(of_triangle).sum::<DVec3>().normalize_or_zero();
-        let at = |(v, b): (u32, f64)| normal(v) * b;
+        let at = |(v, b): (u32, f64)| self.normal_of(positions, v) * b;
         corners.into_iter().zip(barycentric).map(at).sum::<DVec3>().normalize_or_zero()
     }
 }
 
-fn across(positions: &[DVec3], corners: [u32; 3]) -> DVec3 {
+/// The area vector of a triangle, twice its area long.
+pub(super) fn across(positions: &[DVec3], corners: [u32; 3]) -> DVec3 {
     let [a, b, c] = corners.map(|v| positions[v as usize]);
     (b - a).cross(c - a)
 }

@@ -1,17 +1,18 @@
 //! Searches for the places of a surface that its points are closest to, and which of them can be left out.
 //!
-//! A search goes through the boxes around a pair's triangles ([`Bvh`]), which are fitted to the present
-//! positions. It is bounded by the distance from a triangle that is likely the closest: the last one, or that
-//! of the neutral. Where motion since a pose cannot have brought anything within reach ([`MovedPatch`], and
-//! `seen` for motion since the last search), there is none.
+//! The triangles of a pair are in patches, each with boxes around its triangles ([`Bvh`]). Where searches can
+//! reach a patch, its boxes are fitted to the present positions. A search is bounded by the distance from a
+//! triangle that is likely the closest: the last one, or that of the neutral. Where motion since a pose
+//! cannot have brought anything within reach, there is none ([`Moved`], first for blocks of points, then for
+//! each; `seen` for motion since the last search).
 
 use crate::contact::detect::{CollisionPair, Touch};
-use crate::contact::fans::blended;
+use crate::contact::fans::{across, blended};
 use crate::contact::seen::{Seen, SeenRule};
 use glam::DVec3;
 use rayon::prelude::*;
 use risorius_mesh::Bvh;
-use risorius_mesh::query::closest::closest_on_triangle;
+use risorius_mesh::query::closest::{Closest, closest_on_triangle};
 
 /// A place faces a point if the cosine between their normals is below minus this.
 const FACING: f64 = 0.2;
@@ -25,36 +26,61 @@ const HINTED: f64 = 1e-6;
 /// Triangles of a patch.
 const PATCH: usize = 256;
 
+/// Points of a block.
+const BLOCK: usize = 32;
+
+/// Added to distances from boxes, which are in double precision while the trees are in single, meters.
+const ROUNDED: f64 = 1e-6;
+
 /// A collision pair with what searches need.
 #[derive(Debug, Clone)]
 pub(super) struct Watched {
     pub(super) rule: CollisionPair,
-    pub(super) tree: Bvh,
-    /// The first of its triangles among those of all pairs.
-    pub(super) first: usize,
-    /// The corners of triangles that lie close together.
-    pub(super) patches: Vec<Vec<u32>>,
+    /// Its triangles, in groups that lie close together.
+    pub(super) patches: Vec<Patch>,
+    /// Its points, by number, in groups that lie close together.
+    blocks: Vec<Vec<u32>>,
     /// For each point, a triangle that is often the closest: that of the neutral.
     pub(super) hints: Vec<u32>,
     /// For each point, the distance within which there is nothing in the neutral that it can ever touch.
     pub(super) clear: Vec<f64>,
 }
 
+/// Triangles of a pair that lie close together.
+#[derive(Debug, Clone)]
+pub(super) struct Patch {
+    /// Ascending.
+    triangles: Vec<u32>,
+    /// Their corners, each once.
+    pub(super) corners: Vec<u32>,
+    /// Boxes around the triangles in the neutral.
+    tree: Bvh,
+}
+
 impl Watched {
-    /// `first`: the first of its triangles among those of all pairs.
-    pub(super) fn prepare(rule: CollisionPair, positions: &[[f32; 3]], first: usize) -> Self {
-        let tree = Bvh::build(positions, &rule.triangles);
-        let patches = tree.groups(PATCH).into_iter().map(|group| corners_of(&rule, &group)).collect();
+    /// Prepared at the positions of the neutral.
+    pub(super) fn prepare(rule: CollisionPair, positions: &[[f32; 3]]) -> Self {
+        let patch = |mut triangles: Vec<u32>| {
+            triangles.sort_unstable();
+            let of_patch: Vec<[u32; 3]> = triangles.iter().map(|&t| rule.triangles[t as usize]).collect();
+            let mut corners = of_patch.concat();
+            corners.sort_unstable();
+            corners.dedup();
+            Patch { tree: Bvh::build(positions, &of_patch), triangles, corners }
+        };
+        let patches = Bvh::build(positions, &rule.triangles).groups(PATCH).into_iter().map(patch).collect();
+        let points: Vec<[f32; 3]> = rule.points.iter().map(|&p| positions[p as usize]).collect();
+        let blocks = Bvh::of_points(&points).groups(BLOCK);
         let n_points = rule.points.len();
-        Self { tree, rule, first, patches, hints: vec![NO_HINT; n_points], clear: vec![0.0; n_points] }
+        Self { rule, patches, blocks, hints: vec![NO_HINT; n_points], clear: vec![0.0; n_points] }
     }
 }
 
 /// No hint.
 pub(super) const NO_HINT: u32 = u32::MAX;
 
-/// A patch of a pair's triangles in a pose, and how it has moved since.
-pub(super) struct MovedPatch {
+/// Points in a pose, and how they have moved since.
+pub(super) struct Moved {
     center: DVec3,
     radius: f64,
     /// Smallest and largest motion.
@@ -62,38 +88,35 @@ pub(super) struct MovedPatch {
     high: DVec3,
 }
 
-impl MovedPatch {
-    pub(super) fn prepare(patch: &[u32], positions: &[DVec3], pose: &[DVec3]) -> Self {
-        let points = || patch.iter().map(|&p| pose[p as usize]);
-        let motions = || patch.iter().map(|&p| positions[p as usize] - pose[p as usize]);
-        let center = points().sum::<DVec3>() / patch.len().max(1) as f64;
-        Self {
-            center,
-            radius: points().map(|p| p.distance_squared(center)).fold(0.0, f64::max).sqrt(),
-            low: motions().fold(DVec3::INFINITY, DVec3::min),
-            high: motions().fold(DVec3::NEG_INFINITY, DVec3::max),
+impl Moved {
+    fn prepare(points: impl Iterator<Item = u32> + Clone, positions: &[DVec3], pose: &[DVec3]) -> Self {
+        let (mut sum, mut n) = (DVec3::ZERO, 0);
+        let (mut low, mut high) = (DVec3::INFINITY, DVec3::NEG_INFINITY);
+        for p in points.clone() {
+            let from = pose[p as usize];
+            let motion = positions[p as usize] - from;
+            (low, high) = (low.min(motion), high.max(motion));
+            sum += from;
+            n += 1;
         }
+        let center = sum / f64::from(n.max(1));
+        let radius = points.map(|p| pose[p as usize].distance_squared(center)).fold(0.0, f64::max).sqrt();
+        Self { center, radius, low, high }
     }
 
-    /// All patches as one; at no distance from anything.
-    pub(super) fn around(patches: &[Self]) -> Self {
-        Self {
-            center: DVec3::ZERO,
-            radius: f64::INFINITY,
-            low: patches.iter().fold(DVec3::INFINITY, |low, patch| low.min(patch.low)),
-            high: patches.iter().fold(DVec3::NEG_INFINITY, |high, patch| high.max(patch.high)),
-        }
+    /// Whether a point of `other`, which has nothing to touch within `clear` in the pose, may have come
+    /// within `limit` of one of these.
+    fn may_be_within(&self, limit: f64, other: &Self, clear: f64) -> bool {
+        let away = clear.max(self.center.distance(other.center) - self.radius - other.radius);
+        let closer = (self.high - other.low).abs().max((self.low - other.high).abs()).length();
+        let is_clear = away - closer > limit + ROUNDED;
+        // Also if a position is not finite.
+        !is_clear
     }
 
     /// The largest difference between the motion of a point and that of the patch.
     pub(super) fn closer(&self, own: DVec3) -> f64 {
         (own - self.low).abs().max((own - self.high).abs()).length()
-    }
-
-    /// Whether a point may be nearer than this to the patch in the pose.
-    pub(super) fn is_within(&self, distance: f64, p: DVec3) -> bool {
-        let most = distance + self.radius;
-        p.distance_squared(self.center) <= most * most
     }
 
     /// The least distance of a point from the patch in the pose.
@@ -114,12 +137,28 @@ pub(super) struct ClosestPlace {
     pub(super) distance: f64,
 }
 
+/// The motion of the surface since a pose, which tells where nothing can be within reach.
+pub(super) struct Since<'a> {
+    /// The points in the pose.
+    pub(super) pose: &'a [DVec3],
+    /// For a pair and the number of one of its points, the distance within which it has nothing to touch in
+    /// the pose.
+    pub(super) clear: &'a (dyn Fn(&Watched, usize) -> f64 + Sync),
+    /// Points that nothing can be within this distance of are left out, meters.
+    pub(super) limit: f64,
+}
+
+/// Gives the search distance for a point, given by its pair and number, from the patches that may be near it;
+/// `None` for no search.
+pub(super) type Reach<'a> = dyn Fn(&Watched, usize, &[&Moved]) -> Option<f64> + Sync + 'a;
+
 impl Touch {
     /// For each pair and point, the distance within which there is nothing that it can ever touch.
     pub(super) fn clear_in(&self, positions: &[DVec3]) -> Vec<Vec<f64>> {
-        let across = self.fans.across(positions);
+        let flat = flattened(positions);
         let of_pair = |watched: &Watched| {
-            let search = Search { touch: self, watched, tree: &watched.tree, positions, across: &across };
+            let patches = watched.fitted(&vec![true; watched.patches.len()], positions, &flat);
+            let search = Search { touch: self, watched, patches, positions };
             let distance = |&point: &u32| search.distance(point, self.options.rest_reach + FARTHER);
             watched.rule.points.par_iter().with_min_len(64).map(distance).collect()
         };
@@ -128,12 +167,13 @@ impl Touch {
 
     /// For every point of every pair for which `reach` gives a search distance, the closest place that
     /// counts.
-    pub(super) fn places<F: Fn(usize, u32) -> Option<f64> + Sync>(
+    pub(super) fn places(
         &self,
         positions: &[DVec3],
-        reach: impl Fn(&Watched) -> F + Sync,
+        since: Option<&Since>,
+        reach: &Reach,
     ) -> Vec<ClosestPlace> {
-        self.searched(positions, reach, &mut Seen::default())
+        self.searched(positions, since, reach, &mut Seen::default())
             .into_iter()
             .flatten()
             .filter_map(|(_, found)| found.ok())
@@ -141,24 +181,14 @@ impl Touch {
     }
 
     /// As `places`, with the searches of earlier calls.
-    pub(super) fn places_since<F: Fn(usize, u32) -> Option<f64> + Sync>(
+    pub(super) fn places_since(
         &self,
         positions: &[DVec3],
-        reach: impl Fn(&Watched) -> F + Sync,
+        since: &Since,
+        reach: &Reach,
     ) -> Vec<ClosestPlace> {
         let mut seen = self.log.take();
-        let places = self.places_unless(positions, reach, &mut seen);
-        self.log.put(seen);
-        places
-    }
-
-    fn places_unless<F: Fn(usize, u32) -> Option<f64> + Sync>(
-        &self,
-        positions: &[DVec3],
-        reach: impl Fn(&Watched) -> F + Sync,
-        seen: &mut Seen,
-    ) -> Vec<ClosestPlace> {
-        let found = self.searched(positions, reach, seen);
+        let found = self.searched(positions, Some(since), reach, &mut seen);
         let mut places = Vec::new();
         for ((found, seen), watched) in found.into_iter().zip(&mut seen.rules).zip(&self.rules) {
             for (i, found) in found {
@@ -173,40 +203,35 @@ impl Touch {
                 }
             }
         }
+        self.log.put(seen);
         places
     }
 
     /// For each pair, the points that were searched for, by number, and what was found: a place, or the
     /// distance within which there is nothing.
-    pub(super) fn searched<F: Fn(usize, u32) -> Option<f64> + Sync>(
+    pub(super) fn searched(
         &self,
         positions: &[DVec3],
-        reach: impl Fn(&Watched) -> F + Sync,
+        since: Option<&Since>,
+        reach: &Reach,
         seen: &mut Seen,
     ) -> Vec<Vec<(usize, Result<ClosestPlace, Nothing>)>> {
         let looks_ahead = seen.advance(positions, &self.rules);
         let asked: Vec<Vec<Asked>> = (self.rules.par_iter().zip(&seen.rules))
-            .map(|(watched, seen)| {
-                let reach = reach(watched);
-                let points = watched.rule.points.par_iter().enumerate().with_min_len(512);
-                let near = |(i, &p): (usize, &u32)| {
-                    let reach = reach(i, p)?;
-                    seen.may_touch(i, positions[p as usize], reach).then_some((i, p, reach))
-                };
-                points.filter_map(near).collect()
-            })
+            .map(|(watched, seen)| watched.asked(positions, since, reach, seen))
             .collect();
         if asked.iter().all(Vec::is_empty) {
             return Vec::new();
         }
-        let (flat, across) = (flattened(positions), self.fans.across(positions));
+        let flat = flattened(positions);
         let by_rule = |((watched, seen), asked): ((&Watched, &SeenRule), &Vec<Asked>)| {
             if asked.is_empty() {
                 return Vec::new();
             }
-            let mut tree = watched.tree.clone();
-            tree.refit(&flat);
-            let search = Search { touch: self, watched, tree: &tree, positions, across: &across };
+            let ahead = if looks_ahead { Seen::LOOK_AHEAD } else { 0.0 };
+            let needed = watched.needed(asked, ahead, positions);
+            let patches = watched.fitted(&needed, positions, &flat);
+            let search = Search { touch: self, watched, patches, positions };
             let nearest = |&(i, point, reach): &Asked| {
                 let nothing = || match looks_ahead && seen.looks_ahead(i) {
                     true => Nothing { within: search.distance(point, reach + Seen::LOOK_AHEAD), reach },
@@ -215,10 +240,106 @@ impl Touch {
                 let hint = seen.hint(i).unwrap_or(watched.hints[i]);
                 (i, search.nearest(point, reach, hint).ok_or_else(nothing))
             };
-            asked.par_iter().with_min_len(32).map(nearest).collect::<Vec<_>>()
+            asked.par_iter().with_min_len(16).map(nearest).collect::<Vec<_>>()
         };
         self.rules.par_iter().zip(&seen.rules).zip(&asked).map(by_rule).collect()
     }
+}
+
+impl Watched {
+    /// The points to search for, ascending.
+    fn asked(
+        &self,
+        positions: &[DVec3],
+        since: Option<&Since>,
+        reach: &Reach,
+        seen: &SeenRule,
+    ) -> Vec<Asked> {
+        let ask = |i: usize, near: &[&Moved]| {
+            let point = self.rule.points[i];
+            let reach = reach(self, i, near)?;
+            seen.may_touch(i, positions[point as usize], reach).then_some((i, point, reach))
+        };
+        let Some(Since { pose, clear, limit }) = since else {
+            return (0..self.rule.points.len()).filter_map(|i| ask(i, &[])).collect();
+        };
+        let moved = |patch: &Patch| Moved::prepare(patch.corners.iter().copied(), positions, pose);
+        let patches: Vec<Moved> = self.patches.par_iter().with_min_len(8).map(moved).collect();
+        let of_block = |block: &Vec<u32>| {
+            let points = block.iter().map(|&i| self.rule.points[i as usize]);
+            let moved = Moved::prepare(points, positions, pose);
+            let clear = block.iter().map(|&i| clear(self, i as usize)).fold(f64::INFINITY, f64::min);
+            let near: Vec<&Moved> =
+                patches.iter().filter(|patch| patch.may_be_within(*limit, &moved, clear)).collect();
+            let asked = |&i: &u32| ask(i as usize, &near);
+            if near.is_empty() { Vec::new() } else { block.iter().filter_map(asked).collect() }
+        };
+        let mut asked: Vec<Asked> = self.blocks.par_iter().with_min_len(8).flat_map_iter(of_block).collect();
+        asked.sort_unstable_by_key(|(i, ..)| *i);
+        asked
+    }
+
+    /// Which patches searches can reach. Searches without result may look farther by `ahead`.
+    fn needed(&self, asked: &[Asked], ahead: f64, positions: &[DVec3]) -> Vec<bool> {
+        let of_patch = |patch: &Patch| {
+            let bounds = patch.bounds(positions);
+            asked.iter().any(|&(_, p, reach)| bounds.is_within(reach + ahead, positions[p as usize]))
+        };
+        self.patches.par_iter().with_min_len(4).map(of_patch).collect()
+    }
+
+    /// The patches that are needed, fitted to the present positions.
+    fn fitted(&self, needed: &[bool], positions: &[DVec3], flat: &[[f32; 3]]) -> Vec<Fitted<'_>> {
+        let needed: Vec<&Patch> =
+            self.patches.iter().zip(needed).filter(|(_, needed)| **needed).map(|(patch, _)| patch).collect();
+        let fit = needed.into_par_iter().with_min_len(2).map(|patch| {
+            let mut tree = patch.tree.clone();
+            tree.refit(flat);
+            let corners = |&t: &u32| self.rule.triangles[t as usize];
+            let across = patch.triangles.iter().map(corners).map(|c| across(positions, c)).collect();
+            Fitted { bounds: patch.bounds(positions), triangles: &patch.triangles, across, tree }
+        });
+        fit.collect()
+    }
+}
+
+impl Patch {
+    fn bounds(&self, positions: &[DVec3]) -> Bounds {
+        let mut bounds = Bounds { low: DVec3::INFINITY, high: DVec3::NEG_INFINITY };
+        for &p in &self.corners {
+            let p = positions[p as usize];
+            bounds = Bounds { low: bounds.low.min(p), high: bounds.high.max(p) };
+        }
+        bounds
+    }
+}
+
+/// A box.
+#[derive(Clone, Copy)]
+struct Bounds {
+    low: DVec3,
+    high: DVec3,
+}
+
+impl Bounds {
+    /// The squared distance of a point from the box.
+    fn distance_sq(&self, p: DVec3) -> f64 {
+        (self.low - p).max(p - self.high).max(DVec3::ZERO).length_squared()
+    }
+
+    fn is_within(&self, distance: f64, p: DVec3) -> bool {
+        let most = distance + ROUNDED;
+        self.distance_sq(p) <= most * most
+    }
+}
+
+/// A patch at the present positions.
+struct Fitted<'a> {
+    bounds: Bounds,
+    triangles: &'a [u32],
+    /// Area vectors of the triangles.
+    across: Vec<DVec3>,
+    tree: Bvh,
 }
 
 /// A point to search for: its number in the pair, the point, and the search distance.
@@ -235,11 +356,9 @@ pub(super) struct Nothing {
 struct Search<'a> {
     touch: &'a Touch,
     watched: &'a Watched,
-    /// Of the triangles at `positions`.
-    tree: &'a Bvh,
+    /// All patches within the search distance of any point.
+    patches: Vec<Fitted<'a>>,
     positions: &'a [DVec3],
-    /// Area vectors of the triangles of all pairs.
-    across: &'a [DVec3],
 }
 
 impl Search<'_> {
@@ -249,30 +368,65 @@ impl Search<'_> {
         !self.watched.rule.same_surface || touch.meeting.meets(point, corners, touch.options.parted)
     }
 
+    /// The point closest to `p` within `reach` on the triangles that both tests take, given by their area
+    /// vectors and corners; of equal ones, that on the first triangle.
+    fn closest(
+        &self,
+        p: DVec3,
+        reach: f64,
+        faces: impl Fn(DVec3) -> bool,
+        meets: impl Fn([u32; 3]) -> bool,
+    ) -> Option<Closest> {
+        let mut best: Option<Closest> = None;
+        let mut look = |patch: &Fitted| {
+            let limit = best.as_ref().map_or(reach, |best| best.distance_sq.sqrt() + ROUNDED);
+            if !patch.bounds.is_within(limit, p) {
+                return;
+            }
+            let faces = |t: u32, _: [u32; 3]| faces(patch.across[t as usize]);
+            let Some(found) = patch.tree.closest_tested(p, limit, faces, |_, corners| meets(corners)) else {
+                return;
+            };
+            let found = Closest { triangle: patch.triangles[found.triangle as usize], ..found };
+            let is_better = best.as_ref().is_none_or(|best| {
+                found.distance_sq < best.distance_sq
+                    || found.distance_sq == best.distance_sq && found.triangle < best.triangle
+            });
+            if is_better {
+                best = Some(found);
+            }
+        };
+        // The nearest box first: the others can then often be left out.
+        let away = |k: &usize| self.patches[*k].bounds.distance_sq(p);
+        let first = (0..self.patches.len()).min_by(|a, b| away(a).total_cmp(&away(b)))?;
+        look(&self.patches[first]);
+        (0..self.patches.len()).filter(|&k| k != first).for_each(|k| look(&self.patches[k]));
+        best
+    }
+
     /// The closest place within `reach` that counts. If the triangle `hint` counts, nothing farther is looked
     /// at.
     fn nearest(&self, point: u32, reach: f64, hint: u32) -> Option<ClosestPlace> {
         let (fans, positions) = (&self.touch.fans, self.positions);
         let p = positions[point as usize];
-        let own = fans.normal(self.across, point);
-        let faces = |triangle: u32, _: [u32; 3]| {
-            let across = self.across[self.watched.first + triangle as usize];
+        let own = fans.normal_of(positions, point);
+        let faces = |across: DVec3| {
             let along = own.dot(across);
             along < 0.0 && along * along > FACING * FACING * across.length_squared()
         };
-        let meets = |_: u32, corners: [u32; 3]| self.meets(point, corners);
+        let meets = |corners: [u32; 3]| self.meets(point, corners);
         let reach = match self.watched.rule.triangles.get(hint as usize) {
-            Some(&corners) if faces(hint, corners) && self.meets(point, corners) => {
+            Some(&corners) if faces(across(positions, corners)) && meets(corners) => {
                 // Slightly more, for rounding: the tree has single precision.
                 let at = closest_on_triangle(p, corners.map(|v| positions[v as usize])).0.distance(p);
                 reach.min(at + HINTED)
             }
             _ => reach,
         };
-        let nearest = self.tree.closest_tested(p, reach, faces, meets)?;
+        let nearest = self.closest(p, reach, faces, meets)?;
         let corners = self.watched.rule.triangles[nearest.triangle as usize];
         let barycentric = nearest.barycentric;
-        let normal = fans.normal_on(self.across, corners, barycentric);
+        let normal = fans.normal_at(positions, corners, barycentric);
         let offset = p - blended(positions, corners, barycentric);
         Some(ClosestPlace {
             point,
@@ -288,20 +442,11 @@ impl Search<'_> {
     /// The distance of a point from all places that it can ever touch, at most `reach`.
     fn distance(&self, point: u32, reach: f64) -> f64 {
         let p = self.positions[point as usize];
-        let meets = |_: u32, corners: [u32; 3]| self.meets(point, corners);
-        let nearest = self.tree.closest_tested(p, reach, |_, _| true, meets);
+        let nearest = self.closest(p, reach, |_| true, |corners| self.meets(point, corners));
         nearest.map_or(reach, |place| place.distance_sq.sqrt())
     }
 }
 
-/// The corners of some triangles of a pair, each once.
-fn corners_of(rule: &CollisionPair, triangles: &[u32]) -> Vec<u32> {
-    let mut corners: Vec<u32> = triangles.iter().flat_map(|&t| rule.triangles[t as usize]).collect();
-    corners.sort_unstable();
-    corners.dedup();
-    corners
-}
-
 pub(super) fn flattened(positions: &[DVec3]) -> Vec<[f32; 3]> {
-    positions.iter().map(|p| p.as_vec3().to_array()).collect()
+    positions.par_iter().with_min_len(4096).map(|p| p.as_vec3().to_array()).collect()
 }

@@ -5,7 +5,7 @@
 //! call to call, which bounds it from above. Decisions follow from the geometry alone, so results do not
 //! depend on which searches were made before.
 
-use crate::contact::search::Watched;
+use crate::contact::search::{Patch, Watched};
 use glam::DVec3;
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
@@ -98,7 +98,9 @@ impl Seen {
             let before = &self.positions;
             rules.par_iter().zip(&mut self.rules).for_each(|(watched, seen)| {
                 let moved = |&p: &u32| positions[p as usize].distance_squared(before[p as usize]);
-                let farthest = watched.patches.iter().flatten().map(moved).fold(0.0, f64::max);
+                let of_patch = |patch: &Patch| patch.corners.iter().map(moved).fold(0.0, f64::max);
+                let patches = watched.patches.par_iter().with_min_len(8);
+                let farthest = patches.map(of_patch).reduce(|| 0.0, f64::max);
                 seen.travelled += farthest.sqrt();
                 seen.n_calls += 1;
             });

@@ -41,11 +41,16 @@ impl LeastStretch<'_> {
         !self.is_open(f) && svd(f).s.z < self.onset
     }
 
-    /// Whether all singular values are surely above the onset: `s_3 = det F / (s_1 s_2)`, and `s_1 s_2` is at
-    /// most half of `|F|^2`.
+    /// Whether all singular values are above the onset: F is not inverted, and `F^T F - onset^2` is positive
+    /// definite, by its leading minors.
     fn is_open(&self, f: DMat3) -> bool {
-        let square = f.x_axis.length_squared() + f.y_axis.length_squared() + f.z_axis.length_squared();
-        2.0 * f.determinant() >= self.onset * square
+        let (a, b, c) = (f.x_axis, f.y_axis, f.z_axis);
+        let least = self.onset * self.onset;
+        let (xx, xy, xz) = (a.length_squared() - least, a.dot(b), a.dot(c));
+        let (yy, yz, zz) = (b.length_squared() - least, b.dot(c), c.length_squared() - least);
+        let second = xx * yy - xy * xy;
+        let third = second * zz + xy * (xz * yz) * 2.0 - xx * (yz * yz) - yy * (xz * xz);
+        xx > 0.0 && second > 0.0 && third > 0.0 && f.determinant() > 0.0
     }
 
     /// phi with its first and second derivative by a singular value.

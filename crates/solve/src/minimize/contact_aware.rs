@@ -17,7 +17,7 @@
 use crate::contact::planes::Contacts;
 use glam::DVec3;
 use rayon::prelude::*;
-use risorius_linalg::{Cholesky, Matrix, Reach, Sweep, SweepSpace};
+use risorius_linalg::{Cholesky, Matrix, QuickSpace, Reach, Sweep, SweepSpace};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -32,6 +32,8 @@ const KEPT: usize = 16 << 20;
 pub(crate) struct Space {
     pub(crate) whole: SweepSpace,
     along: SweepSpace,
+    /// That of factors with three unknowns per node.
+    pub(crate) quick: QuickSpace,
 }
 
 /// A factored Laplacian with cached columns of its inverse.

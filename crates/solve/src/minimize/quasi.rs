@@ -13,12 +13,12 @@ use crate::contact::planes::Contacts;
 use crate::minimize::contact_aware::{ContactAware, Laplacian, Space};
 use crate::minimize::descent::{Descent, Step, timed};
 use crate::minimize::memory::{Last, Memory};
-use crate::minimize::newton::{Outcome, SolveOptions, SolveReport, solve};
+use crate::minimize::newton::{Outcome, SolveOptions, SolveReport};
 use crate::minimize::system::Problem;
 use crate::minimize::workspace::Workspace;
 use glam::DVec3;
 use risorius_base::progress::{Progress, tick};
-use risorius_linalg::{SparseCholesky, Sweep};
+use risorius_linalg::{QuickFactor, Sweep};
 use std::sync::Arc;
 
 /// A factor that approximates the Hessian. Immutable: problems that differ little may share it.
@@ -30,7 +30,7 @@ enum Kind {
     /// The same, with pressing contacts.
     ContactAware(ContactAware),
     /// Three unknowns per node, from [`Problem::stiffness_factor`].
-    Stiffness(SparseCholesky<3>),
+    Stiffness(QuickFactor),
 }
 
 impl Preconditioner {
@@ -42,7 +42,8 @@ impl Preconditioner {
 
     /// The full stiffness at a state `x`: more accurate, about ten times the cost.
     pub fn stiffness(problem: &Problem, x: &[DVec3]) -> Result<Self, SolveError> {
-        problem.stiffness_factor(x).map(|factor| Self(Kind::Stiffness(factor)))
+        let factor = problem.stiffness_factor(x)?;
+        Ok(Self(Kind::Stiffness(QuickFactor::prepare(&factor))))
     }
 
     /// The contact-aware preconditioner: a Laplacian with the contacts that press at `x`; `None` if none do.
@@ -63,9 +64,7 @@ impl Preconditioner {
         match &self.0 {
             Kind::Laplacian(factor) => factor.sweep.solve(gradient, solved, &mut space.whole),
             Kind::ContactAware(factor) => factor.apply(gradient, solved, space),
-            Kind::Stiffness(factor) => {
-                solved.iter_mut().zip(solve(factor, gradient)).for_each(|(to, d)| *to = -d);
-            }
+            Kind::Stiffness(factor) => factor.solve(gradient, solved, &mut space.quick),
         }
     }
 }

@@ -22,6 +22,9 @@ use std::sync::{Arc, OnceLock};
 /// Nodes per parallel task.
 const NODES: usize = 512;
 
+/// Systems for a few solves are ordered by nested dissection from this number of free nodes on.
+const DISSECTED: usize = 20_000;
+
 /// Order, symbolic factors and gather lists of a topology.
 #[derive(Debug)]
 pub struct System {
@@ -53,6 +56,18 @@ impl System {
     /// For energies with these stencils, in this order. Held nodes keep the positions given to a solve, as do
     /// nodes without elements.
     pub fn prepare(held: &[bool], stencils: &[&[Stencil]]) -> Result<Self, SolveError> {
+        Self::ordered(held, stencils, Order::NestedDissection)
+    }
+
+    /// As [`System::prepare`], for a few solves: up to some size, a quick order takes less time than it
+    /// costs.
+    pub fn for_few_solves(held: &[bool], stencils: &[&[Stencil]]) -> Result<Self, SolveError> {
+        let n_free = held.iter().filter(|&&held| !held).count();
+        let order = if n_free < DISSECTED { Order::MinimumDegree } else { Order::NestedDissection };
+        Self::ordered(held, stencils, order)
+    }
+
+    fn ordered(held: &[bool], stencils: &[&[Stencil]], order: Order) -> Result<Self, SolveError> {
         let mut alone = vec![true; held.len()];
         for &node in stencils.iter().copied().flatten().flatten() {
             if let Some(flag) = alone.get_mut(node as usize) {
@@ -60,7 +75,7 @@ impl System {
             }
         }
         let held: Vec<bool> = held.iter().zip(&alone).map(|(&held, &alone)| held || alone).collect();
-        let graph = NodeGraph::ordered(&held, stencils, Order::NestedDissection)?;
+        let graph = NodeGraph::ordered(&held, stencils, order)?;
         let stencils: Vec<Vec<Stencil>> = stencils.iter().map(|list| list.to_vec()).collect();
         Ok(Self {
             scatters: stencils.iter().map(|list| Scatter::prepare(&held, list)).collect(),

@@ -6,6 +6,7 @@ use crate::contact::obstacle::Obstacle;
 use crate::contact::planes::Contact;
 use crate::energy::BodyEnergy;
 use crate::minimize::newton::{SolveOptions, SolveReport};
+use crate::step::scheme::{LastStep, Stepping};
 use crate::{Energy, SolveError, Stencil, check_length};
 use glam::DVec3;
 use risorius_base::Rigid;
@@ -93,6 +94,8 @@ impl<'a> Around<'a> {
 pub struct StepOptions {
     /// Usual step length, seconds; preconditioners are made for it.
     pub dt_secs: f64,
+    /// The formula of the steps.
+    pub stepping: Stepping,
     /// Share of dynamic rebalancing, 0 to 1. At 1, changes of rest shape and material excite no motion; at 0,
     /// the simulation is conventional.
     pub rebalance: f64,
@@ -109,6 +112,7 @@ impl Default for StepOptions {
     fn default() -> Self {
         Self {
             dt_secs: 1.0 / 300.0,
+            stepping: Stepping::BackwardEuler,
             rebalance: 1.0,
             damping: 0.0,
             solve: SolveOptions { force_tolerance: 5e-6, step_tolerance: 3e-7, ..SolveOptions::default() },
@@ -128,8 +132,6 @@ pub struct StepReport {
     pub converged: bool,
     /// Smallest `det F`.
     pub smallest_det: f64,
-    /// Elastic energy, joules.
-    pub elastic: f64,
     /// Kinetic energy relative to the moving frame, joules.
     pub kinetic: f64,
     /// The body had inverted tets, and the step started from the rest shape.
@@ -160,6 +162,8 @@ pub struct State {
     /// Change of the displacement from rest in the last step, meters. Zero is always valid, but solves then
     /// start from other positions.
     pub drift: Vec<DVec3>,
+    /// The last step; none with backward Euler.
+    pub last: LastStep,
     /// The configuration that the preconditioners were made for, without its surface. With another, solves
     /// still end within their tolerance, but the bits differ.
     pub factored: Configuration,

@@ -10,15 +10,16 @@
 //! x  = argmin  x^T q + W(Xn, x, Pn) - x^T f                                            [eq. 12]
 //! ```
 //!
-//! The second solve keeps the inertial and viscous force q while rest shape and material change, so the
-//! change itself excites no motion: without forces, x equals X to the bit. With the rebalancing share alpha
-//! below 1, q and v are blended with those of a dynamic step on (Xn, Pn) [Kozlov17, sec. 7]; at 0 the
-//! simulation is conventional.
+//! This is backward Euler; [`Stepping::Bdf2`] has other factors and a longer memory
+//! ([`crate::step::scheme`]). The second solve keeps the inertial and viscous force q while rest shape and
+//! material change, so the change itself excites no motion: without forces, x equals X to the bit. With the
+//! rebalancing share alpha below 1, q and v are blended with those of a dynamic step on (Xn, Pn) [Kozlov17,
+//! sec. 7]; at 0 the simulation is conventional.
 //!
 //! Positions, bones and rest shapes are expressed in a frame that moves with the skull; inertia is that of
-//! the world. The only world quantity that backward Euler needs is the position that a node would reach
-//! without forces, `xp + h vp`. It is transformed to the frame, so there are no fictitious forces and no
-//! errors from them.
+//! the world. The only world quantity that a step needs is the position that a node would reach without
+//! forces, `xp + h vp`. It is transformed to the frame, so there are no fictitious forces and no errors from
+//! them.
 //!
 //! Contact belongs to W: [`crate::contact::detect`] finds planes before each dynamic solve, and again after
 //! it while points are too deep. The static solve keeps the contacts of the dynamic one.
@@ -38,6 +39,7 @@ use crate::minimize::system::{Problem, System};
 use crate::minimize::workspace::Workspaces;
 use crate::pool::on_pool;
 use crate::step::body::{Around, Body, Configuration, State, StepOptions, StepReport};
+use crate::step::scheme::{LastStep, NODES, Scheme, Stepping};
 use crate::step::solves::{ContactOutcome, Resisting, RestState, StepLoads, in_order};
 use crate::{Energy, SolveError, Stencil, check_length, check_values};
 use glam::DVec3;
@@ -70,6 +72,7 @@ pub struct Dynamics {
     pub(super) frame: Rigid,
     /// Change of the displacement from rest in the last step; the next step extrapolates it.
     pub(super) drift: Vec<DVec3>,
+    pub(super) last: LastStep,
     pub(super) workspaces: Workspaces,
 }
 
@@ -102,7 +105,7 @@ impl Dynamics {
         let all: Vec<&[Stencil]> = own.chain([of_inertia.as_slice(), touch.carriers().stencils()]).collect();
         let system = System::prepare(held, &all)?;
         let energies = first.energies(&kinds)?;
-        let [dynamic, rebalancing] = factors(&system, &energies, &touch, masses, options.dt_secs)?;
+        let [dynamic, rebalancing] = factors(&system, &energies, &touch, masses, usual_span(&options))?;
         Ok(Self {
             tangled: false,
             touching: Vec::new(),
@@ -119,6 +122,7 @@ impl Dynamics {
             configuration: first,
             energies,
             drift: vec![DVec3::ZERO; velocities.len()],
+            last: LastStep::default(),
             velocities,
             frame,
             workspaces: Workspaces::default(),
@@ -148,6 +152,7 @@ impl Dynamics {
             velocities: self.velocities.clone(),
             frame: self.frame,
             drift: self.drift.clone(),
+            last: self.last.clone(),
             factored: self.factored.clone(),
         }
     }
@@ -160,20 +165,25 @@ impl Dynamics {
         check_length("positions", state.positions.len(), n)?;
         check_length("velocities", state.velocities.len(), n)?;
         check_length("drift", state.drift.len(), n)?;
+        let LastStep { dt_secs, moved, moved_in_frame, velocities } = &state.last;
+        check_values("last step (seconds)", [*dt_secs].into_iter())?;
+        for list in [moved, moved_in_frame, velocities].into_iter().filter(|_| *dt_secs > 0.0) {
+            check_length("positions of the last step", list.len(), n)?;
+        }
         check_length("rest positions", state.configuration.rest.len(), n)?;
         check_length("surface points", state.configuration.surface.points.len(), self.touch.n_points())?;
         check_length("rest positions of the factors", state.factored.rest.len(), n)?;
         let here = state.configuration.energies(&self.kinds)?;
         if state.factored != self.factored {
             let there = state.factored.energies(&self.kinds)?;
-            let (masses, usual) = (&self.masses, self.options.dt_secs);
+            let (masses, usual) = (&self.masses, usual_span(&self.options));
             [self.dynamic, self.rebalancing] = factors(&self.system, &there, &self.touch, masses, usual)?;
             self.factored = state.factored;
         }
         self.energies = here;
         (self.configuration, self.positions, self.velocities) =
             (state.configuration, state.positions, state.velocities);
-        (self.frame, self.drift) = (state.frame, state.drift);
+        (self.frame, self.drift, self.last) = (state.frame, state.drift, state.last);
         self.tangled = least_det(&self.energies, &self.positions) <= 0.0;
         let points = self.touch.positions(&self.tets, &self.configuration, &self.positions);
         self.touching = self.touch.find(&points, &self.configuration.surface);
@@ -193,7 +203,6 @@ impl Dynamics {
         let (x, touching) = self.rebalance(&here, &self.positions, &still, None, &step, &mut report)?;
         report.note_contacts(&touching);
         (self.positions, self.touching) = (x, self.on_itself(touching));
-        report.elastic = self.elastic();
         Ok(report)
     }
 
@@ -232,23 +241,26 @@ impl Dynamics {
         let old = self.here();
         let new = RestState { configuration: next, energies: changed.as_ref().unwrap_or(&self.energies) };
         let step = StepLoads { around: *around, dt_secs, progress };
-        let flight = self.free_flight(&frame, h);
+        let scheme = Scheme::of(self.options.stepping, h, &self.last);
+        let span = scheme.span_secs();
+        let from = scheme.viscous_from(&self.positions, &self.last);
+        let flight = scheme.free_flight(&self.positions, &self.velocities, &self.last, [&self.frame, &frame]);
         let alpha = self.options.rebalance.min(1.0);
         // If there is a rebalancing solve, it is the last.
         let last = changed.is_none() || alpha == 0.0;
         let (mut kept, mut outcome) = (Vec::new(), ContactOutcome::default());
-        let nodes = 0..self.masses.len();
+        let n = self.masses.len();
+        let nodes = || (0..n).into_par_iter().with_min_len(NODES);
         for (share, state) in [(alpha, &old), (1.0 - alpha, &new)] {
             if share > 0.0 {
-                let resisting =
-                    Resisting::prepare(state.energies, &self.masses, &self.positions, &flight, h)?;
+                let resisting = Resisting::prepare(state.energies, &self.masses, &from, &flight, span)?;
                 let (x, contacts) = self.solve_dynamic(state, &resisting, &step, last, &mut report)?;
                 // With two dynamic solves, keep the contacts of the old rest state.
                 if kept.is_empty() || last {
                     outcome = contacts;
                 }
-                let inertia = |i: usize| (x[i] - flight[i]) * (self.masses[i] / (h * h));
-                let mut force: Vec<DVec3> = nodes.clone().map(inertia).collect();
+                let inertia = |i: usize| (x[i] - flight[i]) * (self.masses[i] / (span * span));
+                let mut force: Vec<DVec3> = nodes().map(inertia).collect();
                 for (k, damped) in resisting.damped.iter().enumerate() {
                     let Some(damped) = damped else { continue };
                     self.system.add_forces(k, damped.viscosity(), &x, &mut force);
@@ -261,14 +273,19 @@ impl Dynamics {
             [only] => f(only),
             all => all.iter().map(|one| f(one) * one.share).sum(),
         };
-        let inertial: Vec<DVec3> = nodes.clone().map(|i| blend(&|solved| solved.force[i])).collect();
+        let inertial: Vec<DVec3> = nodes().map(|i| blend(&|solved| solved.force[i])).collect();
         let world = |frame: &Rigid, p: DVec3| if *frame == Rigid::IDENTITY { p } else { frame.apply(p) };
-        let mut velocities: Vec<DVec3> = nodes
-            .clone()
-            .map(|i| {
-                blend(&|solved| (world(&frame, solved.x[i]) - world(&self.frame, self.positions[i])) / h)
-            })
+        let moved_in_frame: Vec<DVec3> =
+            nodes().map(|i| blend(&|solved| solved.x[i] - self.positions[i])).collect();
+        let moved: Vec<DVec3> = nodes()
+            .map(|i| blend(&|solved| world(&frame, solved.x[i]) - world(&self.frame, self.positions[i])))
             .collect();
+        let velocity = |i: usize| scheme.velocity(moved[i], self.last.moved.get(i));
+        let velocities: Vec<DVec3> = nodes().map(velocity).collect();
+        let mut motion = Motion {
+            velocities,
+            last: LastStep { dt_secs: h, moved, moved_in_frame, velocities: self.velocities.clone() },
+        };
         let mut x = kept.swap_remove(0).x;
         let mut touching = std::mem::take(&mut outcome.touching);
         if changed.is_some() && alpha > 0.0 {
@@ -277,27 +294,27 @@ impl Dynamics {
         // Velocity of a node that moves rigidly with the frame.
         let carried =
             |i: usize| (world(&frame, self.positions[i]) - world(&self.frame, self.positions[i])) / h;
-        let keep = (-self.options.damping * h).exp();
-        if keep != 1.0 {
-            nodes.clone().for_each(|i| velocities[i] = carried(i) + (velocities[i] - carried(i)) * keep);
-        }
-        report.kinetic =
-            nodes.map(|i| 0.5 * self.masses[i] * (velocities[i] - carried(i)).length_squared()).sum();
+        motion.damp((-self.options.damping * h).exp(), carried);
+        let relative = |i: usize| (motion.velocities[i] - carried(i)).length_squared();
+        let kinetic = |i: usize| 0.5 * self.masses[i] * relative(i);
+        report.kinetic = nodes().map(kinetic).collect::<Vec<f64>>().iter().sum();
         for (i, drift) in self.drift.iter_mut().enumerate() {
             *drift = (x[i] - next.rest[i]) - (self.positions[i] - self.configuration.rest[i]);
         }
-        (self.positions, self.velocities, self.frame) = (x, velocities, frame);
+        (self.positions, self.velocities, self.frame) = (x, motion.velocities, frame);
+        if self.options.stepping == Stepping::Bdf2 {
+            self.last = motion.last;
+        }
         if let Some(energies) = changed {
             self.energies = energies;
             self.configuration = next.clone();
         }
         report.note_contacts(&touching);
         self.touching = self.on_itself(touching);
-        report.elastic = self.elastic();
         if report.iterations.iter().any(|&n| n > SLOW)
             && self.configuration.is_unlike(&self.factored, &self.kinds)
         {
-            let (masses, usual) = (&self.masses, self.options.dt_secs);
+            let (masses, usual) = (&self.masses, usual_span(&self.options));
             let made = timed(&mut report.times[3], || {
                 factors(&self.system, &self.energies, &self.touch, masses, usual)
             });
@@ -316,20 +333,12 @@ impl Dynamics {
         let along = |p: &DVec3| (frame.apply(*p) - self.frame.apply(*p)) / h;
         self.velocities = self.positions.iter().map(along).collect();
         self.drift.fill(DVec3::ZERO);
+        self.last = LastStep::default();
         (self.touching, self.tangled) = (Vec::new(), false);
     }
 
-    /// The position of each node after the step without forces, in the frame at the end of the step.
-    fn free_flight(&self, frame: &Rigid, h: f64) -> Vec<DVec3> {
-        let still = *frame == Rigid::IDENTITY && self.frame == Rigid::IDENTITY;
-        let back = frame.inverse();
-        let fly = |(&x, &v): (&DVec3, &DVec3)| {
-            if still { x + v * h } else { back.apply(self.frame.apply(x) + v * h) }
-        };
-        self.positions.iter().zip(&self.velocities).map(fly).collect()
-    }
-
-    fn elastic(&self) -> f64 {
+    /// Its elastic energy, joules.
+    pub fn elastic(&self) -> f64 {
         let of = |energy: &(dyn Energy + Send)| {
             let n = energy.stencils().len();
             let blocks = (0..n.div_ceil(BLOCK)).into_par_iter().map(|k| {
@@ -354,13 +363,41 @@ struct Solved {
     force: Vec<DVec3>,
 }
 
-/// Laplacians for the dynamic and for the static solve.
+/// The motion of the nodes at the end of a step.
+struct Motion {
+    velocities: Vec<DVec3>,
+    last: LastStep,
+}
+
+impl Motion {
+    /// Keeps this share of the motion relative to nodes with the velocities `carried`.
+    fn damp(&mut self, keep: f64, carried: impl Fn(usize) -> DVec3) {
+        if keep == 1.0 {
+            return;
+        }
+        for i in 0..self.velocities.len() {
+            let along = carried(i);
+            let damped = |v: DVec3, along: DVec3| along + (v - along) * keep;
+            self.velocities[i] = damped(self.velocities[i], along);
+            self.last.velocities[i] = damped(self.last.velocities[i], along);
+            self.last.moved[i] = damped(self.last.moved[i], along * self.last.dt_secs);
+            self.last.moved_in_frame[i] *= keep;
+        }
+    }
+}
+
+/// The time over which inertia acts in steps of the usual length, seconds.
+fn usual_span(options: &StepOptions) -> f64 {
+    Scheme::usual(options.stepping, options.dt_secs).span_secs()
+}
+
+/// Laplacians for the dynamic and for the static solve, whose inertia acts over `span_secs`.
 fn factors(
     system: &System,
     own: &[Box<dyn Energy + Send>],
     touch: &Touch,
     masses: &[f64],
-    dt_secs: f64,
+    span_secs: f64,
 ) -> Result<[Preconditioner; 2], SolveError> {
     let origin = vec![DVec3::ZERO; masses.len()];
     let free = Contacts::prepare(touch.carriers(), touch.attachments(), &[], &origin);
@@ -368,6 +405,6 @@ fn factors(
         let energies = in_order(own, &resisting, &free);
         Preconditioner::laplacian(&Problem { system, energies: &energies, loads: &[] })
     };
-    let moving = Resisting::prepare(own, masses, &origin, &origin, dt_secs)?;
+    let moving = Resisting::prepare(own, masses, &origin, &origin, span_secs)?;
     Ok([factor(moving)?, factor(Resisting::nothing(own, &origin)?)?])
 }

@@ -17,6 +17,7 @@ use crate::step::body::{Around, Configuration, StepReport};
 use crate::step::dynamics::Dynamics;
 use crate::{Energy, SolveError};
 use glam::DVec3;
+use rayon::prelude::*;
 use risorius_base::progress::Progress;
 
 /// A configuration with its energies.
@@ -219,7 +220,7 @@ impl Dynamics {
             let points = self.touch.positions(&self.tets, at, &x);
             let poses = [&self.configuration.surface, &at.surface];
             let carry = |contact: &Contact| self.touch.carried(contact, [&dynamic.points, &points], poses);
-            dynamic.seen.iter().map(carry).collect()
+            dynamic.seen.par_iter().with_min_len(64).map(carry).collect()
         });
         self.solve_with(&task, &carried, &mut x, step, report)?;
         let touching = self.detect(&task, &x, None, step, report).1;

@@ -37,8 +37,17 @@ fn step(body: &Body, moving: &mut Dynamics, step: usize) {
 
 /// Every number of a state, as bits.
 fn bits(state: &State) -> Vec<u64> {
-    let points =
-        [&state.positions, &state.velocities, &state.drift, &state.configuration.rest, &state.factored.rest];
+    let last = &state.last;
+    let points = [
+        &state.positions,
+        &state.velocities,
+        &state.drift,
+        &last.moved,
+        &last.moved_in_frame,
+        &last.velocities,
+        &state.configuration.rest,
+        &state.factored.rest,
+    ];
     let lists = [
         &state.configuration.parameters[0],
         &state.configuration.parameters[1],
@@ -53,10 +62,16 @@ fn bits(state: &State) -> Vec<u64> {
 #[test]
 fn a_restored_body_continues_to_the_same_bits_across_factorizations() {
     let body = bar();
-    let mut unbroken = body.start(StepOptions { damping: 2.0, ..StepOptions::default() });
+    for stepping in [Stepping::BackwardEuler, Stepping::Bdf2] {
+        continues(&body, StepOptions { damping: 2.0, stepping, ..StepOptions::default() });
+    }
+}
+
+fn continues(body: &Body, options: StepOptions) {
+    let mut unbroken = body.start(options);
     let mut states = vec![unbroken.state()];
     for k in 1..=N_STEPS {
-        step(&body, &mut unbroken, k);
+        step(body, &mut unbroken, k);
         states.push(unbroken.state());
     }
     let refactored: Vec<usize> =
@@ -66,20 +81,23 @@ fn a_restored_body_continues_to_the_same_bits_across_factorizations() {
     assert!(after > 2 && after + 2 < N_STEPS, "the first time of {refactored:?}");
     let end = bits(&states[N_STEPS]);
     for from in [0, 1, after - 1, after, after + 1, N_STEPS - 1] {
-        let mut again = body.start(StepOptions { damping: 2.0, ..StepOptions::default() });
+        let mut again = body.start(options);
         again.restore(states[from].clone()).unwrap();
-        (from + 1..=N_STEPS).for_each(|k| step(&body, &mut again, k));
+        (from + 1..=N_STEPS).for_each(|k| step(body, &mut again, k));
         assert!(bits(&again.state()) == end, "resumed from step {from}: other bits at the end");
     }
     // Other factors or another drift give other bits, so leaving either out of a state would be noticed.
     let without = [
         State { factored: states[0].factored.clone(), ..states[after].clone() },
         State { drift: body.zeros(), ..states[after].clone() },
+        State { last: LastStep::default(), ..states[after].clone() },
     ];
-    for (what, state) in ["factored", "drift"].into_iter().zip(without) {
-        let mut again = body.start(StepOptions { damping: 2.0, ..StepOptions::default() });
+    // Only second-order stepping continues from the last step.
+    let n = if options.stepping == Stepping::Bdf2 { 3 } else { 2 };
+    for (what, state) in ["factored", "drift", "last"].into_iter().zip(without).take(n) {
+        let mut again = body.start(options);
         again.restore(state).unwrap();
-        step(&body, &mut again, after + 1);
+        step(body, &mut again, after + 1);
         assert!(again.positions() != states[after + 1].positions, "{what} has no effect");
     }
 }
