@@ -89,8 +89,13 @@ impl QuickFactor {
         self.arch.dispatch(
             #[inline(always)]
             || {
-                self.panels.iter().for_each(|panel| self.forward(panel, now, below));
-                self.panels.iter().rev().for_each(|panel| self.backward(panel, now, below));
+                // Plain loops, so that they are compiled for the registers at hand.
+                for panel in &self.panels {
+                    self.forward(panel, now, below);
+                }
+                for panel in self.panels.iter().rev() {
+                    self.backward(panel, now, below);
+                }
             },
         );
         for (&node, value) in self.nodes.iter().zip(now.as_chunks::<3>().0) {

@@ -10,7 +10,8 @@
 //!
 //! so both substitutions are products with the same block, which is read once in each. Rows are grouped in
 //! eights, and a group is stored column by column, each column with its eight rows. Four right-hand sides are
-//! processed together.
+//! processed together. The loops over panels are plain ones: an adapter such as `for_each` is compiled without
+//! the wide registers, and every product in its closure becomes a call.
 
 use super::panels::{Columns, Panel, ROWS, WIDEST};
 #[cfg(target_arch = "x86_64")]
@@ -163,38 +164,51 @@ impl<T: Real> Blocks<T> {
         self.backward_places(arch, panels.iter().rev().map(|&p| &self.places[p as usize]), x);
     }
 
-    fn forward_places<'a>(&self, arch: Arch, mut places: impl Iterator<Item = &'a Place>, x: &mut [Four<T>]) {
+    fn forward_places<'a>(&self, arch: Arch, places: impl Iterator<Item = &'a Place>, x: &mut [Four<T>]) {
         let mut known = [[T::default(); 4]; WIDEST];
         #[cfg(target_arch = "x86_64")]
         if let Arch::V4(wide) = arch {
             return wide.vectorize(
                 #[inline(always)]
-                || places.for_each(|place| self.forward_panel(T::with_512_bits(wide), place, &mut known, x)),
+                || {
+                    for place in places {
+                        self.forward_panel(T::with_512_bits(wide), place, &mut known, x);
+                    }
+                },
             );
         }
+        let mut places = places;
         arch.dispatch(
             #[inline(always)]
-            || places.by_ref().for_each(|place| self.forward_panel(Plain, place, &mut known, x)),
+            || {
+                for place in places.by_ref() {
+                    self.forward_panel(Plain, place, &mut known, x);
+                }
+            },
         );
     }
 
-    fn backward_places<'a>(
-        &self,
-        arch: Arch,
-        mut places: impl Iterator<Item = &'a Place>,
-        x: &mut [Four<T>],
-    ) {
+    fn backward_places<'a>(&self, arch: Arch, places: impl Iterator<Item = &'a Place>, x: &mut [Four<T>]) {
         let mut sums = [[[T::default(); 4]; 4]; WIDEST];
         #[cfg(target_arch = "x86_64")]
         if let Arch::V4(wide) = arch {
             return wide.vectorize(
                 #[inline(always)]
-                || places.for_each(|place| self.backward_panel(T::with_512_bits(wide), place, &mut sums, x)),
+                || {
+                    for place in places {
+                        self.backward_panel(T::with_512_bits(wide), place, &mut sums, x);
+                    }
+                },
             );
         }
+        let mut places = places;
         arch.dispatch(
             #[inline(always)]
-            || places.by_ref().for_each(|place| self.backward_panel(Plain, place, &mut sums, x)),
+            || {
+                for place in places.by_ref() {
+                    self.backward_panel(Plain, place, &mut sums, x);
+                }
+            },
         );
     }
 
