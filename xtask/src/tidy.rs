@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Crates from the bottom up: each may depend on those before it.
-const LAYERS: [&str; 16] = [
+const LAYERS: [&str; 17] = [
     "base",
     "linalg",
     "mesh",
@@ -17,6 +17,7 @@ const LAYERS: [&str; 16] = [
     "head",
     "anatomy",
     "flesh",
+    "fit",
     "perform",
     "detail",
     "io",

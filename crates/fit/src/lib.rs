@@ -1,0 +1,6 @@
+//! Faces from scans: a template is laid onto raw captures of a person, and its shapes are carried along
+//! [Ichim16, sec. 3].
+
+pub mod error;
+
+pub use error::FitError;
