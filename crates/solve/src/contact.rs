@@ -5,10 +5,10 @@ pub mod detect;
 mod fans;
 mod film;
 mod meeting;
+mod near;
 pub mod obstacle;
 pub mod planes;
 mod search;
-mod seen;
 
 #[cfg(test)]
 mod slit_tests;

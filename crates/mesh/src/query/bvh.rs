@@ -112,8 +112,13 @@ impl Bvh {
     /// as good while the surface roughly keeps its shape. Triangles with positions that are not finite are
     /// never found.
     pub fn refit(&mut self, positions: &[[f32; 3]]) {
+        self.refit_by(|v| Vec3::from(positions[v as usize]));
+    }
+
+    /// The same, with the position of each vertex from a function.
+    pub fn refit_by(&mut self, position: impl Fn(u32) -> Vec3) {
         for (corners, (_, triangle)) in self.corners.iter_mut().zip(&self.triangles) {
-            *corners = triangle.map(|v| Vec3::from(positions[v as usize]));
+            *corners = triangle.map(&position);
         }
         // Children come after their parents.
         for n in (0..self.nodes.len()).rev() {

@@ -25,7 +25,7 @@ use crate::contact::meeting::Meeting;
 use crate::contact::obstacle::Obstacle;
 use crate::contact::planes::{Carriers, Contact, TetAttachment};
 use crate::contact::search::{ClosestPlace, Moved, NO_HINT, Since, Watched, flattened};
-use crate::contact::seen::{SearchLog, Seen};
+use crate::contact::near::NearLog;
 use crate::step::body::Configuration;
 use crate::{SolveError, check_length, check_values};
 use glam::DVec3;
@@ -120,7 +120,7 @@ pub struct Touch {
     pub(super) open: Vec<u32>,
     pub(super) options: TouchOptions,
     pub(super) carriers: Carriers,
-    pub(super) log: SearchLog,
+    pub(super) log: NearLog,
     /// The points in the neutral.
     pub(super) neutral: Vec<DVec3>,
 }
@@ -178,11 +178,11 @@ impl Touch {
             areas,
             open,
             options,
-            log: SearchLog::default(),
+            log: NearLog::default(),
             neutral: Vec::new(),
         };
         let everywhere = |_: &Watched, _: usize, _: &[&Moved]| Some(options.rest_reach);
-        let found = touch.searched(&neutral, None, &everywhere, &mut Seen::default());
+        let found = touch.searched(&neutral, None, &everywhere);
         let clear = touch.clear_in(&neutral);
         for ((watched, found), clear) in touch.rules.iter_mut().zip(found).zip(clear) {
             for (i, place) in found {
@@ -284,6 +284,9 @@ impl Touch {
         let moved = |p: u32| positions[p as usize] - pose.points[p as usize];
         // Without allowed overlap, a pose that is left alone is looked at too, at its own depth.
         let looks_at_pose = self.options.overlap == Overlap::None;
+        if !looks_at_pose && positions == pose.points {
+            return self.pulling(positions, pose);
+        }
         // Since the pose, a point and a patch have approached each other by at most the largest difference of
         // their motions. Their distance has shrunk, and their overlap has grown, by no more than that.
         let reach = |watched: &Watched, i: usize, patches: &[&Moved]| {
@@ -316,13 +319,17 @@ impl Touch {
         };
         let clear = |watched: &Watched, i: usize| pose.clearances[watched.rule.points[i] as usize];
         let since = Since { pose: &pose.points, clear: &clear, limit: WATCHED };
-        let places = self.places_since(positions, &since, &reach);
+        let places = self.places_near(positions, &since, &reach);
         let mut found: Vec<Contact> = places.into_par_iter().with_min_len(32).filter_map(watched).collect();
-        if self.options.film > 0.0 {
-            let pulls = |film: &Film| film.contact(positions, pose, &self.fans, self.options.film);
-            found.extend(self.films.iter().filter_map(pulls));
-        }
+        found.extend(self.pulling(positions, pose));
         found
+    }
+
+    /// The contacts of films.
+    fn pulling(&self, positions: &[DVec3], pose: &Posed) -> Vec<Contact> {
+        let films = if self.options.film > 0.0 { self.films.as_slice() } else { &[] };
+        let pulls = |film: &Film| film.contact(positions, pose, &self.fans, self.options.film);
+        films.iter().filter_map(pulls).collect()
     }
 
     /// The allowed overlap of a point and a place: the largest that the pose has between the two, or of

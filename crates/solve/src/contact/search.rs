@@ -4,15 +4,16 @@
 //! reach a patch, its boxes are fitted to the present positions. A search is bounded by the distance from a
 //! triangle that is likely the closest: the last one, or that of the neutral. Where motion since a pose
 //! cannot have brought anything within reach, there is none ([`Moved`], first for blocks of points, then for
-//! each; `seen` for motion since the last search).
+//! each). Contacts are searched in every step; for them, `near` remembers what is near each point.
 
 use crate::contact::detect::{CollisionPair, Touch};
 use crate::contact::fans::{across, blended};
-use crate::contact::seen::{Seen, SeenRule};
+use crate::contact::near::{Found, Near};
 use glam::DVec3;
 use rayon::prelude::*;
 use risorius_mesh::Bvh;
 use risorius_mesh::query::closest::{Closest, closest_on_triangle};
+use std::cell::OnceCell;
 
 /// A place faces a point if the cosine between their normals is below minus this.
 const FACING: f64 = 0.2;
@@ -24,7 +25,7 @@ const FARTHER: f64 = 8e-3;
 const HINTED: f64 = 1e-6;
 
 /// Triangles of a patch.
-const PATCH: usize = 256;
+const PATCH: usize = 512;
 
 /// Points of a block.
 const BLOCK: usize = 32;
@@ -50,7 +51,7 @@ pub(super) struct Watched {
 #[derive(Debug, Clone)]
 pub(super) struct Patch {
     /// Ascending.
-    triangles: Vec<u32>,
+    pub(super) triangles: Vec<u32>,
     /// Their corners, each once.
     pub(super) corners: Vec<u32>,
     /// Boxes around the triangles in the neutral.
@@ -173,77 +174,82 @@ impl Touch {
         since: Option<&Since>,
         reach: &Reach,
     ) -> Vec<ClosestPlace> {
-        self.searched(positions, since, reach, &mut Seen::default())
-            .into_iter()
-            .flatten()
-            .filter_map(|(_, found)| found.ok())
-            .collect()
+        self.searched(positions, since, reach).into_iter().flatten().filter_map(|(_, found)| found).collect()
     }
 
-    /// As `places`, with the searches of earlier calls.
-    pub(super) fn places_since(
+    /// As `places`; remembers from call to call what is near each point.
+    pub(super) fn places_near(&self, positions: &[DVec3], since: &Since, reach: &Reach) -> Vec<ClosestPlace> {
+        let mut known = self.log.take(self.rules.len());
+        let of_pair = |(watched, near): (&Watched, &mut Near)| {
+            let asked = watched.asked(positions, Some(since), reach);
+            near.searched(watched, positions, &asked, |&(_, point, reach), search| {
+                let own = OnceCell::new();
+                let faces = |corners: [u32; 3]| {
+                    let own: &DVec3 = own.get_or_init(|| self.fans.normal_of(positions, point));
+                    faces(*own, across(positions, corners))
+                };
+                let meets = |corners: [u32; 3]| self.meets(watched, point, corners);
+                let Found { triangle, barycentric, .. } = search.closest(reach, faces, meets)?;
+                Some(self.place(watched, point, triangle, barycentric, positions))
+            })
+        };
+        let found: Vec<Vec<ClosestPlace>> = self.rules.par_iter().zip(&mut known).map(of_pair).collect();
+        self.log.put(known);
+        found.into_iter().flatten().collect()
+    }
+
+    /// Whether a point can ever touch a triangle of its pair.
+    fn meets(&self, watched: &Watched, point: u32, corners: [u32; 3]) -> bool {
+        !watched.rule.same_surface || self.meeting.meets(point, corners, self.options.parted)
+    }
+
+    /// A place on a triangle, seen from a point.
+    fn place(
         &self,
+        watched: &Watched,
+        point: u32,
+        triangle: u32,
+        barycentric: [f64; 3],
         positions: &[DVec3],
-        since: &Since,
-        reach: &Reach,
-    ) -> Vec<ClosestPlace> {
-        let mut seen = self.log.take();
-        let found = self.searched(positions, Some(since), reach, &mut seen);
-        let mut places = Vec::new();
-        for ((found, seen), watched) in found.into_iter().zip(&mut seen.rules).zip(&self.rules) {
-            for (i, found) in found {
-                match found {
-                    Ok(place) => {
-                        seen.note_closest(i, place.triangle);
-                        places.push(place);
-                    }
-                    Err(Nothing { within, reach }) => {
-                        seen.note_clear(i, positions[watched.rule.points[i] as usize], within, reach);
-                    }
-                }
-            }
-        }
-        self.log.put(seen);
-        places
+    ) -> ClosestPlace {
+        let corners = watched.rule.triangles[triangle as usize];
+        let normal = self.fans.normal_at(positions, corners, barycentric);
+        let offset = positions[point as usize] - blended(positions, corners, barycentric);
+        let (gap, distance) = (normal.dot(offset), offset.length());
+        ClosestPlace { point, triangle, corners, barycentric, normal, gap, distance }
     }
 
-    /// For each pair, the points that were searched for, by number, and what was found: a place, or the
-    /// distance within which there is nothing.
+    /// For each pair, the points that were searched for, by number, and the places found.
     pub(super) fn searched(
         &self,
         positions: &[DVec3],
         since: Option<&Since>,
         reach: &Reach,
-        seen: &mut Seen,
-    ) -> Vec<Vec<(usize, Result<ClosestPlace, Nothing>)>> {
-        let looks_ahead = seen.advance(positions, &self.rules);
-        let asked: Vec<Vec<Asked>> = (self.rules.par_iter().zip(&seen.rules))
-            .map(|(watched, seen)| watched.asked(positions, since, reach, seen))
-            .collect();
+    ) -> Vec<Vec<(usize, Option<ClosestPlace>)>> {
+        let asked: Vec<Vec<Asked>> =
+            self.rules.par_iter().map(|watched| watched.asked(positions, since, reach)).collect();
         if asked.iter().all(Vec::is_empty) {
             return Vec::new();
         }
         let flat = flattened(positions);
-        let by_rule = |((watched, seen), asked): ((&Watched, &SeenRule), &Vec<Asked>)| {
+        let by_rule = |(watched, asked): (&Watched, &Vec<Asked>)| {
             if asked.is_empty() {
                 return Vec::new();
             }
-            let ahead = if looks_ahead { Seen::LOOK_AHEAD } else { 0.0 };
-            let needed = watched.needed(asked, ahead, positions);
+            let needed = watched.needed(asked, positions);
             let patches = watched.fitted(&needed, positions, &flat);
             let search = Search { touch: self, watched, patches, positions };
-            let nearest = |&(i, point, reach): &Asked| {
-                let nothing = || match looks_ahead && seen.looks_ahead(i) {
-                    true => Nothing { within: search.distance(point, reach + Seen::LOOK_AHEAD), reach },
-                    false => Nothing { within: 0.0, reach },
-                };
-                let hint = seen.hint(i).unwrap_or(watched.hints[i]);
-                (i, search.nearest(point, reach, hint).ok_or_else(nothing))
-            };
+            let nearest = |&(i, point, reach): &Asked| (i, search.nearest(point, reach, watched.hints[i]));
             asked.par_iter().with_min_len(16).map(nearest).collect::<Vec<_>>()
         };
-        self.rules.par_iter().zip(&seen.rules).zip(&asked).map(by_rule).collect()
+        self.rules.par_iter().zip(&asked).map(by_rule).collect()
     }
+}
+
+/// Whether a triangle with area vector `across` faces a point with the normal `own`.
+fn faces(own: DVec3, across: DVec3) -> bool {
+    let along = own.dot(across);
+    along < 0.0 && along * along > FACING * FACING * across.length_squared()
 }
 
 impl Watched {
@@ -253,12 +259,10 @@ impl Watched {
         positions: &[DVec3],
         since: Option<&Since>,
         reach: &Reach,
-        seen: &SeenRule,
     ) -> Vec<Asked> {
         let ask = |i: usize, near: &[&Moved]| {
             let point = self.rule.points[i];
-            let reach = reach(self, i, near)?;
-            seen.may_touch(i, positions[point as usize], reach).then_some((i, point, reach))
+            Some((i, point, reach(self, i, near)?))
         };
         let Some(Since { pose, clear, limit }) = since else {
             return (0..self.rule.points.len()).filter_map(|i| ask(i, &[])).collect();
@@ -279,11 +283,11 @@ impl Watched {
         asked
     }
 
-    /// Which patches searches can reach. Searches without result may look farther by `ahead`.
-    fn needed(&self, asked: &[Asked], ahead: f64, positions: &[DVec3]) -> Vec<bool> {
+    /// Which patches searches can reach.
+    fn needed(&self, asked: &[Asked], positions: &[DVec3]) -> Vec<bool> {
         let of_patch = |patch: &Patch| {
             let bounds = patch.bounds(positions);
-            asked.iter().any(|&(_, p, reach)| bounds.is_within(reach + ahead, positions[p as usize]))
+            asked.iter().any(|&(_, p, reach)| bounds.is_within(reach, positions[p as usize]))
         };
         self.patches.par_iter().with_min_len(4).map(of_patch).collect()
     }
@@ -304,7 +308,14 @@ impl Watched {
 }
 
 impl Patch {
-    fn bounds(&self, positions: &[DVec3]) -> Bounds {
+    /// Boxes around the triangles.
+    pub(super) fn fitted(&self, positions: &[DVec3]) -> Bvh {
+        let mut tree = self.tree.clone();
+        tree.refit_by(|v| positions[v as usize].as_vec3());
+        tree
+    }
+
+    pub(super) fn bounds(&self, positions: &[DVec3]) -> Bounds {
         let mut bounds = Bounds { low: DVec3::INFINITY, high: DVec3::NEG_INFINITY };
         for &p in &self.corners {
             let p = positions[p as usize];
@@ -315,15 +326,15 @@ impl Patch {
 }
 
 /// A box.
-#[derive(Clone, Copy)]
-struct Bounds {
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
     low: DVec3,
     high: DVec3,
 }
 
 impl Bounds {
     /// The squared distance of a point from the box.
-    fn distance_sq(&self, p: DVec3) -> f64 {
+    pub(super) fn distance_sq(&self, p: DVec3) -> f64 {
         (self.low - p).max(p - self.high).max(DVec3::ZERO).length_squared()
     }
 
@@ -343,14 +354,7 @@ struct Fitted<'a> {
 }
 
 /// A point to search for: its number in the pair, the point, and the search distance.
-type Asked = (usize, u32, f64);
-
-/// A search found nothing that a point can ever touch within this distance, of which it needed `reach`.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Nothing {
-    within: f64,
-    reach: f64,
-}
+pub(super) type Asked = (usize, u32, f64);
 
 /// A search for the places of one pair.
 struct Search<'a> {
@@ -362,12 +366,6 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Whether a point can ever touch a triangle.
-    fn meets(&self, point: u32, corners: [u32; 3]) -> bool {
-        let touch = self.touch;
-        !self.watched.rule.same_surface || touch.meeting.meets(point, corners, touch.options.parted)
-    }
-
     /// The point closest to `p` within `reach` on the triangles that both tests take, given by their area
     /// vectors and corners; of equal ones, that on the first triangle.
     fn closest(
@@ -407,14 +405,11 @@ impl Search<'_> {
     /// The closest place within `reach` that counts. If the triangle `hint` counts, nothing farther is looked
     /// at.
     fn nearest(&self, point: u32, reach: f64, hint: u32) -> Option<ClosestPlace> {
-        let (fans, positions) = (&self.touch.fans, self.positions);
+        let positions = self.positions;
         let p = positions[point as usize];
-        let own = fans.normal_of(positions, point);
-        let faces = |across: DVec3| {
-            let along = own.dot(across);
-            along < 0.0 && along * along > FACING * FACING * across.length_squared()
-        };
-        let meets = |corners: [u32; 3]| self.meets(point, corners);
+        let own = self.touch.fans.normal_of(positions, point);
+        let faces = |across: DVec3| faces(own, across);
+        let meets = |corners: [u32; 3]| self.touch.meets(self.watched, point, corners);
         let reach = match self.watched.rule.triangles.get(hint as usize) {
             Some(&corners) if faces(across(positions, corners)) && meets(corners) => {
                 // Slightly more, for rounding: the tree has single precision.
@@ -424,25 +419,13 @@ impl Search<'_> {
             _ => reach,
         };
         let nearest = self.closest(p, reach, faces, meets)?;
-        let corners = self.watched.rule.triangles[nearest.triangle as usize];
-        let barycentric = nearest.barycentric;
-        let normal = fans.normal_at(positions, corners, barycentric);
-        let offset = p - blended(positions, corners, barycentric);
-        Some(ClosestPlace {
-            point,
-            triangle: nearest.triangle,
-            corners,
-            barycentric,
-            normal,
-            gap: normal.dot(offset),
-            distance: offset.length(),
-        })
+        Some(self.touch.place(self.watched, point, nearest.triangle, nearest.barycentric, positions))
     }
 
     /// The distance of a point from all places that it can ever touch, at most `reach`.
     fn distance(&self, point: u32, reach: f64) -> f64 {
         let p = self.positions[point as usize];
-        let nearest = self.closest(p, reach, |_| true, |corners| self.meets(point, corners));
+        let nearest = self.closest(p, reach, |_| true, |corners| self.touch.meets(self.watched, point, corners));
         nearest.map_or(reach, |place| place.distance_sq.sqrt())
     }
 }

@@ -164,7 +164,7 @@ impl Dynamics {
         let known = self.contacts(&seen, &self.positions);
         let energies = state.with(resisting, &known);
         let problem = Problem { system: &self.system, energies: &energies, loads: step.around.forces };
-        let mut known = here.then_some(self.touching.as_slice());
+        let known = here.then_some(self.touching.as_slice());
         let held = self.system.held();
         let onward = |i: usize| if held[i] { self.positions[i] } else { self.positions[i] + self.drift[i] };
         let ahead: Vec<DVec3> = (0..held.len()).map(onward).collect();
@@ -181,7 +181,7 @@ impl Dynamics {
                 energies
             });
             if there < here {
-                (x, known) = (ahead, None);
+                x = ahead;
             }
         }
         let (loads, factor) = (step.around.forces, &self.dynamic);

@@ -1,0 +1,358 @@
+//! The triangles near each point, remembered from search to search.
+//!
+//! A snapshot keeps the surface as it was. In it, each point lists the triangles of nearby patches within
+//! some distance. If the point and a patch have approached each other by at most m since then, every
+//! triangle of the patch that is now within r of the point was within `r + m` of it, and one that was d away
+//! is at least `d - m` away. So a search looks at few triangles: those listed, nearest first, until `d - m`
+//! exceeds the distance of the closest found. The motion of a patch is a box of displacements, so flesh that
+//! moves as a whole does not count.
+//!
+//! Lists are made when they are asked for, and again when they are too short. When searches and repeated lists
+//! have looked at more triangles than all first lists of a snapshot, there is a new snapshot. What is found is the closest of all triangles in any case, in double
+//! precision, so it does not depend on the searches before.
+
+use crate::contact::search::{Asked, Bounds, Patch, Watched};
+use glam::DVec3;
+use rayon::prelude::*;
+use risorius_mesh::query::bvh::Aabb;
+use risorius_mesh::query::closest::closest_on_triangle;
+use risorius_mesh::Bvh;
+use std::ops::ControlFlow;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// How much farther than needed lists of triangles reach, and lists of patches, meters.
+const AHEAD: f64 = 1.5e-3;
+const PATCHES_AHEAD: f64 = 1e-2;
+
+/// For rounding of single precision, meters.
+const MARGIN: f64 = 1e-6;
+
+/// Points per parallel task.
+const TASK: usize = 128;
+
+/// Displacements of some points since a pose lie in this box.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Displaced {
+    low: DVec3,
+    high: DVec3,
+}
+
+impl Displaced {
+    pub(super) fn of(points: &[u32], positions: &[DVec3], pose: &[DVec3]) -> Self {
+        points.iter().fold(Self::NOTHING, |all, &p| {
+            let moved = positions[p as usize] - pose[p as usize];
+            Self { low: all.low.min(moved), high: all.high.max(moved) }
+        })
+    }
+
+    const NOTHING: Self = Self { low: DVec3::INFINITY, high: DVec3::NEG_INFINITY };
+
+    pub(super) fn union(self, other: Self) -> Self {
+        Self { low: self.low.min(other.low), high: self.high.max(other.high) }
+    }
+
+    /// The most that a point displaced by `own` and one of these have approached each other.
+    pub(super) fn closer(&self, own: DVec3) -> f64 {
+        (own - self.low).abs().max((own - self.high).abs()).length()
+    }
+}
+
+/// A triangle near a point.
+#[derive(Debug, Clone, Copy)]
+struct Candidate {
+    /// Its distance in the snapshot, meters.
+    distance: f64,
+    triangle: u32,
+    patch: u32,
+}
+
+/// A patch near a point.
+#[derive(Debug, Clone, Copy)]
+struct NearPatch {
+    patch: u32,
+    /// Its distance in the snapshot is at least this, meters.
+    away: f64,
+    /// All its triangles within this distance are listed, meters; negative for none.
+    within: f64,
+}
+
+/// What is near a point in the snapshot.
+#[derive(Debug, Clone, Default)]
+struct NearPoint {
+    /// All other patches are at least this far away, meters.
+    beyond: f64,
+    patches: Vec<NearPatch>,
+    /// Nearest first.
+    candidates: Vec<Candidate>,
+    /// The triangle that was found last: often the closest again.
+    last: Option<u32>,
+    /// Triangles, ascending, and whether the point can ever touch them.
+    known: Vec<(u32, bool)>,
+}
+
+/// The closest point on the triangles of a pair.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Found {
+    pub(super) triangle: u32,
+    pub(super) barycentric: [f64; 3],
+    pub(super) distance_sq: f64,
+}
+
+/// Triangles that were looked at since a snapshot.
+#[derive(Debug, Clone, Copy, Default)]
+struct Work {
+    /// For lists that were not there before.
+    new: usize,
+    /// For lists that were too short, and in searches.
+    again: usize,
+}
+
+/// A snapshot of the surface and what is near each point of a pair in it.
+#[derive(Debug, Default)]
+pub(super) struct Near {
+    snapshot: Vec<DVec3>,
+    is_finite: bool,
+    boxes: Vec<Bounds>,
+    /// The trees of the patches, fitted when they are needed.
+    trees: Vec<OnceLock<Bvh>>,
+    points: Vec<NearPoint>,
+    work: Work,
+}
+
+impl Near {
+    /// What `search` gives for each of the points that are asked for, by ascending number and with a search
+    /// distance.
+    pub(super) fn searched<T: Send>(
+        &mut self,
+        watched: &Watched,
+        positions: &[DVec3],
+        asked: &[Asked],
+        search: impl Fn(&Asked, &mut NearSearch) -> Option<T> + Sync,
+    ) -> Vec<T> {
+        let is_worn = self.work.again > self.work.new + watched.rule.points.len();
+        if is_worn || !self.is_finite || self.snapshot.len() != positions.len() {
+            self.renew(watched, positions);
+        }
+        let Self { snapshot, boxes, trees, points, .. } = self;
+        let moved = |patch: &Patch| Displaced::of(&patch.corners, positions, snapshot);
+        let moved: Vec<Displaced> = watched.patches.par_iter().with_min_len(8).map(moved).collect();
+        let all = moved.iter().fold(Displaced::NOTHING, |a, b| a.union(*b));
+        let pair = NearPair { watched, snapshot, boxes, trees, moved: &moved, all: &all, positions };
+        let of_task = |(first, points): (usize, &mut [NearPoint])| {
+            let from = asked.partition_point(|(i, ..)| *i < first);
+            let (end, mut found, mut work) = (first + points.len(), Vec::new(), Work::default());
+            for ask in asked[from..].iter().take_while(|(i, ..)| *i < end) {
+                let (i, point, _) = *ask;
+                let place = [snapshot, positions].map(|all| all[point as usize]);
+                let near = &mut points[i - first];
+                let mut one = NearSearch { pair, own: place[1] - place[0], place, near, work: &mut work };
+                found.extend(search(ask, &mut one));
+            }
+            (found, work)
+        };
+        let tasks = points.par_chunks_mut(TASK).enumerate().map(|(k, points)| of_task((k * TASK, points)));
+        let tasks: Vec<(Vec<T>, Work)> = tasks.collect();
+        for (_, work) in &tasks {
+            self.work.new += work.new;
+            self.work.again += work.again;
+        }
+        tasks.into_iter().flat_map(|(found, _)| found).collect()
+    }
+
+    fn renew(&mut self, watched: &Watched, positions: &[DVec3]) {
+        self.snapshot.clear();
+        self.snapshot.extend_from_slice(positions);
+        self.is_finite = positions.iter().all(|p| p.is_finite());
+        self.boxes = watched.patches.par_iter().with_min_len(8).map(|p| p.bounds(positions)).collect();
+        self.trees = watched.patches.iter().map(|_| OnceLock::new()).collect();
+        self.points.resize(watched.rule.points.len(), NearPoint::default());
+        for near in &mut self.points {
+            near.beyond = f64::NEG_INFINITY;
+            near.patches.clear();
+            near.candidates.clear();
+        }
+        self.work = Work::default();
+    }
+}
+
+/// What searches of a pair share.
+#[derive(Clone, Copy)]
+struct NearPair<'a> {
+    watched: &'a Watched,
+    snapshot: &'a [DVec3],
+    boxes: &'a [Bounds],
+    trees: &'a [OnceLock<Bvh>],
+    /// Displacements of the patches, and of all, since the snapshot.
+    moved: &'a [Displaced],
+    all: &'a Displaced,
+    positions: &'a [DVec3],
+}
+
+/// Finds what is closest to a point.
+pub(super) struct NearSearch<'a> {
+    pair: NearPair<'a>,
+    own: DVec3,
+    /// The point in the snapshot, and now.
+    place: [DVec3; 2],
+    near: &'a mut NearPoint,
+    work: &'a mut Work,
+}
+
+impl NearSearch<'_> {
+    /// The closest triangle within `reach` that both tests take; of equal ones, the first. `meets` must
+    /// always give the same.
+    pub(super) fn closest(
+        &mut self,
+        reach: f64,
+        faces: impl Fn([u32; 3]) -> bool,
+        meets: impl Fn([u32; 3]) -> bool,
+    ) -> Option<Found> {
+        let most = self.prepare(reach, meets)?;
+        let Self { pair, own, place, near, work } = self;
+        let triangles = &pair.watched.rule.triangles;
+        let mut best: Option<Found> = None;
+        let mut look = |triangle: u32, best: &mut Option<Found>| {
+            let corners = triangles[triangle as usize];
+            if !faces(corners) {
+                return;
+            }
+            work.again += 1;
+            let (at, barycentric) =
+                closest_on_triangle(place[1], corners.map(|v| pair.positions[v as usize]));
+            let found = Found { triangle, barycentric, distance_sq: at.distance_squared(place[1]) };
+            let is_better = match best {
+                None => found.distance_sq <= reach * reach,
+                Some(best) => (found.distance_sq, triangle) < (best.distance_sq, best.triangle),
+            };
+            if is_better {
+                *best = Some(found);
+            }
+        };
+        // The one that was found last is in the list if it is within reach.
+        let last = near.last.filter(|last| near.candidates.iter().any(|c| c.triangle == *last));
+        last.into_iter().for_each(|last| look(last, &mut best));
+        for candidate in &near.candidates {
+            let limit = best.map_or(reach, |best| best.distance_sq.sqrt()) + MARGIN;
+            if candidate.distance - most > limit {
+                break;
+            }
+            let closer = pair.moved[candidate.patch as usize].closer(*own);
+            if candidate.distance - closer <= limit && last != Some(candidate.triangle) {
+                look(candidate.triangle, &mut best);
+            }
+        }
+        if let Some(found) = best {
+            near.last = Some(found.triangle);
+        }
+        best
+    }
+
+    /// Lists all triangles within `reach`. Returns the largest approach of a patch that has some, if any.
+    fn prepare(&mut self, reach: f64, meets: impl Fn([u32; 3]) -> bool) -> Option<f64> {
+        self.gather(reach);
+        let Self { pair, own, near, work, .. } = self;
+        let mut most: Option<f64> = None;
+        let mut extended = false;
+        for k in 0..near.patches.len() {
+            let NearPatch { patch, away, within } = near.patches[k];
+            let closer = pair.moved[patch as usize].closer(*own);
+            if away - closer > reach + MARGIN {
+                continue;
+            }
+            most = Some(most.map_or(closer, |most| most.max(closer)));
+            if within < reach + closer + MARGIN {
+                near.patches[k].within = reach + closer + AHEAD;
+                near.candidates.retain(|candidate| candidate.patch != patch);
+                let looked = Self::list(pair, near, self.place[0], near.patches[k], &meets);
+                *(if within < 0.0 { &mut work.new } else { &mut work.again }) += looked;
+                extended = true;
+            }
+        }
+        if extended {
+            near.candidates
+                .sort_unstable_by(|a, b| a.distance.total_cmp(&b.distance).then(a.triangle.cmp(&b.triangle)));
+        }
+        most.filter(|_| !near.candidates.is_empty())
+    }
+
+    /// Lists all patches within `reach`.
+    fn gather(&mut self, reach: f64) {
+        let Self { pair, own, near, place, .. } = self;
+        let closer = pair.all.closer(*own);
+        if near.beyond - closer > reach + MARGIN {
+            return;
+        }
+        let radius = reach + closer + PATCHES_AHEAD;
+        let known = std::mem::take(&mut near.patches);
+        near.beyond = f64::INFINITY;
+        for (k, bounds) in pair.boxes.iter().enumerate() {
+            let away = bounds.distance_sq(place[0]).sqrt();
+            if away > radius {
+                near.beyond = near.beyond.min(away);
+                continue;
+            }
+            let known = known.iter().find(|patch| patch.patch as usize == k);
+            near.patches.push(known.copied().unwrap_or(NearPatch { patch: k as u32, away, within: -1.0 }));
+        }
+    }
+
+    /// Lists the triangles of a patch near the place `p` in the snapshot. Returns how many it looked at.
+    fn list(
+        pair: &NearPair,
+        near: &mut NearPoint,
+        p: DVec3,
+        NearPatch { patch, within, .. }: NearPatch,
+        meets: &impl Fn([u32; 3]) -> bool,
+    ) -> usize {
+        let mut work = 0;
+        let of = &pair.watched.patches[patch as usize];
+        let tree = pair.trees[patch as usize].get_or_init(|| of.fitted(pair.snapshot));
+        let region = Aabb::of([(p - (within + MARGIN)).as_vec3(), (p + (within + MARGIN)).as_vec3()]);
+        let _ = tree.overlapping(&region, |t| {
+            work += 1;
+            let triangle = of.triangles[t as usize];
+            let corners = pair.watched.rule.triangles[triangle as usize];
+            let distance =
+                closest_on_triangle(p, corners.map(|v| pair.snapshot[v as usize])).0.distance(p);
+            if distance > within {
+                return ControlFlow::Continue(());
+            }
+            let meets = match near.known.binary_search_by_key(&triangle, |(t, _)| *t) {
+                Ok(at) => near.known[at].1,
+                Err(at) => {
+                    let meets = meets(corners);
+                    near.known.insert(at, (triangle, meets));
+                    meets
+                }
+            };
+            if meets {
+                near.candidates.push(Candidate { distance, triangle, patch });
+            }
+            ControlFlow::Continue(())
+        });
+        work
+    }
+}
+
+/// Holds what is near the points of each pair between calls. A clone starts without any.
+#[derive(Debug, Default)]
+pub(super) struct NearLog(Mutex<Vec<Near>>);
+
+impl Clone for NearLog {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl NearLog {
+    /// What is known so far; a call at the same time gets nothing.
+    pub(super) fn take(&self, n_pairs: usize) -> Vec<Near> {
+        let mut known = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        known.resize_with(n_pairs, Near::default);
+        known
+    }
+
+    pub(super) fn put(&self, known: Vec<Near>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = known;
+    }
+}
