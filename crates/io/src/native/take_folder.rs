@@ -154,11 +154,11 @@ impl TakeFolder {
                 positions: points("positions")?,
                 velocities: points("velocities")?,
                 frame: Rigid { rotation: DQuat::from_xyzw(x, y, z, w), translation: translation.into() },
-                drift: points("drift")?,
                 last: LastStep {
                     dt_secs: *numbers("last_secs")?.first()?,
                     moved: points("last_moved")?,
                     moved_in_frame: points("last_moved_in_frame")?,
+                    corrected: points("last_corrected")?,
                     velocities: points("last_velocities")?,
                 },
                 factored: configuration("factored_", Posed::default())?,
@@ -293,8 +293,8 @@ fn parameter_name(prefix: &str, index: usize) -> String {
 /// All arrays of a state, with their names in the file.
 fn arrays_of<'a>(state: &'a State, frame_numbers: &'a [f64]) -> Vec<(String, &'a [f64])> {
     // A field added to `State` must be stored here, and `METHOD` must be raised.
-    let State { configuration, positions, velocities, frame: _, drift, last, factored } = state;
-    let LastStep { dt_secs, moved, moved_in_frame, velocities: velocities_before } = last;
+    let State { configuration, positions, velocities, frame: _, last, factored } = state;
+    let LastStep { dt_secs, moved, moved_in_frame, corrected, velocities: velocities_before } = last;
     let Configuration { rest, parameters, surface: Posed { points, depths, clearances } } = configuration;
     let lists = |prefix: &'static str, lists: &'a [Vec<f64>]| {
         lists.iter().enumerate().map(move |(k, list)| (parameter_name(prefix, k), list.as_slice()))
@@ -304,9 +304,9 @@ fn arrays_of<'a>(state: &'a State, frame_numbers: &'a [f64]) -> Vec<(String, &'a
         ("surface", points),
         ("positions", positions),
         ("velocities", velocities),
-        ("drift", drift),
         ("last_moved", moved),
         ("last_moved_in_frame", moved_in_frame),
+        ("last_corrected", corrected),
         ("last_velocities", velocities_before),
         ("factored_rest", &factored.rest),
     ];
@@ -350,11 +350,11 @@ mod tests {
                 rotation: DQuat::from_xyzw(0.1, 0.2, 0.3, 0.9),
                 translation: DVec3::new(1.0, 2.0, 3.0),
             },
-            drift: points(4.0),
             last: LastStep {
                 dt_secs: 0.25,
                 moved: points(7.0),
                 moved_in_frame: points(8.0),
+                corrected: points(4.0),
                 velocities: points(9.0),
             },
             factored: configuration(5.0, Posed::default()),

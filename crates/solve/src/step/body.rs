@@ -159,10 +159,7 @@ pub struct State {
     pub velocities: Vec<DVec3>,
     /// The moving frame.
     pub frame: Rigid,
-    /// Change of the displacement from rest in the last step, meters. Zero is always valid, but solves then
-    /// start from other positions.
-    pub drift: Vec<DVec3>,
-    /// The last step; none with backward Euler.
+    /// The last step. Without it, solves start from other positions, and the next step is first order.
     pub last: LastStep,
     /// The configuration that the preconditioners were made for, without its surface. With another, solves
     /// still end within their tolerance, but the bits differ.

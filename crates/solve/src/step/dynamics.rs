@@ -39,7 +39,7 @@ use crate::minimize::system::{Problem, System};
 use crate::minimize::workspace::Workspaces;
 use crate::pool::on_pool;
 use crate::step::body::{Around, Body, Configuration, State, StepOptions, StepReport};
-use crate::step::scheme::{LastStep, NODES, Scheme, Stepping};
+use crate::step::scheme::{LastStep, NODES, Scheme};
 use crate::step::solves::{ContactOutcome, Resisting, RestState, StepLoads, in_order};
 use crate::{Energy, SolveError, Stencil, check_length, check_values};
 use glam::DVec3;
@@ -70,8 +70,6 @@ pub struct Dynamics {
     pub(super) positions: Vec<DVec3>,
     pub(super) velocities: Vec<DVec3>,
     pub(super) frame: Rigid,
-    /// Change of the displacement from rest in the last step; the next step extrapolates it.
-    pub(super) drift: Vec<DVec3>,
     pub(super) last: LastStep,
     pub(super) workspaces: Workspaces,
 }
@@ -121,7 +119,6 @@ impl Dynamics {
             factored: Configuration { surface: Posed::default(), ..first.clone() },
             configuration: first,
             energies,
-            drift: vec![DVec3::ZERO; velocities.len()],
             last: LastStep::default(),
             velocities,
             frame,
@@ -151,7 +148,6 @@ impl Dynamics {
             positions: self.positions.clone(),
             velocities: self.velocities.clone(),
             frame: self.frame,
-            drift: self.drift.clone(),
             last: self.last.clone(),
             factored: self.factored.clone(),
         }
@@ -164,10 +160,9 @@ impl Dynamics {
         let n = self.masses.len();
         check_length("positions", state.positions.len(), n)?;
         check_length("velocities", state.velocities.len(), n)?;
-        check_length("drift", state.drift.len(), n)?;
-        let LastStep { dt_secs, moved, moved_in_frame, velocities } = &state.last;
+        let LastStep { dt_secs, moved, moved_in_frame, corrected, velocities } = &state.last;
         check_values("last step (seconds)", [*dt_secs].into_iter())?;
-        for list in [moved, moved_in_frame, velocities].into_iter().filter(|_| *dt_secs > 0.0) {
+        for list in [moved, moved_in_frame, corrected, velocities].into_iter().filter(|_| *dt_secs > 0.0) {
             check_length("positions of the last step", list.len(), n)?;
         }
         check_length("rest positions", state.configuration.rest.len(), n)?;
@@ -183,7 +178,7 @@ impl Dynamics {
         self.energies = here;
         (self.configuration, self.positions, self.velocities) =
             (state.configuration, state.positions, state.velocities);
-        (self.frame, self.drift, self.last) = (state.frame, state.drift, state.last);
+        (self.frame, self.last) = (state.frame, state.last);
         self.tangled = least_det(&self.energies, &self.positions) <= 0.0;
         let points = self.touch.positions(&self.tets, &self.configuration, &self.positions);
         self.touching = self.touch.find(&points, &self.configuration.surface);
@@ -282,14 +277,15 @@ impl Dynamics {
             .collect();
         let velocity = |i: usize| scheme.velocity(moved[i], self.last.moved.get(i));
         let velocities: Vec<DVec3> = nodes().map(velocity).collect();
-        let mut motion = Motion {
-            velocities,
-            last: LastStep { dt_secs: h, moved, moved_in_frame, velocities: self.velocities.clone() },
-        };
+        let (corrected, before) = (vec![DVec3::ZERO; n], self.velocities.clone());
+        let last = LastStep { dt_secs: h, moved, moved_in_frame, corrected, velocities: before };
+        let mut motion = Motion { velocities, last };
         let mut x = kept.swap_remove(0).x;
         let mut touching = std::mem::take(&mut outcome.touching);
         if changed.is_some() && alpha > 0.0 {
+            let displaced: Vec<DVec3> = (0..n).map(|i| x[i] - self.configuration.rest[i]).collect();
             (x, touching) = self.rebalance(&new, &x, &inertial, Some(&outcome), &step, &mut report)?;
+            motion.last.corrected = (0..n).map(|i| x[i] - next.rest[i] - displaced[i]).collect();
         }
         // Velocity of a node that moves rigidly with the frame.
         let carried =
@@ -298,13 +294,8 @@ impl Dynamics {
         let relative = |i: usize| (motion.velocities[i] - carried(i)).length_squared();
         let kinetic = |i: usize| 0.5 * self.masses[i] * relative(i);
         report.kinetic = nodes().map(kinetic).collect::<Vec<f64>>().iter().sum();
-        for (i, drift) in self.drift.iter_mut().enumerate() {
-            *drift = (x[i] - next.rest[i]) - (self.positions[i] - self.configuration.rest[i]);
-        }
         (self.positions, self.velocities, self.frame) = (x, motion.velocities, frame);
-        if self.options.stepping == Stepping::Bdf2 {
-            self.last = motion.last;
-        }
+        self.last = motion.last;
         if let Some(energies) = changed {
             self.energies = energies;
             self.configuration = next.clone();
@@ -332,7 +323,6 @@ impl Dynamics {
         self.positions = self.configuration.rest.clone();
         let along = |p: &DVec3| (frame.apply(*p) - self.frame.apply(*p)) / h;
         self.velocities = self.positions.iter().map(along).collect();
-        self.drift.fill(DVec3::ZERO);
         self.last = LastStep::default();
         (self.touching, self.tangled) = (Vec::new(), false);
     }

@@ -165,9 +165,8 @@ impl Dynamics {
         let energies = state.with(resisting, &known);
         let problem = Problem { system: &self.system, energies: &energies, loads: step.around.forces };
         let known = here.then_some(self.touching.as_slice());
-        let held = self.system.held();
-        let onward = |i: usize| if held[i] { self.positions[i] } else { self.positions[i] + self.drift[i] };
-        let ahead: Vec<DVec3> = (0..held.len()).map(onward).collect();
+        let moved = &self.last.moved_in_frame;
+        let ahead = self.last.ahead(&self.positions, moved, self.system.held(), step.dt_secs);
         let mut x = self.start(state, &self.positions);
         if least_det(state.energies, &ahead) > UPRIGHT {
             let ahead = self.start(state, &ahead);
@@ -208,6 +207,12 @@ impl Dynamics {
         };
         let none = Resisting::nothing(state.energies, moved)?;
         let mut x = self.start(state, moved);
+        if dynamic.is_some() {
+            let ahead = self.last.ahead(&x, &self.last.corrected, self.system.held(), step.dt_secs);
+            if least_det(state.energies, &ahead) > UPRIGHT {
+                x = ahead;
+            }
+        }
         let factor = &self.rebalancing;
         let task =
             Solve { state, resisting: &none, loads: &loads, factor, stage: STATIC, known: None, last: true };

@@ -41,7 +41,7 @@ fn bits(state: &State) -> Vec<u64> {
     let points = [
         &state.positions,
         &state.velocities,
-        &state.drift,
+        &last.corrected,
         &last.moved,
         &last.moved_in_frame,
         &last.velocities,
@@ -86,15 +86,15 @@ fn continues(body: &Body, options: StepOptions) {
         (from + 1..=N_STEPS).for_each(|k| step(body, &mut again, k));
         assert!(bits(&again.state()) == end, "resumed from step {from}: other bits at the end");
     }
-    // Other factors or another drift give other bits, so leaving either out of a state would be noticed.
+    // Other factors or another last step give other bits, so leaving either out of a state would be noticed.
+    let state = &states[after];
+    let uncorrected = LastStep { corrected: body.zeros(), ..state.last.clone() };
     let without = [
-        State { factored: states[0].factored.clone(), ..states[after].clone() },
-        State { drift: body.zeros(), ..states[after].clone() },
-        State { last: LastStep::default(), ..states[after].clone() },
+        State { factored: states[0].factored.clone(), ..state.clone() },
+        State { last: uncorrected, ..state.clone() },
+        State { last: LastStep::default(), ..state.clone() },
     ];
-    // Only second-order stepping continues from the last step.
-    let n = if options.stepping == Stepping::Bdf2 { 3 } else { 2 };
-    for (what, state) in ["factored", "drift", "last"].into_iter().zip(without).take(n) {
+    for (what, state) in ["factored", "correction", "last step"].into_iter().zip(without) {
         let mut again = body.start(options);
         again.restore(state).unwrap();
         step(body, &mut again, after + 1);
