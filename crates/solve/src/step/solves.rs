@@ -159,30 +159,12 @@ impl Dynamics {
         report: &mut StepReport,
     ) -> Result<(Vec<DVec3>, ContactOutcome), SolveError> {
         let here = std::ptr::eq(state.configuration, &self.configuration);
-        let touching = if here { self.touching.as_slice() } else { &[] };
-        let seen: Vec<Contact> = touching.iter().map(|c| self.touch.pushed_out(c, step.dt_secs)).collect();
-        let known = self.contacts(&seen, &self.positions);
-        let energies = state.with(resisting, &known);
-        let problem = Problem { system: &self.system, energies: &energies, loads: step.around.forces };
         let known = here.then_some(self.touching.as_slice());
         let moved = &self.last.moved_in_frame;
         let ahead = self.last.ahead(&self.positions, moved, self.system.held(), step.dt_secs);
-        let mut x = self.start(state, &self.positions);
-        if least_det(state.energies, &ahead) > UPRIGHT {
-            let ahead = self.start(state, &ahead);
-            let [there, here] = self.workspaces.with(|workspace| {
-                let [mut evaluation, other] = workspace.evaluations(&problem);
-                let energies = [&ahead, &x].map(|x| {
-                    problem.evaluate(x, &mut evaluation);
-                    problem.energy(x, &evaluation).0
-                });
-                workspace.give_back([evaluation, other]);
-                energies
-            });
-            if there < here {
-                x = ahead;
-            }
-        }
+        let ahead = self.start(state, &ahead);
+        let mut x =
+            if least_det(state.energies, &ahead) > UPRIGHT { ahead } else { self.start(state, &self.positions) };
         let (loads, factor) = (step.around.forces, &self.dynamic);
         let task = Solve { state, resisting, loads, factor, stage: DYNAMIC, known, last };
         let outcome = self.solve_in_contact(&task, &mut x, step, report)?;
