@@ -105,6 +105,7 @@ fn of_options(options: &EnrichOptions) -> Fingerprint {
         gravity,
         adhesion,
         contact,
+        contact_spacing,
         solve,
         reference,
     } = *options;
@@ -120,6 +121,7 @@ fn of_options(options: &EnrichOptions) -> Fingerprint {
         mass,
         gravity,
         adhesion,
+        contact_spacing,
         force_tolerance,
         step_tolerance,
     ];

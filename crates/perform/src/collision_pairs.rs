@@ -20,6 +20,7 @@ use risorius_mesh::surface::components::components;
 use risorius_mesh::{Polygons, TriMesh};
 use risorius_rig::Evaluator;
 use risorius_solve::{CollisionPair, SolveError, TetAttachment, Touch, TouchOptions};
+use std::collections::BTreeMap;
 
 /// Radius of the lip region, in mouth widths.
 const MOUTH: f64 = 1.0;
@@ -74,9 +75,11 @@ impl ContactSurface {
     ) -> Result<Self, SolveError> {
         let teeth = AddedTeeth::of(face);
         let mouth = around_mouth(face);
+        let spread = Spread::over(face, evaluator, options.contact_spacing);
         let mut rules = own_pairs(face, &mouth, &IN_MOUTH);
         rules.extend(own_pairs(face, &around_eyes(face), &IN_LIDS));
         rules.extend(pairs.iter().flat_map(|pair| region_pairs(face, pair)));
+        rules.iter_mut().for_each(|rule| spread.thin(&mut rule.points));
         rules.retain(|rule| !rule.points.is_empty() && !rule.triangles.is_empty());
         let named = rules.iter().flat_map(|rule| rule.points.iter().chain(rule.triangles.iter().flatten()));
         let mut vertices: Vec<u32> = named.copied().collect();
@@ -95,13 +98,17 @@ impl ContactSurface {
         if !teeth.triangles.is_empty() && !lips.is_empty() {
             let first = vertices.len() as u32;
             let triangles = teeth.triangles.iter().map(|t| t.map(|v| first + v)).collect();
-            let points = lips.iter().map(point).collect();
+            let mut thinned = lips.clone();
+            spread.thin(&mut thinned);
+            let points = thinned.iter().map(point).collect();
             rules.push(CollisionPair { points, triangles, same_surface: false });
         }
         let mut attachments: Vec<TetAttachment> = vertices.iter().map(|&v| skin_out.attachment(v)).collect();
         attachments.resize(vertices.len() + teeth.positions.len(), TetAttachment::FIXED);
         let all_areas = areas(&face.anatomy.pieces);
-        let mut areas: Vec<f64> = vertices.iter().map(|&v| all_areas[v as usize]).collect();
+        // Vertices stand for what is around them.
+        let around = std::f64::consts::FRAC_PI_4 * options.contact_spacing * options.contact_spacing;
+        let mut areas: Vec<f64> = vertices.iter().map(|&v| all_areas[v as usize].max(around)).collect();
         areas.resize(attachments.len(), 0.0);
         let si_from_file = face.rig.space.si_from_file();
         let mut surface = Self { touch: Touch::default(), teeth, si_from_file, vertices };
@@ -125,6 +132,42 @@ impl ContactSurface {
     fn at_weights(&self, face: &Face, evaluator: &Evaluator, weights: &[f32]) -> Vec<DVec3> {
         let strengths: Vec<f64> = evaluator.strengths(weights).iter().map(|&c| c.into()).collect();
         self.surface(&evaluator.positions(weights), &face.anatomy.jaw(&strengths))
+    }
+}
+
+/// Chooses vertices that are not closer to each other than some distance, in the pose that parts lips.
+struct Spread {
+    spacing: f64,
+    positions: Vec<DVec3>,
+}
+
+impl Spread {
+    fn over(face: &Face, evaluator: &Evaluator, spacing: f64) -> Self {
+        if spacing == 0.0 {
+            return Self { spacing, positions: Vec::new() };
+        }
+        let meters = face.rig.space.si_from_file();
+        let pose = evaluator.positions(&face.flesh.parting_weights);
+        Self { spacing, positions: pose.iter().map(|&p| meters * Vec3::from(p).as_dvec3()).collect() }
+    }
+
+    /// Keeps a vertex if none that was kept before is closer.
+    fn thin(&self, vertices: &mut Vec<u32>) {
+        if self.spacing == 0.0 {
+            return;
+        }
+        let mut kept: BTreeMap<[i64; 3], Vec<DVec3>> = BTreeMap::new();
+        vertices.retain(|&v| {
+            let p = self.positions[v as usize];
+            let cell = (p / self.spacing).floor().to_array().map(|c| c.clamp(-1e12, 1e12) as i64);
+            let around = (0..27).map(|k| [cell[0] + k % 3 - 1, cell[1] + k / 3 % 3 - 1, cell[2] + k / 9 - 1]);
+            let is_close = |q: &DVec3| q.distance(p) < self.spacing;
+            let is_free = !around.filter_map(|cell| kept.get(&cell)).flatten().any(is_close);
+            if is_free {
+                kept.entry(cell).or_default().push(p);
+            }
+            is_free
+        });
     }
 }
 

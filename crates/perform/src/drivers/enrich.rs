@@ -60,6 +60,9 @@ pub struct EnrichOptions {
     pub gravity: f64,
     /// How contacts of lips, lids and teeth are enforced.
     pub contact: ContactMode,
+    /// Least distance between vertices that are kept out of other surfaces, meters, 0 or more. Default 0, all
+    /// of them; previews leave some out, because coarse flesh cannot bend between them.
+    pub contact_spacing: f64,
     /// Largest traction of the film between lips that touch in the neutral, Pa; default 0, no film. 500 is
     /// the capillary pressure of a film of saliva of 0.2 mm.
     pub adhesion: f64,
@@ -83,6 +86,7 @@ impl Default for EnrichOptions {
             mass: 1.0,
             gravity: 9.81,
             contact: ContactMode::default(),
+            contact_spacing: 0.0,
             adhesion: 0.0,
             solve: StepOptions::default().solve,
             reference: false,
@@ -117,7 +121,8 @@ impl EnrichOptions {
     /// Refuses values out of range.
     pub fn check(&self) -> Result<(), PerformError> {
         let positive = "positive";
-        let checks: [(&'static [&'static str], _, _, _, _); 10] = [
+        let spacing = self.contact_spacing;
+        let checks: [(&'static [&'static str], _, _, _, _); 11] = [
             (&["dt"], "the time step", self.dt_secs, self.dt_secs > 0.0, positive),
             (
                 &["rebalance"],
@@ -139,6 +144,7 @@ impl EnrichOptions {
             (&["gain"], "the gain", self.gain, self.gain >= 0.0, "0 or more"),
             (&["mass"], "the factor on mass", self.mass, self.mass > 0.0, positive),
             (&["adhesion"], "the adhesion of lips", self.adhesion, self.adhesion >= 0.0, "0 or more Pa"),
+            (&[], "the distance between contacts", spacing, spacing >= 0.0, "0 m or more"),
             (&["gravity"], "gravity", self.gravity, true, "a number"),
         ];
         for (option, what, value, fine, wanted) in checks {

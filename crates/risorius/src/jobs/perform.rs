@@ -368,6 +368,7 @@ impl PerformJob {
             mass,
             gravity: self.gravity,
             contact: self.contact,
+            contact_spacing: if self.preview { preview::CONTACT_SPACING } else { usual.contact_spacing },
             adhesion: self.adhesion,
             solve: if self.preview { preview::SOLVE } else { usual.solve },
             ..usual

@@ -22,10 +22,10 @@
 use crate::contact::fans::{Fans, blended};
 use crate::contact::film::{self, Film};
 use crate::contact::meeting::Meeting;
+use crate::contact::near::NearLog;
 use crate::contact::obstacle::Obstacle;
 use crate::contact::planes::{Carriers, Contact, TetAttachment};
 use crate::contact::search::{ClosestPlace, Moved, NO_HINT, Since, Watched, flattened};
-use crate::contact::near::NearLog;
 use crate::step::body::Configuration;
 use crate::{SolveError, check_length, check_values};
 use glam::DVec3;

@@ -14,9 +14,9 @@
 use crate::contact::search::{Asked, Bounds, Patch, Watched};
 use glam::DVec3;
 use rayon::prelude::*;
+use risorius_mesh::Bvh;
 use risorius_mesh::query::bvh::Aabb;
 use risorius_mesh::query::closest::closest_on_triangle;
-use risorius_mesh::Bvh;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -312,8 +312,7 @@ impl NearSearch<'_> {
             work += 1;
             let triangle = of.triangles[t as usize];
             let corners = pair.watched.rule.triangles[triangle as usize];
-            let distance =
-                closest_on_triangle(p, corners.map(|v| pair.snapshot[v as usize])).0.distance(p);
+            let distance = closest_on_triangle(p, corners.map(|v| pair.snapshot[v as usize])).0.distance(p);
             if distance > within {
                 return ControlFlow::Continue(());
             }

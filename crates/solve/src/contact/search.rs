@@ -254,12 +254,7 @@ fn faces(own: DVec3, across: DVec3) -> bool {
 
 impl Watched {
     /// The points to search for, ascending.
-    fn asked(
-        &self,
-        positions: &[DVec3],
-        since: Option<&Since>,
-        reach: &Reach,
-    ) -> Vec<Asked> {
+    fn asked(&self, positions: &[DVec3], since: Option<&Since>, reach: &Reach) -> Vec<Asked> {
         let ask = |i: usize, near: &[&Moved]| {
             let point = self.rule.points[i];
             Some((i, point, reach(self, i, near)?))
@@ -425,7 +420,8 @@ impl Search<'_> {
     /// The distance of a point from all places that it can ever touch, at most `reach`.
     fn distance(&self, point: u32, reach: f64) -> f64 {
         let p = self.positions[point as usize];
-        let nearest = self.closest(p, reach, |_| true, |corners| self.touch.meets(self.watched, point, corners));
+        let nearest =
+            self.closest(p, reach, |_| true, |corners| self.touch.meets(self.watched, point, corners));
         nearest.map_or(reach, |place| place.distance_sq.sqrt())
     }
 }

@@ -163,8 +163,11 @@ impl Dynamics {
         let moved = &self.last.moved_in_frame;
         let ahead = self.last.ahead(&self.positions, moved, self.system.held(), step.dt_secs);
         let ahead = self.start(state, &ahead);
-        let mut x =
-            if least_det(state.energies, &ahead) > UPRIGHT { ahead } else { self.start(state, &self.positions) };
+        let mut x = if least_det(state.energies, &ahead) > UPRIGHT {
+            ahead
+        } else {
+            self.start(state, &self.positions)
+        };
         let (loads, factor) = (step.around.forces, &self.dynamic);
         let task = Solve { state, resisting, loads, factor, stage: DYNAMIC, known, last };
         let outcome = self.solve_in_contact(&task, &mut x, step, report)?;

@@ -20,6 +20,9 @@ pub(super) const DT_SECS: f64 = 1.0 / 60.0;
 pub(super) const SOLVE: SolveOptions =
     SolveOptions { force_tolerance: 5e-5, step_tolerance: 1e-5, max_iterations: 50, allow_inversion: false };
 
+/// Distance between vertices that are kept out of other surfaces, meters; the flesh has edges of 8 mm.
+pub(super) const CONTACT_SPACING: f64 = 2.5e-3;
+
 /// How a preview differs from the final take.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct PreviewReport {
