@@ -6,4 +6,43 @@ pub enum FitError {
     /// The caller stopped the job.
     #[error("cancelled")]
     Cancelled(#[from] risorius_base::Cancelled),
+    /// A mesh without area.
+    #[error(
+        "there is no surface to search: {n_vertices} vertices and {n_triangles} triangles, none of them with \
+         finite corners and an area"
+    )]
+    NoSurface {
+        /// Vertices of the mesh.
+        n_vertices: usize,
+        /// Triangles of the mesh.
+        n_triangles: usize,
+    },
+    /// Nothing on the mesh looks like a face.
+    #[error(
+        "no face was found{}; give four or more landmarks (corners of eyes and mouth, tip of the nose), or a \
+         mesh that shows a face from brow to chin",
+        miss_mm.map_or(String::new(), |m| format!(": the nearest resemblance is {m:.1} mm off"))
+    )]
+    NoFace {
+        /// Mismatch of the best placement.
+        miss_mm: Option<f64>,
+    },
+    /// More than one face.
+    #[error("the mesh has {n} faces; separate them, or give landmarks of one")]
+    SeveralFaces {
+        /// Faces found.
+        n: usize,
+    },
+    /// A list of tracked points of a length that has no meaning.
+    #[error("{found} points are no known set of landmarks; give 68 or 51 in the order of face trackers, or names")]
+    LandmarkCount {
+        /// Points given.
+        found: usize,
+    },
+    /// Not the name of a landmark.
+    #[error("'{name}' is not the name of a landmark")]
+    UnknownLandmark {
+        /// The name.
+        name: String,
+    },
 }

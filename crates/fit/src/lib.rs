@@ -2,5 +2,7 @@
 //! [Ichim16, sec. 3].
 
 pub mod error;
+pub mod find;
 
 pub use error::FitError;
+pub use find::{FindOptions, Found, find};
