@@ -45,4 +45,49 @@ pub enum FitError {
         /// The name.
         name: String,
     },
+    /// Too few landmarks on both faces.
+    #[error("only {found} landmarks were found on both faces, and {wanted} are needed; give more in a landmark file")]
+    FewLandmarks {
+        /// Found on both.
+        found: usize,
+        /// Needed.
+        wanted: usize,
+    },
+    /// A coordinate is NaN or infinite.
+    #[error("vertex {vertex} of the {mesh} is not finite; clean the mesh")]
+    NotFinite {
+        /// `source` or `target`.
+        mesh: &'static str,
+        /// The first such vertex.
+        vertex: usize,
+    },
+    /// A shape of another mesh.
+    #[error("shape {shape} has {found} vertices, but the source has {wanted}")]
+    ShapeLength {
+        /// Index of the shape.
+        shape: usize,
+        /// Its number of displacements.
+        found: usize,
+        /// Vertices of the source.
+        wanted: usize,
+    },
+    /// A correspondence of other meshes.
+    #[error("the correspondence is not one of these two meshes: its lists or numbers do not fit them")]
+    Correspondence,
+    /// The linear system cannot be solved.
+    #[error(transparent)]
+    Sparse(#[from] risorius_linalg::SparseError),
+}
+
+impl risorius_base::Advise for FitError {
+    fn options(&self) -> &'static [&'static str] {
+        match self {
+            Self::NoFace { .. } | Self::SeveralFaces { .. } | Self::FewLandmarks { .. } => &["landmarks"],
+            _ => &[],
+        }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Cancelled(_))
+    }
 }

@@ -9,8 +9,8 @@
 //! Limits: the face must be between a sixth of the mesh's diagonal and all of it, so a whole body is not
 //! searched. Left and right of a mirrored mesh cannot be told apart unless landmarks are given.
 
-mod bend;
-mod cloud;
+pub(crate) mod bend;
+pub(crate) mod cloud;
 pub mod ibug;
 mod judge;
 mod model;
@@ -204,15 +204,18 @@ impl Finder {
         let Candidate { placed, inside_out } = candidate;
         let model = &self.model;
         let back = inverse(&placed.pose);
-        let positions: Vec<DVec3> = piece.mesh.positions.iter().map(|&p| back.apply(p)).collect();
         let sign = if inside_out { -1.0 } else { 1.0 };
-        let turn = back.rigid.rotation;
-        let normals: Vec<DVec3> = piece.normals.iter().map(|n| turn * *n * sign).collect();
-        let local = TriMesh { positions, triangles: piece.mesh.triangles.clone() };
+        let outward: Vec<DVec3> = piece.normals.iter().map(|n| *n * sign).collect();
         let posed = model.pose(&placed.values);
         let (low, high) = bounds(model.wide.iter().map(|&v| posed[v as usize]));
-        let inside = |p: DVec3| p.cmpge(low - 0.02).all() && p.cmple(high + 0.02).all();
-        let cloud = Cloud::of(&local, &normals, CELL, inside);
+        let inside = |p: DVec3| {
+            let p = back.apply(p);
+            p.cmpge(low - 0.02).all() && p.cmple(high + 0.02).all()
+        };
+        let seen = piece.visible(Cloud::of(&piece.mesh, &outward, CELL * placed.pose.scale, inside));
+        let cloud = moved_cloud(&seen, &back);
+        let local = moved(&piece.mesh, &back);
+        let normals = turned(&outward, &back);
         let ground = Ground::new(&cloud);
         let local_start = Placed { pose: Similarity::default(), ..placed };
         let close = SettleOptions {

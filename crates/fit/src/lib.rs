@@ -1,8 +1,11 @@
 //! Faces from scans: a template is laid onto raw captures of a person, and its shapes are carried along
 //! [Ichim16, sec. 3].
 
+pub mod correspond;
+pub mod deformation;
 pub mod error;
 pub mod find;
 
+pub use deformation::{Correspondence, Deformation, DeformationOptions, Link, SourcePoint};
 pub use error::FitError;
 pub use find::{FindOptions, Found, find};

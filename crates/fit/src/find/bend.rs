@@ -13,51 +13,84 @@ use rayon::prelude::*;
 use risorius_anatomy::warp::Warp;
 use risorius_mesh::{Similarity, TriMesh};
 
-/// The model on a surface.
+/// A mesh on a surface.
 pub struct Bent {
-    /// Positions of the model's vertices.
+    /// Positions of the vertices.
     pub positions: Vec<DVec3>,
-    /// Mismatch at each of `model.wide` in the last round, meters; `None` where no surface is near.
+    /// Mismatch at each sample in the last round, meters; `None` where no surface is near.
     pub misses: Vec<Option<f64>>,
 }
 
-/// Softness of the field, search radius and distance at which a match counts half, for each round.
-const ROUNDS: [(f64, f64, f64); 9] = [
-    (0.40, 0.014, 0.008),
-    (0.30, 0.012, 0.007),
-    (0.20, 0.012, 0.007),
-    (0.15, 0.010, 0.006),
-    (0.10, 0.010, 0.006),
-    (0.08, 0.009, 0.005),
-    (0.06, 0.008, 0.005),
-    (0.05, 0.008, 0.005),
-    (0.05, 0.008, 0.005),
+/// A round of matching.
+#[derive(Debug, Clone, Copy)]
+pub struct Round {
+    /// Of the field; see [`Warp::fit`].
+    pub softness: f64,
+    /// Search radius, meters.
+    pub radius: f64,
+    /// Distance at which a match counts half, meters.
+    pub soft: f64,
+}
+
+const fn round(softness: f64, radius: f64, soft: f64) -> Round {
+    Round { softness, radius, soft }
+}
+
+/// For reading landmarks.
+const ROUNDS: [Round; 9] = [
+    round(0.40, 0.014, 0.008),
+    round(0.30, 0.012, 0.007),
+    round(0.20, 0.012, 0.007),
+    round(0.15, 0.010, 0.006),
+    round(0.10, 0.010, 0.006),
+    round(0.08, 0.009, 0.005),
+    round(0.06, 0.008, 0.005),
+    round(0.05, 0.008, 0.005),
+    round(0.05, 0.008, 0.005),
 ];
 
 /// Bends the model with the values of its modes onto `cloud`. `held` are vertices with known places.
 pub fn bend(model: &Model, values: &[f64], cloud: &Cloud, held: &[(u32, DVec3)]) -> Bent {
-    let base = model.pose(values);
-    let mut positions = base.clone();
-    let mut misses = vec![None; model.wide.len()];
-    for (softness, radius, soft) in ROUNDS {
-        let shape = TriMesh { positions: positions.clone(), triangles: model.rest.triangles.clone() };
+    let base = TriMesh { positions: model.pose(values), triangles: model.rest.triangles.clone() };
+    let start = base.positions.clone();
+    pull(&base, start, &model.wide, cloud, &|_, _| true, held, &ROUNDS)
+}
+
+/// Pulls `base`, which `start` has brought near, onto `cloud`: `samples` are the vertices that are matched,
+/// with those points of the cloud that `allowed` (number of the sample, number of the point) takes.
+pub fn pull(
+    base: &TriMesh,
+    start: Vec<DVec3>,
+    samples: &[u32],
+    cloud: &Cloud,
+    allowed: &(dyn Fn(usize, usize) -> bool + Sync),
+    held: &[(u32, DVec3)],
+    rounds: &[Round],
+) -> Bent {
+    let mut positions = start;
+    let mut misses = vec![None; samples.len()];
+    for Round { softness, radius, soft } in rounds {
+        let shape = TriMesh { positions: positions.clone(), triangles: base.triangles.clone() };
         let normals = shape.vertex_normals();
-        let matched: Vec<Option<(DVec3, f64)>> = model
-            .wide
+        let matched: Vec<Option<(DVec3, f64)>> = samples
             .par_iter()
-            .map(|&v| alike(cloud, positions[v as usize], normals[v as usize], radius))
+            .enumerate()
+            .map(|(k, &v)| {
+                let (p, n) = (positions[v as usize], normals[v as usize]);
+                alike(cloud, p, n, *radius, &|i| allowed(k, i))
+            })
             .collect();
         let (mut from, mut to, mut soften) = (Vec::new(), Vec::new(), Vec::new());
-        for (&v, found) in model.wide.iter().zip(&matched) {
+        for (&v, found) in samples.iter().zip(&matched) {
             if let Some((target, miss)) = found {
                 let weight = 1.0 / (1.0 + (miss / soft).powi(2));
-                from.push(base[v as usize]);
+                from.push(base.positions[v as usize]);
                 to.push(*target);
                 soften.push(softness / weight);
             }
         }
         for (v, target) in held {
-            from.push(base[*v as usize]);
+            from.push(base.positions[*v as usize]);
             to.push(*target);
             soften.push(0.02 * softness);
         }
@@ -66,20 +99,24 @@ pub fn bend(model: &Model, values: &[f64], cloud: &Cloud, held: &[(u32, DVec3)])
             break;
         }
         let warp = Warp::fit(Similarity::default(), &from, &to, &soften);
-        positions = base.par_iter().map(|&p| warp.apply(p)).collect();
+        positions = base.positions.par_iter().map(|&p| warp.apply(p)).collect();
     }
     Bent { positions, misses }
 }
 
 /// The point of the cloud most like a point and its normal, and the mismatch.
-fn alike(cloud: &Cloud, p: DVec3, normal: DVec3, radius: f64) -> Option<(DVec3, f64)> {
+fn alike(
+    cloud: &Cloud,
+    p: DVec3,
+    normal: DVec3,
+    radius: f64,
+    allowed: &dyn Fn(usize) -> bool,
+) -> Option<(DVec3, f64)> {
     let mut best: Option<(usize, f64)> = None;
-    let mut nearest = f64::INFINITY;
     cloud.near(p, radius, |i, distance| {
-        nearest = nearest.min(distance);
         let turned = cloud.normals[i].distance_squared(normal) * TURN * TURN;
         let miss = distance * distance + turned;
-        if best.is_none_or(|(j, b)| miss < b || (miss == b && i < j)) {
+        if best.is_none_or(|(j, b)| miss < b || (miss == b && i < j)) && allowed(i) {
             best = Some((i, miss));
         }
     });

@@ -15,6 +15,9 @@ use std::collections::HashMap;
 /// Diagonal of the largest piece after scaling.
 pub const SIZE: f64 = 0.4;
 
+/// Pieces hide what is behind them if they have this fraction of the area of the largest.
+const HIDES: f64 = 0.003;
+
 /// A connected piece of a mesh, centered and scaled.
 #[derive(Debug, Clone)]
 pub struct Surface {
@@ -26,6 +29,8 @@ pub struct Surface {
     pub center: DVec3,
     /// Scale from the file.
     pub factor: f64,
+    /// All that can hide the surface, in the same coordinates: eyeballs and teeth are pieces of their own.
+    hiding: Bvh,
 }
 
 /// What was left out of a mesh.
@@ -67,12 +72,17 @@ pub fn pieces(mesh: &FileMesh, least: f64) -> Result<(Vec<Surface>, LeftOut), Fi
     order.sort_by(|a, b| areas[*b].total_cmp(&areas[*a]).then(a.cmp(b)));
     let largest = areas[order[0]];
     left.n_pieces = order.iter().filter(|&&p| areas[p] < least * largest).count();
+    let solid: Vec<[u32; 3]> = good
+        .iter()
+        .filter(|t| areas[parts.of_vertex[t[0] as usize] as usize] >= HIDES * largest)
+        .copied()
+        .collect();
     order.retain(|&p| areas[p] >= least * largest);
     order.truncate(8);
     let found = order.iter().map(|&p| {
         let own: Vec<[u32; 3]> =
             good.iter().filter(|t| parts.of_vertex[t[0] as usize] as usize == p).copied().collect();
-        surface(mesh, own)
+        surface(mesh, own, &solid)
     });
     Ok((found.collect(), left))
 }
@@ -83,14 +93,14 @@ fn area(mesh: &FileMesh, t: [u32; 3]) -> f64 {
 }
 
 /// One piece, centered and scaled by its box without the outermost hundredth of vertices on each side.
-fn surface(mesh: &FileMesh, mut triangles: Vec<[u32; 3]>) -> Surface {
+fn surface(all: &FileMesh, mut triangles: Vec<[u32; 3]>, solid: &[[u32; 3]]) -> Surface {
     let mut used: Vec<u32> = triangles.iter().flatten().copied().collect();
     used.sort_unstable();
     used.dedup();
     let mut new_of_old: HashMap<u32, u32> = HashMap::with_capacity(used.len());
     new_of_old.extend(used.iter().enumerate().map(|(new, &old)| (old, new as u32)));
     triangles.iter_mut().for_each(|t| *t = t.map(|v| new_of_old[&v]));
-    let places: Vec<DVec3> = used.iter().map(|&v| mesh.at(v)).collect();
+    let places: Vec<DVec3> = used.iter().map(|&v| all.at(v)).collect();
     let mut ends = [DVec3::ZERO; 2];
     for axis in 0..3 {
         let mut values: Vec<f64> = places.iter().map(|p| p[axis]).collect();
@@ -103,7 +113,9 @@ fn surface(mesh: &FileMesh, mut triangles: Vec<[u32; 3]>) -> Surface {
     let positions = places.iter().map(|p| (*p - center) * factor).collect();
     let mesh = TriMesh { positions, triangles };
     let normals = mesh.vertex_normals();
-    Surface { mesh, normals, center, factor }
+    let place = |v: usize| ((all.at(v as u32) - center) * factor).as_vec3().to_array();
+    let hiding = Bvh::build(&(0..all.positions.len()).map(place).collect::<Vec<_>>(), solid);
+    Surface { mesh, normals, center, factor, hiding }
 }
 
 impl Surface {
@@ -111,16 +123,18 @@ impl Surface {
     /// about its normal, leave the surface without meeting it again. Also for the other side, if triangles are
     /// wound inward.
     pub fn seen(&self, cell: f64) -> [Cloud; 2] {
-        let flat = self.mesh.positions_f32();
-        let tree = Bvh::build(&flat, &self.mesh.triangles);
         let cloud = Cloud::of(&self.mesh, &self.normals, cell, |_| true);
-        [cloud.clone(), cloud.flipped()].map(|cloud| {
-            let open: Vec<bool> = (0..cloud.len())
-                .into_par_iter()
-                .map(|i| is_open(&tree, cloud.points[i], cloud.normals[i], 0.3 * cell))
-                .collect();
-            cloud.filtered(|i| open[i])
-        })
+        [cloud.clone(), cloud.flipped()].map(|cloud| self.visible(cloud))
+    }
+
+    /// The points of a cloud that can be seen from outside.
+    pub fn visible(&self, cloud: Cloud) -> Cloud {
+        let lift = (0.3 * cloud.cell).max(0.001 * SIZE);
+        let open: Vec<bool> = (0..cloud.len())
+            .into_par_iter()
+            .map(|i| is_open(&self.hiding, cloud.points[i], cloud.normals[i], lift))
+            .collect();
+        cloud.filtered(|i| open[i])
     }
 }
 
