@@ -19,7 +19,8 @@
 //!
 //! Where the source does not move (c = 0) the target does not move either, to the bit; u blends into c over
 //! three rings of vertices there. Triangles without correspondence get G = 0 and a low weight: u is harmonic
-//! on them. The transfer is linear in shapes that move the same vertices.
+//! on them. The transfer is linear in shapes that move the same vertices, exactly
+//! where triangles correspond that lie in the same plane, else to first order (the fourth vertex is not linear).
 //!
 //! In: meshes of m and n vertices; k displacement fields over m. Out: k fields over n. Same bytes for any
 //! number of threads. Limits: one global rotation Q; features that point elsewhere (ears) keep the source's

@@ -53,6 +53,18 @@ pub enum FitError {
         /// Needed.
         wanted: usize,
     },
+    /// The source has no shapes.
+    #[error("the rig has no shapes to transfer; give one that has some")]
+    NoShapes,
+    /// Not the name of a slider.
+    #[error("the rig has no slider '{name}'")]
+    UnknownShape {
+        /// The name.
+        name: String,
+    },
+    /// Landmarks of a rig cannot be found.
+    #[error(transparent)]
+    Anatomy(#[from] risorius_anatomy::AnatomyError),
     /// A coordinate is NaN or infinite.
     #[error("vertex {vertex} of the {mesh} is not finite; clean the mesh")]
     NotFinite {
@@ -83,6 +95,8 @@ impl risorius_base::Advise for FitError {
     fn options(&self) -> &'static [&'static str] {
         match self {
             Self::NoFace { .. } | Self::SeveralFaces { .. } | Self::FewLandmarks { .. } => &["landmarks"],
+            Self::UnknownShape { .. } => &["shapes"],
+            Self::Anatomy(error) => error.options(),
             _ => &[],
         }
     }
