@@ -3,7 +3,8 @@
 
 use glam::{DMat3, DQuat, DVec3, Vec3};
 use risorius_base::progress::no_progress;
-use risorius_fit::find::{FindOptions, Finder, Found};
+use risorius_fit::FitError;
+use risorius_fit::find::{FindOptions, Finder, Found, Given, ibug};
 use risorius_head::landmarks::NAMES;
 use risorius_head::{Head, Identity};
 use risorius_io::open::{OpenOptions, open_rig, read_file};
@@ -217,4 +218,118 @@ fn neutrals_in_any_pose_and_unit() {
             summary(&format!("{name} {seed}"), &found, &errors(&found, &truth, mm), secs);
         }
     }
+}
+
+fn find_in(mesh: &FileMesh) -> Result<Found, FitError> {
+    finder().find(mesh, &FindOptions::default(), &no_progress)
+}
+
+fn head_mesh() -> FileMesh {
+    mesh_of(&head().rig)
+}
+
+/// The built-in head's own landmarks, in the coordinates of its mesh.
+fn worst_on_built_in(found: &Found, place: impl Fn(DVec3) -> DVec3, mm: f64) -> f64 {
+    let truth: Vec<(usize, DVec3)> =
+        head().landmarks[..68].iter().map(|&p| place(p)).enumerate().collect();
+    errors(found, &truth, mm).iter().map(|e| e.1).fold(0.0, f64::max)
+}
+
+/// A ball with waves on it.
+fn ball(waves: f64) -> FileMesh {
+    let (rings, around) = (60u32, 90u32);
+    let mut mesh = FileMesh::default();
+    for i in 0..=rings {
+        for j in 0..around {
+            let (a, b) = (
+                std::f64::consts::PI * (0.01 + 0.98 * f64::from(i) / f64::from(rings)),
+                std::f64::consts::TAU * f64::from(j) / f64::from(around),
+            );
+            let r = 100.0 * (1.0 + waves * (4.0 * b).sin() * (5.0 * a).sin());
+            mesh.positions.push((DVec3::new(a.sin() * b.cos(), a.cos(), a.sin() * b.sin()) * r).as_vec3().into());
+        }
+    }
+    for i in 0..rings {
+        for j in 0..around {
+            let at = |i: u32, j: u32| i * around + j % around;
+            mesh.triangles.extend([
+                [at(i, j), at(i, j + 1), at(i + 1, j)],
+                [at(i, j + 1), at(i + 1, j + 1), at(i + 1, j)],
+            ]);
+        }
+    }
+    mesh
+}
+
+#[test]
+fn what_is_no_face_is_refused() {
+    let no_face = |name: &str, mesh: &FileMesh| match find_in(mesh) {
+        Err(FitError::NoFace { miss_mm }) => println!("{name}: refused at {miss_mm:?} mm"),
+        other => panic!("{name}: {other:?}"),
+    };
+    no_face("ball", &ball(0.0));
+    no_face("wavy ball", &ball(0.06));
+    let mut back = head_mesh();
+    back.triangles.retain(|t| t.iter().all(|&v| back.positions[v as usize][2] < -0.01));
+    no_face("back of the head", &back);
+    let mut empty = head_mesh();
+    empty.triangles.clear();
+    assert!(matches!(find_in(&empty), Err(FitError::NoSurface { .. })));
+    let mut broken = head_mesh();
+    broken.positions.iter_mut().for_each(|p| p[1] = f32::NAN);
+    assert!(matches!(find_in(&broken), Err(FitError::NoSurface { .. })));
+    let mut two = head_mesh();
+    let n = two.positions.len() as u32;
+    let more: Vec<[f32; 3]> = two.positions.iter().map(|p| [p[0] + 0.4, p[1], p[2]]).collect();
+    let again: Vec<[u32; 3]> = two.triangles.iter().map(|t| t.map(|v| v + n)).collect();
+    two.positions.extend(more);
+    two.triangles.extend(again);
+    assert!(matches!(find_in(&two), Err(FitError::SeveralFaces { n: 2 })));
+}
+
+#[test]
+fn strange_meshes_of_a_face_are_understood() {
+    // Inches, upside down, with vertices that are not finite, a hole, a floating shell and spikes.
+    let turn = DQuat::from_rotation_z(3.0);
+    let place = |p: DVec3| turn * p * 39.37 + DVec3::new(5.0, -3.0, 2.0);
+    let mut mesh = head_mesh();
+    mesh.positions.iter_mut().for_each(|p| *p = place(Vec3::from(*p).as_dvec3()).as_vec3().into());
+    let hole = place(DVec3::new(0.05, 0.06, 0.07)).as_vec3();
+    mesh.triangles.retain(|t| Vec3::from(mesh.positions[t[0] as usize]).distance(hole) > 0.6);
+    let n = mesh.positions.len() as u32;
+    mesh.positions.extend([[9.0, 9.0, 9.0], [9.3, 9.0, 9.0], [9.0, 9.4, 9.0], [f32::NAN; 3]]);
+    mesh.triangles.extend([[n, n + 1, n + 2], [0, 1, n + 3]]);
+    for v in (0..n as usize).step_by(997) {
+        mesh.positions[v] = (Vec3::from(mesh.positions[v]) * 1.08).into();
+    }
+    let found = find_in(&mesh).unwrap();
+    assert!(worst_on_built_in(&found, place, 25.4) < 8.0, "{}", worst_on_built_in(&found, place, 25.4));
+    assert!((found.similarity.scale / 0.0254 - 1.0).abs() < 0.03);
+    assert!(found.notes.iter().any(|n| n.contains("not finite")));
+    // Inside out, and mirrored.
+    let mut inside = head_mesh();
+    inside.triangles.iter_mut().for_each(|t| t.swap(0, 1));
+    let found = find_in(&inside).unwrap();
+    assert!(found.inside_out && found.notes.iter().any(|n| n.contains("inward")));
+    assert!(worst_on_built_in(&found, |p| p, 1000.0) < 8.0);
+    let mut mirrored = head_mesh();
+    mirrored.positions.iter_mut().for_each(|p| p[0] = -p[0]);
+    assert!(find_in(&mirrored).unwrap().inside_out);
+}
+
+#[test]
+fn given_landmarks_lead_and_stay() {
+    let points: Vec<DVec3> = head().landmarks[..68].to_vec();
+    let given = ibug::from_points(&points).unwrap();
+    let options = FindOptions { landmarks: given, ..FindOptions::default() };
+    let found = finder().find(&head_mesh(), &options, &no_progress).unwrap();
+    assert_eq!(found.position("nose_tip"), Some(points[30]));
+    assert!(found.landmarks.iter().all(|l| l.position.distance(DVec3::ZERO) < 0.4));
+    let five: Vec<Given> = ["nose_tip", "mouth_left", "mouth_right", "eye_left_outer", "eye_right_outer"]
+        .iter()
+        .map(|n| ibug::named(n, points[risorius_head::landmarks::index(n).unwrap()]).unwrap())
+        .collect();
+    let options = FindOptions { landmarks: five, ..FindOptions::default() };
+    let found = finder().find(&head_mesh(), &options, &no_progress).unwrap();
+    assert!(worst_on_built_in(&found, |p| p, 1000.0) < 6.0);
 }

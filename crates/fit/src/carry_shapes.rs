@@ -38,6 +38,8 @@ pub struct CarryOptions {
     pub source_landmarks: anatomy::Given,
     /// Known landmarks of the target, in the coordinates of its file.
     pub landmarks: Vec<Given>,
+    /// More corresponding vertices, of the source and of the target.
+    pub pins: Vec<[u32; 2]>,
     /// Options of the transfer.
     pub deformation: DeformationOptions,
 }
@@ -73,12 +75,17 @@ pub fn carry_shapes(
     progress: &Progress,
 ) -> Result<Carried, FitError> {
     let chosen = chosen(source, options)?;
+    for (mesh, rig) in [("source", source), ("target", target)] {
+        if let Some(vertex) = rig.neutral.iter().position(|p| !p.iter().all(|x| x.is_finite())) {
+            return Err(FitError::NotFinite { mesh, vertex });
+        }
+    }
     tick(progress, "built-in head", 0.0)?;
     let head = risorius_head::build(&Identity::default());
     tick(progress, "landmarks", 0.0)?;
     let from = Placed::of_rig(source, &head, &options.source_landmarks)?;
     let to = Placed::of_target(target, &head, options, progress)?;
-    let (source_skin, target_skin) = (from.skin(), to.skin());
+    let (source_skin, target_skin) = (from.skin(&options.pins, 0), to.skin(&options.pins, 1));
     let found = correspond(&source_skin, &target_skin, progress)?;
     let n_free = found.link.vertices.iter().filter(|l| **l == crate::Link::Free).count();
     tick(progress, "factor", 0.0)?;
@@ -193,11 +200,12 @@ impl Placed {
         Ok(placed)
     }
 
-    fn skin(&self) -> Skin {
+    fn skin(&self, pins: &[[u32; 2]], side: usize) -> Skin {
         let number = |v: u32| self.skin_vertices.binary_search(&v).unwrap_or(0) as u32;
         let triangles = self.pieces.skin.iter().map(|t| t.map(number)).collect();
         let positions = self.skin_vertices.iter().map(|&v| self.pieces.positions[v as usize]).collect();
-        Skin { mesh: TriMesh { positions, triangles }, landmarks: self.landmarks.clone() }
+        let pins = pins.iter().map(|p| self.pieces.positions[p[side] as usize]).collect();
+        Skin { mesh: TriMesh { positions, triangles }, landmarks: self.landmarks.clone(), pins }
     }
 
     fn landmarks_in_file(&self, _rig: &Rig) -> Vec<(&'static str, DVec3, f64)> {

@@ -18,6 +18,7 @@ use crate::FitError;
 use crate::deformation::{Correspondence, Link, SourcePoint};
 use crate::find::bend::{Round, pull};
 use crate::find::cloud::Cloud;
+use crate::find::spread::spread;
 use crate::find::tree_of;
 use glam::DVec3;
 use rayon::prelude::*;
@@ -35,6 +36,8 @@ pub struct Skin {
     pub mesh: TriMesh,
     /// Position and confidence of each landmark, in the order of [`risorius_head::landmarks::NAMES`].
     pub landmarks: Vec<Option<(DVec3, f64)>>,
+    /// More points, which correspond one to one on the two skins.
+    pub pins: Vec<DVec3>,
 }
 
 /// A correspondence, and how well the source lies on the target.
@@ -106,7 +109,8 @@ pub fn correspond(source: &Skin, target: &Skin, progress: &Progress) -> Result<C
     let inside = |p: DVec3| p.cmpge(low).all() && p.cmple(high).all();
     let cloud = Cloud::of(&visible, &target_normals, CELL, inside);
     let cloud_sides = sides_of_cloud(&cloud, &visible, &target_normals, &theirs.of_vertex);
-    let samples = spread(&base, &outer[0].vertices, &bent_marks);
+    let fine: Vec<DVec3> = bent_marks[27..68].iter().flatten().copied().collect();
+    let samples = spread(&base.positions, &outer[0].vertices, &fine, SAMPLES);
     let allowed = |k: usize, i: usize| matches(own.of_vertex[samples[k] as usize], cloud_sides[i]);
     tick(progress, "correspondence", 0.2)?;
     let held = held(source, target);
@@ -116,7 +120,10 @@ pub fn correspond(source: &Skin, target: &Skin, progress: &Progress) -> Result<C
     let finder = Nearest::new(&bent_mesh, &own.of_vertex);
     let mut shown = vec![false; target.mesh.n_vertices()];
     outer[1].vertices.iter().for_each(|&v| shown[v as usize] = true);
-    let link = link(&finder, &target.mesh, &target_normals, &theirs.of_vertex, &shown);
+    let link = Correspondence {
+        similarity: Some(similarity),
+        ..link(&finder, &target.mesh, &target_normals, &theirs.of_vertex, &shown)
+    };
     let distance = distance(&finder, &target.mesh, &outer[1].vertices, target);
     Ok(Corresponded { link, bent: bent_mesh.positions, similarity, distance, way_between_lips: theirs.way })
 }
@@ -134,6 +141,12 @@ fn by_landmarks(source: &Skin, target: &Skin) -> Result<(Similarity, Vec<DVec3>)
             weights.push(a * b);
         }
     }
+    from.extend(&source.pins);
+    to.extend(&target.pins);
+    weights.resize(from.len().min(to.len()), 1.0);
+    if from.len() != to.len() {
+        return Err(FitError::Correspondence);
+    }
     if from.len() < 12 {
         return Err(FitError::FewLandmarks { found: from.len(), wanted: 12 });
     }
@@ -147,48 +160,11 @@ fn by_landmarks(source: &Skin, target: &Skin) -> Result<(Similarity, Vec<DVec3>)
 fn held(source: &Skin, target: &Skin) -> Vec<(u32, DVec3)> {
     let tree = tree_of(&source.mesh);
     let both = source.landmarks.iter().zip(&target.landmarks);
-    both.filter_map(|(a, b)| {
-        let ((p, _), (q, sure)) = ((*a)?, (*b)?);
-        let (v, _) = tree.closest_vertex(p, 0.005)?;
-        (sure >= 1.0).then_some((v, q))
-    })
-    .collect()
-}
-
-/// Vertices of the outer skin to match: at least 3 mm apart at mouth and eyes, farther elsewhere.
-fn spread(mesh: &TriMesh, outer: &[u32], marks: &[Option<DVec3>]) -> Vec<u32> {
-    let fine: Vec<DVec3> = marks[27..68].iter().flatten().copied().collect();
-    let gap = |p: DVec3| {
-        let near = fine.iter().map(|m| m.distance(p)).fold(f64::INFINITY, f64::min);
-        0.0032 + (0.12 * (near - 0.006)).clamp(0.0, 0.010)
-    };
-    let thin = |factor: f64| {
-        let mut grid: std::collections::HashMap<glam::IVec3, Vec<u32>> = Default::default();
-        let size = 0.0135 * factor;
-        let cell = |p: DVec3| (p / size).floor().as_ivec3();
-        let mut kept: Vec<u32> = Vec::new();
-        for &v in outer {
-            let p = mesh.positions[v as usize];
-            let (c, own) = (cell(p), gap(p) * factor);
-            let near = (-1..=1).flat_map(|x| (-1..=1).flat_map(move |y| (-1..=1).map(move |z| (x, y, z))));
-            let taken = near.into_iter().any(|(x, y, z)| {
-                grid.get(&(c + glam::IVec3::new(x, y, z)))
-                    .is_some_and(|list| list.iter().any(|&k| mesh.positions[k as usize].distance(p) < own))
-            });
-            if !taken {
-                grid.entry(c).or_default().push(v);
-                kept.push(v);
-            }
-        }
-        kept
-    };
-    let mut factor = 1.0;
-    let mut kept = thin(factor);
-    while kept.len() > SAMPLES {
-        factor *= 1.1;
-        kept = thin(factor);
-    }
-    kept
+    let marks = both.filter_map(|(a, b)| (*a).zip(*b)).filter(|(_, (_, sure))| *sure >= 1.0);
+    let pairs = marks.map(|((p, _), (q, _))| (p, q));
+    let pins = source.pins.iter().copied().zip(target.pins.iter().copied());
+    let held = |(p, q): (DVec3, DVec3)| tree.closest_vertex(p, 0.005).map(|(v, _)| (v, q));
+    pairs.chain(pins).filter_map(held).collect()
 }
 
 /// The side of each point of a cloud: that of the nearest vertex that faces the same way.
@@ -277,7 +253,7 @@ fn link(near: &Nearest, target: &TriMesh, normals: &[DVec3], sides: &[Side], sho
         }
         (list, sum / SPOTS.len() as f64)
     });
-    Correspondence { vertices: vertices.collect(), triangles: triangles.collect() }
+    Correspondence { vertices: vertices.collect(), triangles: triangles.collect(), similarity: None }
 }
 
 /// Where triangles of the target look for theirs.

@@ -75,6 +75,8 @@ pub struct Correspondence {
     pub triangles: Vec<(Vec<u32>, f64)>,
     /// For each vertex of the target.
     pub vertices: Vec<Link>,
+    /// Rotation and scale from the source to the target; by default the best over corresponding points.
+    pub similarity: Option<Similarity>,
 }
 
 impl Correspondence {
@@ -84,6 +86,7 @@ impl Correspondence {
         Self {
             triangles: (0..mesh.triangles.len() as u32).map(|t| (vec![t], 1.0)).collect(),
             vertices: (0..mesh.n_vertices() as u32).map(itself).collect(),
+            similarity: None,
         }
     }
 }
@@ -129,7 +132,7 @@ impl Deformation {
         options: &DeformationOptions,
     ) -> Result<Self, FitError> {
         check(source, target, &link)?;
-        let similarity = similarity(source, target, &link);
+        let similarity = link.similarity.unwrap_or_else(|| similarity(source, target, &link));
         let frames = source.corners().map(|c| frame(c).and_then(inverse)).collect();
         let low = target.positions.iter().fold(DVec3::INFINITY, |a, &p| a.min(p));
         let high = target.positions.iter().fold(DVec3::NEG_INFINITY, |a, &p| a.max(p));

@@ -15,6 +15,7 @@ pub mod ibug;
 mod judge;
 mod model;
 mod settle;
+pub(crate) mod spread;
 mod start;
 mod surface;
 
@@ -39,6 +40,9 @@ pub struct Given {
     pub index: usize,
     /// Position.
     pub position: DVec3,
+    /// 1 for a point that must be met. Less where definitions differ (jaw lines and brows of face trackers):
+    /// the point is reported, but only helps to align.
+    pub confidence: f64,
 }
 
 /// What is known of the mesh.
@@ -186,14 +190,15 @@ impl Finder {
             .map(|g| self.model.rest.positions[self.model.landmarks[g.index] as usize])
             .collect();
         let to: Vec<DVec3> = given.iter().map(|g| (g.position - piece.center) * piece.factor).collect();
-        let pose = judge::robust_similarity(&from, &to);
+        let weights: Vec<f64> = given.iter().map(|g| g.confidence).collect();
+        let pose = judge::robust_similarity(&from, &to, &weights);
         let ground = Ground::new(cloud);
         let options = SettleOptions {
             rounds: 20,
             n_modes: self.model.modes.len(),
             reach: 0.025,
             soft: 0.006,
-            wide: false,
+            alike: false,
         };
         let placed = Placed { pose, values: Vec::new(), miss: 0.0 };
         Some(settle(&ground, &self.model, placed, &options))
@@ -223,15 +228,18 @@ impl Finder {
             n_modes: model.modes.len(),
             reach: 0.015,
             soft: 0.004,
-            wide: false,
+            alike: false,
         };
-        let fine = settle(&ground, model, local_start, &close);
+        let near = settle(&ground, model, local_start, &close);
+        let close = SettleOptions { alike: true, reach: 0.012, soft: 0.008, ..close };
+        let fine = settle(&ground, model, near, &close);
         let to_fine = inverse(&fine.pose);
         let (cloud, local) = (moved_cloud(&cloud, &to_fine), moved(&local, &to_fine));
         let to_head = after(&to_fine, &after(&back, &file_to_piece(piece)));
         let held: Vec<(u32, DVec3)> = options
             .landmarks
             .iter()
+            .filter(|g| g.confidence >= 1.0)
             .map(|g| (model.landmarks[g.index], to_head.apply(g.position)))
             .collect();
         let bent = bend(model, &fine.values, &cloud, &held);
@@ -256,7 +264,7 @@ impl Finder {
             })
             .collect();
         for g in &options.landmarks {
-            (landmarks[g.index].position, landmarks[g.index].confidence) = (g.position, 1.0);
+            (landmarks[g.index].position, landmarks[g.index].confidence) = (g.position, g.confidence);
         }
         Found { similarity: to_head, landmarks, score, inside_out, notes: Vec::new() }
     }

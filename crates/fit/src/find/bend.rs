@@ -77,7 +77,7 @@ pub fn pull(
             .enumerate()
             .map(|(k, &v)| {
                 let (p, n) = (positions[v as usize], normals[v as usize]);
-                alike(cloud, p, n, *radius, &|i| allowed(k, i))
+                alike(cloud, p, n, *radius, &|i| allowed(k, i)).map(|(i, miss)| (cloud.points[i], miss))
             })
             .collect();
         let (mut from, mut to, mut soften) = (Vec::new(), Vec::new(), Vec::new());
@@ -105,13 +105,13 @@ pub fn pull(
 }
 
 /// The point of the cloud most like a point and its normal, and the mismatch.
-fn alike(
+pub fn alike(
     cloud: &Cloud,
     p: DVec3,
     normal: DVec3,
     radius: f64,
     allowed: &dyn Fn(usize) -> bool,
-) -> Option<(DVec3, f64)> {
+) -> Option<(usize, f64)> {
     let mut best: Option<(usize, f64)> = None;
     cloud.near(p, radius, |i, distance| {
         let turned = cloud.normals[i].distance_squared(normal) * TURN * TURN;
@@ -120,5 +120,5 @@ fn alike(
             best = Some((i, miss));
         }
     });
-    best.map(|(i, miss)| (cloud.points[i], miss.sqrt()))
+    best.map(|(i, miss)| (i, miss.sqrt()))
 }

@@ -1,7 +1,7 @@
 //! Landmarks in the order of the 68 points of common face trackers (iBUG, 300-W).
 //!
 //! The first 68 names of [`risorius_head::landmarks`] are in that order; a set of 51 points leaves out the
-//! jaw line, a set of 5 has the centers of the eyes, the tip of the nose and the corners of the mouth.
+//! jaw line.
 
 use super::Given;
 use crate::FitError;
@@ -13,7 +13,7 @@ const JAW_LINE: usize = 17;
 
 /// The landmarks that a list of tracked points gives; right and left are the character's.
 pub fn from_points(points: &[DVec3]) -> Result<Vec<Given>, FitError> {
-    let given = |(k, &position): (usize, &DVec3)| Given { index: k, position };
+    let given = |(k, &position): (usize, &DVec3)| Given { index: k, position, confidence: sure(k) };
     let list: Vec<Given> = match points.len() {
         N_TRACKER => points.iter().enumerate().map(given).collect(),
         51 => points.iter().enumerate().map(|(k, p)| given((k + JAW_LINE, p))).collect(),
@@ -22,10 +22,20 @@ pub fn from_points(points: &[DVec3]) -> Result<Vec<Given>, FitError> {
     Ok(list.into_iter().filter(|g| g.position.is_finite()).collect())
 }
 
+/// Trackers follow the outline of the picture along the jaw, and hair at the brows.
+fn sure(index: usize) -> f64 {
+    match index {
+        8 => 0.5,
+        0..JAW_LINE => 0.1,
+        JAW_LINE..27 => 0.3,
+        _ => 1.0,
+    }
+}
+
 /// A landmark by name.
 pub fn named(name: &str, position: DVec3) -> Result<Given, FitError> {
     let index = index(name).ok_or_else(|| FitError::UnknownLandmark { name: name.into() })?;
-    Ok(Given { index, position })
+    Ok(Given { index, position, confidence: 1.0 })
 }
 
 #[cfg(test)]

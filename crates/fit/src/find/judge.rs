@@ -72,14 +72,14 @@ fn sharpness(name: &str) -> f64 {
     }
 }
 
-/// A similarity that ignores the worst of the pairs, at most a third of them.
-pub fn robust_similarity(from: &[DVec3], to: &[DVec3]) -> Similarity {
-    let mut weights = vec![1.0; from.len()];
+/// A similarity in which pairs count half that are 8 mm off.
+pub fn robust_similarity(from: &[DVec3], to: &[DVec3], sure: &[f64]) -> Similarity {
+    let mut weights = sure.to_vec();
     let mut fit = Similarity::fit(from, to, &weights);
     for _ in 0..8 {
         let off: Vec<f64> =
             from.iter().zip(to).map(|(p, q)| fit.apply(*p).distance(*q) / fit.scale.max(1e-12)).collect();
-        weights = off.iter().map(|d| 1.0 / (1.0 + (d / 0.008).powi(2))).collect();
+        weights = off.iter().zip(sure).map(|(d, w)| w / (1.0 + (d / 0.008).powi(2))).collect();
         fit = Similarity::fit(from, to, &weights);
     }
     fit

@@ -3,6 +3,7 @@
 //! `x = rest + sum_j m_j mode_j`, with modes for the six parameters of identity (finite differences) and for
 //! the expressions that scans commonly show. Values have a deviation, used as a prior, and a range.
 
+use super::spread::spread;
 use glam::DVec3;
 use risorius_anatomy::outer::OuterSkin;
 use risorius_anatomy::pieces;
@@ -59,8 +60,8 @@ const EXPRESSIONS: [(&[&str], f64, f64); 17] = [
     (&["cheekSquintLeft", "cheekSquintRight"], 0.3, 0.0),
 ];
 
-/// About this many vertices in `core` and in `wide`.
-const SAMPLES: usize = 420;
+/// At most this many vertices in `core` and in `wide`.
+const SAMPLES: [usize; 2] = [420, 600];
 
 impl Model {
     /// The model of `head`, which must be the average.
@@ -100,10 +101,14 @@ impl Model {
             p.y > chin - 0.004 && p.y < brow + 0.014 && p.z > 0.35 * at("nose_tip").z && p.x.abs() < 0.9 * ear.x
         };
         let wide = |p: DVec3| p.y > chin - 0.012 && p.y < brow + 0.06 && p.z > ear.z - 0.012;
-        let mut normals = rest.vertex_normals();
-        let pick = |inside: &dyn Fn(DVec3) -> bool| spread(&rest, &normals, inside);
-        let (core, wide) = (pick(&core), pick(&wide));
-        normals.clear();
+        let normals = rest.vertex_normals();
+        let fine: Vec<DVec3> = landmarks[27..68].iter().map(|&v| rest.positions[v as usize]).collect();
+        let pick = |inside: &dyn Fn(DVec3) -> bool, most: usize| {
+            let good = |&v: &u32| inside(rest.positions[v as usize]) && normals[v as usize] != DVec3::ZERO;
+            let all: Vec<u32> = (0..rest.n_vertices() as u32).filter(good).collect();
+            spread(&rest.positions, &all, &fine, most)
+        };
+        let (core, wide) = (pick(&core, SAMPLES[0]), pick(&wide, SAMPLES[1]));
         let nose_tip = at("nose_tip");
         Self { rest, modes, landmarks, core, wide, nose_tip }
     }
@@ -142,28 +147,4 @@ fn identity_modes(rest: &TriMesh) -> Vec<Mode> {
         Mode { offsets, deviation, range: [-1.6, 1.6] }
     };
     changes.into_iter().map(one).collect()
-}
-
-/// Vertices inside a region, thinned to about [`SAMPLES`], each at least a distance from the others.
-fn spread(mesh: &TriMesh, normals: &[DVec3], inside: &dyn Fn(DVec3) -> bool) -> Vec<u32> {
-    let all: Vec<u32> = (0..mesh.n_vertices() as u32)
-        .filter(|&v| inside(mesh.positions[v as usize]) && normals[v as usize] != DVec3::ZERO)
-        .collect();
-    let thin = |gap: f64| {
-        let mut kept: Vec<u32> = Vec::new();
-        for &v in &all {
-            let p = mesh.positions[v as usize];
-            if kept.iter().all(|&k| mesh.positions[k as usize].distance(p) >= gap) {
-                kept.push(v);
-            }
-        }
-        kept
-    };
-    let mut gap = 0.0035;
-    let mut kept = thin(gap);
-    while kept.len() > SAMPLES {
-        gap *= 1.12;
-        kept = thin(gap);
-    }
-    kept
 }
