@@ -4,7 +4,7 @@
 use glam::{DVec3, Vec3};
 use rayon::prelude::*;
 use risorius_base::progress::no_progress;
-use risorius_fit::{CarryOptions, Carried, carry_shapes};
+use risorius_fit::{CarryOptions, Carried, FitError, carry_shapes};
 use risorius_head::Identity;
 use risorius_io::open::{OpenOptions, open_rig};
 use risorius_mesh::{Bvh, Similarity};
@@ -172,4 +172,124 @@ fn carried_shapes_come_near_sculpted_ones() {
         }
         assert!(found.ours < found.nothing, "{name}");
     }
+}
+
+fn carry(source: &Rig, target: &Rig) -> Result<Carried, FitError> {
+    carry_shapes(source, target, &CarryOptions::default(), &no_progress)
+}
+
+/// Another person of the same make: the shapes come near those made for that person, also in the middle of
+/// the lips, where the upper one must not follow the jaw.
+#[test]
+fn a_relative_gets_the_shapes_that_were_made_for_it() {
+    let source = risorius_head::build(&Identity::default()).rig;
+    let person = Identity { width: 0.6, length: -0.5, nose: 0.8, jaw: 0.5, brow: -0.4, fat: 0.7 };
+    let relative = risorius_head::build(&person);
+    let target = stripped(&relative.rig);
+    let found = carry(&source, &target).unwrap();
+    assert_eq!(found.rig.shapes.len(), source.shapes.len());
+    assert_eq!(found.rig.parts.len(), target.parts.len());
+    assert_eq!(found.rig.neutral, target.neutral);
+    let (mut sum, mut size, mut n) = (0.0, 0.0, 0.0);
+    for (k, slider) in found.rig.sliders.iter().enumerate() {
+        let own = moved(&relative.rig, relative.rig.slider_index(&slider.name).unwrap());
+        let ours = moved(&found.rig, k);
+        for (a, b) in own.iter().zip(&ours).filter(|(a, _)| a.length() > 0.0005) {
+            (sum, size, n) = (sum + a.distance(*b), size + a.length(), n + 1.0);
+        }
+    }
+    println!("a relative: {:.2} mm of {:.2} mm", 1000.0 * sum / n, 1000.0 * size / n);
+    assert!(sum < 0.3 * size);
+    let open = moved(&found.rig, found.rig.slider_index("jawOpen").unwrap());
+    let lips = |region: &str| -> Vec<f64> {
+        relative.rig.regions[region].iter().map(|&v| 1000.0 * open[v as usize].length()).collect()
+    };
+    let mean = |list: Vec<f64>| list.iter().sum::<f64>() / list.len() as f64;
+    let own = moved(&relative.rig, relative.rig.slider_index("jawOpen").unwrap());
+    let upper_own =
+        mean(relative.rig.regions["lips_upper"].iter().map(|&v| 1000.0 * own[v as usize].length()).collect());
+    let (upper, lower) = (mean(lips("lips_upper")), mean(lips("lips_lower")));
+    println!("jawOpen moves the upper lip {upper:.1} mm (own {upper_own:.1}), the lower one {lower:.1} mm");
+    assert!((upper - upper_own).abs() < 1.5 && lower > 3.0 * upper);
+    // Eyeballs and teeth stay rigid.
+    for part in found.rig.parts.iter().filter(|p| p.name.starts_with("eye") || p.name.starts_with("teeth")) {
+        let [a, b] = [part.vertices.start, part.vertices.end - 1];
+        let at = |v: usize| target.space.to_si(target.neutral[v]);
+        for k in 0..found.rig.sliders.len() {
+            let d = moved(&found.rig, k);
+            let (rest, now) = (at(a).distance(at(b)), (at(a) + d[a]).distance(at(b) + d[b]));
+            assert!((rest - now).abs() < 1e-5, "{} in {}", part.name, found.rig.sliders[k].name);
+        }
+    }
+}
+
+#[test]
+fn kept_and_chosen_shapes() {
+    let head = risorius_head::build(&Identity::default()).rig;
+    let target = head.with_sliders(&["jawOpen", "eyeBlinkLeft"]);
+    let options = CarryOptions {
+        shapes: Some(vec!["jawOpen".into(), "mouthPucker".into()]),
+        keep: true,
+        ..CarryOptions::default()
+    };
+    let found = carry_shapes(&head, &target, &options, &no_progress).unwrap();
+    let names: Vec<&str> = found.rig.sliders.iter().map(|s| s.name.as_str()).collect();
+    assert_eq!(names, ["jawOpen", "eyeBlinkLeft", "mouthPucker"]);
+    for (k, slider) in found.rig.sliders.iter().enumerate() {
+        assert_eq!(found.rig.shapes[slider.shape].name, slider.name);
+        assert_eq!(found.rig.shapes[slider.shape].role, risorius_rig::Role::Slider(k));
+    }
+    let own = |rig: &Rig, name: &str| rig.shapes.iter().find(|s| s.name == name).unwrap().deltas.clone();
+    assert_eq!(own(&found.rig, "jawOpen"), own(&target, "jawOpen"));
+    assert!(found.notes.iter().any(|n| n.contains("the target's own")));
+    let unknown = CarryOptions { shapes: Some(vec!["jawOpne".into()]), ..CarryOptions::default() };
+    assert_eq!(
+        carry_shapes(&head, &target, &unknown, &no_progress).err(),
+        Some(FitError::UnknownShape { name: "jawOpne".into() })
+    );
+}
+
+#[test]
+fn bad_targets_are_refused_or_told() {
+    let head = risorius_head::build(&Identity::default()).rig;
+    let bare = stripped(&head);
+    let with = |change: &dyn Fn(&mut Rig)| {
+        let mut rig = bare.clone();
+        change(&mut rig);
+        rig
+    };
+    let broken = with(&|r| r.neutral[7][1] = f32::NAN);
+    assert_eq!(carry(&head, &broken).err(), Some(FitError::NotFinite { mesh: "target", vertex: 7 }));
+    let no_faces = with(&|r| r.parts.iter_mut().for_each(|p| p.faces = Default::default()));
+    assert!(matches!(carry(&head, &no_faces).err(), Some(FitError::NoSurface { .. })));
+    assert_eq!(carry(&bare, &head).err(), Some(FitError::NoShapes));
+    // Inches, upside down: the shapes are as large as the head.
+    let inches = with(&|r| {
+        r.neutral.iter_mut().for_each(|p| *p = [-39.37 * p[0], -39.37 * p[1], 39.37 * p[2]]);
+        r.space.meters_per_unit = 0.0254;
+    });
+    let found = carry(&head, &inches).unwrap();
+    let k = found.rig.slider_index("jawOpen").unwrap();
+    let most = |rig: &Rig, k: usize| rig.shapes[rig.sliders[k].shape].deltas.max_length();
+    let ratio = most(&found.rig, k) / most(&head, head.slider_index("jawOpen").unwrap());
+    assert!((ratio / 39.37 - 1.0).abs() < 0.1, "{ratio}");
+    // A mask of one closed surface has no mouth to open.
+    let fused = with(&|r| {
+        let hidden = |p: [f32; 3]| p[2] < 0.02;
+        let neutral = r.neutral.clone();
+        r.parts.truncate(1);
+        let skin = &mut r.parts[0];
+        let kept: Vec<[u32; 3]> = skin
+            .faces
+            .triangulated()
+            .into_iter()
+            .filter(|t| !t.iter().any(|&v| hidden(neutral[v as usize])))
+            .collect();
+        skin.faces = risorius_mesh::Polygons::from_triangles(&kept);
+        skin.groups.clear();
+        (skin.corner_uvs, skin.corner_normals) = (None, None);
+    });
+    let told = carry(&head, &fused);
+    println!("mask: {:?}", told.as_ref().map(|c| &c.notes).map_err(|e| e.to_string()));
+    assert!(told.is_ok());
 }

@@ -92,7 +92,7 @@ pub fn carry_shapes(
     let deformation =
         Deformation::prepare(&source_skin.mesh, &target_skin.mesh, found.link, &options.deformation)?;
     let fields: Vec<Vec<DVec3>> =
-        chosen.shapes.par_iter().map(|s| meters::displacements(source, s.of_source)).collect();
+        chosen.shapes.par_iter().map(|&s| meters::displacements(source, s)).collect();
     let on_skin: Vec<Vec<DVec3>> =
         fields.par_iter().map(|f| from.skin_vertices.iter().map(|&v| f[v as usize]).collect()).collect();
     let moved = deformation.transfer(&on_skin, progress)?;
@@ -101,7 +101,7 @@ pub fn carry_shapes(
     let deltas: Vec<Deltas> = (0..fields.len())
         .into_par_iter()
         .map(|k| {
-            let name = &source.shapes[chosen.shapes[k].of_source].name;
+            let name = &source.shapes[chosen.shapes[k]].name;
             let mut all = vec![DVec3::ZERO; target.n_vertices()];
             to.skin_vertices.iter().zip(&moved[k]).for_each(|(&v, d)| all[v as usize] = *d);
             hung.apply(name, &fields[k], &moved[k], &mut all);
@@ -111,7 +111,7 @@ pub fn carry_shapes(
     let mut notes = [from.notes.clone(), to.notes.clone()].concat();
     doubts(&to, &found.way_between_lips, &found.distance, &mut notes);
     let rig = assembled(source, target, &chosen, deltas, options.keep, &mut notes);
-    let landmarks = to.landmarks_in_file(target);
+    let landmarks = to.landmarks_in_file();
     Ok(Carried {
         rig,
         n_carried: chosen.shapes.len(),
@@ -208,7 +208,7 @@ impl Placed {
         Skin { mesh: TriMesh { positions, triangles }, landmarks: self.landmarks.clone(), pins }
     }
 
-    fn landmarks_in_file(&self, _rig: &Rig) -> Vec<(&'static str, DVec3, f64)> {
+    fn landmarks_in_file(&self) -> Vec<(&'static str, DVec3, f64)> {
         let back = crate::find::inverse(&self.si_from_file);
         let one = |(i, l): (usize, &Option<(DVec3, f64)>)| l.map(|(p, c)| (NAMES[i], back.apply(p), c));
         self.landmarks.iter().enumerate().filter_map(one).collect()
@@ -220,13 +220,10 @@ const ENOUGH_SHAPES: usize = 8;
 
 /// The shapes to carry.
 struct Chosen {
-    /// In the order of the source.
-    shapes: Vec<ChosenShape>,
+    /// Their numbers in the source.
+    shapes: Vec<usize>,
+    /// Their names and roles, and the sliders.
     rig: Rig,
-}
-
-struct ChosenShape {
-    of_source: usize,
 }
 
 fn chosen(source: &Rig, options: &CarryOptions) -> Result<Chosen, FitError> {
@@ -234,8 +231,7 @@ fn chosen(source: &Rig, options: &CarryOptions) -> Result<Chosen, FitError> {
         return Err(FitError::NoShapes);
     }
     let Some(wanted) = &options.shapes else {
-        let shapes = (0..source.shapes.len()).map(|of_source| ChosenShape { of_source }).collect();
-        return Ok(Chosen { shapes, rig: bare(source) });
+        return Ok(Chosen { shapes: (0..source.shapes.len()).collect(), rig: bare(source) });
     };
     let names: Vec<&str> = wanted.iter().map(String::as_str).collect();
     if let Some(name) = names.iter().find(|n| source.slider_index(n).is_none()) {
@@ -243,8 +239,7 @@ fn chosen(source: &Rig, options: &CarryOptions) -> Result<Chosen, FitError> {
     }
     let part = source.with_sliders(&names);
     let of_name = |n: &str| source.shapes.iter().position(|s| s.name == n);
-    let shapes =
-        part.shapes.iter().filter_map(|s| Some(ChosenShape { of_source: of_name(&s.name)? })).collect();
+    let shapes = part.shapes.iter().filter_map(|s| of_name(&s.name)).collect();
     Ok(Chosen { shapes, rig: bare(&part) })
 }
 

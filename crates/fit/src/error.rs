@@ -27,6 +27,12 @@ pub enum FitError {
         /// Mismatch of the best placement.
         miss_mm: Option<f64>,
     },
+    /// Left and right are exchanged.
+    #[error(
+        "the given landmarks fit the mirror image of a face: the mesh is mirrored, or left and right are \
+         exchanged; mirror the mesh, or exchange the names (left is the character's left)"
+    )]
+    Mirrored,
     /// More than one face.
     #[error("the mesh has {n} faces; separate them, or give landmarks of one")]
     SeveralFaces {
@@ -94,7 +100,7 @@ pub enum FitError {
 impl risorius_base::Advise for FitError {
     fn options(&self) -> &'static [&'static str] {
         match self {
-            Self::NoFace { .. } | Self::SeveralFaces { .. } | Self::FewLandmarks { .. } => &["landmarks"],
+            Self::NoFace { .. } | Self::Mirrored | Self::SeveralFaces { .. } | Self::FewLandmarks { .. } => &["landmarks"],
             Self::UnknownShape { .. } => &["shapes"],
             Self::Anatomy(error) => error.options(),
             _ => &[],

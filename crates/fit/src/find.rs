@@ -14,6 +14,7 @@ pub(crate) mod cloud;
 pub mod ibug;
 mod judge;
 mod model;
+mod nudge;
 mod settle;
 pub(crate) mod spread;
 mod start;
@@ -167,7 +168,7 @@ impl Finder {
             if best.as_ref().is_some_and(|b| b.placed.miss < judge::CLEAR) {
                 break;
             }
-            let given = self.from_given(piece, &clouds[side], options);
+            let given = self.from_given(piece, &clouds[side], options)?;
             let tried = given.map_or_else(|| start::starts(&clouds[side], &self.model, &scales), |g| vec![g]);
             let better = |p: &Placed| best.as_ref().is_none_or(|b| p.miss < b.placed.miss);
             if let Some(placed) = tried.into_iter().next().filter(better) {
@@ -180,10 +181,15 @@ impl Finder {
     }
 
     /// The placement by given landmarks, aligned; `None` with fewer than four.
-    fn from_given(&self, piece: &Surface, cloud: &Cloud, options: &FindOptions) -> Option<Placed> {
+    fn from_given(
+        &self,
+        piece: &Surface,
+        cloud: &Cloud,
+        options: &FindOptions,
+    ) -> Result<Option<Placed>, FitError> {
         let given = &options.landmarks;
         if given.len() < 4 {
-            return None;
+            return Ok(None);
         }
         let from: Vec<DVec3> = given
             .iter()
@@ -191,6 +197,7 @@ impl Finder {
             .collect();
         let to: Vec<DVec3> = given.iter().map(|g| (g.position - piece.center) * piece.factor).collect();
         let weights: Vec<f64> = given.iter().map(|g| g.confidence).collect();
+        judge::check_sides(&from, &to, &weights)?;
         let pose = judge::robust_similarity(&from, &to, &weights);
         let ground = Ground::new(cloud);
         let options = SettleOptions {
@@ -201,7 +208,7 @@ impl Finder {
             alike: false,
         };
         let placed = Placed { pose, values: Vec::new(), miss: 0.0 };
-        Some(settle(&ground, &self.model, placed, &options))
+        Ok(Some(settle(&ground, &self.model, placed, &options)))
     }
 
     /// Bends the model onto the piece and reads its landmarks.
@@ -242,8 +249,11 @@ impl Finder {
             .filter(|g| g.confidence >= 1.0)
             .map(|g| (model.landmarks[g.index], to_head.apply(g.position)))
             .collect();
-        let bent = bend(model, &fine.values, &cloud, &held);
-        let judged = judge::landmarks(model, &bent, &local, &turned(&normals, &to_fine));
+        let start = nudge::nudged(&Ground::new(&cloud), model, &model.pose(&fine.values));
+        let bent = bend(model, &fine.values, start, &cloud, &held);
+        let mut skin = local;
+        skin.triangles.truncate(piece.n_skin);
+        let judged = judge::landmarks(model, &bent, &skin, &turned(&normals, &to_fine));
         self.found(to_head, judged, fine.miss, inside_out, options)
     }
 

@@ -49,10 +49,16 @@ const ROUNDS: [Round; 9] = [
     round(0.05, 0.008, 0.005),
 ];
 
-/// Bends the model with the values of its modes onto `cloud`. `held` are vertices with known places.
-pub fn bend(model: &Model, values: &[f64], cloud: &Cloud, held: &[(u32, DVec3)]) -> Bent {
+/// Bends the model with the values of its modes onto `cloud`, from `start`. `held` are vertices with known
+/// places.
+pub fn bend(
+    model: &Model,
+    values: &[f64],
+    start: Vec<DVec3>,
+    cloud: &Cloud,
+    held: &[(u32, DVec3)],
+) -> Bent {
     let base = TriMesh { positions: model.pose(values), triangles: model.rest.triangles.clone() };
-    let start = base.positions.clone();
     pull(&base, start, &model.wide, cloud, &|_, _| true, held, &ROUNDS)
 }
 

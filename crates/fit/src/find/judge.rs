@@ -85,6 +85,18 @@ pub fn robust_similarity(from: &[DVec3], to: &[DVec3], sure: &[f64]) -> Similari
     fit
 }
 
+/// Refuses landmarks that fit the mirror image of a face much better than a face.
+pub fn check_sides(from: &[DVec3], to: &[DVec3], sure: &[f64]) -> Result<(), FitError> {
+    let miss = |from: &[DVec3]| {
+        let fit = robust_similarity(from, to, sure);
+        let off = from.iter().zip(to).zip(sure).map(|((p, q), w)| w * fit.apply(*p).distance(*q) / fit.scale);
+        off.sum::<f64>() / sure.iter().sum::<f64>().max(1e-12)
+    };
+    let mirrored: Vec<DVec3> = from.iter().map(|p| DVec3::new(-p.x, p.y, p.z)).collect();
+    let (plain, other) = (miss(from), miss(&mirrored));
+    if plain > 0.006 && other < 0.5 * plain { Err(FitError::Mirrored) } else { Ok(()) }
+}
+
 /// Adds what the user should know.
 pub fn notes(found: &mut Found, left: &LeftOut, options: &FindOptions, model: &Model) {
     let mut add = |note: String| found.notes.push(note);

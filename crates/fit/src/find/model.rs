@@ -1,11 +1,13 @@
-//! The face that is looked for: the outer skin of the built-in head, and how people and expressions vary.
+//! The face that is looked for: the outer skin of the built-in head with what shows of the eyes, and how people and expressions vary.
 //!
 //! `x = rest + sum_j m_j mode_j`, with modes for the six parameters of identity (finite differences) and for
 //! the expressions that scans commonly show. Values have a deviation, used as a prior, and a range.
 
 use super::spread::spread;
+use super::surface::is_open;
 use glam::DVec3;
 use risorius_anatomy::outer::OuterSkin;
+use risorius_anatomy::PieceKind;
 use risorius_anatomy::pieces;
 use risorius_head::{Head, Identity};
 use risorius_mesh::{Bvh, TriMesh};
@@ -76,12 +78,15 @@ impl Model {
             .iter()
             .map(|&p| tree.closest_vertex(p, f64::INFINITY).map_or(0, |(v, _)| v))
             .collect();
-        let mut kept: Vec<u32> = outer.vertices.iter().chain(&marks).copied().collect();
+        let eyes = visible_eyes(rig, &found);
+        let mut kept: Vec<u32> =
+            outer.vertices.iter().chain(&marks).copied().chain(eyes.iter().flatten().copied()).collect();
         kept.sort_unstable();
         kept.dedup();
         let mut new_of_old = vec![u32::MAX; positions.len()];
         kept.iter().enumerate().for_each(|(new, &old)| new_of_old[old as usize] = new as u32);
-        let triangles = outer.triangles.iter().map(|t| t.map(|v| new_of_old[v as usize])).collect();
+        let triangles =
+            outer.triangles.iter().chain(&eyes).map(|t| t.map(|v| new_of_old[v as usize])).collect();
         let rest = TriMesh { positions: kept.iter().map(|&v| positions[v as usize]).collect(), triangles };
         let mut modes = identity_modes(&rest);
         for (names, deviation, low) in EXPRESSIONS {
@@ -121,6 +126,19 @@ impl Model {
         }
         positions
     }
+}
+
+/// The triangles of the eyeballs that can be seen between the lids.
+fn visible_eyes(rig: &risorius_rig::Rig, found: &pieces::Pieces) -> Vec<[u32; 3]> {
+    let all = rig.triangles();
+    let tree = Bvh::build(&rig.neutral, &all);
+    let balls = found.triangles_of(&[PieceKind::EyeLeft, PieceKind::EyeRight]);
+    let seen = |t: &&[u32; 3]| {
+        let [a, b, c] = t.map(|v| found.positions[v as usize]);
+        let normal = (b - a).cross(c - a).normalize_or_zero();
+        normal != DVec3::ZERO && is_open(&tree, (a + b + c) / 3.0, normal, 0.0005)
+    };
+    balls.iter().filter(seen).copied().collect()
 }
 
 /// Central differences of the six parameters at 0.

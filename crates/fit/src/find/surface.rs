@@ -23,6 +23,8 @@ const HIDES: f64 = 0.003;
 pub struct Surface {
     /// Positions are `(p - center) * factor`.
     pub mesh: TriMesh,
+    /// How many of the triangles, the first ones, are of the piece itself; the others are eyeballs.
+    pub n_skin: usize,
     /// Unit normals of the vertices.
     pub normals: Vec<DVec3>,
     /// Center in the coordinates of the file.
@@ -79,12 +81,46 @@ pub fn pieces(mesh: &FileMesh, least: f64) -> Result<(Vec<Surface>, LeftOut), Fi
         .collect();
     order.retain(|&p| areas[p] >= least * largest);
     order.truncate(8);
+    let balls = balls(mesh, &good, &parts.of_vertex, &areas, largest);
     let found = order.iter().map(|&p| {
-        let own: Vec<[u32; 3]> =
+        let mut own: Vec<[u32; 3]> =
             good.iter().filter(|t| parts.of_vertex[t[0] as usize] as usize == p).copied().collect();
-        surface(mesh, own, &solid)
+        let n_skin = own.len();
+        own.extend(&balls);
+        Surface { n_skin, ..surface(mesh, own, &solid) }
     });
     Ok((found.collect(), left))
+}
+
+/// Triangles of the pieces that are round like eyeballs: they show between the lids of rigs, as those of a
+/// scan do, which are part of its surface.
+fn balls(mesh: &FileMesh, good: &[[u32; 3]], part: &[u32], areas: &[f64], largest: f64) -> Vec<[u32; 3]> {
+    let mut lists: HashMap<u32, Vec<[u32; 3]>> = HashMap::new();
+    let mut order = Vec::new();
+    for t in good {
+        let p = part[t[0] as usize];
+        if (0.002..0.1).contains(&(areas[p as usize] / largest)) {
+            let list = lists.entry(p).or_default();
+            if list.is_empty() {
+                order.push(p);
+            }
+            list.push(*t);
+        }
+    }
+    order.into_iter().filter_map(|p| lists.remove(&p)).filter(|list| is_ball(mesh, list)).flatten().collect()
+}
+
+fn is_ball(mesh: &FileMesh, triangles: &[[u32; 3]]) -> bool {
+    let mut used: Vec<u32> = triangles.iter().flatten().copied().collect();
+    used.sort_unstable();
+    used.dedup();
+    let points: Vec<DVec3> = used.iter().map(|&v| mesh.at(v)).collect();
+    let center = points.iter().sum::<DVec3>() / points.len() as f64;
+    let on = |e: &risorius_anatomy::eyes::Eye| {
+        let near = points.iter().filter(|p| (p.distance(e.center) / e.radius - 1.0).abs() < 0.08).count();
+        10 * near > 7 * points.len() && center.distance(e.center) < e.radius
+    };
+    points.len() >= 30 && risorius_anatomy::eyes::fit_eye(&points).is_some_and(|e| on(&e))
 }
 
 fn area(mesh: &FileMesh, t: [u32; 3]) -> f64 {
@@ -115,7 +151,7 @@ fn surface(all: &FileMesh, mut triangles: Vec<[u32; 3]>, solid: &[[u32; 3]]) -> 
     let normals = mesh.vertex_normals();
     let place = |v: usize| ((all.at(v as u32) - center) * factor).as_vec3().to_array();
     let hiding = Bvh::build(&(0..all.positions.len()).map(place).collect::<Vec<_>>(), solid);
-    Surface { mesh, normals, center, factor, hiding }
+    Surface { n_skin: mesh.triangles.len(), mesh, normals, center, factor, hiding }
 }
 
 impl Surface {
@@ -138,7 +174,8 @@ impl Surface {
     }
 }
 
-fn is_open(tree: &Bvh, p: DVec3, normal: DVec3, lift: f64) -> bool {
+/// Whether three of five rays from a point, about its normal, leave without meeting a triangle.
+pub fn is_open(tree: &Bvh, p: DVec3, normal: DVec3, lift: f64) -> bool {
     let (u, v) = normal.any_orthonormal_pair();
     let tilted = [DVec3::ZERO, u, -u, v, -v].map(|t| (normal + 0.7 * t).normalize());
     let start = p + normal * lift;
