@@ -145,7 +145,8 @@ fn simulated_scans_against_their_truth() {
     let expressions = open(&data::file("ict_facekit/ict_expressions.glb").unwrap());
     assert_eq!(identity.n_file_vertices(), expressions.n_file_vertices());
     let mut means = Vec::new();
-    for name in SCANS {
+    let only = std::env::var("RISORIUS_SCAN").ok();
+    for name in SCANS.iter().filter(|n| only.as_ref().is_none_or(|o| o.contains(**n))) {
         let (truth, mm) = truth_of_scan(name, &identity, &expressions);
         let rig = open(&folder.join(format!("{name}.ply")));
         let start = Instant::now();

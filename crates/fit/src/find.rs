@@ -205,7 +205,6 @@ impl Finder {
             n_modes: self.model.modes.len(),
             reach: 0.025,
             soft: 0.006,
-            alike: false,
         };
         let placed = Placed { pose, values: Vec::new(), miss: 0.0 };
         Ok(Some(settle(&ground, &self.model, placed, &options)))
@@ -235,11 +234,8 @@ impl Finder {
             n_modes: model.modes.len(),
             reach: 0.015,
             soft: 0.004,
-            alike: false,
         };
-        let near = settle(&ground, model, local_start, &close);
-        let close = SettleOptions { alike: true, reach: 0.012, soft: 0.008, ..close };
-        let fine = settle(&ground, model, near, &close);
+        let fine = settle(&ground, model, local_start, &close);
         let to_fine = inverse(&fine.pose);
         let (cloud, local) = (moved_cloud(&cloud, &to_fine), moved(&local, &to_fine));
         let to_head = after(&to_fine, &after(&back, &file_to_piece(piece)));

@@ -57,6 +57,7 @@ pub use risorius_anatomy as anatomy;
 pub use risorius_attenuate as attenuate;
 pub use risorius_base as base;
 pub use risorius_detail as detail;
+pub use risorius_fit as fit;
 pub use risorius_flesh as flesh;
 pub use risorius_head as head;
 pub use risorius_io as io;

@@ -108,12 +108,16 @@ impl Model {
         let wide = |p: DVec3| p.y > chin - 0.012 && p.y < brow + 0.06 && p.z > ear.z - 0.012;
         let normals = rest.vertex_normals();
         let fine: Vec<DVec3> = landmarks[27..68].iter().map(|&v| rest.positions[v as usize]).collect();
-        let pick = |inside: &dyn Fn(DVec3) -> bool, most: usize| {
-            let good = |&v: &u32| inside(rest.positions[v as usize]) && normals[v as usize] != DVec3::ZERO;
+        let mut of_eye = vec![false; rest.n_vertices()];
+        eyes.iter().flatten().for_each(|&v| of_eye[new_of_old[v as usize] as usize] = true);
+        let pick = |inside: &dyn Fn(usize) -> bool, fine: &[DVec3], most: usize| {
+            let good = |&v: &u32| inside(v as usize) && normals[v as usize] != DVec3::ZERO;
             let all: Vec<u32> = (0..rest.n_vertices() as u32).filter(good).collect();
-            spread(&rest.positions, &all, &fine, most)
+            spread(&rest.positions, &all, fine, most)
         };
-        let (core, wide) = (pick(&core, SAMPLES[0]), pick(&wide, SAMPLES[1]));
+        // Evenly for pose and size: dense features would leave them with short arms.
+        let core = pick(&|v| !of_eye[v] && core(rest.positions[v]), &[], SAMPLES[0]);
+        let wide = pick(&|v| wide(rest.positions[v]), &fine, SAMPLES[1]);
         let nose_tip = at("nose_tip");
         Self { rest, modes, landmarks, core, wide, nose_tip }
     }

@@ -5,7 +5,6 @@
 //! translation, change of scale and change of the values m by one Gauss-Newton step. Weights w fall with the
 //! distance, and matches that are far along the surface (beyond a border) are dropped.
 
-use super::bend::alike;
 use super::cloud::Cloud;
 use super::model::Model;
 use glam::{DQuat, DVec3};
@@ -34,17 +33,14 @@ pub struct SettleOptions {
     pub reach: f64,
     /// Distance at which a match counts half, meters of the model.
     pub soft: f64,
-    /// Match by place and direction instead of the nearest place: directions say how far to slide.
-    pub alike: bool,
 }
 
 /// Standard deviation of a match, meters of the model.
-const SIGMA: f64 = 0.0018;
+const SIGMA: f64 = 0.0025;
 /// Matches that count as independent.
-const INDEPENDENT: f64 = 150.0;
-/// Weight of the distance along the surface, to the nearest point and to the one most alike.
+const INDEPENDENT: f64 = 90.0;
+/// Weight of the distance along the surface.
 const SLIDE: f64 = 0.08;
-const SLIDE_ALIKE: f64 = 0.3;
 /// Length by which opposite normals count as apart: a difference of 1 radian is about this distance.
 pub const TURN: f64 = 0.012;
 /// No mismatch counts more than this.
@@ -142,17 +138,12 @@ fn step(ground: &Ground, model: &Model, placed: &Placed, options: &SettleOptions
     for &v in &model.core {
         let x = pose.apply(posed[v as usize]);
         let normal = turn * normals[v as usize];
-        let found = if options.alike {
-            alike(ground.cloud, x, normal, options.reach * k, &|_| true).map(|a| a.0)
-        } else {
-            ground.facing(x, normal, options.reach * k)
-        };
-        let Some(i) = found else { continue };
+        let Some(i) = ground.facing(x, normal, options.reach * k) else { continue };
         let (q, m) = (ground.cloud.points[i], ground.cloud.normals[i]);
         let r = (q - x) / k;
         let along = m.dot(r);
         let beside = (r - m * along).length();
-        if !options.alike && beside > 1.8 * ground.cloud.cell / k + 0.5 * along.abs() {
+        if beside > 1.8 * ground.cloud.cell / k + 0.5 * along.abs() {
             continue;
         }
         let w = 1.0 / (1.0 + (r.length() / options.soft).powi(2));
@@ -161,8 +152,7 @@ fn step(ground: &Ground, model: &Model, placed: &Placed, options: &SettleOptions
         rows.extend([DVec3::X, DVec3::Y, DVec3::Z].map(|e| [e.cross(arm)]));
         rows.extend([[DVec3::X], [DVec3::Y], [DVec3::Z], [arm]]);
         rows.extend(model.modes[..options.n_modes].iter().map(|mode| [turn * mode.offsets[v as usize]]));
-        let slide = if options.alike { SLIDE_ALIKE } else { SLIDE };
-        let metric = |d: DVec3| m * m.dot(d) + d * slide;
+        let metric = |d: DVec3| m * m.dot(d) + d * SLIDE;
         for (c, [column]) in rows.iter().enumerate() {
             let weighted = metric(*column) * w;
             b[c] += weighted.dot(r);

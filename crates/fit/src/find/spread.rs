@@ -6,11 +6,15 @@ use std::collections::HashMap;
 /// Distance between samples at features, and farthest from them, meters.
 const GAPS: [f64; 2] = [0.0032, 0.0132];
 
-/// Of `candidates` (vertices), at most about `most`, thinned to a distance that grows with that from `fine`.
+/// Of `candidates` (vertices), at most `most`, thinned to a distance that grows with that from `fine`; evenly
+/// if that is empty.
 pub fn spread(positions: &[DVec3], candidates: &[u32], fine: &[DVec3], most: usize) -> Vec<u32> {
     let gaps: Vec<f64> = candidates
         .iter()
         .map(|&v| {
+            if fine.is_empty() {
+                return GAPS[0];
+            }
             let p = positions[v as usize];
             let near = fine.iter().map(|m| m.distance(p)).fold(f64::INFINITY, f64::min);
             (GAPS[0] + 0.12 * (near - 0.006)).clamp(GAPS[0], GAPS[1])

@@ -53,11 +53,11 @@ pub fn starts(cloud: &Cloud, model: &Model, scales: &[f64]) -> Vec<Placed> {
     }
     let quick = Quick::prepare(model);
     tries.par_iter_mut().for_each(|t| t.miss = quick.miss(&ground, &t.pose));
-    let rough = SettleOptions { rounds: 14, n_modes: 0, reach: 0.04, soft: 0.010, alike: false };
+    let rough = SettleOptions { rounds: 14, n_modes: 0, reach: 0.04, soft: 0.010 };
     let mut tries = distinct(tries, model, ROUGH);
     tries.par_iter_mut().for_each(|t| *t = settle(&ground, model, t.clone(), &rough));
     let fine =
-        SettleOptions { rounds: 20, n_modes: model.modes.len(), reach: 0.025, soft: 0.006, alike: false };
+        SettleOptions { rounds: 20, n_modes: model.modes.len(), reach: 0.025, soft: 0.006 };
     let mut tries = distinct(tries, model, FINE);
     tries.par_iter_mut().for_each(|t| *t = settle(&ground, model, t.clone(), &fine));
     distinct(tries, model, FINE)
