@@ -134,7 +134,17 @@ fn ict_landmarks() -> Vec<usize> {
 }
 
 const SCANS: [&str; 12] = [
-    "neutral", "jaw_open", "smile", "smile_open", "frown", "kiss", "funnel", "sneer", "surprise", "blink", "puff",
+    "neutral",
+    "jaw_open",
+    "smile",
+    "smile_open",
+    "frown",
+    "kiss",
+    "funnel",
+    "sneer",
+    "surprise",
+    "blink",
+    "puff",
     "smirk_left",
 ];
 
@@ -156,6 +166,7 @@ fn simulated_scans_against_their_truth() {
         picture(&format!("actor_{name}"), &rig, &found);
         let (mean, _) = summary(name, &found, &errors(&found, &truth, mm), secs);
         println!("    scale {scale:.3} of the true one");
+        assert!(mean < 8.5 && (0.93..1.1).contains(&scale), "{name}: {mean:.1} mm, scale {scale:.2}");
         means.push(mean);
     }
     println!("mean over scans {:.2} mm", means.iter().sum::<f64>() / means.len() as f64);
@@ -216,7 +227,8 @@ fn neutrals_in_any_pose_and_unit() {
             if seed == 0 {
                 picture(name, &shown, &found);
             }
-            summary(&format!("{name} {seed}"), &found, &errors(&found, &truth, mm), secs);
+            let (mean, _) = summary(&format!("{name} {seed}"), &found, &errors(&found, &truth, mm), secs);
+            assert!(mean < if *name == "built_in" { 1.5 } else { 6.5 }, "{name}: {mean:.1} mm");
         }
     }
 }
@@ -231,8 +243,7 @@ fn head_mesh() -> FileMesh {
 
 /// The built-in head's own landmarks, in the coordinates of its mesh.
 fn worst_on_built_in(found: &Found, place: impl Fn(DVec3) -> DVec3, mm: f64) -> f64 {
-    let truth: Vec<(usize, DVec3)> =
-        head().landmarks[..68].iter().map(|&p| place(p)).enumerate().collect();
+    let truth: Vec<(usize, DVec3)> = head().landmarks[..68].iter().map(|&p| place(p)).enumerate().collect();
     errors(found, &truth, mm).iter().map(|e| e.1).fold(0.0, f64::max)
 }
 
@@ -247,7 +258,8 @@ fn ball(waves: f64) -> FileMesh {
                 std::f64::consts::TAU * f64::from(j) / f64::from(around),
             );
             let r = 100.0 * (1.0 + waves * (4.0 * b).sin() * (5.0 * a).sin());
-            mesh.positions.push((DVec3::new(a.sin() * b.cos(), a.cos(), a.sin() * b.sin()) * r).as_vec3().into());
+            mesh.positions
+                .push((DVec3::new(a.sin() * b.cos(), a.cos(), a.sin() * b.sin()) * r).as_vec3().into());
         }
     }
     for i in 0..rings {
@@ -332,8 +344,11 @@ fn given_landmarks_lead_and_stay() {
         .collect();
     let options = FindOptions { landmarks: five, ..FindOptions::default() };
     let found = finder().find(&head_mesh(), &options, &no_progress).unwrap();
-    let exchanged: Vec<Given> =
-        ibug::from_points(&points).unwrap().into_iter().map(|g| Given { index: mirrored(g.index), ..g }).collect();
+    let exchanged: Vec<Given> = ibug::from_points(&points)
+        .unwrap()
+        .into_iter()
+        .map(|g| Given { index: mirrored(g.index), ..g })
+        .collect();
     let options = FindOptions { landmarks: exchanged, ..FindOptions::default() };
     assert_eq!(finder().find(&head_mesh(), &options, &no_progress), Err(FitError::Mirrored));
     assert!(worst_on_built_in(&found, |p| p, 1000.0) < 6.0);

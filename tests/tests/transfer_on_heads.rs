@@ -4,7 +4,7 @@
 use glam::{DVec3, Vec3};
 use rayon::prelude::*;
 use risorius_base::progress::no_progress;
-use risorius_fit::{CarryOptions, Carried, FitError, carry_shapes};
+use risorius_fit::{Carried, CarryOptions, FitError, carry_shapes};
 use risorius_head::Identity;
 use risorius_io::open::{OpenOptions, open_rig};
 use risorius_mesh::{Bvh, Similarity};
@@ -65,11 +65,13 @@ fn aligned(source: &Rig, target: &Rig, carried: &Carried) -> Similarity {
     let found = risorius_anatomy::find::find(source, &pieces, &head, &Default::default()).unwrap();
     let from: Vec<DVec3> = found.all.iter().map(|l| l.position).collect();
     let to: Vec<DVec3> = carried.landmarks.iter().map(|l| target.space.si_from_file() * l.1).collect();
-    let weights: Vec<f64> = found.all.iter().zip(&carried.landmarks).map(|(a, b)| a.confidence * b.2).collect();
+    let weights: Vec<f64> =
+        found.all.iter().zip(&carried.landmarks).map(|(a, b)| a.confidence * b.2).collect();
     Similarity::fit(&from, &to, &weights)
 }
 
-/// Mean errors in millimeters over the vertices of the skin that the target's own shape moves by more than 0.5 mm.
+/// Mean errors in millimeters over the vertices of the skin that the target's own shape moves by more than
+/// 0.5 mm.
 struct Errors {
     ours: f64,
     nothing: f64,
@@ -86,7 +88,8 @@ fn errors(source: &Rig, target: &Rig, found: &Carried) -> Errors {
     let mut n = 0.0;
     let mut per_shape = Vec::new();
     for name in ARKIT {
-        let (Some(s), Some(t), Some(c)) = (slider(source, name), slider(target, name), slider(carried, name)) else {
+        let (Some(s), Some(t), Some(c)) = (slider(source, name), slider(target, name), slider(carried, name))
+        else {
             continue;
         };
         let (own, ours) = (moved(target, t), moved(carried, c));
@@ -113,7 +116,14 @@ fn picture(name: &str, source: &Rig, carried: &Carried, own: &Rig) {
     let mut cells: Vec<(Canvas, String)> = Vec::new();
     for (who, rig) in [("source", source), ("carried", &carried.rig), ("own", own)] {
         let look = FaceLook::prepare(rig);
-        for pose in [&["jawOpen"][..], &["mouthSmileLeft", "mouthSmileRight"], &["eyeBlinkLeft", "eyeBlinkRight"], &["mouthPucker"], &["browInnerUp", "mouthFunnel"], &["mouthLowerDownLeft", "noseSneerLeft"]] {
+        for pose in [
+            &["jawOpen"][..],
+            &["mouthSmileLeft", "mouthSmileRight"],
+            &["eyeBlinkLeft", "eyeBlinkRight"],
+            &["mouthPucker"],
+            &["browInnerUp", "mouthFunnel"],
+            &["mouthLowerDownLeft", "noseSneerLeft"],
+        ] {
             let mut x: Vec<Vec3> = rig.neutral.iter().map(|&p| Vec3::from(p)).collect();
             for s in pose.iter().filter_map(|n| slider(rig, n)) {
                 let deltas = &rig.shapes[rig.sliders[s].shape].deltas;
@@ -122,7 +132,8 @@ fn picture(name: &str, source: &Rig, carried: &Carried, own: &Rig) {
                 }
             }
             let flat: Vec<[f32; 3]> = x.iter().map(|p| p.to_array()).collect();
-            let options = DrawOptions { width: 420, height: 420, yaw_degrees: 18.0, ..DrawOptions::default() };
+            let options =
+                DrawOptions { width: 420, height: 420, yaw_degrees: 18.0, ..DrawOptions::default() };
             cells.push((draw(&look, &flat, &options).unwrap(), format!("{who}: {}", pose.join(" "))));
         }
     }
@@ -154,8 +165,8 @@ fn carried_shapes_come_near_sculpted_ones() {
         picture(&name, source, &carried, target);
         let found = errors(source, target, &carried);
         println!(
-            "{name:22} {} shapes, {secs:.1} s; distance {:.2} / {:.2} mm, {} free, scale {:.3} ({:.3}); error {:.2} mm, \
-             doing nothing {:.2}, closest points {:.2}; notes {:?}",
+            "{name:22} {} shapes, {secs:.1} s; distance {:.2} / {:.2} mm, {} free, scale {:.3} ({:.3}); error \
+             {:.2} mm, doing nothing {:.2}, closest points {:.2}; notes {:?}",
             carried.n_carried,
             carried.distance_mm[0],
             carried.distance_mm[1],

@@ -1,8 +1,8 @@
 //! All shapes of a rig onto another mesh: landmarks, correspondence, deformation transfer, and what hangs on
 //! the skin.
 //!
-//! The target keeps its vertices, topology, texture coordinates and parts; names, in-betweens and combinations
-//! are those of the source. A target without shapes is searched for its face on the geometry alone
+//! The target keeps its vertices, topology, texture coordinates and parts; names, in-betweens and
+//! combinations are those of the source. A target without shapes is searched for its face on the geometry alone
 //! ([`crate::find`]); one with shapes is searched with their help. Skin is carried by [`Deformation`]; eyes,
 //! teeth and gums move rigidly, as the same piece of the source does; the tongue copies the source's; lashes
 //! and the rest follow the nearest skin (`attachments`).
@@ -12,10 +12,10 @@
 
 mod attachments;
 
+use crate::FitError;
 use crate::correspond::{Skin, correspond};
 use crate::deformation::{Deformation, DeformationOptions};
 use crate::find::{FindOptions, Finder, Given};
-use crate::FitError;
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 use risorius_anatomy::find as anatomy;
@@ -154,7 +154,8 @@ impl Placed {
     fn of_rig(rig: &Rig, head: &Head, given: &anatomy::Given) -> Result<Self, FitError> {
         let found = pieces(rig);
         let marks = anatomy::find(rig, &found, head, given)?;
-        let notes = found.notes.iter().chain(&marks.notes).map(|n| format!("{}; {}", n.what, n.advice)).collect();
+        let notes =
+            found.notes.iter().chain(&marks.notes).map(|n| format!("{}; {}", n.what, n.advice)).collect();
         let landmarks = marks.all.iter().map(|l| Some((l.position, l.confidence))).collect();
         Ok(Self::new(found, landmarks, &rig.space, notes))
     }
@@ -177,7 +178,8 @@ impl Placed {
         }
         let find = FindOptions { landmarks: options.landmarks.clone(), ..FindOptions::default() };
         let found = Finder::prepare(head).find(&mesh, &find, progress)?;
-        let place = |p: &[f32; 3]| found.similarity.apply(glam::Vec3::from(*p).as_dvec3()).as_vec3().to_array();
+        let place =
+            |p: &[f32; 3]| found.similarity.apply(glam::Vec3::from(*p).as_dvec3()).as_vec3().to_array();
         let upright = Rig {
             neutral: rig.neutral.iter().map(place).collect(),
             space: Space::default(),
@@ -192,7 +194,9 @@ impl Placed {
             .collect();
         let parts = pieces(&upright);
         let mut placed = Self::new(parts, marks, &Space::default(), found.notes.clone());
-        placed.notes.extend(placed.pieces.notes.iter().map(|n| format!("{}; {}", n.what, n.advice)).collect::<Vec<_>>());
+        placed.notes.extend(
+            placed.pieces.notes.iter().map(|n| format!("{}; {}", n.what, n.advice)).collect::<Vec<_>>(),
+        );
         let back = DMat3::from_quat(found.similarity.rigid.rotation.inverse());
         placed.file_from_si = back * (1.0 / found.similarity.scale);
         placed.si_from_file = found.similarity;
@@ -310,7 +314,11 @@ fn assembled(
         rig.sliders.push(Slider { shape: shape_of_slider[slider_of[k]], ..slider.clone() });
     }
     if !kept.is_empty() {
-        notes.push(format!("{} shapes of {} have names of the target's own, which stay", kept.len(), source.name));
+        notes.push(format!(
+            "{} shapes of {} have names of the target's own, which stay",
+            kept.len(),
+            source.name
+        ));
     }
     rig
 }
@@ -319,8 +327,8 @@ fn assembled(
 fn doubts(to: &Placed, way: &Option<f64>, distance: &[f64; 2], notes: &mut Vec<String>) {
     if way.is_some_and(|w| w < 1.8) {
         notes.push(
-            "the lips of the target are one surface: its mouth cannot open, and shapes that open it stretch the \
-             skin between the lips; cut the mouth open in the modeling tool"
+            "the lips of the target are one surface: its mouth cannot open, and shapes that open it stretch \
+             the skin between the lips; cut the mouth open in the modeling tool"
                 .into(),
         );
     }

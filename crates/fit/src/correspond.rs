@@ -2,7 +2,8 @@
 //!
 //! The source is aligned by landmarks, bent through them, and pulled onto the target's visible surface
 //! (`find/bend.rs`): matches by place and direction, smoothed by a biharmonic field that gets softer. Then
-//! every triangle and vertex of the target takes the nearest point of the bent source that faces the same way.
+//! every triangle and vertex of the target takes the nearest point of the bent source that faces the same
+//! way.
 //!
 //! Near mouth and eyes nearness is not enough: closed lips touch. Vertices within reach of a lip or lid get
 //! the side that is nearest along the surface (`sides`), and only equal sides match. Parts of the target that
@@ -100,7 +101,8 @@ pub fn correspond(source: &Skin, target: &Skin, progress: &Progress) -> Result<C
     }
     let target_normals = target.mesh.vertex_normals();
     let marks = |s: &Skin| -> Vec<Option<DVec3>> { s.landmarks.iter().map(|l| l.map(|l| l.0)).collect() };
-    let bent_marks: Vec<Option<DVec3>> = marks(source).into_iter().map(|m| m.map(|p| similarity.apply(p))).collect();
+    let bent_marks: Vec<Option<DVec3>> =
+        marks(source).into_iter().map(|m| m.map(|p| similarity.apply(p))).collect();
     let own = sides(&base, &bent_marks);
     let theirs = sides(&target.mesh, &marks(target));
     let visible = TriMesh { positions: target.mesh.positions.clone(), triangles: outer[1].triangles.clone() };
@@ -224,7 +226,13 @@ impl<'a> Nearest<'a> {
 /// How far a surface that cannot be seen may be from its match, meters: linings of mouths differ.
 const HIDDEN: f64 = 0.004;
 
-fn link(near: &Nearest, target: &TriMesh, normals: &[DVec3], sides: &[Side], shown: &[bool]) -> Correspondence {
+fn link(
+    near: &Nearest,
+    target: &TriMesh,
+    normals: &[DVec3],
+    sides: &[Side],
+    shown: &[bool],
+) -> Correspondence {
     let vertices = (0..target.n_vertices()).into_par_iter().map(|v| {
         let (p, n) = (target.positions[v], normals[v]);
         if !shown[v] {

@@ -11,8 +11,8 @@
 //! | G = Q (S - I) Q^T | wanted gradient of the displacement on the target |
 //! | c = s Q d | the source's displacement d at the corresponding point, turned and scaled |
 //!
-//! `min_u  sum_t w_t A_t |(grad u - G) P_t|^2  +  sum_v A_v |u - c|^2 / L^2`, P_t the projection to the plane of
-//! triangle t. The paper has the fourth vertices of the target as unknowns. Each is in one triangle only and
+//! `min_u  sum_t w_t A_t |(grad u - G) P_t|^2  +  sum_v A_v |u - c|^2 / L^2`, P_t the projection to the plane
+//! of triangle t. The paper has the fourth vertices of the target as unknowns. Each is in one triangle only and
 //! matches the normal column of S exactly, so eliminating them leaves P_t and one scalar Laplacian for x, y
 //! and z, factored once for all shapes. The second term replaces the paper's fixed vertices: it holds what
 //! gradients leave open, and L is so long that it bends nothing else.
@@ -20,7 +20,8 @@
 //! Where the source does not move (c = 0) the target does not move either, to the bit; u blends into c over
 //! three rings of vertices there. Triangles without correspondence get G = 0 and a low weight: u is harmonic
 //! on them. The transfer is linear in shapes that move the same vertices, exactly
-//! where triangles correspond that lie in the same plane, else to first order (the fourth vertex is not linear).
+//! where triangles correspond that lie in the same plane, else to first order (the fourth vertex is not
+//! linear).
 //!
 //! In: meshes of m and n vertices; k displacement fields over m. Out: k fields over n. Same bytes for any
 //! number of threads. Limits: one global rotation Q; features that point elsewhere (ears) keep the source's
@@ -94,8 +95,8 @@ impl Correspondence {
 /// Options of [`Deformation`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DeformationOptions {
-    /// Length L over which displacements are held, as a fraction of the diagonal of the target's box; above 0.
-    /// Longer follows gradients more exactly; at a third, an opened jaw may swing as far as its own length
+    /// Length L over which displacements are held, as a fraction of the diagonal of the target's box; above
+    /// 0. Longer follows gradients more exactly; at a third, an opened jaw may swing as far as its own length
     /// demands and cheeks do not drift.
     pub hold: f64,
 }
@@ -138,7 +139,8 @@ impl Deformation {
         let high = target.positions.iter().fold(DVec3::NEG_INFINITY, |a, &p| a.max(p));
         let size = low.distance(high).max(f64::MIN_POSITIVE);
         let shapes: Vec<Hats> = target.corners().map(|c| hats(c, size)).collect();
-        let weight = |t: usize| if link.triangles[t].0.is_empty() { LOOSE } else { link.triangles[t].1.max(LOOSE) };
+        let weight =
+            |t: usize| if link.triangles[t].0.is_empty() { LOOSE } else { link.triangles[t].1.max(LOOSE) };
         let mean_area = shapes.iter().map(|h| h.area).sum::<f64>() / target.n_vertices().max(1) as f64;
         let hold = 1.0 / (options.hold * size).powi(2);
         let mut areas = vec![0.0; target.n_vertices()];
@@ -146,8 +148,9 @@ impl Deformation {
             t.iter().for_each(|&v| areas[v as usize] += shape.area / 3.0);
         }
         let held = |v: usize| link.vertices[v] != Link::Free;
-        let holds: Vec<f64> =
-            (0..areas.len()).map(|v| if held(v) { hold * areas[v].max(1e-6 * mean_area) } else { 0.0 }).collect();
+        let holds: Vec<f64> = (0..areas.len())
+            .map(|v| if held(v) { hold * areas[v].max(1e-6 * mean_area) } else { 0.0 })
+            .collect();
         let floor = 1e-6 * hold * mean_area;
         let diagonal: Vec<[[f64; 1]; 1]> = holds.iter().map(|h| [[h + floor]]).collect();
         let factor = factor(target, &shapes, weight, &diagonal)?;
@@ -285,7 +288,8 @@ fn hats([a, b, c]: [DVec3; 3], size: f64) -> Hats {
     let cross = (b - a).cross(c - a);
     let longest = [b - a, c - b, a - c].iter().map(|e| e.length_squared()).fold(0.0, f64::max);
     let twice = cross.length().max(FLAT * longest).max(1e-14 * size * size);
-    let normal = cross.try_normalize().unwrap_or_else(|| (b - a).any_orthogonal_vector().normalize_or(DVec3::Z));
+    let normal =
+        cross.try_normalize().unwrap_or_else(|| (b - a).any_orthogonal_vector().normalize_or(DVec3::Z));
     Hats { area: twice / 2.0, gradients: [c - b, a - c, b - a].map(|e| normal.cross(e) / twice) }
 }
 
@@ -303,8 +307,7 @@ fn factor(
             let mut blocks: ElementBlocks<1> = [[[0.0]]; 10];
             for i in 0..3 {
                 for j in 0..=i {
-                    blocks[block_index(i, j)][0][0] =
-                        s.area * weight(t) * s.gradients[i].dot(s.gradients[j]);
+                    blocks[block_index(i, j)][0][0] = s.area * weight(t) * s.gradients[i].dot(s.gradients[j]);
                 }
             }
             blocks

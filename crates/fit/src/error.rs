@@ -40,7 +40,9 @@ pub enum FitError {
         n: usize,
     },
     /// A list of tracked points of a length that has no meaning.
-    #[error("{found} points are no known set of landmarks; give 68 or 51 in the order of face trackers, or names")]
+    #[error(
+        "{found} points are no known set of landmarks; give 68 or 51 in the order of face trackers, or names"
+    )]
     LandmarkCount {
         /// Points given.
         found: usize,
@@ -52,7 +54,10 @@ pub enum FitError {
         name: String,
     },
     /// Too few landmarks on both faces.
-    #[error("only {found} landmarks were found on both faces, and {wanted} are needed; give more in a landmark file")]
+    #[error(
+        "only {found} landmarks were found on both faces, and {wanted} are needed; give more in a landmark \
+         file"
+    )]
     FewLandmarks {
         /// Found on both.
         found: usize,
@@ -100,7 +105,9 @@ pub enum FitError {
 impl risorius_base::Advise for FitError {
     fn options(&self) -> &'static [&'static str] {
         match self {
-            Self::NoFace { .. } | Self::Mirrored | Self::SeveralFaces { .. } | Self::FewLandmarks { .. } => &["landmarks"],
+            Self::NoFace { .. } | Self::Mirrored | Self::SeveralFaces { .. } | Self::FewLandmarks { .. } => {
+                &["landmarks"]
+            }
             Self::UnknownShape { .. } => &["shapes"],
             Self::Anatomy(error) => error.options(),
             _ => &[],

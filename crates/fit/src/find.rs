@@ -191,21 +191,15 @@ impl Finder {
         if given.len() < 4 {
             return Ok(None);
         }
-        let from: Vec<DVec3> = given
-            .iter()
-            .map(|g| self.model.rest.positions[self.model.landmarks[g.index] as usize])
-            .collect();
+        let from: Vec<DVec3> =
+            given.iter().map(|g| self.model.rest.positions[self.model.landmarks[g.index] as usize]).collect();
         let to: Vec<DVec3> = given.iter().map(|g| (g.position - piece.center) * piece.factor).collect();
         let weights: Vec<f64> = given.iter().map(|g| g.confidence).collect();
         judge::check_sides(&from, &to, &weights)?;
         let pose = judge::robust_similarity(&from, &to, &weights);
         let ground = Ground::new(cloud);
-        let options = SettleOptions {
-            rounds: 20,
-            n_modes: self.model.modes.len(),
-            reach: 0.025,
-            soft: 0.006,
-        };
+        let options =
+            SettleOptions { rounds: 20, n_modes: self.model.modes.len(), reach: 0.025, soft: 0.006 };
         let placed = Placed { pose, values: Vec::new(), miss: 0.0 };
         Ok(Some(settle(&ground, &self.model, placed, &options)))
     }
@@ -229,12 +223,7 @@ impl Finder {
         let normals = turned(&outward, &back);
         let ground = Ground::new(&cloud);
         let local_start = Placed { pose: Similarity::default(), ..placed };
-        let close = SettleOptions {
-            rounds: 20,
-            n_modes: model.modes.len(),
-            reach: 0.015,
-            soft: 0.004,
-        };
+        let close = SettleOptions { rounds: 20, n_modes: model.modes.len(), reach: 0.015, soft: 0.004 };
         let fine = settle(&ground, model, local_start, &close);
         let to_fine = inverse(&fine.pose);
         let (cloud, local) = (moved_cloud(&cloud, &to_fine), moved(&local, &to_fine));

@@ -7,7 +7,7 @@ pub mod deformation;
 pub mod error;
 pub mod find;
 
-pub use carry_shapes::{CarryOptions, Carried, carry_shapes};
+pub use carry_shapes::{Carried, CarryOptions, carry_shapes};
 pub use deformation::{Correspondence, Deformation, DeformationOptions, Link, SourcePoint};
 pub use error::FitError;
 pub use find::{FindOptions, Found, find};

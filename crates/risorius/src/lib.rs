@@ -37,6 +37,7 @@
 //! | [`BuildJob`](jobs::build::BuildJob) | add bones, muscles and flesh to a rig |
 //! | [`PerformJob`](jobs::perform::PerformJob) | simulate a clip on the flesh |
 //! | [`Batch`](jobs::batch::Batch) | build or perform many in one call |
+//! | [`TransferShapesJob`](jobs::transfer::TransferShapesJob) | carry all shapes of a rig to another mesh |
 //! | [`LearnJob`](jobs::detail::learn::LearnJob), [`ApplyJob`](jobs::detail::apply::ApplyJob), [`TransferJob`](jobs::detail::transfer::TransferJob), [`EditJob`](jobs::detail::edit::EditJob), [`MakeJob`](jobs::detail::make::MakeJob) | learn, apply, transfer and edit wrinkles, or make them without examples |
 //! | [`RenderJob`](jobs::render::RenderJob), [`PlotJob`](jobs::plot::PlotJob) | draw pictures and movies |
 //!

@@ -1,8 +1,8 @@
 //! What is not skin: eyes, teeth and gums move rigidly, tongues copy, lashes and the rest follow the skin.
 //!
 //! The rigid motion of a piece is the best fit to the source's piece of the same kind. It is applied about
-//! the same place on the target: the center of the eyeball, or of the piece. Without such a piece, lower teeth
-//! follow the chin in shapes of the jaw, and other pieces stay.
+//! the same place on the target: the center of the eyeball, or of the piece. Without such a piece, lower
+//! teeth follow the chin in shapes of the jaw, and other pieces stay.
 
 use super::Placed;
 use glam::DVec3;
@@ -146,10 +146,8 @@ fn is_of_jaw(name: &str) -> bool {
 
 /// Skin within 15 mm of the chin, as numbers within the skin.
 fn chin(to: &Placed) -> Vec<usize> {
-    let marks: Vec<DVec3> = ["pogonion", "gnathion"]
-        .iter()
-        .filter_map(|n| to.landmarks[index(n)?].map(|l| l.0))
-        .collect();
+    let marks: Vec<DVec3> =
+        ["pogonion", "gnathion"].iter().filter_map(|n| to.landmarks[index(n)?].map(|l| l.0)).collect();
     let near = |&k: &usize| {
         let p = to.pieces.positions[to.skin_vertices[k] as usize];
         marks.iter().any(|m| m.distance(p) < 0.015)
@@ -164,10 +162,9 @@ fn tongue(from: &Placed, to: &Placed) -> Vec<Follower> {
         return Vec::new();
     }
     let boxed = |of: &Placed, list: &[u32]| {
-        list.iter().map(|&v| of.pieces.positions[v as usize]).fold(
-            (DVec3::INFINITY, DVec3::NEG_INFINITY),
-            |(a, b), p| (a.min(p), b.max(p)),
-        )
+        list.iter()
+            .map(|&v| of.pieces.positions[v as usize])
+            .fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(a, b), p| (a.min(p), b.max(p)))
     };
     let ((a, b), (c, d)) = (boxed(from, &source), boxed(to, &target));
     let triangles = from.pieces.triangles_of(&[PieceKind::Tongue]);

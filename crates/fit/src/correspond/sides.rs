@@ -72,28 +72,17 @@ const LIDS: [(Side, &[&str]); 3] = [
     (Side::None, &["eye_left_outer", "eye_left_inner", "eye_right_outer", "eye_right_inner"]),
     (
         Side::LidUpper,
-        &[
-            "lid_upper_right_outer",
-            "lid_upper_right_inner",
-            "lid_upper_left_inner",
-            "lid_upper_left_outer",
-        ],
+        &["lid_upper_right_outer", "lid_upper_right_inner", "lid_upper_left_inner", "lid_upper_left_outer"],
     ),
     (
         Side::LidLower,
-        &[
-            "lid_lower_right_outer",
-            "lid_lower_right_inner",
-            "lid_lower_left_inner",
-            "lid_lower_left_outer",
-        ],
+        &["lid_lower_right_outer", "lid_lower_right_inner", "lid_lower_left_inner", "lid_lower_left_outer"],
     ),
 ];
 
 /// The sides of the vertices of `mesh`, from its landmarks.
 pub fn sides(mesh: &TriMesh, marks: &[Option<DVec3>]) -> Sides {
-    let length =
-        |a: u32, b: u32| mesh.positions[a as usize].distance(mesh.positions[b as usize]).max(1e-9);
+    let length = |a: u32, b: u32| mesh.positions[a as usize].distance(mesh.positions[b as usize]).max(1e-9);
     let graph = EdgeGraph::prepare(mesh.n_vertices(), &mesh.triangles, length);
     let tree = crate::find::tree_of(mesh);
     let vertex = |name: &&str| {

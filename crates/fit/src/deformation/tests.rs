@@ -49,7 +49,8 @@ fn shapes(mesh: &TriMesh) -> Vec<Vec<DVec3>> {
 }
 
 fn prepare(source: &TriMesh, target: &TriMesh) -> Deformation {
-    Deformation::prepare(source, target, Correspondence::same(source), &DeformationOptions::default()).unwrap()
+    Deformation::prepare(source, target, Correspondence::same(source), &DeformationOptions::default())
+        .unwrap()
 }
 
 fn farthest(a: &[DVec3], b: &[DVec3]) -> f64 {
@@ -62,7 +63,10 @@ fn the_same_neutral_gives_the_shape_back() {
     let given = shapes(&mesh);
     for (u, d) in prepare(&mesh, &mesh).transfer(&given, &no_progress).unwrap().iter().zip(&given) {
         assert!(farthest(u, d) < 1e-6 * 0.02, "{}", farthest(u, d));
-        assert!(u.iter().zip(d).all(|(u, d)| *d != DVec3::ZERO || *u == DVec3::ZERO), "moves what is at rest");
+        assert!(
+            u.iter().zip(d).all(|(u, d)| *d != DVec3::ZERO || *u == DVec3::ZERO),
+            "moves what is at rest"
+        );
         assert!(d.contains(&DVec3::ZERO));
     }
 }
@@ -84,8 +88,7 @@ fn a_turned_and_scaled_target_turns_and_scales_the_shape() {
 #[test]
 fn a_translated_source_gives_the_same() {
     let (mesh, far) = (ball(), DVec3::new(0.7, -0.2, 0.4));
-    let moved =
-        TriMesh { positions: mesh.positions.iter().map(|&p| p + far).collect(), ..mesh.clone() };
+    let moved = TriMesh { positions: mesh.positions.iter().map(|&p| p + far).collect(), ..mesh.clone() };
     let given = shapes(&mesh);
     let [a, b] = [&mesh, &moved].map(|m| prepare(m, &mesh).transfer(&given, &no_progress).unwrap());
     assert!(a.iter().zip(&b).all(|(a, b)| farthest(a, b) < 1e-9));

@@ -51,13 +51,7 @@ const ROUNDS: [Round; 9] = [
 
 /// Bends the model with the values of its modes onto `cloud`, from `start`. `held` are vertices with known
 /// places.
-pub fn bend(
-    model: &Model,
-    values: &[f64],
-    start: Vec<DVec3>,
-    cloud: &Cloud,
-    held: &[(u32, DVec3)],
-) -> Bent {
+pub fn bend(model: &Model, values: &[f64], start: Vec<DVec3>, cloud: &Cloud, held: &[(u32, DVec3)]) -> Bent {
     let base = TriMesh { positions: model.pose(values), triangles: model.rest.triangles.clone() };
     pull(&base, start, &model.wide, cloud, &|_, _| true, held, &ROUNDS)
 }

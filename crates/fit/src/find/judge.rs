@@ -104,9 +104,11 @@ pub fn notes(found: &mut Found, left: &LeftOut, options: &FindOptions, model: &M
         add(format!("{} triangles with corners that are not finite are left out", left.n_not_finite));
     }
     if found.inside_out {
-        add("the triangles are wound inward: the mesh is inside out, or mirrored along one axis; flip it in \
+        add(
+            "the triangles are wound inward: the mesh is inside out, or mirrored along one axis; flip it in \
              the program that wrote it if left and right matter"
-            .into());
+                .into(),
+        );
     }
     if found.score > CLEAR {
         add(format!(
@@ -117,7 +119,10 @@ pub fn notes(found: &mut Found, left: &LeftOut, options: &FindOptions, model: &M
     if let Some(unit) = options.meters_per_unit {
         let ratio = found.similarity.scale / unit;
         if !(0.75..1.33).contains(&ratio) {
-            add(format!("with the given unit, this head is {:.2} times as large as the average", 1.0 / ratio));
+            add(format!(
+                "with the given unit, this head is {:.2} times as large as the average",
+                1.0 / ratio
+            ));
         }
     }
     let far: Vec<String> = options

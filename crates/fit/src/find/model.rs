@@ -1,4 +1,5 @@
-//! The face that is looked for: the outer skin of the built-in head with what shows of the eyes, and how people and expressions vary.
+//! The face that is looked for: the outer skin of the built-in head with what shows of the eyes, and how
+//! people and expressions vary.
 //!
 //! `x = rest + sum_j m_j mode_j`, with modes for the six parameters of identity (finite differences) and for
 //! the expressions that scans commonly show. Values have a deviation, used as a prior, and a range.
@@ -6,8 +7,8 @@
 use super::spread::spread;
 use super::surface::is_open;
 use glam::DVec3;
-use risorius_anatomy::outer::OuterSkin;
 use risorius_anatomy::PieceKind;
+use risorius_anatomy::outer::OuterSkin;
 use risorius_anatomy::pieces;
 use risorius_head::{Head, Identity};
 use risorius_mesh::{Bvh, TriMesh};
@@ -99,11 +100,15 @@ impl Model {
         }
         let landmarks: Vec<u32> = marks.iter().map(|&v| new_of_old[v as usize]).collect();
         let at = |name: &str| {
-            risorius_head::landmarks::index(name).map_or(DVec3::ZERO, |i| rest.positions[landmarks[i] as usize])
+            risorius_head::landmarks::index(name)
+                .map_or(DVec3::ZERO, |i| rest.positions[landmarks[i] as usize])
         };
         let (chin, brow, ear) = (at("gnathion").y, at("glabella").y, at("tragion_left"));
         let core = |p: DVec3| {
-            p.y > chin - 0.004 && p.y < brow + 0.014 && p.z > 0.35 * at("nose_tip").z && p.x.abs() < 0.9 * ear.x
+            p.y > chin - 0.004
+                && p.y < brow + 0.014
+                && p.z > 0.35 * at("nose_tip").z
+                && p.x.abs() < 0.9 * ear.x
         };
         let wide = |p: DVec3| p.y > chin - 0.012 && p.y < brow + 0.06 && p.z > ear.z - 0.012;
         let normals = rest.vertex_normals();

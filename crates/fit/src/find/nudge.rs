@@ -1,8 +1,8 @@
 //! Eyes and mouth of the aligned model, each shifted to where its surroundings match best.
 //!
 //! Alignment as a whole may leave an eye half its height off, with the upper lid on the lower one; matching
-//! from there stays there. The patch around each feature (eyeball and lids, lips) is tried at shifts on a grid,
-//! and the best shifts are the start of bending.
+//! from there stays there. The patch around each feature (eyeball and lids, lips) is tried at shifts on a
+//! grid, and the best shifts are the start of bending.
 
 use super::model::Model;
 use super::settle::Ground;
@@ -32,10 +32,8 @@ pub fn nudged(ground: &Ground, model: &Model, posed: &[DVec3]) -> Vec<DVec3> {
     let (mut from, mut to) = (Vec::new(), Vec::new());
     let mut far = vec![f64::INFINITY; posed.len()];
     for (names, reach) in FEATURES {
-        let marks: Vec<DVec3> = names
-            .iter()
-            .filter_map(|n| Some(posed[model.landmarks[index(n)?] as usize]))
-            .collect();
+        let marks: Vec<DVec3> =
+            names.iter().filter_map(|n| Some(posed[model.landmarks[index(n)?] as usize])).collect();
         let center = marks.iter().sum::<DVec3>() / marks.len().max(1) as f64;
         let patch: Vec<u32> =
             model.wide.iter().copied().filter(|&v| posed[v as usize].distance(center) < reach).collect();

@@ -78,7 +78,8 @@ impl<'a> Ground<'a> {
 /// Mean mismatch of the core of the model.
 pub fn mismatch(ground: &Ground, model: &Model, placed: &Placed, every: usize) -> f64 {
     let posed = model.pose(&placed.values);
-    let normals = TriMesh { positions: posed.clone(), triangles: model.rest.triangles.clone() }.vertex_normals();
+    let normals =
+        TriMesh { positions: posed.clone(), triangles: model.rest.triangles.clone() }.vertex_normals();
     let chosen = model.core.iter().step_by(every);
     let turn = placed.pose.rigid.rotation;
     let one = |&v: &u32| {
@@ -126,7 +127,8 @@ struct Step {
 
 fn step(ground: &Ground, model: &Model, placed: &Placed, options: &SettleOptions) -> Option<Step> {
     let posed = model.pose(&placed.values);
-    let normals = TriMesh { positions: posed.clone(), triangles: model.rest.triangles.clone() }.vertex_normals();
+    let normals =
+        TriMesh { positions: posed.clone(), triangles: model.rest.triangles.clone() }.vertex_normals();
     let (pose, k) = (&placed.pose, placed.pose.scale);
     let turn = pose.rigid.rotation;
     let center = pose.apply(model.nose_tip);

@@ -37,8 +37,10 @@ fn thinned(positions: &[DVec3], candidates: &[u32], gaps: &[f64], factor: f64) -
         let p = positions[v as usize];
         let cell = (p / size).floor().as_ivec3();
         let close = |k: &u32| positions[*k as usize].distance(p) < gap * factor;
-        let around = (-1..=1).flat_map(|x| (-1..=1).flat_map(move |y| (-1..=1).map(move |z| IVec3::new(x, y, z))));
-        let taken = around.into_iter().any(|d| grid.get(&(cell + d)).is_some_and(|list| list.iter().any(close)));
+        let around =
+            (-1..=1).flat_map(|x| (-1..=1).flat_map(move |y| (-1..=1).map(move |z| IVec3::new(x, y, z))));
+        let taken =
+            around.into_iter().any(|d| grid.get(&(cell + d)).is_some_and(|list| list.iter().any(close)));
         if !taken {
             grid.entry(cell).or_default().push(v);
             kept.push(v);
@@ -58,7 +60,8 @@ mod tests {
         let all: Vec<u32> = (0..10_000).collect();
         let fine = [DVec3::new(0.02, 0.02, 0.0)];
         let kept = spread(&positions, &all, &fine, 5000);
-        let within = |r: f64, c: DVec3| kept.iter().filter(|&&v| positions[v as usize].distance(c) < r).count();
+        let within =
+            |r: f64, c: DVec3| kept.iter().filter(|&&v| positions[v as usize].distance(c) < r).count();
         assert!(within(0.01, fine[0]) > 3 * within(0.01, DVec3::new(0.08, 0.08, 0.0)));
         assert!(spread(&positions, &all, &fine, 60).len() <= 60);
     }

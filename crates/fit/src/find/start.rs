@@ -56,8 +56,7 @@ pub fn starts(cloud: &Cloud, model: &Model, scales: &[f64]) -> Vec<Placed> {
     let rough = SettleOptions { rounds: 14, n_modes: 0, reach: 0.04, soft: 0.010 };
     let mut tries = distinct(tries, model, ROUGH);
     tries.par_iter_mut().for_each(|t| *t = settle(&ground, model, t.clone(), &rough));
-    let fine =
-        SettleOptions { rounds: 20, n_modes: model.modes.len(), reach: 0.025, soft: 0.006 };
+    let fine = SettleOptions { rounds: 20, n_modes: model.modes.len(), reach: 0.025, soft: 0.006 };
     let mut tries = distinct(tries, model, FINE);
     tries.par_iter_mut().for_each(|t| *t = settle(&ground, model, t.clone(), &fine));
     distinct(tries, model, FINE)
@@ -77,8 +76,7 @@ impl Quick {
     }
 
     fn miss(&self, ground: &Ground, pose: &Similarity) -> f64 {
-        let one =
-            |(p, n): &(DVec3, DVec3)| ground.miss(pose.apply(*p), pose.rigid.rotation * *n, pose.scale);
+        let one = |(p, n): &(DVec3, DVec3)| ground.miss(pose.apply(*p), pose.rigid.rotation * *n, pose.scale);
         self.points.iter().map(one).sum::<f64>() / self.points.len().max(1) as f64
     }
 }

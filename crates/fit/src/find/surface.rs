@@ -156,8 +156,8 @@ fn surface(all: &FileMesh, mut triangles: Vec<[u32; 3]>, solid: &[[u32; 3]]) -> 
 
 impl Surface {
     /// The cloud of what can be seen from outside, for cells of a size: three of five rays from a point,
-    /// about its normal, leave the surface without meeting it again. Also for the other side, if triangles are
-    /// wound inward.
+    /// about its normal, leave the surface without meeting it again. Also for the other side, if triangles
+    /// are wound inward.
     pub fn seen(&self, cell: f64) -> [Cloud; 2] {
         let cloud = Cloud::of(&self.mesh, &self.normals, cell, |_| true);
         [cloud.clone(), cloud.flipped()].map(|cloud| self.visible(cloud))

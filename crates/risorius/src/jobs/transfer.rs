@@ -8,7 +8,7 @@ use crate::source::RigSource;
 use glam::DVec3;
 use risorius_base::progress::{Plan, Progress, tick};
 use risorius_fit::find::{Given, ibug};
-use risorius_fit::{CarryOptions, Carried, carry_shapes};
+use risorius_fit::{Carried, CarryOptions, carry_shapes};
 use risorius_io::formats::gltf::{GlbOptions, write_glb};
 use risorius_io::open::read_file;
 use risorius_io::output::write_whole;
