@@ -254,12 +254,11 @@ impl Deformation {
                 }
             }
         }
-        for v in 0..u.len() {
-            let c = copied[v];
-            if ring[v] == 0 {
-                u[v] = DVec3::ZERO;
-            } else if ring[v] <= RINGS && c.is_finite() {
-                u[v] = c + (u[v] - c) * (ring[v] as f64 / (RINGS + 1) as f64);
+        for ((u, &c), &ring) in u.iter_mut().zip(copied).zip(&ring) {
+            if ring == 0 {
+                *u = DVec3::ZERO;
+            } else if ring <= RINGS && c.is_finite() {
+                *u = c + (*u - c) * (ring as f64 / (RINGS + 1) as f64);
             }
         }
     }

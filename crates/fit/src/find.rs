@@ -21,7 +21,7 @@ mod start;
 mod surface;
 
 use crate::FitError;
-use bend::{Bent, bend};
+use bend::bend;
 use cloud::Cloud;
 use glam::DVec3;
 use judge::Judged;
@@ -311,6 +311,3 @@ fn moved_cloud(cloud: &Cloud, by: &Similarity) -> Cloud {
 pub(crate) fn tree_of(mesh: &TriMesh) -> Bvh {
     Bvh::build(&mesh.positions_f32(), &mesh.triangles)
 }
-
-/// What [`bend`] gives, for [`judge`].
-type BentModel = Bent;

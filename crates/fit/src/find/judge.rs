@@ -1,9 +1,10 @@
 //! Whether it is a face, how sure its landmarks are, and what to tell about the mesh.
 
+use super::bend::Bent;
 use super::model::Model;
 use super::settle::Placed;
 use super::surface::LeftOut;
-use super::{BentModel, FindOptions, Found, tree_of};
+use super::{FindOptions, Found, tree_of};
 use crate::FitError;
 use glam::DVec3;
 use rayon::prelude::*;
@@ -30,7 +31,7 @@ pub fn check(placed: &Placed) -> Result<(), FitError> {
 }
 
 /// The landmarks of the bent model, projected to the surface, with confidence.
-pub fn landmarks(model: &Model, bent: &BentModel, local: &TriMesh, normals: &[DVec3]) -> Vec<Judged> {
+pub fn landmarks(model: &Model, bent: &Bent, local: &TriMesh, normals: &[DVec3]) -> Vec<Judged> {
     let tree = tree_of(local);
     let own = TriMesh { positions: bent.positions.clone(), triangles: model.rest.triangles.clone() };
     let own = own.vertex_normals();
@@ -49,7 +50,7 @@ pub fn landmarks(model: &Model, bent: &BentModel, local: &TriMesh, normals: &[DV
 }
 
 /// How well the model matches within 15 mm of a point, 0 to 1.
-fn nearby(model: &Model, bent: &BentModel, p: DVec3) -> f64 {
+fn nearby(model: &Model, bent: &Bent, p: DVec3) -> f64 {
     let (mut good, mut n) = (0.0, 0.0);
     for (&v, miss) in model.wide.iter().zip(&bent.misses) {
         if bent.positions[v as usize].distance(p) < 0.015 {

@@ -136,7 +136,7 @@ fn step(ground: &Ground, model: &Model, placed: &Placed, options: &SettleOptions
     let mut a = Matrix::zeros(n, n);
     let mut b = vec![0.0; n];
     let (mut total, mut count) = (0.0, 0usize);
-    let mut rows: Vec<[DVec3; 1]> = Vec::with_capacity(n);
+    let mut columns: Vec<DVec3> = Vec::with_capacity(n);
     for &v in &model.core {
         let x = pose.apply(posed[v as usize]);
         let normal = turn * normals[v as usize];
@@ -150,15 +150,15 @@ fn step(ground: &Ground, model: &Model, placed: &Placed, options: &SettleOptions
         }
         let w = 1.0 / (1.0 + (r.length() / options.soft).powi(2));
         let arm = (x - center) / k;
-        rows.clear();
-        rows.extend([DVec3::X, DVec3::Y, DVec3::Z].map(|e| [e.cross(arm)]));
-        rows.extend([[DVec3::X], [DVec3::Y], [DVec3::Z], [arm]]);
-        rows.extend(model.modes[..options.n_modes].iter().map(|mode| [turn * mode.offsets[v as usize]]));
+        columns.clear();
+        columns.extend([DVec3::X, DVec3::Y, DVec3::Z].map(|e| e.cross(arm)));
+        columns.extend([DVec3::X, DVec3::Y, DVec3::Z, arm]);
+        columns.extend(model.modes[..options.n_modes].iter().map(|mode| turn * mode.offsets[v as usize]));
         let metric = |d: DVec3| m * m.dot(d) + d * SLIDE;
-        for (c, [column]) in rows.iter().enumerate() {
+        for (c, column) in columns.iter().enumerate() {
             let weighted = metric(*column) * w;
             b[c] += weighted.dot(r);
-            for (row, [other]) in rows.iter().enumerate().skip(c) {
+            for (row, other) in columns.iter().enumerate().skip(c) {
                 a[(row, c)] += weighted.dot(*other);
             }
         }
