@@ -67,20 +67,16 @@ const CELL: f64 = 0.002;
 /// Most samples of the source.
 const SAMPLES: usize = 1100;
 
-const fn round(softness: f64, radius: f64, soft: f64) -> Round {
-    Round { softness, radius, soft }
-}
-
 const ROUNDS: [Round; 9] = [
-    round(0.20, 0.014, 0.008),
-    round(0.15, 0.012, 0.007),
-    round(0.10, 0.010, 0.006),
-    round(0.06, 0.010, 0.006),
-    round(0.04, 0.008, 0.005),
-    round(0.025, 0.008, 0.005),
-    round(0.015, 0.006, 0.004),
-    round(0.010, 0.006, 0.004),
-    round(0.008, 0.005, 0.004),
+    Round::new(0.20, 0.014, 0.008),
+    Round::new(0.15, 0.012, 0.007),
+    Round::new(0.10, 0.010, 0.006),
+    Round::new(0.06, 0.010, 0.006),
+    Round::new(0.04, 0.008, 0.005),
+    Round::new(0.025, 0.008, 0.005),
+    Round::new(0.015, 0.006, 0.004),
+    Round::new(0.010, 0.006, 0.004),
+    Round::new(0.008, 0.005, 0.004),
 ];
 
 /// The correspondence of `target` with `source`.

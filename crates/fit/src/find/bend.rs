@@ -32,21 +32,24 @@ pub struct Round {
     pub soft: f64,
 }
 
-const fn round(softness: f64, radius: f64, soft: f64) -> Round {
-    Round { softness, radius, soft }
+impl Round {
+    /// Softness, radius and distance of half weight.
+    pub const fn new(softness: f64, radius: f64, soft: f64) -> Self {
+        Self { softness, radius, soft }
+    }
 }
 
 /// For reading landmarks.
 const ROUNDS: [Round; 9] = [
-    round(0.40, 0.014, 0.008),
-    round(0.30, 0.012, 0.007),
-    round(0.20, 0.012, 0.007),
-    round(0.15, 0.010, 0.006),
-    round(0.10, 0.010, 0.006),
-    round(0.08, 0.009, 0.005),
-    round(0.06, 0.008, 0.005),
-    round(0.05, 0.008, 0.005),
-    round(0.05, 0.008, 0.005),
+    Round::new(0.40, 0.014, 0.008),
+    Round::new(0.30, 0.012, 0.007),
+    Round::new(0.20, 0.012, 0.007),
+    Round::new(0.15, 0.010, 0.006),
+    Round::new(0.10, 0.010, 0.006),
+    Round::new(0.08, 0.009, 0.005),
+    Round::new(0.06, 0.008, 0.005),
+    Round::new(0.05, 0.008, 0.005),
+    Round::new(0.05, 0.008, 0.005),
 ];
 
 /// Bends the model with the values of its modes onto `cloud`, from `start`. `held` are vertices with known
