@@ -114,3 +114,72 @@ pub fn sides(mesh: &TriMesh, marks: &[Option<DVec3>]) -> Sides {
     };
     Sides { of_vertex, way }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use risorius_head::landmarks::N_LANDMARKS;
+
+    /// A sheet of 80 x 60 mm with a slit of 50 mm in the middle that is closed: its two sides coincide.
+    fn sheet(slit: bool) -> TriMesh {
+        let (across, up) = (41u32, 31u32);
+        let mut mesh = TriMesh::default();
+        for j in 0..up {
+            for i in 0..across {
+                mesh.positions.push(DVec3::new(f64::from(i) - 20.0, f64::from(j) - 15.0, 0.0) * 0.002);
+            }
+        }
+        let row = mesh.n_vertices() as u32;
+        let middle = 15 * across;
+        let is_slit = |v: u32| slit && v / across == 15 && (8..=32).contains(&(v % across));
+        mesh.positions.extend_from_within(middle as usize..(middle + across) as usize);
+        for j in 0..up - 1 {
+            for i in 0..across - 1 {
+                let at = |i: u32, j: u32| {
+                    let v = j * across + i;
+                    // Faces above the slit have its second side.
+                    if is_slit(v) && v % across != 8 && v % across != 32 {
+                        (v, row + v - middle)
+                    } else {
+                        (v, v)
+                    }
+                };
+                let side = |p: (u32, u32)| if j >= 15 { p.1 } else { p.0 };
+                let [a, b, c, d] = [at(i, j), at(i + 1, j), at(i + 1, j + 1), at(i, j + 1)].map(side);
+                mesh.triangles.extend([[a, b, c], [a, c, d]]);
+            }
+        }
+        mesh
+    }
+
+    fn marks() -> Vec<Option<DVec3>> {
+        let mut marks = vec![None; N_LANDMARKS];
+        for (name, x, y) in [
+            ("mouth_left", 25.0, 0.0),
+            ("mouth_right", -25.0, 0.0),
+            ("lip_upper_middle", 0.0, 8.0),
+            ("lip_upper_left_peak", 10.0, 8.0),
+            ("lip_upper_right_peak", -10.0, 8.0),
+            ("lip_lower_middle", 0.0, -8.0),
+            ("lip_lower_left_1", 10.0, -8.0),
+            ("lip_lower_right_1", -10.0, -8.0),
+        ] {
+            marks[index(name).unwrap()] = Some(DVec3::new(x, y, 0.0) * 0.001);
+        }
+        marks
+    }
+
+    #[test]
+    fn closed_lips_are_told_apart_and_fused_ones_are_recognized() {
+        let open = sheet(true);
+        let found = sides(&open, &marks());
+        assert!(found.way.unwrap() > 2.5, "{:?}", found.way);
+        let at_slit = |v: &usize| open.positions[*v].y.abs() < 1e-9 && open.positions[*v].x.abs() < 0.012;
+        let at: Vec<usize> = (0..open.n_vertices()).filter(at_slit).collect();
+        let count = |side: Side| at.iter().filter(|&&v| found.of_vertex[v] == side).count();
+        assert_eq!((count(Side::LipUpper), count(Side::LipLower)), (at.len() / 2, at.len() / 2));
+        let fused = sides(&sheet(false), &marks());
+        assert!(fused.way.unwrap() < 1.5, "{:?}", fused.way);
+        assert!(matches(Side::None, Side::LipUpper) && !matches(Side::LipLower, Side::LipUpper));
+    }
+}
