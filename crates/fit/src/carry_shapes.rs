@@ -19,11 +19,12 @@ use crate::find::{FindOptions, Finder, Given};
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 use risorius_anatomy::find as anatomy;
-use risorius_anatomy::pieces::{Pieces, pieces};
+use risorius_anatomy::pieces::{PieceKind, Pieces, pieces};
 use risorius_base::Space;
 use risorius_base::progress::{Progress, tick};
 use risorius_head::landmarks::{NAMES, mirrored};
 use risorius_head::{Head, Identity};
+use risorius_mesh::surface::components;
 use risorius_mesh::{FileMesh, TriMesh};
 use risorius_rig::{Deltas, Rig, Role, Shape, Slider, meters};
 
@@ -192,7 +193,8 @@ impl Placed {
             .iter()
             .map(|l| Some((found.similarity.apply(l.position), l.confidence)))
             .collect();
-        let parts = pieces(&upright);
+        let mut parts = pieces(&upright);
+        whole_teeth(&mut parts);
         let mut placed = Self::new(parts, marks, &Space::default(), found.notes.clone());
         placed.notes.extend(
             placed.pieces.notes.iter().map(|n| format!("{}; {}", n.what, n.advice)).collect::<Vec<_>>(),
@@ -216,6 +218,26 @@ impl Placed {
         let back = crate::find::inverse(&self.si_from_file);
         let one = |(i, l): (usize, &Option<(DVec3, f64)>)| l.map(|(p, c)| (NAMES[i], back.apply(p), c));
         self.landmarks.iter().enumerate().filter_map(one).collect()
+    }
+}
+
+/// Gives every connected piece of teeth or gums to one jaw, that of most of its vertices: without shapes they
+/// were divided by height, vertex by vertex.
+fn whole_teeth(parts: &mut Pieces) {
+    use PieceKind::{GumsLower, GumsUpper, TeethLower, TeethUpper};
+    let joined = components::of_triangles(parts.kinds.len(), &parts.others);
+    for (upper, lower) in [(TeethUpper, TeethLower), (GumsUpper, GumsLower)] {
+        let mut votes = vec![[0usize; 2]; joined.sizes.len()];
+        for (kind, &c) in parts.kinds.iter().zip(&joined.of_vertex) {
+            votes[c as usize][0] += usize::from(*kind == upper);
+            votes[c as usize][1] += usize::from(*kind == lower);
+        }
+        for (kind, &c) in parts.kinds.iter_mut().zip(&joined.of_vertex) {
+            if *kind == upper || *kind == lower {
+                let [up, low] = votes[c as usize];
+                *kind = if low > up { lower } else { upper };
+            }
+        }
     }
 }
 
