@@ -37,6 +37,7 @@
 //! | [`BuildJob`](jobs::build::BuildJob) | add bones, muscles and flesh to a rig |
 //! | [`PerformJob`](jobs::perform::PerformJob) | simulate a clip on the flesh |
 //! | [`Batch`](jobs::batch::Batch) | build or perform many in one call |
+//! | [`TransferShapesJob`](jobs::transfer::TransferShapesJob) | carry all shapes of a rig to another mesh |
 //! | [`LearnJob`](jobs::detail::learn::LearnJob), [`ApplyJob`](jobs::detail::apply::ApplyJob), [`TransferJob`](jobs::detail::transfer::TransferJob), [`EditJob`](jobs::detail::edit::EditJob), [`MakeJob`](jobs::detail::make::MakeJob) | learn, apply, transfer and edit wrinkles, or make them without examples |
 //! | [`RenderJob`](jobs::render::RenderJob), [`PlotJob`](jobs::plot::PlotJob) | draw pictures and movies |
 //!
@@ -57,6 +58,7 @@ pub use risorius_anatomy as anatomy;
 pub use risorius_attenuate as attenuate;
 pub use risorius_base as base;
 pub use risorius_detail as detail;
+pub use risorius_fit as fit;
 pub use risorius_flesh as flesh;
 pub use risorius_head as head;
 pub use risorius_io as io;
