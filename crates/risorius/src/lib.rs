@@ -35,7 +35,8 @@
 //! | [`AttenuateJob`](jobs::attenuate::AttenuateJob) | hold pinned points still while sliders move |
 //! | [`InterferenceJob`](jobs::interference::InterferenceJob) | measure which slider disturbs which |
 //! | [`BuildJob`](jobs::build::BuildJob) | add bones, muscles and flesh to a rig |
-//! | [`PerformJob`](jobs::perform::PerformJob) | simulate a clip on the flesh |
+//! | [`FitJob`](jobs::fit::FitJob) | lay a template onto scans of a person |
+| [`PerformJob`](jobs::perform::PerformJob) | simulate a clip on the flesh |
 //! | [`Batch`](jobs::batch::Batch) | build or perform many in one call |
 //! | [`LearnJob`](jobs::detail::learn::LearnJob), [`ApplyJob`](jobs::detail::apply::ApplyJob), [`TransferJob`](jobs::detail::transfer::TransferJob), [`EditJob`](jobs::detail::edit::EditJob), [`MakeJob`](jobs::detail::make::MakeJob) | learn, apply, transfer and edit wrinkles, or make them without examples |
 //! | [`RenderJob`](jobs::render::RenderJob), [`PlotJob`](jobs::plot::PlotJob) | draw pictures and movies |
@@ -57,6 +58,7 @@ pub use risorius_anatomy as anatomy;
 pub use risorius_attenuate as attenuate;
 pub use risorius_base as base;
 pub use risorius_detail as detail;
+pub use risorius_fit as fit;
 pub use risorius_flesh as flesh;
 pub use risorius_head as head;
 pub use risorius_io as io;
