@@ -36,7 +36,7 @@
 //! | [`InterferenceJob`](jobs::interference::InterferenceJob) | measure which slider disturbs which |
 //! | [`BuildJob`](jobs::build::BuildJob) | add bones, muscles and flesh to a rig |
 //! | [`FitJob`](jobs::fit::FitJob) | lay a template onto scans of a person |
-| [`PerformJob`](jobs::perform::PerformJob) | simulate a clip on the flesh |
+//! | [`PerformJob`](jobs::perform::PerformJob) | simulate a clip on the flesh |
 //! | [`Batch`](jobs::batch::Batch) | build or perform many in one call |
 //! | [`LearnJob`](jobs::detail::learn::LearnJob), [`ApplyJob`](jobs::detail::apply::ApplyJob), [`TransferJob`](jobs::detail::transfer::TransferJob), [`EditJob`](jobs::detail::edit::EditJob), [`MakeJob`](jobs::detail::make::MakeJob) | learn, apply, transfer and edit wrinkles, or make them without examples |
 //! | [`RenderJob`](jobs::render::RenderJob), [`PlotJob`](jobs::plot::PlotJob) | draw pictures and movies |

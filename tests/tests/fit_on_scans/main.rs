@@ -1,6 +1,7 @@
 //! Fits of simulated scans, measured against their truth.
 
 mod actor;
+mod expressions;
 
 use actor::{Actor, mm};
 use risorius_base::progress::no_progress;
