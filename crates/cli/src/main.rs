@@ -24,6 +24,7 @@ mod progress;
 mod render;
 mod sample;
 mod session;
+mod transfer;
 
 use clap::{Parser, Subcommand};
 use outcome::{Failure, Print, Printed};
@@ -69,6 +70,8 @@ enum Verb {
     Perform(perform::Arguments),
     /// Learn wrinkles from examples and apply them to an animation.
     Detail(detail::Arguments),
+    /// Carry all shapes of a rig to another mesh.
+    Transfer(transfer::Arguments),
     /// Hold pinned points still while sliders move.
     Attenuate(attenuate::Arguments),
     /// Measure which slider disturbs which.
@@ -112,6 +115,7 @@ fn main() -> ExitCode {
         Verb::Pose(a) => pose::run(a, &session),
         Verb::Perform(a) => perform::run(a, &session),
         Verb::Detail(a) => detail::run(a, &session),
+        Verb::Transfer(a) => transfer::run(a, &session),
         Verb::Attenuate(a) => attenuate::run(a, &session),
         Verb::Interference(a) => interference::run(a, &session),
         Verb::Render(a) => render::run(a, &session),

@@ -3,10 +3,14 @@
 
 pub mod actor;
 pub mod blendshapes;
+pub mod carry_shapes;
 pub mod clean;
+pub mod correspond;
 pub mod deform;
+pub mod deformation;
 pub mod error;
 pub mod expressions;
+pub mod find;
 pub mod measure;
 pub mod neutral;
 pub mod person;
@@ -16,4 +20,7 @@ pub mod subspace;
 pub mod target;
 pub mod template;
 
+pub use carry_shapes::{CarryOptions, Carried, carry_shapes};
+pub use deformation::{Correspondence, Deformation, DeformationOptions, Link, SourcePoint};
 pub use error::FitError;
+pub use find::{FindOptions, Found, find};

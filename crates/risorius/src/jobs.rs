@@ -18,6 +18,7 @@ pub mod plot;
 pub mod pose;
 pub mod render;
 pub mod sample;
+pub mod transfer;
 
 use crate::error::Result;
 use risorius_io::IoError;

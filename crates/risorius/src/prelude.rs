@@ -18,6 +18,7 @@ pub use crate::jobs::perform::PerformJob;
 pub use crate::jobs::plot::PlotJob;
 pub use crate::jobs::pose::{PoseJob, Posed};
 pub use crate::jobs::render::RenderJob;
+pub use crate::jobs::transfer::TransferShapesJob;
 pub use crate::source::{ClipReading, RigSource};
 pub use risorius_attenuate::{AttenuateOptions, PinSet, PinSpec, PoseAttenuation, RigGram, Selection};
 pub use risorius_base::progress::no_progress;

@@ -124,3 +124,15 @@ pub(crate) const DEMO: [Stage; 8] = [
     stage("wrinkling", "wrinkles", 8.0),
     stage("filming", "movie", 16.0),
 ];
+
+/// `transfer`
+pub(crate) const TRANSFER_SHAPES: [Stage; 8] = [
+    READING,
+    stage("built-in head", "the built-in head", 1.5),
+    stage("landmarks", "landmarks", 1.0),
+    stage("surface", "landmarks", 0.5),
+    stage("places of a face", "landmarks", 2.0),
+    stage("correspondence", "registration", 3.0),
+    stage("deformation transfer", "shapes", 2.0),
+    stage("writing", "writing", 2.0),
+];

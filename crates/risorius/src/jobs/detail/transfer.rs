@@ -162,7 +162,8 @@ impl TransferJob {
     }
 }
 
-fn given_pairs(path: &Path, source: &Rig, target: &Rig) -> Result<Vec<VertexPair>> {
+/// Corresponding vertices from a JSON file.
+pub(crate) fn given_pairs(path: &Path, source: &Rig, target: &Rig) -> Result<Vec<VertexPair>> {
     let specs: Vec<PairSpec> =
         serde_json::from_slice(&read_file(path)?).map_err(|e| Error::failed(e.to_string()).in_file(path))?;
     let mut pairs = Vec::new();
