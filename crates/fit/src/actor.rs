@@ -2,18 +2,19 @@
 
 use crate::FitError;
 use crate::blendshapes::{Example, personal_shapes};
-use crate::clean::{Cleaned, clean, unusable};
-use crate::expressions::Person;
-use crate::measure::{Spread, distances};
+use crate::clean::Cleaned;
+use crate::expressions::{ExpressionFit, Person};
+use crate::find::Finder;
+use crate::measure::{Others, Spread, distances};
 use crate::neutral::{NeutralFit, fit_neutral};
 use crate::person::Personal;
 use crate::prior::Prior;
-use crate::subspace::Mark;
-use crate::target::Target;
+use crate::taken::Taken;
 use crate::template::Template;
 use glam::DVec3;
 use risorius_anatomy::Note;
 use risorius_base::progress::{Progress, tick};
+use risorius_head::Head;
 use risorius_mesh::{Similarity, TriMesh};
 use risorius_rig::Rig;
 use serde::Serialize;
@@ -56,6 +57,8 @@ pub struct ScanReport {
     pub name: String,
     /// What cleaning left out.
     pub cleaned: Cleaned,
+    /// Whether its landmarks were found on the geometry, not given.
+    pub landmarks_found: bool,
     /// Distance of the scan from the registered surface, over the narrow face.
     pub distance: Spread,
     /// Distance of the scan from what the model alone explains: identity, or blended shapes.
@@ -91,105 +94,125 @@ const BAD_MEAN: f64 = 1.0;
 /// Distance in mm that 95 of 100 keep in a fit that is not bad.
 const BAD_95: f64 = 4.0;
 
-/// Fits all scans; the neutral is the one at `neutral`. `over_bone` says how still each skin vertex of the
-/// template lies over the skull, 0 to 1.
-pub fn fit_actor(
-    template: &Template,
-    prior: &Prior,
-    scans: Vec<Scan>,
-    neutral: usize,
-    over_bone: Vec<f64>,
-    name: &str,
-    progress: &Progress,
-) -> Result<Actor, FitError> {
-    let (mut fitted, mut notes) = (Vec::new(), Vec::new());
-    let mut expressions = scans;
-    let first = expressions.remove(neutral);
-    let n = expressions.len() + 1;
-    let start = Instant::now();
-    tick(progress, "fit: neutral", 0.0)?;
-    let taken = Taken::new(template, first, &mut notes)?;
-    let quiet: &Progress = &|_, _| progress("fit", 0.0);
-    let NeutralFit { scan_from_template, coefficients, modeled, skin } =
-        fit_neutral(template, prior, &taken.target, &taken.marks, quiet)?;
-    let own = template.skin_part(&modeled);
-    let zero = vec![0.0; template.rig.sliders.len()];
-    fitted.push(taken.fitted(template, scan_from_template, skin.clone(), &own, zero, start));
-    let mut person = Person::new(template, &skin, over_bone)?;
-    for (k, scan) in expressions.into_iter().enumerate() {
-        tick(progress, "fit", (k + 1) as f32 / n as f32)?;
+/// What a fit works with.
+pub struct FitActor<'a> {
+    /// The template.
+    pub template: &'a Template,
+    /// How faces vary.
+    pub prior: &'a Prior,
+    /// How still each skin vertex of the template lies over the skull, 0 to 1.
+    pub over_bone: &'a [f64],
+    /// The built-in head, to find landmarks where none are given.
+    pub head: &'a Head,
+    /// The actor's name.
+    pub name: &'a str,
+}
+
+impl FitActor<'_> {
+    /// Fits all scans; the neutral is the one at `neutral`.
+    pub fn run(&self, scans: Vec<Scan>, neutral: usize, progress: &Progress) -> Result<Actor, FitError> {
+        let template = self.template;
+        let (mut fitted, mut notes) = (Vec::new(), Vec::new());
+        let mut expressions = scans;
+        let first = expressions.remove(neutral);
+        let n = expressions.len() + 1;
+        let finder = Finder::prepare(self.head);
         let start = Instant::now();
-        let given = scan.weights.clone();
-        let taken = Taken::new(template, scan, &mut notes)?;
-        let quiet: &Progress = &|_, _| progress("fit", (k + 1) as f32 / n as f32);
-        let found =
-            person.fit(template, &taken.target, &taken.marks, given.as_deref(), &taken.name, quiet)?;
-        let pose = found.scan_from_template;
-        fitted.push(taken.fitted(template, pose, found.skin, &found.modeled, found.weights, start));
-    }
-    let examples: Vec<Example> = fitted[1..].iter().map(|f| example(template, f, &skin)).collect();
-    person.shapes = personal_shapes(&person.shapes, &examples);
-    for scan in &mut fitted {
-        let posed = person.posed(&scan.weights);
-        let far = distances(template, &posed, &scan.mesh, &scan.scan_from_template);
-        scan.report.rig = Spread::of(far.into_iter());
-        note_bad(&scan.report, &mut notes);
-    }
-    let personal =
-        Personal { template, modeled: &modeled, skin: &skin, shapes: &person.shapes, frames: &person.frames };
-    Ok(Actor { rig: personal.rig(name), identity: coefficients, scans: fitted, notes })
-}
-
-/// A scan that was cleaned, with its landmarks on the template.
-struct Taken {
-    name: String,
-    target: Target,
-    cleaned: Cleaned,
-    marks: Vec<Mark>,
-}
-
-/// Least number of landmarks that place a scan.
-const FEWEST_MARKS: usize = 4;
-
-impl Taken {
-    fn new(template: &Template, scan: Scan, notes: &mut Vec<Note>) -> Result<Self, FitError> {
-        let (mesh, cleaned) = clean(scan.mesh, &scan.name)?;
-        let marks = template.marks(&scan.landmarks);
-        if marks.len() < FEWEST_MARKS {
-            let problem = format!("{} landmarks, {FEWEST_MARKS} are needed to place the scan", marks.len());
-            return Err(unusable(&scan.name, problem, &["landmarks"]));
+        let inner: &Progress = &|_, _| progress("fit", 0.0);
+        let taken = Taken::new(template, first, &finder, &mut notes, inner)?;
+        let fit = fit_neutral(template, self.prior, &taken.target, &taken.marks, inner)?;
+        note_expression(template, &fit.expression, &mut notes);
+        let mut person = Person::new(template, &fit.rest, self.over_bone.to_vec())?;
+        let others = Others::new(template, &self.personal(&fit, &person).places().0);
+        let mut weights = vec![0.0; template.rig.sliders.len()];
+        fit.expression.iter().for_each(|&(s, w)| weights[s] = w);
+        let laid = Laid {
+            pose: fit.scan_from_template,
+            skin: fit.skin.clone(),
+            modeled: fit.surface.clone(),
+            weights,
+        };
+        fitted.push(laid.measured(template, &others, taken, start));
+        for (k, scan) in expressions.into_iter().enumerate() {
+            let at = (k + 1) as f32 / n as f32;
+            let inner: &Progress = &|_, _| progress("fit", at);
+            tick(progress, "fit", at)?;
+            let start = Instant::now();
+            let given = scan.weights.clone();
+            let taken = Taken::new(template, scan, &finder, &mut notes, inner)?;
+            let found =
+                person.fit(template, &taken.target, &taken.marks, given.as_deref(), &taken.name, inner)?;
+            let ExpressionFit { scan_from_template: pose, weights, modeled, skin } = found;
+            fitted.push(Laid { pose, skin, modeled, weights }.measured(template, &others, taken, start));
         }
-        note_cleaned(&scan.name, &cleaned, notes);
-        Ok(Self { name: scan.name, target: Target::new(mesh), cleaned, marks })
+        let examples: Vec<Example> = fitted[1..].iter().map(|f| example(template, f, &fit.rest)).collect();
+        person.shapes = personal_shapes(&person.shapes, &examples);
+        for scan in &mut fitted {
+            let posed = person.posed(&scan.weights);
+            let far = distances(template, &posed, &others, &scan.mesh, &scan.scan_from_template);
+            scan.report.rig = Spread::of(far.into_iter());
+            note_bad(&scan.report, &mut notes);
+        }
+        let rig = self.personal(&fit, &person).rig(self.name);
+        Ok(Actor { rig, identity: fit.coefficients, scans: fitted, notes })
     }
 
-    fn fitted(
-        self,
-        template: &Template,
-        pose: Similarity,
-        skin: Vec<DVec3>,
-        modeled: &[DVec3],
-        weights: Vec<f64>,
-        start: Instant,
-    ) -> FittedScan {
+    fn personal<'p>(&'p self, fit: &'p NeutralFit, person: &'p Person) -> Personal<'p> {
+        Personal {
+            template: self.template,
+            modeled: &fit.modeled,
+            skin: &fit.rest,
+            shapes: &person.shapes,
+            frames: &person.frames,
+        }
+    }
+}
+
+/// A surface laid onto a scan.
+struct Laid {
+    pose: Similarity,
+    skin: Vec<DVec3>,
+    /// The skin of the model alone.
+    modeled: Vec<DVec3>,
+    /// Values of all sliders.
+    weights: Vec<f64>,
+}
+
+impl Laid {
+    /// With its figures.
+    fn measured(self, template: &Template, others: &Others, taken: Taken, start: Instant) -> FittedScan {
         let seconds = start.elapsed().as_secs_f64();
-        let far = distances(template, &skin, &self.target.mesh, &pose);
-        let model = Spread::of(distances(template, modeled, &self.target.mesh, &pose).into_iter());
+        let Laid { pose, skin, modeled, weights } = self;
+        let mesh = taken.target.mesh;
+        let far = distances(template, &skin, others, &mesh, &pose);
+        let model = Spread::of(distances(template, &modeled, others, &mesh, &pose).into_iter());
         let on = template.rig.sliders.iter().zip(&weights).filter(|(_, w)| w.abs() > 0.005);
         let report = ScanReport {
-            name: self.name,
-            cleaned: self.cleaned,
+            name: taken.name,
+            cleaned: taken.cleaned,
+            landmarks_found: taken.found,
             distance: Spread::of(far.iter().copied()),
             model,
             rig: Spread::default(),
             scale: pose.scale,
-            rotation_degrees: (pose.rigid.rotation.to_scaled_axis() * 180.0 / std::f64::consts::PI)
-                .to_array(),
+            rotation_degrees: pose.rigid.rotation.to_scaled_axis().to_array().map(f64::to_degrees),
             weights: on.map(|(s, w)| (s.name.clone(), *w)).collect(),
             seconds,
         };
-        FittedScan { mesh: self.target.mesh, scan_from_template: pose, skin, distances: far, weights, report }
+        FittedScan { mesh, scan_from_template: pose, skin, distances: far, weights, report }
     }
+}
+
+/// The neutral shows an expression.
+fn note_expression(template: &Template, expression: &[(usize, f64)], notes: &mut Vec<Note>) {
+    if expression.is_empty() {
+        return;
+    }
+    let name = |(s, w): &(usize, f64)| format!("{} {w:.2}", template.rig.sliders[*s].name);
+    let list: Vec<String> = expression.iter().map(name).collect();
+    let what =
+        format!("the neutral is not neutral ({}); the actor's neutral is without that", list.join(", "));
+    notes.push(Note::new(what, "scan a neutral with the lips closed and the eyes open if you can"));
 }
 
 /// The example that a fitted expression is: what is visible is known.
@@ -198,24 +221,6 @@ fn example(template: &Template, scan: &FittedScan, neutral: &[DVec3]) -> Example
         weights: scan.weights.clone(),
         moved: scan.skin.iter().zip(neutral).map(|(p, q)| *p - *q).collect(),
         known: template.weights.iter().map(|w| if *w > 0.0 { 1.0 } else { 0.3 }).collect(),
-    }
-}
-
-fn note_cleaned(name: &str, cleaned: &Cleaned, notes: &mut Vec<Note>) {
-    let Cleaned { not_finite, spikes, floating, turned } = *cleaned;
-    if not_finite > 0 {
-        let what = format!("scan '{name}': {not_finite} vertices are not finite numbers and are left out");
-        notes.push(Note::new(what, "export the scan again if they are many"));
-    }
-    if spikes + floating > 0 {
-        let what = format!(
-            "scan '{name}': {spikes} vertices of spikes and {floating} of floating pieces are left out"
-        );
-        notes.push(Note::new(what, "nothing to do if they are not part of the face"));
-    }
-    if turned {
-        let what = format!("scan '{name}' is inside out and has been turned");
-        notes.push(Note::new(what, "flip its normals when it is exported"));
     }
 }
 

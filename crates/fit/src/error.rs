@@ -34,7 +34,9 @@ pub enum FitError {
         n: usize,
     },
     /// A list of tracked points of a length that has no meaning.
-    #[error("{found} points are no known set of landmarks; give 68 or 51 in the order of face trackers, or names")]
+    #[error(
+        "{found} points are no known set of landmarks; give 68 or 51 in the order of face trackers, or names"
+    )]
     LandmarkCount {
         /// Points given.
         found: usize,
@@ -46,7 +48,9 @@ pub enum FitError {
         name: String,
     },
     /// Too few landmarks on both faces.
-    #[error("only {found} landmarks were found on both faces, and {wanted} are needed; give more in a landmark file")]
+    #[error(
+        "only {found} landmarks were found on both faces, and {wanted} are needed; give more in a landmark file"
+    )]
     FewLandmarks {
         /// Found on both.
         found: usize,
@@ -124,6 +128,6 @@ impl risorius_base::Advise for FitError {
     }
 
     fn is_cancelled(&self) -> bool {
-        matches!(self, Self::Cancelled(_))
+        matches!(self, Self::Cancelled(_) | Self::Anatomy(risorius_anatomy::AnatomyError::Cancelled(_)))
     }
 }

@@ -18,6 +18,7 @@ use glam::{DMat3, DVec3};
 use risorius_base::Progress;
 use risorius_mesh::surface::walk::EdgeGraph;
 use risorius_mesh::{Similarity, TriMesh};
+use risorius_rig::classify::names::key;
 
 /// Deviation of a given weight from the true one.
 const GIVEN: f64 = 0.15;
@@ -41,6 +42,8 @@ pub struct Person {
     pub neutral: TriMesh,
     /// Displacements of the skin by each slider at 1.
     pub shapes: Vec<Vec<DVec3>>,
+    /// Sliders of the gaze, which scans of skin do not show: lids alone would decide.
+    pub gaze: Vec<bool>,
     /// Range of each slider.
     pub ranges: Vec<[f64; 2]>,
     /// Rotation and scale from the template to the person at each skin vertex.
@@ -74,6 +77,7 @@ impl Person {
             neutral: TriMesh { positions: skin.to_vec(), triangles: template.mesh.triangles.clone() },
             shapes: template.slider_modes().into_iter().map(carry).collect(),
             ranges: template.rig.sliders.iter().map(|s| s.range.map(f64::from)).collect(),
+            gaze: template.rig.sliders.iter().map(|s| key(&s.name).base.starts_with("eyelook")).collect(),
             frames,
             weights: template.area_weights(),
             over_bone,
@@ -99,7 +103,7 @@ impl Person {
         name: &str,
         progress: &Progress,
     ) -> Result<ExpressionFit, FitError> {
-        let chosen = self.choose();
+        let chosen = self.choose(given);
         let (modes, expected, bounds) = self.modes(&chosen, given);
         let base = &self.neutral.positions;
         let mut model = Model {
@@ -137,9 +141,12 @@ impl Person {
         })
     }
 
-    /// Sliders that move visible skin.
-    fn choose(&self) -> Vec<usize> {
+    /// Sliders that move visible skin; those of the gaze only if they are given.
+    fn choose(&self, given: Option<&[f64]>) -> Vec<usize> {
         let moves = |s: &usize| {
+            if self.gaze[*s] && given.is_none_or(|g| g[*s] == 0.0) {
+                return false;
+            }
             let visible = self.shapes[*s].iter().zip(&self.weights).filter(|(_, w)| **w > 0.0);
             visible.map(|(d, _)| d.length()).fold(0.0, f64::max) > VISIBLE
         };

@@ -17,6 +17,8 @@ pub mod person;
 pub mod prior;
 pub mod register;
 pub mod subspace;
+pub mod synthetic;
+mod taken;
 pub mod target;
 pub mod template;
 

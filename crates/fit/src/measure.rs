@@ -3,6 +3,7 @@
 use crate::template::Template;
 use glam::DVec3;
 use rayon::prelude::*;
+use risorius_anatomy::PieceKind;
 use risorius_mesh::{Bvh, Similarity, TriMesh};
 use serde::Serialize;
 
@@ -30,25 +31,40 @@ impl Spread {
     }
 }
 
-/// The distance of every vertex of a scan from the visible skin, in meters of the template's space; NaN where
-/// the closest skin is not of the narrow face or farther than 2 cm.
+/// What is not skin (eyeballs, teeth), where a fit places it: scans show eyes, and the skin is not to be
+/// blamed for them.
+pub struct Others {
+    tree: Bvh,
+}
+
+impl Others {
+    /// Of a template, with all rig vertices in place.
+    pub fn new(template: &Template, places: &[DVec3]) -> Self {
+        let positions: Vec<[f32; 3]> = places.iter().map(|p| p.as_vec3().to_array()).collect();
+        let kinds = [PieceKind::EyeLeft, PieceKind::EyeRight, PieceKind::TeethUpper, PieceKind::TeethLower];
+        Self { tree: Bvh::build(&positions, &template.pieces.triangles_of(&kinds)) }
+    }
+}
+
+/// The distance of every vertex of a scan from the skin, in meters of the template's space. NaN where the
+/// closest skin is not of the narrow face, where eyes or teeth are nearer, and beyond 2 cm.
 pub fn distances(
     template: &Template,
     skin: &[DVec3],
+    others: &Others,
     scan: &TriMesh,
     scan_from_template: &Similarity,
 ) -> Vec<f64> {
     let surface: Vec<[f32; 3]> = skin.iter().map(|p| p.as_vec3().to_array()).collect();
-    let visible: Vec<[u32; 3]> = (template.mesh.triangles.iter().copied())
-        .filter(|t| t.iter().all(|&v| template.weights[v as usize] > 0.0))
-        .collect();
-    let tree = Bvh::build(&surface, &visible);
+    let tree = Bvh::build(&surface, &template.mesh.triangles);
     let back = scan_from_template.inverse();
     let one = |p: &DVec3| {
-        let Some(found) = tree.closest_point(back.apply(*p), ELSEWHERE) else { return f64::NAN };
-        let corners = visible[found.triangle as usize];
-        let is_narrow = corners.iter().all(|&v| template.narrow[v as usize]);
-        if is_narrow { found.distance_sq.sqrt() } else { f64::NAN }
+        let p = back.apply(*p);
+        let Some(found) = tree.closest_point(p, ELSEWHERE) else { return f64::NAN };
+        let corners = template.mesh.triangles[found.triangle as usize];
+        let is_narrow = corners.iter().any(|&v| template.narrow[v as usize]);
+        let distance = found.distance_sq.sqrt();
+        if is_narrow && !others.tree.comes_within(p, distance) { distance } else { f64::NAN }
     };
     scan.positions.par_iter().map(one).collect()
 }

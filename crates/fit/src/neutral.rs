@@ -6,6 +6,9 @@
 //!    points alone last: the strong end of E_faceLike and E_faceDist;
 //! 3. the surface bends from there to the scan ([`crate::register`]), while the prior's weight falls.
 //!
+//! A jaw that is open and eyes that are closed in the scan are modes as well, so that they are not taken for
+//! features of the person; the neutral is what is left without them.
+//!
 //! The scale of a scan is unknown, so the size of the person is the one that the prior finds most likely.
 
 use crate::FitError;
@@ -18,6 +21,8 @@ use crate::template::Template;
 use glam::DVec3;
 use risorius_base::Progress;
 use risorius_mesh::{Similarity, TriMesh};
+use risorius_rig::classify::names::find;
+use risorius_rig::meters;
 
 /// The registered neutral.
 #[derive(Debug, Clone)]
@@ -26,11 +31,26 @@ pub struct NeutralFit {
     pub scan_from_template: Similarity,
     /// Coefficients of the prior's modes.
     pub coefficients: Vec<f64>,
-    /// The face of the coefficients, all rig vertices.
+    /// Sliders that the scan shows, with their values: an open jaw, closed eyes.
+    pub expression: Vec<(usize, f64)>,
+    /// The face of the coefficients without expression, all rig vertices.
     pub modeled: Vec<DVec3>,
+    /// The skin of the model with its expression.
+    pub surface: Vec<DVec3>,
     /// The skin laid onto the scan.
     pub skin: Vec<DVec3>,
+    /// The same without the expression: the person's neutral.
+    pub rest: Vec<DVec3>,
 }
+
+/// Sliders that a scan of a neutral may show.
+const SHOWN: [&str; 3] = ["jawOpen", "eyeBlinkLeft", "eyeBlinkRight"];
+
+/// Deviation of their values.
+const SHOWN_DEVIATION: f64 = 0.3;
+
+/// Values below this are part of the person, not an expression.
+const SHOWN_LEAST: f64 = 0.15;
 
 /// Reach in meters and least cosine.
 pub(crate) const fn accept(reach: f64, least_cos: f64) -> Acceptance {
@@ -78,12 +98,20 @@ pub fn fit_neutral(
     progress: &Progress,
 ) -> Result<NeutralFit, FitError> {
     let base = template.skin_part(&prior.mean);
-    let modes: Vec<Vec<DVec3>> = prior.modes.iter().map(|m| template.skin_part(m)).collect();
+    let n_modes = prior.modes.len();
+    let mut modes: Vec<Vec<DVec3>> = prior.modes.iter().map(|m| template.skin_part(m)).collect();
+    let (mut expected, mut bounds) = (vec![[0.0, 1.0]; n_modes], vec![[-prior.most, prior.most]; n_modes]);
+    let sliders = shown(template);
+    for &s in &sliders {
+        modes.push(slider_mode(template, s));
+        expected.push([0.0, SHOWN_DEVIATION]);
+        bounds.push([0.0, 1.0]);
+    }
     let model = Model {
         base: &base,
         modes: &modes,
-        expected: &vec![[0.0, 1.0]; modes.len()],
-        bounds: &vec![[-prior.most, prior.most]; modes.len()],
+        expected: &expected,
+        bounds: &bounds,
         triangles: &template.mesh.triangles,
         weights: &template.area_weights(),
         steady: &[],
@@ -102,12 +130,33 @@ pub fn fit_neutral(
         scan_from_template: explained.scan_from_template,
     };
     let skin = registration.run(target, &bend_stages(0.0), "neutral", progress)?;
+    let values = sliders.into_iter().zip(explained.coefficients[n_modes..].iter().copied());
+    let expression: Vec<(usize, f64)> = values.filter(|(_, w)| *w >= SHOWN_LEAST).collect();
+    let mut rest = skin.clone();
+    for &(s, w) in &expression {
+        rest.iter_mut().zip(slider_mode(template, s)).for_each(|(p, d)| *p -= d * w);
+    }
+    let coefficients = explained.coefficients[..n_modes].to_vec();
     Ok(NeutralFit {
         scan_from_template: explained.scan_from_template,
-        modeled: prior.face(&explained.coefficients),
-        coefficients: explained.coefficients,
+        modeled: prior.face(&coefficients),
+        coefficients,
+        expression,
+        surface: surface.positions,
         skin,
+        rest,
     })
+}
+
+/// Sliders of the template that a neutral may show.
+fn shown(template: &Template) -> Vec<usize> {
+    let names = || template.rig.sliders.iter().map(|s| s.name.as_str());
+    SHOWN.iter().filter_map(|name| find(name, names())).collect()
+}
+
+/// Displacements of the skin by a slider.
+fn slider_mode(template: &Template, slider: usize) -> Vec<DVec3> {
+    template.skin_part(&meters::displacements(&template.rig, template.rig.sliders[slider].shape))
 }
 
 /// Rounds in which landmarks that contradict the others lose weight.

@@ -61,7 +61,7 @@ impl Personal<'_> {
     }
 
     /// Positions of all rig vertices, and their rotations and scales from the template.
-    fn places(&self) -> (Vec<DVec3>, Vec<DMat3>) {
+    pub(crate) fn places(&self) -> (Vec<DVec3>, Vec<DMat3>) {
         let template = self.template;
         let mut places = self.modeled.to_vec();
         let mut turns = vec![DMat3::IDENTITY; places.len()];

@@ -13,6 +13,9 @@ use glam::DVec3;
 use risorius_base::progress::{Progress, tick};
 use risorius_mesh::{Similarity, TriMesh};
 
+/// Distance at which a landmark loses most of its weight, meters.
+const DOUBTFUL: f64 = 0.008;
+
 /// A stage of a registration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stage {
@@ -55,10 +58,10 @@ impl Registration<'_> {
         let n_rounds: usize = stages.iter().map(|s| s.rounds).sum();
         let mut done = 0;
         for stage in stages {
-            let anchors = self.anchors(stage.mark);
             let prior: Vec<(f64, DVec3)> = self.surface.positions.iter().map(|p| (stage.prior, *p)).collect();
             for _ in 0..stage.rounds {
                 tick(progress, name, done as f32 / n_rounds.max(1) as f32)?;
+                let anchors = self.anchors(&x, stage.mark);
                 let planes = self.planes(&x, target, stage.accepted);
                 sheet.solve(&mut x, &planes, &anchors, &prior, stage.stiffness)?;
                 done += 1;
@@ -67,13 +70,15 @@ impl Registration<'_> {
         Ok(x)
     }
 
-    fn anchors(&self, weight: f64) -> Vec<Anchor> {
+    /// Pulls of the landmarks; those far from where the surface is now count less.
+    fn anchors(&self, x: &[DVec3], weight: f64) -> Vec<Anchor> {
         let back = self.scan_from_template.inverse();
-        let one = |m: &Mark| Anchor {
-            corners: m.corners,
-            barycentric: m.barycentric,
-            place: back.apply(m.place),
-            weight: weight * m.weight,
+        let one = |m: &Mark| {
+            let here: DVec3 = m.corners.iter().zip(m.barycentric).map(|(&v, w)| x[v as usize] * w).sum();
+            let place = back.apply(m.place);
+            let t = here.distance(place) / DOUBTFUL;
+            let weight = weight * m.weight / (1.0 + t * t).powi(2);
+            Anchor { corners: m.corners, barycentric: m.barycentric, place, weight }
         };
         self.marks.iter().map(one).collect()
     }

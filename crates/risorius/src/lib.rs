@@ -90,4 +90,6 @@ mod pages {
     struct Performing;
     #[doc = include_str!("../../../docs/rigs.md")]
     struct Rigs;
+    #[doc = include_str!("../../../docs/scans.md")]
+    struct Scans;
 }

@@ -7,7 +7,7 @@ use risorius_fit::target::Target;
 use risorius_fit::template::Template;
 use risorius_head::Identity;
 use risorius_io::open::{OpenOptions, open_rig};
-use risorius_mesh::{Bvh, Similarity, TriMesh};
+use risorius_mesh::{Similarity, TriMesh};
 use risorius_rig::{Rig, meters};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -99,29 +99,6 @@ impl Actor {
     pub fn weights(&self, template: &Template, name: &str) -> Vec<(usize, f64)> {
         let named = self.truth["scans"][name]["weights"].as_object().unwrap();
         named.iter().map(|(n, w)| (template.rig.slider_index(n).unwrap(), w.as_f64().unwrap())).collect()
-    }
-
-    /// Mean and 95 % of the distances from the scan to the registered surface over the narrow face, in mm of
-    /// the person.
-    pub fn scan_to_surface(
-        &self,
-        template: &Template,
-        skin: &[DVec3],
-        scan: &Scan,
-        pose: &Similarity,
-    ) -> [f64; 2] {
-        let surface: Vec<[f32; 3]> = skin.iter().map(|p| p.as_vec3().to_array()).collect();
-        let visible: Vec<[u32; 3]> = (template.mesh.triangles.iter().copied())
-            .filter(|t| t.iter().all(|&v| template.weights[v as usize] > 0.0))
-            .collect();
-        let tree = Bvh::build(&surface, &visible);
-        let back = pose.inverse();
-        let far = scan.target.mesh.positions.iter().filter_map(|p| {
-            let found = tree.closest_point(back.apply(*p), 0.02)?;
-            let corners = visible[found.triangle as usize];
-            corners.iter().all(|&v| template.narrow[v as usize]).then_some(found.distance_sq.sqrt() * 1e3)
-        });
-        spread(far.collect())
     }
 }
 

@@ -2,9 +2,11 @@
 
 mod actor;
 mod expressions;
+mod synthetic;
 
 use actor::{Actor, mm};
 use risorius_base::progress::no_progress;
+use risorius_fit::measure::{Others, Spread, distances};
 use risorius_fit::neutral::fit_neutral;
 use risorius_fit::prior::Prior;
 use risorius_fit::template::Template;
@@ -21,12 +23,17 @@ fn the_neutral_is_found_within_the_prior_and_beyond() {
     let marks = template.marks(&scan.marks);
     let fit = fit_neutral(&template, &prior, &scan.target, &marks, &no_progress).unwrap();
     let secs = start.elapsed().as_secs_f64();
+    let others = Others::new(&template, &fit.modeled);
     let truth = actor.truth_neutral(&template, &fit.scan_from_template, "neutral");
-    for (what, skin) in [("model", template.skin_part(&fit.modeled)), ("bent", fit.skin.clone())] {
-        let off = mm(&skin, &truth, &template.narrow);
-        let far = actor.scan_to_surface(&template, &skin, &scan, &fit.scan_from_template);
+    for (what, skin) in [("model", &fit.surface), ("bent", &fit.skin)] {
+        let off = mm(skin, &truth, &template.narrow);
+        let far = distances(&template, skin, &others, &scan.target.mesh, &fit.scan_from_template);
+        let far = Spread::of(far.into_iter());
         println!("{what}: to truth {off:?}, scan to surface {far:?}; {secs:.1} s");
+        assert!(far.mean_mm < 0.3 && far.p95_mm < 0.8, "{what}: {far:?}");
+        assert!(off[0] < 0.5, "{what}: {off:?}");
     }
+    assert!(fit.expression.is_empty(), "{:?}", fit.expression);
 }
 
 #[test]
@@ -39,9 +46,9 @@ fn the_built_in_head_fits_too() {
     let marks = template.marks(&scan.marks);
     let fit = fit_neutral(&template, &Prior::built_in(), &scan.target, &marks, &no_progress).unwrap();
     let secs = start.elapsed().as_secs_f64();
-    println!("{:?}", fit.coefficients);
-    for (what, skin) in [("model", template.skin_part(&fit.modeled)), ("bent", fit.skin.clone())] {
-        let far = actor.scan_to_surface(&template, &skin, &scan, &fit.scan_from_template);
-        println!("built-in {what}: scan to surface {far:?}; {secs:.1} s");
-    }
+    let others = Others::new(&template, &fit.modeled);
+    let far = distances(&template, &fit.skin, &others, &scan.target.mesh, &fit.scan_from_template);
+    let far = Spread::of(far.into_iter());
+    println!("built-in: scan to surface {far:?}; {:?}; {secs:.1} s", fit.expression);
+    assert!(far.mean_mm < 0.4, "{far:?}");
 }

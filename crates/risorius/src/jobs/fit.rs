@@ -13,7 +13,7 @@ use risorius_anatomy::Note;
 use risorius_anatomy::carry::{CarryOptions, carry};
 use risorius_anatomy::find::Given;
 use risorius_base::progress::{Plan, Progress, tick};
-use risorius_fit::actor::{Actor, FittedScan, ScanReport, fit_actor};
+use risorius_fit::actor::{Actor, FitActor, FittedScan, ScanReport};
 use risorius_fit::prior::Prior;
 use risorius_fit::template::Template;
 use risorius_flesh::BuildOptions;
@@ -24,9 +24,8 @@ use risorius_io::open::{OpenOptions, open_rig, read_file};
 use risorius_io::output::write_whole;
 use risorius_io::specs::landmarks;
 use risorius_mesh::Bvh;
-use risorius_rig::Rig;
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 /// Fits a template to scans.
@@ -126,7 +125,9 @@ impl FitJob {
         let mut notes = scans.notes;
         let over_bone = over_bone(&template, &head, progress)?;
         let name = self.name();
-        let fitted = fit_actor(&template, &prior, scans.scans, scans.neutral, over_bone, &name, progress)?;
+        let fit =
+            FitActor { template: &template, prior: &prior, over_bone: &over_bone, head: &head, name: &name };
+        let fitted = fit.run(scans.scans, scans.neutral, progress)?;
         notes.extend(fitted.notes.iter().cloned());
         let mut report = FitReport {
             files: Vec::new(),

@@ -5,7 +5,8 @@ use risorius_fit::actor::FittedScan;
 use risorius_fit::template::Template;
 use risorius_mesh::TriMesh;
 use risorius_view::{
-    AnatomyModel, Bounds, Canvas, Coloring, Colormap, DrawOptions, Finish, Piece, ScalarField, draw_model, sheet,
+    AnatomyModel, Bounds, Canvas, Coloring, Colormap, DrawOptions, Finish, Piece, ScalarField, draw_model,
+    sheet,
 };
 
 /// Distance at the end of the colors, mm.

@@ -16,7 +16,7 @@ use risorius_io::open::{OpenOptions, open_rig, read_file};
 use risorius_io::specs::scans::{self, ScanSpec};
 use risorius_mesh::TriMesh;
 use risorius_rig::Rig;
-use risorius_rig::classify::names::find;
+use risorius_rig::classify::names::{find, key};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -45,7 +45,7 @@ pub(super) fn read(
     let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
     let by_name = weights_of(folder, weights)?;
     let given = landmark_files(landmarks);
-    let (mut all, mut notes) = (Vec::new(), Vec::new());
+    let (mut all, mut neutrals, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     for (k, spec) in specs.iter().enumerate() {
         tick(progress, "reading", k as f32 / specs.len() as f32)?;
         let file = folder.join(&spec.file);
@@ -62,12 +62,14 @@ pub(super) fn read(
             None => Vec::new(),
         };
         let known = spec.weights.as_ref().or_else(|| by_name.get(&name));
+        let is_still = known.is_some_and(|pairs| pairs.iter().all(|(_, w)| *w == 0.0));
+        neutrals.push(is_still || NEUTRAL.contains(&name.to_lowercase().as_str()));
         let weights = known.map(|pairs| slider_values(rig, pairs, &name, &mut notes)).transpose()?;
         let weights = weights.or_else(|| by_file_name(rig, &name));
         all.push(Scan { name, mesh, landmarks, weights });
     }
-    let neutral = neutral(&all, path)?;
-    if all.len() == 1 && !is_neutral(&all[0]) {
+    let neutral = neutral(&all, &neutrals, path)?;
+    if all.len() == 1 && !neutrals[0] {
         let what = format!("'{}' is the only scan and is taken as the neutral", all[0].name);
         notes.push(Note::new(what, "add expressions to the folder to get personal shapes"));
     }
@@ -92,7 +94,8 @@ fn specs(path: &Path) -> Result<Vec<ScanSpec>> {
         return Ok(specs);
     }
     let entries = std::fs::read_dir(path).map_err(|e| Error::failed(e.to_string()).in_file(path))?;
-    let mut files: Vec<PathBuf> = entries.flatten().map(|e| e.path()).filter(|p| p.is_file() && is_rig(p)).collect();
+    let mut files: Vec<PathBuf> =
+        entries.flatten().map(|e| e.path()).filter(|p| p.is_file() && is_rig(p)).collect();
     files.sort();
     if files.is_empty() {
         let problem = "there are no scans; give a folder with .ply, .obj, .stl or .glb files";
@@ -131,13 +134,30 @@ fn surface(path: &Path, progress: &Progress) -> Result<TriMesh> {
     Ok(TriMesh { positions, triangles: rig.triangles() })
 }
 
-/// Values of all sliders; names that the template lacks are noted.
+/// Values of all sliders; names that the template lacks are noted. A shape of both sides stands for a
+/// template's shapes of each side, and shapes of each side for one of both.
 fn slider_values(rig: &Rig, pairs: &Named, scan: &str, notes: &mut Vec<Note>) -> Result<Vec<f64>> {
-    let has = |name: &str| find(name, rig.sliders.iter().map(|s| s.name.as_str())).is_some();
-    let (known, unknown): (Named, Named) = pairs.iter().cloned().partition(|(name, _)| has(name));
+    let slider = |name: &str| find(name, rig.sliders.iter().map(|s| s.name.as_str()));
+    let (mut known, mut unknown): (Named, Vec<&str>) = (Vec::new(), Vec::new());
+    for (name, value) in pairs {
+        let whole = key(name).base;
+        let sides = [format!("{name}Left"), format!("{name}Right")];
+        if slider(name).is_some() {
+            known.push((name.clone(), *value));
+        } else if sides.iter().all(|s| slider(s).is_some()) {
+            known.extend(sides.map(|s| (s, *value)));
+        } else if slider(&whole).is_some() {
+            match known.iter_mut().find(|(n, _)| *n == whole) {
+                Some(both) => both.1 = 0.5 * (both.1 + value),
+                None => known.push((whole, *value)),
+            }
+        } else {
+            unknown.push(name);
+        }
+    }
     if !unknown.is_empty() {
-        let names: Vec<&str> = unknown.iter().map(|(n, _)| n.as_str()).collect();
-        let what = format!("weights of '{scan}' name shapes that the template has not: {}", names.join(", "));
+        let what =
+            format!("weights of '{scan}' name shapes that the template has not: {}", unknown.join(", "));
         notes.push(Note::new(what, "correct their names in the weights, or give a template that has them"));
     }
     Ok(named(rig, &known, None)?.weights.into_iter().map(f64::from).collect())
@@ -151,15 +171,10 @@ fn by_file_name(rig: &Rig, name: &str) -> Option<Vec<f64>> {
     Some(weights)
 }
 
-fn is_neutral(scan: &Scan) -> bool {
-    NEUTRAL.contains(&scan.name.to_lowercase().as_str())
-        || scan.weights.as_ref().is_some_and(|w| w.iter().all(|x| *x == 0.0))
-}
-
 /// The one neutral.
-fn neutral(scans: &[Scan], path: &Path) -> Result<usize> {
-    let found: Vec<usize> = (0..scans.len()).filter(|&k| is_neutral(&scans[k])).collect();
-    match (found[..].len(), scans.len()) {
+fn neutral(scans: &[Scan], neutrals: &[bool], path: &Path) -> Result<usize> {
+    let found: Vec<usize> = (0..scans.len()).filter(|&k| neutrals[k]).collect();
+    match (found.len(), scans.len()) {
         (1, _) => Ok(found[0]),
         (0, 1) => Ok(0),
         (0, n) => {
