@@ -11,6 +11,7 @@ mod build;
 mod convert;
 mod demo;
 mod detail;
+mod fit;
 mod inspect;
 mod inspect_face;
 mod interference;
@@ -59,6 +60,8 @@ enum Verb {
     Inspect(inspect::Arguments),
     /// Add bones, muscles and flesh to a rig: makes a face (.face) that can be simulated.
     Build(build::Arguments),
+    /// Lay a template onto scans of a person: makes the person's face (.face) and rig.
+    Fit(fit::Arguments),
     /// Convert between formats: rigs, clips, head motion, takes.
     Convert(convert::Arguments),
     /// Evaluate a rig at slider values, or over a clip.
@@ -107,6 +110,7 @@ fn main() -> ExitCode {
         Verb::Sample(a) => sample::run(a),
         Verb::Inspect(a) => inspect::run(a, &session),
         Verb::Build(a) => build::run(a, &session),
+        Verb::Fit(a) => fit::run(a, &session),
         Verb::Convert(a) => convert::run(a, &session),
         Verb::Pose(a) => pose::run(a, &session),
         Verb::Perform(a) => perform::run(a, &session),

@@ -97,6 +97,25 @@ pub enum FitError {
     /// A correspondence of other meshes.
     #[error("the correspondence is not one of these two meshes: its lists or numbers do not fit them")]
     Correspondence,
+    /// A quadratic program could not be solved.
+    #[error("pose and weights cannot be solved: {0}")]
+    Program(#[from] risorius_linalg::QpError),
+    /// The template has no usable face.
+    #[error("the template cannot be used: {0}")]
+    Template(String),
+    /// The prior does not suit the template.
+    #[error("{0}")]
+    Prior(String),
+    /// A scan is unusable.
+    #[error("scan '{scan}': {problem}")]
+    Scan {
+        /// Its name.
+        scan: String,
+        /// What is wrong, and what to do.
+        problem: String,
+        /// Options that can help.
+        options: &'static [&'static str],
+    },
     /// The linear system cannot be solved.
     #[error(transparent)]
     Sparse(#[from] risorius_linalg::SparseError),
@@ -109,12 +128,15 @@ impl risorius_base::Advise for FitError {
                 &["landmarks"]
             }
             Self::UnknownShape { .. } => &["shapes"],
+            Self::Template(_) => &["template"],
+            Self::Prior(_) => &["prior"],
+            Self::Scan { options, .. } => options,
             Self::Anatomy(error) => error.options(),
             _ => &[],
         }
     }
 
     fn is_cancelled(&self) -> bool {
-        matches!(self, Self::Cancelled(_))
+        matches!(self, Self::Cancelled(_) | Self::Anatomy(risorius_anatomy::AnatomyError::Cancelled(_)))
     }
 }

@@ -64,6 +64,11 @@ pub fn build(identity: &Identity) -> Head {
     Head { rig, bones, muscles, landmarks }
 }
 
+/// The neutral of a person alone, in the vertex order of the rig; much faster than [`build`].
+pub fn neutral_positions(identity: &Identity) -> Vec<DVec3> {
+    related(skin::neutral(), identity).parts.into_iter().flat_map(|part| part.positions).collect()
+}
+
 /// Distances from each eye's center, in meters, between which the translation near the eye blends into the
 /// warp. Eyeballs stay round and lids keep resting on them.
 const EYE: [f64; 2] = [0.016, 0.032];

@@ -9,6 +9,7 @@ pub mod build;
 pub mod convert;
 pub mod demo;
 pub mod detail;
+pub mod fit;
 pub mod inspect;
 pub mod interference;
 pub mod perform;

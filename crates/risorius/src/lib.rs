@@ -35,6 +35,7 @@
 //! | [`AttenuateJob`](jobs::attenuate::AttenuateJob) | hold pinned points still while sliders move |
 //! | [`InterferenceJob`](jobs::interference::InterferenceJob) | measure which slider disturbs which |
 //! | [`BuildJob`](jobs::build::BuildJob) | add bones, muscles and flesh to a rig |
+//! | [`FitJob`](jobs::fit::FitJob) | lay a template onto scans of a person |
 //! | [`PerformJob`](jobs::perform::PerformJob) | simulate a clip on the flesh |
 //! | [`Batch`](jobs::batch::Batch) | build or perform many in one call |
 //! | [`TransferShapesJob`](jobs::transfer::TransferShapesJob) | carry all shapes of a rig to another mesh |
@@ -90,4 +91,6 @@ mod pages {
     struct Performing;
     #[doc = include_str!("../../../docs/rigs.md")]
     struct Rigs;
+    #[doc = include_str!("../../../docs/scans.md")]
+    struct Scans;
 }

@@ -11,6 +11,7 @@ pub use crate::jobs::detail::edit::EditJob;
 pub use crate::jobs::detail::learn::LearnJob;
 pub use crate::jobs::detail::make::MakeJob;
 pub use crate::jobs::detail::transfer::TransferJob;
+pub use crate::jobs::fit::FitJob;
 pub use crate::jobs::inspect::InspectJob;
 pub use crate::jobs::interference::InterferenceJob;
 pub use crate::jobs::perform::PerformJob;

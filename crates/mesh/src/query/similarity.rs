@@ -45,6 +45,20 @@ impl Similarity {
     pub fn apply(&self, p: DVec3) -> DVec3 {
         self.rigid.apply(p * self.scale)
     }
+
+    /// The transform back.
+    pub fn inverse(&self) -> Self {
+        let rotation = self.rigid.rotation.inverse();
+        let scale = 1.0 / self.scale;
+        Self { rigid: Rigid { rotation, translation: -(rotation * self.rigid.translation) * scale }, scale }
+    }
+
+    /// First `other`, then `self`.
+    pub fn after(&self, other: &Self) -> Self {
+        let rotation = (self.rigid.rotation * other.rigid.rotation).normalize();
+        let translation = self.apply(other.rigid.translation);
+        Self { rigid: Rigid { rotation, translation }, scale: self.scale * other.scale }
+    }
 }
 
 #[cfg(test)]
@@ -63,5 +77,10 @@ mod tests {
         assert!((found.scale - 2.5).abs() < 1e-9);
         assert!(from.iter().zip(&to).all(|(p, q)| found.apply(*p).distance(*q) < 1e-9));
         assert_eq!(Similarity::fit(&[], &[], &[]), Similarity::default());
+        let twice = truth.after(&truth);
+        for p in from {
+            assert!(truth.inverse().apply(truth.apply(p)).distance(p) < 1e-12);
+            assert!(twice.apply(p).distance(truth.apply(truth.apply(p))) < 1e-12);
+        }
     }
 }

@@ -98,6 +98,21 @@ pub(crate) const TRANSFER: [Stage; 6] = [
 pub(crate) const EDIT: [Stage; 3] =
     [READING, stage("fine displacements", "fine displacements", 1.0), stage("weights", "weights", 3.0)];
 
+/// `fit`
+pub(crate) const FIT: [Stage; 11] = [
+    stage("built-in head", "the built-in head", 0.5),
+    READING,
+    stage("carry", "bones of the template", 2.0),
+    stage("fit", "scans", 40.0),
+    stage("drawing", "drawing", 10.0),
+    stage("landmarks", "landmarks", 0.5),
+    stage("sizes", "tetrahedra", 0.5),
+    stage("lattice", "tetrahedra", 9.0),
+    stage("improve", "tetrahedra, better ones", 8.0),
+    stage("shapes", "volumes of shapes", 17.0),
+    stage("pairs", "pairs of shapes", 3.0),
+];
+
 /// `demo`: its parts are jobs of their own, which report the fraction of their whole.
 pub(crate) const DEMO: [Stage; 8] = [
     stage("built-in head", "the built-in head", 0.5),

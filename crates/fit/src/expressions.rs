@@ -1,0 +1,224 @@
+//! Expressions of a person whose neutral is known: weights, rigid stabilization, and a registered surface for
+//! each scan [Ichim16, sec. 3.2].
+//!
+//! The person's first blendshapes are the template's, carried to the person's neutral. With them as modes,
+//! [`crate::subspace`] finds weights, pose and scale of a scan together: what the shapes explain is not taken
+//! for head motion. The pose is then settled by skin that lies close to the skull and that the active shapes
+//! leave still, which is what the paper's thickness energy asks for: the skull keeps its distance from the
+//! skin there. At last the surface bends from the blended shapes to the scan.
+
+use crate::FitError;
+use crate::deform::Sheet;
+use crate::neutral::{accept, bend_stages, place};
+use crate::register::Registration;
+use crate::subspace::{Explained, Mark, Model, Round};
+use crate::target::Target;
+use crate::template::Template;
+use glam::{DMat3, DVec3};
+use risorius_base::Progress;
+use risorius_mesh::surface::walk::EdgeGraph;
+use risorius_mesh::{Similarity, TriMesh};
+use risorius_rig::classify::names::key;
+
+/// Deviation of a given weight from the true one.
+const GIVEN: f64 = 0.15;
+
+/// Deviation of weights of sliders that given weights leave out.
+const LEFT_OUT: f64 = 0.05;
+
+/// Deviation of weights when none are given.
+const UNKNOWN: f64 = 0.4;
+
+/// Shapes that move visible skin less than this are left out, meters.
+const VISIBLE: f64 = 5e-4;
+
+/// Rounds in which local frames are averaged over neighbors.
+const FRAME_ROUNDS: usize = 6;
+
+/// A person: the neutral skin and the shapes on it.
+#[derive(Debug, Clone)]
+pub struct Person {
+    /// The neutral skin in the template's space.
+    pub neutral: TriMesh,
+    /// Displacements of the skin by each slider at 1.
+    pub shapes: Vec<Vec<DVec3>>,
+    /// Sliders of the gaze, which scans of skin do not show: lids alone would decide.
+    pub gaze: Vec<bool>,
+    /// Range of each slider.
+    pub ranges: Vec<[f64; 2]>,
+    /// Rotation and scale from the template to the person at each skin vertex.
+    pub frames: Vec<DMat3>,
+    /// Visible area of each vertex.
+    pub weights: Vec<f64>,
+    /// How still each vertex is over the skull, 0 to 1.
+    pub over_bone: Vec<f64>,
+}
+
+/// A registered expression.
+#[derive(Debug, Clone)]
+pub struct ExpressionFit {
+    /// From the person's space to the scan, stabilized.
+    pub scan_from_template: Similarity,
+    /// Value of each slider.
+    pub weights: Vec<f64>,
+    /// The skin as the weights pose it.
+    pub modeled: Vec<DVec3>,
+    /// The skin laid onto the scan.
+    pub skin: Vec<DVec3>,
+}
+
+impl Person {
+    /// The person with this neutral skin and the template's shapes; `over_bone` as in [`Self::over_bone`].
+    pub fn new(template: &Template, skin: &[DVec3], over_bone: Vec<f64>) -> Result<Self, FitError> {
+        let frames = frames(template, skin)?;
+        let carry =
+            |mode: Vec<DVec3>| -> Vec<DVec3> { mode.iter().zip(&frames).map(|(d, f)| *f * *d).collect() };
+        Ok(Self {
+            neutral: TriMesh { positions: skin.to_vec(), triangles: template.mesh.triangles.clone() },
+            shapes: template.slider_modes().into_iter().map(carry).collect(),
+            ranges: template.rig.sliders.iter().map(|s| s.range.map(f64::from)).collect(),
+            gaze: template.rig.sliders.iter().map(|s| key(&s.name).base.starts_with("eyelook")).collect(),
+            frames,
+            weights: template.area_weights(),
+            over_bone,
+        })
+    }
+
+    /// The skin at slider values.
+    pub fn posed(&self, weights: &[f64]) -> Vec<DVec3> {
+        let mut p = self.neutral.positions.clone();
+        for (shape, &w) in self.shapes.iter().zip(weights).filter(|(_, w)| **w != 0.0) {
+            p.iter_mut().zip(shape).for_each(|(p, d)| *p += *d * w);
+        }
+        p
+    }
+
+    /// Fits an expression. `given` are slider values that are about right; without any they are found.
+    pub fn fit(
+        &self,
+        template: &Template,
+        target: &Target,
+        marks: &[Mark],
+        given: Option<&[f64]>,
+        name: &str,
+        progress: &Progress,
+    ) -> Result<ExpressionFit, FitError> {
+        let chosen = self.choose(given);
+        let (modes, expected, bounds) = self.modes(&chosen, given);
+        let base = &self.neutral.positions;
+        let mut model = Model {
+            base,
+            modes: &modes,
+            expected: &expected,
+            bounds: &bounds,
+            triangles: &self.neutral.triangles,
+            weights: &self.weights,
+            steady: &[],
+            marks,
+        };
+        let coefficients: Vec<f64> = expected.iter().map(|e| e[0]).collect();
+        let start = place(&model.positions(&coefficients), marks);
+        let start = Explained { scan_from_template: start, coefficients };
+        let mut found = model.explain(target, start, &rounds())?;
+        let steady = self.steady(&modes, &found.coefficients);
+        model.steady = &steady;
+        found.scan_from_template = model.settle(target, &found, &settling())?;
+        let mut weights = vec![0.0; self.shapes.len()];
+        chosen.iter().zip(&found.coefficients).for_each(|(&s, &c)| weights[s] = c);
+        let surface = TriMesh { positions: self.posed(&weights), triangles: self.neutral.triangles.clone() };
+        let registration = Registration {
+            surface: &surface,
+            weights: &template.weights,
+            marks,
+            scan_from_template: found.scan_from_template,
+        };
+        let skin = registration.run(target, &bend_stages(0.0)[1..], name, progress)?;
+        Ok(ExpressionFit {
+            scan_from_template: found.scan_from_template,
+            weights,
+            modeled: surface.positions,
+            skin,
+        })
+    }
+
+    /// Sliders that move visible skin; those of the gaze only if they are given.
+    fn choose(&self, given: Option<&[f64]>) -> Vec<usize> {
+        let moves = |s: &usize| {
+            if self.gaze[*s] && given.is_none_or(|g| g[*s] == 0.0) {
+                return false;
+            }
+            let visible = self.shapes[*s].iter().zip(&self.weights).filter(|(_, w)| **w > 0.0);
+            visible.map(|(d, _)| d.length()).fold(0.0, f64::max) > VISIBLE
+        };
+        (0..self.shapes.len()).filter(moves).collect()
+    }
+
+    /// Modes, expected values with deviations, and bounds of the chosen sliders.
+    fn modes(
+        &self,
+        chosen: &[usize],
+        given: Option<&[f64]>,
+    ) -> (Vec<Vec<DVec3>>, Vec<[f64; 2]>, Vec<[f64; 2]>) {
+        let expect = |&s: &usize| match given {
+            Some(given) if given[s] != 0.0 => [given[s], GIVEN],
+            Some(_) => [0.0, LEFT_OUT],
+            None => [0.0, UNKNOWN],
+        };
+        let modes = chosen.iter().map(|&s| self.shapes[s].clone()).collect();
+        (modes, chosen.iter().map(expect).collect(), chosen.iter().map(|&s| self.ranges[s]).collect())
+    }
+
+    /// Weights of the vertices for the pose: over bone, and left still by the active shapes.
+    fn steady(&self, modes: &[Vec<DVec3>], coefficients: &[f64]) -> Vec<f64> {
+        let moved =
+            |v: usize| -> f64 { modes.iter().zip(coefficients).map(|(m, c)| (m[v] * *c).length()).sum() };
+        let weight = |v: usize| {
+            let t = moved(v) / 1e-3;
+            self.weights[v] * self.over_bone[v] / (1.0 + t * t)
+        };
+        (0..self.weights.len()).map(weight).collect()
+    }
+}
+
+/// Rounds of the search for weights and pose.
+fn rounds() -> Vec<Round> {
+    let round = |reach: f64, least_cos: f64, noise: f64, mark: f64| Round {
+        accepted: accept(reach, least_cos),
+        noise: noise * 1e-3,
+        mark: mark * 1e-3,
+    };
+    let mut rounds = vec![round(0.025, 0.3, 4.0, 4.0); 4];
+    rounds.extend([round(0.015, 0.5, 2.0, 6.0); 6]);
+    rounds.extend([round(0.008, 0.7, 1.0, 20.0); 10]);
+    rounds
+}
+
+/// Rounds of the pose alone.
+fn settling() -> Vec<Round> {
+    vec![Round { accepted: accept(0.005, 0.8), noise: 5e-4, mark: f64::INFINITY }; 4]
+}
+
+/// Rotation and scale from the template's skin to the person's at each vertex, averaged over neighbors.
+fn frames(template: &Template, skin: &[DVec3]) -> Result<Vec<DMat3>, FitError> {
+    let mesh = &template.mesh;
+    let sheet = Sheet::prepare(mesh, &[])?;
+    let graph = EdgeGraph::prepare(mesh.n_vertices(), &mesh.triangles, |_, _| 1.0);
+    let length = |p: &[DVec3], v: usize| -> f64 {
+        graph.around(v as u32).iter().map(|w| p[w.0 as usize].distance(p[v])).sum()
+    };
+    let scale = |v: usize| {
+        let ratio = length(skin, v) / length(&mesh.positions, v);
+        if ratio.is_finite() { ratio.clamp(0.5, 2.0) } else { 1.0 }
+    };
+    let turns = sheet.rotations(skin);
+    let mut frames: Vec<DMat3> = turns.iter().enumerate().map(|(v, r)| *r * scale(v)).collect();
+    for _ in 0..FRAME_ROUNDS {
+        let mean = |v: usize| {
+            let around = graph.around(v as u32);
+            let sum = around.iter().fold(frames[v], |sum, w| sum + frames[w.0 as usize]);
+            sum * (1.0 / (around.len() + 1) as f64)
+        };
+        frames = (0..frames.len()).map(mean).collect();
+    }
+    Ok(frames)
+}
