@@ -361,12 +361,12 @@ fn doubts(to: &Placed, way: &Option<f64>, distance: &[f64; 2], notes: &mut Vec<S
         ));
     }
     let mut crooked: Vec<(f64, &str)> = Vec::new();
-    for i in 0..to.landmarks.len() {
-        if let (Some((p, _)), Some((q, _))) = (to.landmarks[i], to.landmarks[mirrored(i)])
+    for (i, (landmark, name)) in to.landmarks.iter().zip(NAMES).enumerate() {
+        if let (Some((p, _)), Some((q, _))) = (landmark, to.landmarks[mirrored(i)])
             && mirrored(i) > i
         {
             let off = DVec3::new(p.x + q.x, p.y - q.y, p.z - q.z).length();
-            crooked.push((off, NAMES[i]));
+            crooked.push((off, name));
         }
     }
     crooked.sort_by(|a, b| b.0.total_cmp(&a.0));

@@ -191,10 +191,9 @@ impl Sheet {
         let scale = length * length;
         let block = |([a, b], w): &([u32; 2], f64)| {
             let mut blocks: ElementBlocks<3> = [[[0.0; 3]; 3]; 10];
-            for c in 0..3 {
-                blocks[block_index(0, 0)][c][c] = w * scale;
-                blocks[block_index(1, 1)][c][c] = w * scale;
-                blocks[block_index(1, 0)][c][c] = -w * scale;
+            for (row, column, sign) in [(0, 0, 1.0), (1, 1, 1.0), (1, 0, -1.0)] {
+                let diagonal = DMat3::from_diagonal(DVec3::splat(sign * w * scale));
+                blocks[block_index(row, column)] = diagonal.to_cols_array_2d();
             }
             let (i, j) = (*a as usize, *b as usize);
             let mean = (turns[i] + turns[j]) * 0.5;

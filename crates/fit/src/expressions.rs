@@ -153,12 +153,8 @@ impl Person {
         (0..self.shapes.len()).filter(moves).collect()
     }
 
-    /// Modes, expected values with deviations, and bounds of the chosen sliders.
-    fn modes(
-        &self,
-        chosen: &[usize],
-        given: Option<&[f64]>,
-    ) -> (Vec<Vec<DVec3>>, Vec<[f64; 2]>, Vec<[f64; 2]>) {
+    /// The chosen sliders as modes.
+    fn modes(&self, chosen: &[usize], given: Option<&[f64]>) -> Modes {
         let expect = |&s: &usize| match given {
             Some(given) if given[s] != 0.0 => [given[s], GIVEN],
             Some(_) => [0.0, LEFT_OUT],
@@ -179,6 +175,9 @@ impl Person {
         (0..self.weights.len()).map(weight).collect()
     }
 }
+
+/// Modes, expected values with deviations, and bounds.
+type Modes = (Vec<Vec<DVec3>>, Vec<[f64; 2]>, Vec<[f64; 2]>);
 
 /// Rounds of the search for weights and pose.
 fn rounds() -> Vec<Round> {

@@ -168,7 +168,7 @@ impl Finder {
             if best.as_ref().is_some_and(|b| b.placed.miss < judge::CLEAR) {
                 break;
             }
-            let given = self.from_given(piece, &clouds[side], options)?;
+            let given = self.placed_by_given(piece, &clouds[side], options)?;
             let tried = given.map_or_else(|| start::starts(&clouds[side], &self.model, &scales), |g| vec![g]);
             let better = |p: &Placed| best.as_ref().is_none_or(|b| p.miss < b.placed.miss);
             if let Some(placed) = tried.into_iter().next().filter(better) {
@@ -181,7 +181,7 @@ impl Finder {
     }
 
     /// The placement by given landmarks, aligned; `None` with fewer than four.
-    fn from_given(
+    fn placed_by_given(
         &self,
         piece: &Surface,
         cloud: &Cloud,

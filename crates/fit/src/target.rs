@@ -14,9 +14,6 @@ use risorius_mesh::{Bvh, Edges, Polygons, Similarity, TriMesh};
 /// Rounds in which normals are averaged over neighbors.
 const NORMAL_ROUNDS: usize = 2;
 
-/// Two triangles from an open edge are too close to it.
-const BORDER_RINGS: usize = 1;
-
 /// A scan prepared for closest points; see the module.
 #[derive(Debug, Clone)]
 pub struct Target {
@@ -68,14 +65,6 @@ impl Target {
         let mut near_border = vec![false; mesh.n_vertices()];
         for e in edges.boundary() {
             edges.vertices(e).iter().for_each(|&v| near_border[v as usize] = true);
-        }
-        for _ in 1..BORDER_RINGS {
-            let before = near_border.clone();
-            for t in &mesh.triangles {
-                if t.iter().any(|&v| before[v as usize]) {
-                    t.iter().for_each(|&v| near_border[v as usize] = true);
-                }
-            }
         }
         let face = |t: &[u32; 3]| t.iter().map(|&v| normals[v as usize]).sum::<DVec3>().normalize_or_zero();
         let faces = mesh.triangles.iter().map(face).collect();

@@ -61,8 +61,11 @@ pub fn read_landmarks(bytes: &[u8]) -> Result<Vec<Option<DVec3>>, IoError> {
     Ok(found)
 }
 
+/// A scan's name and the values of its sliders, by name.
+pub type ScanWeights = (String, Vec<(String, f32)>);
+
 /// Reads weights by scan, in the order of the file.
-pub fn read_weights(bytes: &[u8]) -> Result<Vec<(String, Vec<(String, f32)>)>, IoError> {
+pub fn read_weights(bytes: &[u8]) -> Result<Vec<ScanWeights>, IoError> {
     let bytes = crate::formats::text::without_bom(bytes);
     let all: ByScan = serde_json::from_slice(bytes).map_err(|e| json_error("weights of scans", &e))?;
     Ok(all.0)

@@ -91,7 +91,7 @@ impl TransferShapesJob {
         let progress: &Progress = &|stage, fraction| plan.report(stage, fraction);
         let start = Instant::now();
         expect_ending(&self.output, &["glb", "gltf"], "a rig")?;
-        expect_not_input(&self.output, [self.rig.path.as_path(), self.to.path.as_path()].into_iter())?;
+        expect_not_input(&self.output, [self.rig.path.as_path(), self.to.path.as_path()])?;
         let source = self.rig.open_with_sliders(progress)?.rig;
         let target = self.to.open(progress)?.rig;
         let options = CarryOptions {
