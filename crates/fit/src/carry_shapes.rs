@@ -2,8 +2,8 @@
 //! the skin.
 //!
 //! The target keeps its vertices, topology, texture coordinates and parts; names, in-betweens and
-//! combinations are those of the source. A target without shapes is searched for its face on the geometry alone
-//! ([`crate::find`]); one with shapes is searched with their help. Skin is carried by [`Deformation`]; eyes,
+//! combinations are those of the source. A target without shapes is searched for its face on the geometry
+//! alone ([`crate::find`]); one with shapes is searched with their help. Skin is carried by [`Deformation`]; eyes,
 //! teeth and gums move rigidly, as the same piece of the source does; the tongue copies the source's; lashes
 //! and the rest follow the nearest skin (`attachments`).
 //!

@@ -100,7 +100,8 @@ impl Template {
         self.narrow = self.mesh.positions.iter().zip(&self.weights).map(narrow).collect();
     }
 
-    /// Landmarks in the order of [`landmarks::NAMES`] with their places on a scan; landmarks without a place are left out.
+    /// Landmarks in the order of [`landmarks::NAMES`] with their places on a scan; those without a place are
+    /// left out.
     pub fn marks(&self, places: &[Option<DVec3>]) -> Vec<Mark> {
         let one = |(i, place): (usize, &Option<DVec3>)| {
             let found = &self.landmarks.all[i];

@@ -10,8 +10,8 @@
 //!
 //! so both substitutions are products with the same block, which is read once in each. Rows are grouped in
 //! eights, and a group is stored column by column, each column with its eight rows. Four right-hand sides are
-//! processed together. The loops over panels are plain ones: an adapter such as `for_each` is compiled without
-//! the wide registers, and every product in its closure becomes a call.
+//! processed together. The loops over panels are plain ones: an adapter such as `for_each` is compiled
+//! without the wide registers, and every product in its closure becomes a call.
 
 use super::panels::{Columns, Panel, ROWS, WIDEST};
 #[cfg(target_arch = "x86_64")]

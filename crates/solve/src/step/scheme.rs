@@ -46,7 +46,8 @@ pub struct LastStep {
     pub moved: Vec<DVec3>,
     /// The same in the moving frame. The next dynamic solve starts this much ahead.
     pub moved_in_frame: Vec<DVec3>,
-    /// Change of the displacement from rest by the static solve. The next static solve starts this much ahead.
+    /// Change of the displacement from rest by the static solve. The next static solve starts this much
+    /// ahead.
     pub corrected: Vec<DVec3>,
     /// Velocity of each node before the step, in the world.
     pub velocities: Vec<DVec3>,
@@ -67,8 +68,8 @@ pub(super) struct Scheme {
 }
 
 impl LastStep {
-    /// Positions extrapolated for a step of `dt_secs` by `change`, the change in the last step, except at held
-    /// nodes.
+    /// Positions extrapolated for a step of `dt_secs` by `change`, the change in the last step, except at
+    /// held nodes.
     pub(super) fn ahead(&self, x: &[DVec3], change: &[DVec3], held: &[bool], dt_secs: f64) -> Vec<DVec3> {
         let ratio = if self.dt_secs > 0.0 { dt_secs / self.dt_secs } else { 0.0 };
         let onward = |i: usize| if held[i] || ratio == 0.0 { x[i] } else { x[i] + change[i] * ratio };
