@@ -13,8 +13,8 @@
 //!
 //! `min_u  sum_t w_t A_t |(grad u - G) P_t|^2  +  sum_v A_v |u - c|^2 / L^2`, P_t the projection to the plane
 //! of triangle t. The paper has the fourth vertices of the target as unknowns. Each is in one triangle only
-//! and matches the normal column of S exactly, so eliminating them leaves P_t and one scalar Laplacian for x, y
-//! and z, factored once for all shapes. The second term replaces the paper's fixed vertices: it holds what
+//! and matches the normal column of S exactly, so eliminating them leaves P_t and one scalar Laplacian for x,
+//! y and z, factored once for all shapes. The second term replaces the paper's fixed vertices: it holds what
 //! gradients leave open, and L is so long that it bends nothing else.
 //!
 //! Where the source does not move (c = 0) the target does not move either, to the bit; u blends into c over

@@ -9,7 +9,8 @@
 //!
 //! Lists are made when they are asked for, and again when they are too short. When searches and repeated
 //! lists have looked at more triangles than all first lists of a snapshot, there is a new snapshot. What is
-//! found is the closest of all triangles in any case, in double precision, so it does not depend on earlier searches.
+//! found is the closest of all triangles in any case, in double precision, so it does not depend on earlier
+//! searches.
 
 use crate::contact::search::{Asked, Bounds, Patch, Watched};
 use glam::DVec3;
