@@ -7,7 +7,8 @@
 //! 3. the surface bends from there to the scan ([`crate::register`]), while the prior's weight falls.
 //!
 //! A jaw that is open and eyes that are closed in the scan are modes as well, so that they are not taken for
-//! features of the person; the neutral is what is left without them.
+//! features of the person; the neutral is what is left without them. They are modes only if the landmarks of
+//! lips and lids show them: to the closest points alone, an eyeball between open lids looks like a lid.
 //!
 //! The scale of a scan is unknown, so the size of the person is the one that the prior finds most likely.
 
@@ -51,6 +52,12 @@ const SHOWN_DEVIATION: f64 = 0.3;
 
 /// Values below this are part of the person, not an expression.
 const SHOWN_LEAST: f64 = 0.15;
+
+/// A slider is shown if it brings landmarks nearer to each other, or apart, by at least this, meters.
+const SHOWN_MOTION: f64 = 3e-3;
+
+/// Landmarks nearer to each other than this are compared, meters.
+const OPPOSITE: f64 = 0.03;
 
 /// Reach in meters and least cosine.
 pub(crate) const fn accept(reach: f64, least_cos: f64) -> Acceptance {
@@ -101,7 +108,9 @@ pub fn fit_neutral(
     let n_modes = prior.modes.len();
     let mut modes: Vec<Vec<DVec3>> = prior.modes.iter().map(|m| template.skin_part(m)).collect();
     let (mut expected, mut bounds) = (vec![[0.0, 1.0]; n_modes], vec![[-prior.most, prior.most]; n_modes]);
-    let sliders = shown(template);
+    let placed = place(&base, marks);
+    let mut sliders = shown(template);
+    sliders.retain(|&s| motion_of_marks(&base, &slider_mode(template, s), marks, &placed) > SHOWN_MOTION);
     for &s in &sliders {
         modes.push(slider_mode(template, s));
         expected.push([0.0, SHOWN_DEVIATION]);
@@ -117,7 +126,7 @@ pub fn fit_neutral(
         steady: &[],
         marks,
     };
-    let start = Explained { scan_from_template: place(&base, marks), coefficients: vec![0.0; modes.len()] };
+    let start = Explained { scan_from_template: placed, coefficients: vec![0.0; modes.len()] };
     let explained = model.explain(target, start, &model_rounds())?;
     let surface = TriMesh {
         positions: model.positions(&explained.coefficients),
@@ -157,6 +166,30 @@ fn shown(template: &Template) -> Vec<usize> {
 /// Displacements of the skin by a slider.
 fn slider_mode(template: &Template, slider: usize) -> Vec<DVec3> {
     template.skin_part(&meters::displacements(&template.rig, template.rig.sliders[slider].shape))
+}
+
+/// How far the landmarks of a scan have moved by a slider, in meters: from pairs of nearby landmarks that it
+/// moves differently, because their distance says more than their place.
+fn motion_of_marks(base: &[DVec3], mode: &[DVec3], marks: &[Mark], placed: &Similarity) -> f64 {
+    let on = |field: &[DVec3], m: &Mark| -> DVec3 {
+        m.corners.iter().zip(m.barycentric).map(|(&v, w)| field[v as usize] * w).sum()
+    };
+    let back = placed.inverse();
+    let all: Vec<[DVec3; 3]> =
+        marks.iter().map(|m| [on(base, m), on(mode, m), back.apply(m.place)]).collect();
+    let (mut along, mut squares, mut longest) = (0.0, 0.0, 0.0f64);
+    for (i, [p, u, x]) in all.iter().enumerate() {
+        for (j, [q, v, y]) in all.iter().enumerate().skip(i + 1) {
+            let apart = *u - *v;
+            let weight = marks[i].weight * marks[j].weight;
+            if p.distance(*q) < OPPOSITE && apart.length() > SHOWN_MOTION {
+                along += weight * apart.dot((*x - *y) - (*p - *q));
+                squares += weight * apart.length_squared();
+                longest = longest.max(apart.length());
+            }
+        }
+    }
+    if squares > 0.0 { longest * along / squares } else { 0.0 }
 }
 
 /// Rounds in which landmarks that contradict the others lose weight.
