@@ -74,7 +74,7 @@ impl Laplacian {
     }
 
     /// Columns of the inverse for some nodes. `at`: nodes that contacts can act on, ascending.
-    fn columns(&self, nodes: &[u32], at: &[u32]) -> Vec<Arc<[f32]>> {
+    pub(crate) fn columns(&self, nodes: &[u32], at: &[u32]) -> Vec<Arc<[f32]>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.at != at {
             *kept = Kept { at: at.to_vec(), reach: self.sweep.reach(at), columns: BTreeMap::new() };
