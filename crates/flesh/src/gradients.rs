@@ -78,11 +78,11 @@ impl ShapeGradients {
             self.shapes.iter().zip(strengths).filter(|(_, c)| **c != 0.0).map(|(s, &c)| (s, c)).collect();
         let mut rows = vec![[0.0f64; N_NUMBERS]; self.n_tets];
         rows.par_chunks_mut(TASK).enumerate().for_each(|(k, rows)| {
-            let first = k * TASK;
+            let (first, end) = (k * TASK, k * TASK + rows.len());
             for (shape, c) in &active {
                 let from = shape.tets.partition_point(|&t| (t as usize) < first);
                 let of_tets = shape.tets[from..].iter().zip(&shape.numbers[from..]);
-                for (&tet, numbers) in of_tets.take_while(|(t, _)| (**t as usize) < first + rows.len()) {
+                for (&tet, numbers) in of_tets.take_while(|(t, _)| (**t as usize) < end) {
                     let row = &mut rows[tet as usize - first];
                     row.iter_mut().zip(numbers).for_each(|(sum, &n)| *sum += c * f64::from(n));
                 }

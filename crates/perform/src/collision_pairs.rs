@@ -8,7 +8,6 @@
 //! rig does not have (supplied, or the built-in head's) collide with the lips too: the upper ones stay with
 //! the skull, the lower ones follow the jaw's rigid motion in the pose.
 
-use crate::drivers::enrich::EnrichOptions;
 use crate::skin_out::SkinOut;
 use glam::{DMat3, DVec3, Vec3};
 use risorius_anatomy::pieces::PieceKind;
@@ -68,7 +67,7 @@ impl ContactSurface {
         face: &Face,
         evaluator: &Evaluator,
         skin_out: &SkinOut,
-        options: &EnrichOptions,
+        options: TouchOptions,
         pairs: &[[Vec<u32>; 2]],
         obstacles_push: bool,
     ) -> Result<Self, SolveError> {
@@ -110,7 +109,7 @@ impl ContactSurface {
         let rest = face.flesh.rest();
         let body = (&face.flesh.tets[..], &rest[..], apart);
         surface.touch =
-            Touch::prepare(attachments, areas, rules, body, obstacles_push, touch_options(options))?;
+            Touch::prepare(attachments, areas, rules, body, obstacles_push, options)?;
         Ok(surface)
     }
 
@@ -128,9 +127,10 @@ impl ContactSurface {
     }
 }
 
-fn touch_options(options: &EnrichOptions) -> TouchOptions {
-    let usual = TouchOptions { film: options.adhesion, ..TouchOptions::default() };
-    match options.contact {
+/// How contacts of a mode push, with films of this traction between lips.
+pub(crate) fn touch_options(contact: ContactMode, adhesion: f64) -> TouchOptions {
+    let usual = TouchOptions { film: adhesion, ..TouchOptions::default() };
+    match contact {
         ContactMode::Off => TouchOptions { stiffness: 0.0, wall: f64::INFINITY, film: 0.0, ..usual },
         ContactMode::Penalty => TouchOptions { wall: f64::INFINITY, ..usual },
         ContactMode::Wall => usual,

@@ -88,4 +88,6 @@ mod pages {
     struct Performing;
     #[doc = include_str!("../../../docs/rigs.md")]
     struct Rigs;
+    #[doc = include_str!("../../../docs/volumetric.md")]
+    struct Volumetric;
 }

@@ -244,6 +244,7 @@ impl ProjectBody {
     fn note(&self, solved: &ProjectReport, touching: &Touching, x: &[DVec3], report: &mut StepReport) {
         let begin = Instant::now();
         report.note_contacts(&touching.contacts(self.parts.system.tets(), x));
+        report.contacts = solved.pushing;
         report.iterations[0] += solved.iterations;
         report.residual = solved.residual;
         report.converged &= solved.converged;

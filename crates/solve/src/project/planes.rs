@@ -211,7 +211,7 @@ impl Planes {
             let mut shift = vec![DVec3::ZERO; places.len()];
             for &(node, v) in &row.nodes {
                 let column = &columns[own.binary_search(&node).unwrap_or(0)];
-                shift.iter_mut().zip(&places).for_each(|(sum, &k)| *sum += v * f64::from(column[k]));
+                shift.iter_mut().zip(&places).for_each(|(sum, &k)| *sum += v * column[k]);
             }
             shift
         };

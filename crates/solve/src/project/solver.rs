@@ -15,7 +15,7 @@ use risorius_linalg::{
     BlockMatrix, ElementBlocks, Gather, NodeGraph, Order, Pattern, SparseCholesky, Stencil, Sweep, SweepSpace,
 };
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Nodes per parallel task and partial sum.
 const NODES: usize = 1024;
@@ -111,17 +111,21 @@ pub struct ProjectReport {
 
 /// A factor of A for inertia over some time.
 pub(super) struct Factor {
-    laplacian: Laplacian,
+    factor: SparseCholesky<1>,
+    /// For steps, in single precision.
+    sweep: Sweep,
+    /// For contacts, in double precision; made when the first one pushes.
+    exact: OnceLock<Laplacian<f64>>,
 }
 
 impl Factor {
     pub fn sweep(&self) -> &Sweep {
-        &self.laplacian.sweep
+        &self.sweep
     }
 
     /// Columns of the inverse of the nodes, restricted to `at`; both ascending.
-    pub fn columns(&self, nodes: &[u32], at: &[u32]) -> Vec<Arc<[f32]>> {
-        self.laplacian.columns(nodes, at)
+    pub fn columns(&self, nodes: &[u32], at: &[u32]) -> Vec<Arc<[f64]>> {
+        self.exact.get_or_init(|| Laplacian::new(Sweep::prepare(&self.factor))).columns(nodes, at)
     }
 }
 
@@ -292,6 +296,11 @@ impl<T: Number> Projective<T> {
         Ok(factor)
     }
 
+    /// Bytes of the factor for inertia over some time.
+    pub fn factor_bytes(&self, span_secs: f64) -> Result<usize, SolveError> {
+        Ok(self.factor(Some(span_secs))?.sweep().n_bytes())
+    }
+
     fn factored(&self, span_secs: f64) -> Result<Factor, SolveError> {
         let blocks: Vec<ElementBlocks<1>> = (0..self.elements.tets.len())
             .into_par_iter()
@@ -316,7 +325,7 @@ impl<T: Number> Projective<T> {
         // For nodes without tets, and parts that nothing holds.
         matrix.add_to_diagonal(&self.pattern, 1e-12 * matrix.largest_diagonal(&self.pattern).max(1e-300));
         let factor = SparseCholesky::new(&self.pattern, &matrix)?;
-        Ok(Factor { laplacian: Laplacian::new(Sweep::prepare(&factor)) })
+        Ok(Factor { sweep: Sweep::prepare(&factor), factor, exact: OnceLock::new() })
     }
 
     /// Moves the free nodes of `x` to a minimum. Contacts are kept out as far as they are found.

@@ -17,6 +17,9 @@ use risorius_linalg::{eigen_symmetric, svd};
 /// Stretches below this are raised, meters per meter.
 pub const LEAST_STRETCH: f64 = 0.02;
 
+/// Targets are at most `exp` of this times as large as at rest, and at least that part of it.
+const MOST_VOLUME: f64 = 3.0;
+
 /// Numbers of a [`Target`].
 pub const N_NUMBERS: usize = 10;
 
@@ -71,7 +74,7 @@ impl Target {
         let stretch =
             DMat3::from_cols(DVec3::new(d.x, o.z, o.y), DVec3::new(o.z, d.y, o.x), DVec3::new(o.y, o.x, d.z));
         let rotation = DMat3::from_quat(DQuat::from_scaled_axis(self.turn));
-        (rotation * positive(stretch), self.log_volume.exp())
+        (rotation * positive(stretch), self.log_volume.clamp(-MOST_VOLUME, MOST_VOLUME).exp())
     }
 }
 
@@ -89,7 +92,8 @@ fn positive(s: DMat3) -> DMat3 {
     if values.min_element() >= LEAST_STRETCH {
         return s;
     }
-    let raised = |v: f64| if v < LEAST_STRETCH { LEAST_STRETCH * (v / LEAST_STRETCH - 1.0).exp() } else { v };
+    // A hyperbola that continues the straight line and stays above zero.
+    let raised = |v: f64| if v < LEAST_STRETCH { LEAST_STRETCH / (2.0 - v / LEAST_STRETCH) } else { v };
     let raised = DVec3::new(raised(values.x), raised(values.y), raised(values.z));
     vectors * DMat3::from_diagonal(raised) * vectors.transpose()
 }

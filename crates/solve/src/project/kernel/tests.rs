@@ -56,7 +56,7 @@ fn agrees<T: Number>(tolerance: f64) {
             (n, n_open) = (n + 1, n_open + usize::from(open));
         }
     }
-    assert!(20 * n_open < n, "{n_open} of {n} usual tets were computed one by one");
+    assert!(10 * n_open < n, "{n_open} of {n} usual tets were computed one by one");
 }
 
 #[test]
