@@ -42,6 +42,3 @@ pub use elements::{Aims, TetWeights};
 pub use planes::Touching;
 pub use solver::{Inertial, Iterations, Objective, Pin, PinPlace, ProjectReport, Projective};
 pub use targets::Target;
-
-#[cfg(test)]
-mod solver_tests;

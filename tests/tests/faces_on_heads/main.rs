@@ -7,4 +7,3 @@ mod performing;
 mod preview;
 mod rest_shapes;
 mod swing;
-mod volumetric;

@@ -62,9 +62,9 @@ impl PerformJob {
                 ),
                 (self.adhesion != 0.0, &["adhesion", "method"], "adhesion of lips"),
                 (
-                    self.contact == ContactMode::Penalty,
+                    self.contact != ContactMode::Off,
                     &["contact", "method"],
-                    "penalties: its contacts are walls, or off",
+                    "stable contacts yet: switch contact off",
                 ),
             ],
         };
