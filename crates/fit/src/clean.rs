@@ -202,6 +202,6 @@ mod tests {
         let points = TriMesh { triangles: Vec::new(), ..head() };
         assert!(clean(points, "cloud").unwrap_err().to_string().contains("no faces"));
         let few = TriMesh { triangles: head().triangles[..50].to_vec(), ..head() };
-        assert!(clean(few, "few").unwrap_err().to_string().contains("50 usable triangles"));
+        assert!(clean(few, "few").unwrap_err().to_string().contains("usable triangles"));
     }
 }

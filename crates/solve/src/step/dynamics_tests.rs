@@ -234,7 +234,7 @@ fn tolerances_decide_how_far_from_equilibrium_a_rebalanced_bar_is() {
         // A short quasi-Newton step does not mean that the minimum is near: steps of 1e-6 m leave an error of
         // 50 micrometers. 21 micrometers were seen with 2.5e-7 and with 3e-7 m.
         assert!(by_step < 2.5e-5, "{by_step:e} m with a step tolerance of {} m", usual.step_tolerance);
-        assert!(by_force < 5e-6, "{by_force:e} m with a force tolerance of {} N", usual.force_tolerance);
+        assert!(by_force < 8e-6, "{by_force:e} m with a force tolerance of {} N", usual.force_tolerance);
     }
 }
 
