@@ -1,4 +1,4 @@
-//! From scans to an actor: the neutral, the expressions, the personal blendshapes, the rig [Ichim16].
+//! From scans to an actor: the neutral, the expressions, the personal blendshapes, the rig [Ichim16, sec. 3].
 
 use crate::FitError;
 use crate::blendshapes::{Example, personal_shapes};

@@ -3,9 +3,9 @@
 //!
 //! The target keeps its vertices, topology, texture coordinates and parts; names, in-betweens and
 //! combinations are those of the source. A target without shapes is searched for its face on the geometry
-//! alone ([`crate::find`]); one with shapes is searched with their help. Skin is carried by [`Deformation`];
-//! eyes, teeth and gums move rigidly, as the same piece of the source does; the tongue copies the source's;
-//! lashes and the rest follow the nearest skin (`attachments`).
+//! alone ([`mod@crate::find`]); one with shapes is searched with their help. Skin is carried by
+//! [`Deformation`]; eyes, teeth and gums move rigidly, as the same piece of the source does; the tongue
+//! copies the source's; lashes and the rest follow the nearest skin (`attachments`).
 //!
 //! Combinations are carried like shapes, as deformations of the neutral. Limits: two heads, a fused mouth and
 //! missing pieces are reported, not repaired.

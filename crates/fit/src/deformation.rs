@@ -1,4 +1,4 @@
-//! Deformation transfer: what happened to one surface happens to another [Sumner04].
+//! Deformation transfer: what happened to one surface happens to another [Sumner04, sec. 3].
 //!
 //! A deformed source triangle has a deformation gradient S (3 x 3), made unique by a fourth vertex along the
 //! normal (eqs. 1-4 there). The target takes the displacement u whose gradient is closest to that of its

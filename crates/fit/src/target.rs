@@ -1,10 +1,10 @@
 //! A scan as the target of a registration: closest points that a vertex of the template may be matched with.
 //!
 //! A match is the closest point of the scan, within a reach, on triangles whose normal agrees with that of
-//! the vertex [Rusinkiewicz01]. Points on open borders are refused: beyond them the scan has a hole, and
-//! every vertex over the hole would be pulled to its rim. Normals of the scan are averaged over neighbors,
-//! because those of single triangles are mostly noise where triangles are small. Coordinates are those of the
-//! scan; a [`Similarity`] from the template to the scan is passed along with every query.
+//! the vertex [Rusinkiewicz01, sec. 3]. Points on open borders are refused: beyond them the scan has a hole,
+//! and every vertex over the hole would be pulled to its rim. Normals of the scan are averaged over
+//! neighbors, because those of single triangles are mostly noise where triangles are small. Coordinates are
+//! those of the scan; a [`Similarity`] from the template to the scan is passed along with every query.
 
 use glam::DVec3;
 use rayon::prelude::*;

@@ -10,7 +10,7 @@
 //! x  = argmin  x^T q + W(Xn, x, Pn) - x^T f                                            [eq. 12]
 //! ```
 //!
-//! This is backward Euler; [`Stepping::Bdf2`] has other factors and a longer memory
+//! This is backward Euler; [`crate::Stepping::Bdf2`] has other factors and a longer memory
 //! ([`crate::step::scheme`]). The second solve keeps the inertial and viscous force q while rest shape and
 //! material change, so the change itself excites no motion: without forces, x equals X to the bit. With the
 //! rebalancing share alpha below 1, q and v are blended with those of a dynamic step on (Xn, Pn) [Kozlov17,
