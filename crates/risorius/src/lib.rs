@@ -93,4 +93,6 @@ mod pages {
     struct Rigs;
     #[doc = include_str!("../../../docs/scans.md")]
     struct Scans;
+    #[doc = include_str!("../../../docs/transfer.md")]
+    struct Transfer;
 }
