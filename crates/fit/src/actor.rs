@@ -224,7 +224,7 @@ fn example(template: &Template, scan: &FittedScan, neutral: &[DVec3]) -> Example
     }
 }
 
-/// A bad fit is told by its own distances.
+/// Notes on a fit whose distances are too large.
 fn note_bad(report: &ScanReport, notes: &mut Vec<Note>) {
     let Spread { mean_mm, p95_mm, n } = report.distance;
     if n == 0 || mean_mm > BAD_MEAN || p95_mm > BAD_95 {
