@@ -215,7 +215,7 @@ impl Placed {
     }
 
     fn landmarks_in_file(&self) -> Vec<(&'static str, DVec3, f64)> {
-        let back = crate::find::inverse(&self.si_from_file);
+        let back = self.si_from_file.inverse();
         let one = |(i, l): (usize, &Option<(DVec3, f64)>)| l.map(|(p, c)| (NAMES[i], back.apply(p), c));
         self.landmarks.iter().enumerate().filter_map(one).collect()
     }

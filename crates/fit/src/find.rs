@@ -208,7 +208,7 @@ impl Finder {
     fn read(&self, piece: &Surface, candidate: Candidate, options: &FindOptions) -> Found {
         let Candidate { placed, inside_out } = candidate;
         let model = &self.model;
-        let back = inverse(&placed.pose);
+        let back = placed.pose.inverse();
         let sign = if inside_out { -1.0 } else { 1.0 };
         let outward: Vec<DVec3> = piece.normals.iter().map(|n| *n * sign).collect();
         let posed = model.pose(&placed.values);
@@ -225,9 +225,9 @@ impl Finder {
         let local_start = Placed { pose: Similarity::default(), ..placed };
         let close = SettleOptions { rounds: 20, n_modes: model.modes.len(), reach: 0.015, soft: 0.004 };
         let fine = settle(&ground, model, local_start, &close);
-        let to_fine = inverse(&fine.pose);
+        let to_fine = fine.pose.inverse();
         let (cloud, local) = (moved_cloud(&cloud, &to_fine), moved(&local, &to_fine));
-        let to_head = after(&to_fine, &after(&back, &file_to_piece(piece)));
+        let to_head = to_fine.after(&back.after(&file_to_piece(piece)));
         let held: Vec<(u32, DVec3)> = options
             .landmarks
             .iter()
@@ -250,7 +250,7 @@ impl Finder {
         inside_out: bool,
         options: &FindOptions,
     ) -> Found {
-        let from_head = inverse(&to_head);
+        let from_head = to_head.inverse();
         let mut landmarks: Vec<MeshLandmark> = (0..N_LANDMARKS)
             .map(|i| MeshLandmark {
                 name: NAMES[i],
@@ -273,20 +273,6 @@ struct Candidate {
 
 fn bounds(points: impl Iterator<Item = DVec3>) -> (DVec3, DVec3) {
     points.fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(a, b), p| (a.min(p), b.max(p)))
-}
-
-/// The inverse similarity.
-pub(crate) fn inverse(s: &Similarity) -> Similarity {
-    let rotation = s.rigid.rotation.inverse();
-    let translation = -(rotation * s.rigid.translation) / s.scale;
-    Similarity { rigid: Rigid { rotation, translation }, scale: 1.0 / s.scale }
-}
-
-/// First `first`, then `then`.
-pub(crate) fn after(then: &Similarity, first: &Similarity) -> Similarity {
-    let rotation = (then.rigid.rotation * first.rigid.rotation).normalize();
-    let translation = then.apply(first.rigid.translation);
-    Similarity { rigid: Rigid { rotation, translation }, scale: then.scale * first.scale }
 }
 
 fn file_to_piece(piece: &Surface) -> Similarity {
