@@ -9,8 +9,8 @@ use clap::{Args, ValueEnum};
 use risorius::files::{extension, is_rig};
 use risorius::jobs::batch::{Batch, has_mark, is_folder};
 use risorius::jobs::perform::{
-    CLIP_MARK, FitReport, FitRow, Look, MAX_SHAPES, OutputSpace, PerformJob, PerformReport, PreviewReport,
-    Resumed,
+    CLIP_MARK, FitReport, FitRow, Look, MAX_SHAPES, Method, OutputSpace, PerformJob, PerformReport,
+    PreviewReport, Resumed,
 };
 use risorius::perform::{FrameReport, Stepping};
 use risorius::rig::FileVertex;
@@ -28,6 +28,19 @@ pub struct Arguments {
     clip: Vec<PathBuf>,
     #[command(flatten)]
     clip_args: ClipArgs,
+    /// How flesh is simulated. See docs/performing.md and docs/volumetric.md.
+    #[arg(long, value_enum, default_value_t = MethodName::Enrich)]
+    method: MethodName,
+    /// Of --method volumetric: share of the stiffness that draws flesh to the blend of shapes with its
+    /// orientation, 0 to 1; default 0.5.
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    active: Option<f64>,
+    /// Of --method volumetric: most iterations of a time step, 1 or more; default 40.
+    #[arg(long, value_name = "N")]
+    iterations: Option<usize>,
+    /// Of --method volumetric: make every pose without forces the artist's, not only those of single shapes.
+    #[arg(long)]
+    exact: bool,
     /// How far flesh swings: a preset of --stiffness, --gain and --viscosity.
     #[arg(long, value_enum, default_value_t = LookName::Natural)]
     look: LookName,
@@ -44,9 +57,9 @@ pub struct Arguments {
     /// Run a conventional simulation, for comparison; same as --rebalance 0.
     #[arg(long, conflicts_with = "rebalance")]
     naive: bool,
-    /// Longest time step, seconds, positive; default 1/200 s.
-    #[arg(long, default_value_t = 1.0 / 200.0, allow_negative_numbers = true)]
-    dt: f64,
+    /// Longest time step, seconds, positive; default 1/200 s, and 1/60 s for --method volumetric.
+    #[arg(long, allow_negative_numbers = true)]
+    dt: Option<f64>,
     /// The formula of the time steps.
     #[arg(long, value_enum, default_value_t = SteppingName::Bdf2)]
     stepping: SteppingName,
@@ -112,6 +125,15 @@ enum SteppingName {
     Bdf2,
     /// Backward Euler, first order: damps the swing of flesh, more so in longer steps.
     Euler,
+}
+
+/// See [`Method`].
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+enum MethodName {
+    /// Physics on top of the artist's animation, which is exact without forces.
+    Enrich,
+    /// Volumetric blendshapes: flesh is drawn to blended gradients, keeps its volume and does not pass itself.
+    Volumetric,
 }
 
 /// How far flesh swings.
@@ -207,6 +229,13 @@ fn job(arguments: &Arguments) -> Result<PerformJob, Failure> {
         face: PathBuf::new(),
         clip: PathBuf::new(),
         reading: arguments.clip_args.reading(),
+        method: match arguments.method {
+            MethodName::Enrich => Method::Enrich,
+            MethodName::Volumetric => Method::Volumetric,
+        },
+        active: arguments.active,
+        iterations: arguments.iterations,
+        exact: arguments.exact,
         look: match arguments.look {
             LookName::Subtle => Look::Subtle,
             LookName::Natural => Look::Natural,
@@ -278,12 +307,17 @@ fn summary(report: &PerformReport) -> String {
     let iterations = [sum(&|f| f.iterations[0]), sum(&|f| f.iterations[1])].map(|n| n as f64 / steps as f64);
     let mean = mean_mm(report);
     let least = frames.iter().map(|f| f.smallest_det).fold(f64::INFINITY, f64::min);
-    let mut text = format!(
-        "  {steps} steps, {:.1} ms each; {:.1} dynamic and {:.1} static iterations\n",
-        1000.0 * seconds / steps as f64,
-        iterations[0],
-        iterations[1]
-    );
+    let each = 1000.0 * seconds / steps as f64;
+    let mut text = match report.method.name {
+        Method::Enrich => format!(
+            "  {steps} steps, {each:.1} ms each; {:.1} dynamic and {:.1} static iterations\n",
+            iterations[0], iterations[1]
+        ),
+        Method::Volumetric => format!(
+            "  volumetric: {steps} steps, {each:.1} ms each; {:.1} iterations, largest force left {:.1e} N\n",
+            iterations[0], report.method.residual
+        ),
+    };
     let most = match &report.moved_most {
         Some(most) => format!("{:.2} mm ({})", most.mm, place(most.frame, most.vertex.as_ref())),
         None => "0 mm".into(),

@@ -156,6 +156,15 @@ impl Flesh {
     }
 }
 
+impl VolumeShape {
+    /// Adds the displacements at a strength.
+    pub fn add_to(&self, positions: &mut [DVec3], strength: f64) {
+        for (&node, &offset) in self.nodes.iter().zip(self.offsets.iter()) {
+            positions[node as usize] += glam::Vec3::from(offset).as_dvec3() * strength;
+        }
+    }
+}
+
 impl SkinEmbedding {
     /// Displacement of each embedded vertex for displacements of all nodes.
     pub fn apply(&self, tets: &[[u32; 4]], node_offsets: &[DVec3]) -> Vec<DVec3> {

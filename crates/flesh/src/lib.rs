@@ -17,6 +17,7 @@ pub mod face;
 pub mod flesh;
 pub mod follow;
 pub mod fused;
+pub mod gradients;
 pub mod materials;
 pub mod neutral;
 pub mod region_shares;

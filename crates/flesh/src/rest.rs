@@ -81,9 +81,7 @@ fn saturated(total: f64) -> f64 {
 
 /// Adds a shape at a strength.
 pub(crate) fn add(positions: &mut [DVec3], shape: &VolumeShape, strength: f64) {
-    for (&node, &offset) in shape.nodes.iter().zip(shape.offsets.iter()) {
-        positions[node as usize] += glam::Vec3::from(offset).as_dvec3() * strength;
-    }
+    shape.add_to(positions, strength);
 }
 
 impl<'a> RestVolumes<'a> {

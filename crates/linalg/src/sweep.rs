@@ -301,7 +301,7 @@ impl<T: Real> Sweep<T> {
 
     /// Columns of `A^-1` of the nodes `wanted`, restricted to the nodes `at`, for which `reach` was made;
     /// zero for held ones.
-    pub fn columns(&self, wanted: &[u32], at: &[u32], reach: &Reach) -> Vec<Box<[f32]>> {
+    pub fn columns(&self, wanted: &[u32], at: &[u32], reach: &Reach) -> Vec<Box<[T]>> {
         let four = |wanted: &[u32]| {
             let mut space = SweepSpace::default();
             self.fit(&mut space);
@@ -314,9 +314,8 @@ impl<T: Real> Sweep<T> {
             }
             self.forward_along(&self.reach(wanted), &mut space);
             self.backward_along(reach, &mut space);
-            let value = |k: usize, &node: &u32| {
-                self.place(node).map_or(0.0, |place| space.at(place)[k].wide() as f32)
-            };
+            let value =
+                |k: usize, &node: &u32| self.place(node).map_or(T::default(), |place| space.at(place)[k]);
             (0..wanted.len()).map(|k| at.iter().map(|node| value(k, node)).collect()).collect::<Vec<_>>()
         };
         wanted.par_chunks(4).flat_map_iter(four).collect()

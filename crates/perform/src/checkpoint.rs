@@ -7,7 +7,9 @@
 //! the same key at a frame exactly if all inputs up to it are the same. Changes later in a clip do not
 //! matter, except where smoothing looks ahead; the knots contain the smoothing.
 
+use crate::drivers::MethodOptions;
 use crate::drivers::enrich::EnrichOptions;
+use crate::drivers::volumetric::VolumetricOptions;
 use crate::run::{ONSET, Performance};
 use risorius_base::Fingerprint;
 use risorius_rig::BoundClip;
@@ -58,23 +60,27 @@ pub struct Checkpoint {
 }
 
 /// The key of every frame of a performance on the face with the fingerprint `face`.
-pub fn frame_keys(face: Fingerprint, performance: &Performance, options: &EnrichOptions) -> Vec<FrameKey> {
+pub fn frame_keys(face: Fingerprint, performance: &Performance, options: &MethodOptions) -> Vec<FrameKey> {
     // Destructured without `..`: a new field must be hashed here.
     let Performance { clip: BoundClip { times_secs, weights, n_sliders, head: _ }, head, scene } =
         performance;
     let program =
         Fingerprint::default().bytes(env!("CARGO_PKG_VERSION").as_bytes()).bytes(&METHOD.to_le_bytes());
-    let settings = of_options(options);
+    let (gain, dt_secs) = (options.gain(), options.dt_secs());
+    let settings = match options {
+        MethodOptions::Enrich(options) => of_enrich(options),
+        MethodOptions::Volumetric(options) => of_volumetric(options),
+    };
     let lasting = scene.lasting_fingerprint();
     let mut chain = Fingerprint::default();
     let key = |(frame, &time_secs): (usize, &f64)| {
         let row = weights.get(frame * n_sliders..(frame + 1) * n_sliders).unwrap_or_default();
         let since = match frame.checked_sub(1) {
             // A gain looks back by one more step.
-            Some(before) if options.gain == 1.0 => [times_secs[before], time_secs],
-            Some(before) => [times_secs[before] - options.dt_secs, time_secs],
+            Some(before) if gain == 1.0 => [times_secs[before], time_secs],
+            Some(before) => [times_secs[before] - dt_secs, time_secs],
             // The first frame needs the initial velocity and acceleration of the head.
-            None => [time_secs, time_secs + options.dt_secs.max(2.0 * ONSET)],
+            None => [time_secs, time_secs + dt_secs.max(2.0 * ONSET)],
         };
         let inputs = [
             program,
@@ -91,7 +97,7 @@ pub fn frame_keys(face: Fingerprint, performance: &Performance, options: &Enrich
     times_secs.iter().enumerate().map(key).collect()
 }
 
-fn of_options(options: &EnrichOptions) -> Fingerprint {
+fn of_enrich(options: &EnrichOptions) -> Fingerprint {
     let EnrichOptions {
         dt_secs,
         stepping,
@@ -134,6 +140,33 @@ fn of_options(options: &EnrichOptions) -> Fingerprint {
     ])
 }
 
+fn of_volumetric(options: &VolumetricOptions) -> Fingerprint {
+    let VolumetricOptions {
+        dt_secs,
+        stepping,
+        active,
+        rebalance,
+        damping,
+        stiffness,
+        volume,
+        viscosity,
+        gain,
+        mass,
+        gravity,
+        contact,
+        iterations,
+        tolerance,
+        exact,
+    } = *options;
+    let numbers =
+        [dt_secs, active, rebalance, damping, stiffness, volume, viscosity, gain, mass, gravity, tolerance];
+    Fingerprint::default()
+        .bytes(b"volumetric")
+        .numbers(numbers)
+        .bytes(&(iterations as u64).to_le_bytes())
+        .bytes(&[contact as u8, (stepping == Stepping::Bdf2).into(), exact.into()])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,6 +204,7 @@ mod tests {
             stiffness: vec![Factor { vertices: vec![3], factor: 2.0 }],
             mass: vec![Factor { vertices: vec![3], factor: 2.0 }],
             touch: vec![[vec![1], vec![2]]],
+            held: vec![vec![1, 3]],
         }
     }
 
@@ -201,7 +235,7 @@ mod tests {
         let (times_secs, weights) = (input.times_secs.clone(), input.weights.clone());
         let clip = BoundClip { times_secs, weights, n_sliders, head: None };
         let performance = Performance { clip: &clip, head, scene };
-        frame_keys(input.face, &performance, &input.options)
+        frame_keys(input.face, &performance, &MethodOptions::Enrich(input.options))
     }
 
     /// The first frame whose key changes, and the changed input; `None` if no key changes. All later keys
@@ -238,6 +272,7 @@ mod tests {
         assert_eq!(change(|i| i.scene.stiffness[0].factor = 3.0), scene);
         assert_eq!(change(|i| i.scene.mass[0].vertices[0] = 4), scene);
         assert_eq!(change(|i| i.scene.touch[0][1][0] = 4), scene);
+        assert_eq!(change(|i| i.scene.held[0][1] = 4), scene);
         assert_eq!(change(|i| i.scene.colliders[0].form = Form::Sphere { radius: 0.03 }), scene);
         assert_eq!(change(|i| i.scene.colliders[0].expressed_in = ExpressedIn::Head), scene);
         assert_eq!(change(|i| i.scene.wind = Curve::default()), scene);

@@ -8,7 +8,6 @@
 //! rig does not have (supplied, or the built-in head's) collide with the lips too: the upper ones stay with
 //! the skull, the lower ones follow the jaw's rigid motion in the pose.
 
-use crate::drivers::enrich::EnrichOptions;
 use crate::skin_out::SkinOut;
 use glam::{DMat3, DVec3, Vec3};
 use risorius_anatomy::pieces::PieceKind;
@@ -63,19 +62,19 @@ pub(crate) struct ContactSurface {
 }
 
 impl ContactSurface {
-    /// With collision pairs for the regions in `pairs`, besides lips and lids. `obstacles_push`: whether
-    /// there will be obstacles.
+    /// With collision pairs for the regions in `pairs`, besides lips and lids. `spacing`: the least
+    /// distance between vertices that are kept out, meters. `obstacles_push`: whether there will be obstacles.
     pub fn prepare(
         face: &Face,
         evaluator: &Evaluator,
         skin_out: &SkinOut,
-        options: &EnrichOptions,
+        (options, spacing): (TouchOptions, f64),
         pairs: &[[Vec<u32>; 2]],
         obstacles_push: bool,
     ) -> Result<Self, SolveError> {
         let teeth = AddedTeeth::of(face);
         let mouth = around_mouth(face);
-        let spread = Spread::over(face, evaluator, options.contact_spacing);
+        let spread = Spread::over(face, evaluator, spacing);
         let mut rules = own_pairs(face, &mouth, &IN_MOUTH);
         rules.extend(own_pairs(face, &around_eyes(face), &IN_LIDS));
         rules.extend(pairs.iter().flat_map(|pair| region_pairs(face, pair)));
@@ -107,7 +106,7 @@ impl ContactSurface {
         attachments.resize(vertices.len() + teeth.positions.len(), TetAttachment::FIXED);
         let all_areas = areas(&face.anatomy.pieces);
         // Vertices stand for what is around them.
-        let around = std::f64::consts::FRAC_PI_4 * options.contact_spacing * options.contact_spacing;
+        let around = std::f64::consts::FRAC_PI_4 * spacing * spacing;
         let mut areas: Vec<f64> = vertices.iter().map(|&v| all_areas[v as usize].max(around)).collect();
         areas.resize(attachments.len(), 0.0);
         let si_from_file = face.rig.space.si_from_file();
@@ -116,8 +115,7 @@ impl ContactSurface {
             poses_apart(face).iter().map(|weights| surface.at_weights(face, evaluator, weights)).collect();
         let rest = face.flesh.rest();
         let body = (&face.flesh.tets[..], &rest[..], apart);
-        surface.touch =
-            Touch::prepare(attachments, areas, rules, body, obstacles_push, touch_options(options))?;
+        surface.touch = Touch::prepare(attachments, areas, rules, body, obstacles_push, options)?;
         Ok(surface)
     }
 
@@ -171,9 +169,10 @@ impl Spread {
     }
 }
 
-fn touch_options(options: &EnrichOptions) -> TouchOptions {
-    let usual = TouchOptions { film: options.adhesion, ..TouchOptions::default() };
-    match options.contact {
+/// How contacts of a mode push, with films of this traction between lips.
+pub(crate) fn touch_options(contact: ContactMode, adhesion: f64) -> TouchOptions {
+    let usual = TouchOptions { film: adhesion, ..TouchOptions::default() };
+    match contact {
         ContactMode::Off => TouchOptions { stiffness: 0.0, wall: f64::INFINITY, film: 0.0, ..usual },
         ContactMode::Penalty => TouchOptions { wall: f64::INFINITY, ..usual },
         ContactMode::Wall => usual,

@@ -1,7 +1,7 @@
 //! From a face and a clip to a take: physics on top of the artist's animation.
 //!
-//! [`run()`] plays a clip frame by frame, in time steps, with any method. Methods are [`Driver`]s; [`enrich`]
-//! is the only one so far [Kozlov17, sec. 5]. [`HeadPath`] interpolates the motion of the head between
+//! [`run()`] plays a clip frame by frame, in time steps, with any method. Methods are [`Driver`]s: [`enrich`]
+//! [Kozlov17, sec. 5] and [`volumetric`] [Ichim16, sec. 3.4]. [`HeadPath`] interpolates the motion of the head between
 //! samples. A [`Scene`] holds everything else that acts on the face. A [`Checkpoint`] is a state from which a
 //! run can be resumed. Without forces, the result is the artist's animation, to the bit. [`fit_shapes()`]
 //! puts the difference that physics makes into a few more shapes.
@@ -20,10 +20,12 @@ pub mod skin_out;
 pub use checkpoint::{Checkpoint, FrameKey, frame_keys};
 pub use collision_pairs::ContactMode;
 pub use drivers::enrich::{EnrichOptions, enrich};
+pub use drivers::volumetric::{VolumetricFace, VolumetricOptions, volumetric};
+pub use drivers::{MethodOptions, perform};
 pub use error::PerformError;
 pub use fit_shapes::{FitError, FittedShapes, fit_shapes};
 pub use head_path::HeadPath;
 pub use risorius_solve::Stepping;
-pub use run::{Driver, Frame, FrameReport, FrameSink, Performance, RestReport, run};
+pub use run::{Driver, Frame, FrameReport, FrameSink, Performance, RestReport, SteppedBody, run};
 pub use scene::model::Scene;
 pub use skin_out::SkinOut;

@@ -7,17 +7,18 @@
 //! passed to the caller with its report and its resume state.
 
 use crate::checkpoint::Checkpoint;
-use crate::drivers::enrich::add;
 use crate::error::{PerformError, step_error};
 use crate::head_path::{Acceleration, HeadPath};
 use crate::scene::forces::Moment;
+use crate::scene::loads::add;
 use crate::scene::model::Scene;
 use crate::skin_out::Moved;
 use glam::DVec3;
 use risorius_base::Rigid;
 use risorius_base::progress::{Progress, tick};
 use risorius_rig::BoundClip;
-use risorius_solve::{Around, Configuration, Dynamics, SolveError, StepReport};
+use risorius_solve::project::ProjectBody;
+use risorius_solve::{Around, Configuration, Dynamics, SolveError, State, StepReport};
 use std::ops::{ControlFlow, Range};
 use std::time::Instant;
 
@@ -107,8 +108,76 @@ pub struct Frame<'a> {
     /// Its report.
     pub report: &'a FrameReport,
     /// The flesh after this frame; a later run resumes from its state.
-    pub body: &'a Dynamics,
+    pub body: &'a dyn SteppedBody,
 }
+
+/// Flesh that a method moves in time steps.
+pub trait SteppedBody {
+    /// Positions of the nodes in the head frame.
+    fn positions(&self) -> &[DVec3];
+
+    /// The resume state.
+    fn state(&self) -> State;
+
+    /// Continues from a state of the same body, to the same bits.
+    fn restore(&mut self, state: State) -> Result<(), SolveError>;
+
+    /// Moves to equilibrium.
+    fn settle(&mut self, around: &Around, progress: &Progress) -> Result<StepReport, SolveError>;
+
+    /// A step to another configuration. On an error the body is unchanged.
+    fn step(
+        &mut self,
+        next: &Configuration,
+        frame: Rigid,
+        dt_secs: f64,
+        around: &Around,
+        progress: &Progress,
+    ) -> Result<StepReport, SolveError>;
+
+    /// Elastic energy, joules.
+    fn elastic(&self) -> f64;
+}
+
+macro_rules! stepped_body {
+    ($body:ty) => {
+        impl SteppedBody for $body {
+            fn positions(&self) -> &[DVec3] {
+                self.positions()
+            }
+
+            fn state(&self) -> State {
+                self.state()
+            }
+
+            fn restore(&mut self, state: State) -> Result<(), SolveError> {
+                self.restore(state)
+            }
+
+            fn settle(&mut self, around: &Around, progress: &Progress) -> Result<StepReport, SolveError> {
+                self.settle(around, progress)
+            }
+
+            fn step(
+                &mut self,
+                next: &Configuration,
+                frame: Rigid,
+                dt_secs: f64,
+                around: &Around,
+                progress: &Progress,
+            ) -> Result<StepReport, SolveError> {
+                self.step(next, frame, dt_secs, around, progress)
+            }
+
+            fn elastic(&self) -> f64 {
+                self.elastic()
+            }
+        }
+    };
+}
+
+stepped_body!(Dynamics);
+stepped_body!(ProjectBody);
 
 /// Receives each finished frame. `Break` ends the run.
 pub type FrameSink<'a> = dyn FnMut(&Frame) -> ControlFlow<()> + 'a;
@@ -117,6 +186,9 @@ pub type FrameSink<'a> = dyn FnMut(&Frame) -> ControlFlow<()> + 'a;
 pub trait Driver: Sync {
     /// The face at a frame, before forces act.
     type Pose: Default + Send;
+
+    /// The flesh in motion.
+    type Body: SteppedBody;
 
     /// The poses of some frames.
     fn poses(&self, frames: Range<usize>) -> Result<Vec<Self::Pose>, PerformError>;
@@ -136,7 +208,7 @@ pub trait Driver: Sync {
         first: Configuration,
         frame: Rigid,
         velocities: Vec<DVec3>,
-    ) -> Result<Dynamics, SolveError>;
+    ) -> Result<Self::Body, SolveError>;
 
     /// Forces at the nodes for a head at rest in this place, newtons; empty for none.
     fn resting_forces(&self, head: &Rigid) -> Vec<DVec3>;
@@ -149,7 +221,7 @@ pub trait Driver: Sync {
     fn forces(&self, moment: &Moment, ends: [&Self::Pose; 2], share: f64) -> Vec<DVec3>;
 
     /// The rig's vertices, and how far physics moved them.
-    fn skin(&self, body: &Dynamics, pose: &Self::Pose) -> (Vec<[f32; 3]>, Moved);
+    fn skin(&self, body: &Self::Body, pose: &Self::Pose) -> (Vec<[f32; 3]>, Moved);
 
     /// The rig vertex of a point of the body's contact surface.
     fn vertex_of_point(&self, point: u32) -> Option<u32>;
@@ -179,7 +251,7 @@ pub fn run<D: Driver>(
 ) -> Result<(), PerformError> {
     let run = Run { driver, performance, dt_secs, progress };
     let n_frames = performance.clip.n_frames();
-    let mut body: Option<Dynamics> = None;
+    let mut body: Option<D::Body> = None;
     let mut last = D::Pose::default();
     let mut next = 0;
     if let Some(checkpoint) = checkpoint {
@@ -231,7 +303,7 @@ struct Segment<'a, P> {
 
 impl<D: Driver> Run<'_, D> {
     /// The body as it was after the frame of a checkpoint.
-    fn restored(&self, Checkpoint { frame, state }: Checkpoint) -> Result<Dynamics, PerformError> {
+    fn restored(&self, Checkpoint { frame, state }: Checkpoint) -> Result<D::Body, PerformError> {
         // The preconditioners were made for an earlier configuration, which has no surface.
         let first = Configuration { surface: state.configuration.surface.clone(), ..state.factored.clone() };
         let velocities = state.velocities.clone();
@@ -242,7 +314,7 @@ impl<D: Driver> Run<'_, D> {
 
     /// The body in equilibrium under gravity, the acceleration of the head and the other forces of the first
     /// frame, moving with the head. So a take that begins in the middle of a motion begins without a jolt.
-    fn begin(&self, first: &D::Pose, report: &mut FrameReport) -> Result<Dynamics, PerformError> {
+    fn begin(&self, first: &D::Pose, report: &mut FrameReport) -> Result<D::Body, PerformError> {
         let (driver, dt_secs) = (self.driver, self.dt_secs);
         let time_secs = self.performance.clip.times_secs[0];
         let head = |after: f64| self.performance.head.at(time_secs + after);
@@ -281,7 +353,7 @@ impl<D: Driver> Run<'_, D> {
     /// Advances the body from the frame before to `frame`.
     fn advance(
         &self,
-        body: &mut Dynamics,
+        body: &mut D::Body,
         frame: usize,
         ends: [&D::Pose; 2],
         report: &mut FrameReport,
@@ -301,7 +373,7 @@ impl<D: Driver> Run<'_, D> {
     /// One step along a segment, or two half steps if it fails.
     fn step(
         &self,
-        body: &mut Dynamics,
+        body: &mut D::Body,
         segment: &Segment<D::Pose>,
         shares: [f64; 2],
         depth: usize,

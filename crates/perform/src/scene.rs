@@ -3,4 +3,5 @@
 
 pub mod factors;
 pub mod forces;
+pub(crate) mod loads;
 pub mod model;

@@ -95,4 +95,6 @@ mod pages {
     struct Scans;
     #[doc = include_str!("../../../docs/transfer.md")]
     struct Transfer;
+    #[doc = include_str!("../../../docs/volumetric.md")]
+    struct Volumetric;
 }

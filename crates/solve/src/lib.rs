@@ -15,6 +15,7 @@ pub mod lift;
 pub mod minimize;
 mod patch;
 mod pool;
+pub mod project;
 pub mod step;
 pub mod untangle;
 

@@ -6,7 +6,7 @@ pub mod ladder;
 mod memory;
 pub mod newton;
 pub mod quasi;
-mod scatter;
+pub(crate) mod scatter;
 pub mod system;
 pub(crate) mod workspace;
 

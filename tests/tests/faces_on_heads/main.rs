@@ -7,3 +7,4 @@ mod performing;
 mod preview;
 mod rest_shapes;
 mod swing;
+mod volumetric;

@@ -45,13 +45,13 @@ fn perform(face: &Face, performance: &Performance, options: &EnrichOptions) -> P
     played
 }
 
-fn bound(face: &Face, times_secs: &[f64], weights: &[f32]) -> BoundClip {
+pub(crate) fn bound(face: &Face, times_secs: &[f64], weights: &[f32]) -> BoundClip {
     let (times_secs, weights) = (times_secs.to_vec(), weights.to_vec());
     BoundClip { times_secs, weights, n_sliders: face.rig.sliders.len(), head: None }
 }
 
 /// `n` frames of the range of motion from `first` on, on the sliders of `face`.
-fn talk(data: &Path, face: &Face, first: usize, n: usize) -> (Vec<f64>, Vec<f32>) {
+pub(crate) fn talk(data: &Path, face: &Face, first: usize, n: usize) -> (Vec<f64>, Vec<f32>) {
     let clip = open_clip(&data.join("performances/livelink_rom.csv"), &ClipOptions::default(), &no_progress)
         .unwrap()
         .clip;

@@ -12,7 +12,8 @@
 //!      "keys": [{"position": [0, 0, 0], "rotation": [0, 0, 0, 1]}]}
 //!   ],
 //!   "wind": [{"time": 0, "velocity": [0, 0, -20]}],
-//!   "forces": [{"region": "cheeks", "space": "head", "keys": [{"newtons": [0, 0, 0.5]}]}]
+//!   "forces": [{"region": "cheeks", "space": "head", "keys": [{"newtons": [0, 0, 0.5]}]}],
+//!   "held": [{"region": "lips_lower"}]
 //! }
 //! ```
 //!
@@ -49,6 +50,16 @@ pub struct SceneSpec {
     pub wind: Vec<WindKey>,
     /// Forces on regions.
     pub forces: Vec<ForceSpec>,
+    /// Regions that stay in their place.
+    pub held: Vec<HeldSpec>,
+}
+
+/// A region that stays where it is in the neutral.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HeldSpec {
+    /// Name of the region.
+    pub region: String,
 }
 
 /// One collider: exactly one of `sphere`, `capsule` and `mesh`.
@@ -195,6 +206,12 @@ impl SceneSpec {
                     scene.forces.push(Force { vertices, newtons, expressed_in: spec.space.into() });
                 }
                 Err(problem) => problems.push(format!("forces[{i}]: {problem}")),
+            }
+        }
+        for (i, spec) in self.held.iter().enumerate() {
+            match region(&spec.region) {
+                Ok(vertices) => scene.held.push(vertices),
+                Err(problem) => problems.push(format!("held[{i}]: {problem}")),
             }
         }
         match problems.is_empty() {
@@ -354,9 +371,11 @@ mod tests {
                 {"capsule": {"ends": [[0, 0, 0], [0, 1, 0]], "radius": 0.5}, "keys": [{"rotation": [0, 0, 1, 0]}]},
                 {"mesh": {"file": "t.obj", "unit": "cm"}, "keys": [{}]}],
               "wind": [{"velocity": [0, 0, -5]}],
-              "forces": [{"region": "lips", "keys": [{"time": 0.5, "newtons": [1, 0, 0]}]}]}"#,
+              "forces": [{"region": "lips", "keys": [{"time": 0.5, "newtons": [1, 0, 0]}]}],
+              "held": [{"region": "lips"}]}"#,
         )
         .unwrap();
+        assert_eq!(scene.held, [vec![1, 2]]);
         assert_eq!(
             scene.colliders.iter().map(|c| c.expressed_in == ExpressedIn::Head).collect::<Vec<_>>(),
             [true, false, false]
@@ -401,6 +420,7 @@ mod tests {
                 "forces[0]: there is no lip",
             ),
             (r#"{"forces": [{"region": "lips", "keys": []}]}"#, "forces[0]: `keys` is empty"),
+            (r#"{"held": [{"region": "lip"}]}"#, "held[0]: there is no lip"),
         ] {
             let problem = resolve(text).unwrap_err();
             assert!(problem.contains(words), "no '{words}' in: {problem}");

@@ -12,13 +12,15 @@
 //! head frame, and a report. Without head motion and scene the vertices are the artist's, to the bit.
 
 use crate::checkpoint::Checkpoint;
-use crate::collision_pairs::{ContactMode, ContactSurface};
+use crate::collision_pairs::{ContactMode, ContactSurface, touch_options};
+use crate::drivers::{expect_weights, mixed};
 use crate::error::PerformError;
 use crate::run::{Driver, FrameSink, Performance, RestReport, run};
 use crate::scene::factors::Factors;
 use crate::scene::forces::{Acting, Moment};
+use crate::scene::loads::Loads;
 use crate::skin_out::{Moved, SkinOut};
-use glam::{DQuat, DVec3};
+use glam::DVec3;
 use rayon::prelude::*;
 use risorius_base::{Progress, Rigid};
 use risorius_flesh::Face;
@@ -26,8 +28,7 @@ use risorius_flesh::rest::{LEAST_J, RestVolumes};
 use risorius_rig::Evaluator;
 use risorius_solve::energy::springs::lumped_masses;
 use risorius_solve::{
-    Body, BodyEnergy, Configuration, Dynamics, ElasticTets, Posed, SolveError, SolveOptions, StepOptions,
-    Stepping,
+    Body, BodyEnergy, Configuration, Dynamics, ElasticTets, SolveError, SolveOptions, StepOptions, Stepping,
 };
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -100,9 +101,6 @@ const LEAST_STIFFNESS: f64 = 0.1;
 /// Interpolated rest volumes are repaired if their smallest `det F` is below this share of [`LEAST_J`].
 const SQUASHED: f64 = 0.2;
 
-/// Numbers per parallel task when configurations are interpolated.
-const TASK: usize = 8192;
-
 /// Simulates `performance` on the flesh of `face` and passes every frame to `sink`. Starts after a checkpoint
 /// of the same performance, or from the first frame.
 pub fn enrich(
@@ -163,10 +161,9 @@ pub struct Enrich<'a> {
     options: &'a EnrichOptions,
     evaluator: Evaluator,
     rest: RestVolumes<'a>,
-    masses: Vec<f64>,
     skin: SkinOut<'a>,
     contacts: ContactSurface,
-    acting: Acting<'a>,
+    loads: Loads<'a>,
     factors: Factors,
     /// Rest shapes of the last two frames that were posed, for accelerations.
     last: Mutex<Vec<(usize, Vec<DVec3>)>>,
@@ -180,18 +177,22 @@ impl<'a> Enrich<'a> {
         options: &'a EnrichOptions,
     ) -> Result<Self, PerformError> {
         options.check()?;
-        let (frames, sliders) = (performance.clip.times_secs.len(), face.rig.sliders.len());
-        if performance.clip.weights.len() != frames * sliders {
-            return Err(PerformError::Weights { got: performance.clip.weights.len(), frames, sliders });
-        }
+        expect_weights(face, performance)?;
         let evaluator = Evaluator::prepare(&face.rig);
         let skin = SkinOut::prepare(face);
         let scene = &performance.scene;
+        if !scene.held.is_empty() {
+            let what = "held regions need the method volumetric; remove them, or change the method".into();
+            return Err(PerformError::Scene { what });
+        }
         let acting = Acting::prepare(face, scene, &skin)?;
         let failed = |source| PerformError::Rest { frame: 0, source };
         let factors = Factors::prepare(face, scene).map_err(failed)?;
         let pushed = !scene.colliders.is_empty();
-        let contacts = ContactSurface::prepare(face, &evaluator, &skin, options, &scene.touch, pushed);
+        let contacts = {
+            let options = (touch_options(options.contact, options.adhesion), options.contact_spacing);
+            ContactSurface::prepare(face, &evaluator, &skin, options, &scene.touch, pushed)
+        };
         let density = &face.flesh.materials.density;
         let mut masses = lumped_masses(&face.flesh.mesh(), |t| f64::from(density[t]) * options.mass);
         masses.iter_mut().zip(&factors.mass).for_each(|(m, factor)| *m *= factor);
@@ -201,10 +202,9 @@ impl<'a> Enrich<'a> {
             options,
             evaluator,
             rest: RestVolumes::prepare(&face.flesh).map_err(failed)?,
-            masses,
             skin,
             contacts: contacts.map_err(failed)?,
-            acting,
+            loads: Loads { masses, gravity: options.gravity, gain: options.gain, acting },
             factors,
             last: Mutex::default(),
         })
@@ -241,23 +241,18 @@ impl<'a> Enrich<'a> {
     }
 
     /// The configuration at `share` of the way between two.
-    fn mixed(&self, [a, b]: [&Configuration; 2], share: f64) -> Result<Configuration, SolveError> {
-        let mix = |a: &[f64], b: &[f64]| -> Vec<f64> {
-            a.par_iter().zip(b).with_min_len(TASK).map(|(a, b)| a + (b - a) * share).collect()
-        };
-        let nodes = a.rest.par_iter().zip(&b.rest).with_min_len(TASK);
-        let mut rest: Vec<DVec3> = nodes.map(|(a, b)| a.lerp(*b, share)).collect();
-        if self.rest.worst(&rest).0 < SQUASHED * LEAST_J {
-            rest = self.rest.untangled(rest)?.0;
+    fn between_poses(&self, ends: [&Configuration; 2], share: f64) -> Result<Configuration, SolveError> {
+        let mut between = mixed(ends, share);
+        if self.rest.worst(&between.rest).0 < SQUASHED * LEAST_J {
+            between.rest = self.rest.untangled(between.rest)?.0;
         }
-        let surface = Posed::between(&a.surface, &b.surface, share);
-        let parameters = a.parameters.iter().zip(&b.parameters).map(|(a, b)| mix(a, b)).collect();
-        Ok(Configuration { rest, parameters, surface })
+        Ok(between)
     }
 }
 
 impl Driver for Enrich<'_> {
     type Pose = Pose;
+    type Body = Dynamics;
 
     fn poses(&self, frames: Range<usize>) -> Result<Vec<Pose>, PerformError> {
         let one = |frame: usize| {
@@ -281,7 +276,7 @@ impl Driver for Enrich<'_> {
                 rest_acceleration_mm: 0.0,
             };
             let configuration = Configuration { rest: rest.positions, parameters, surface };
-            let facing = self.acting.facing(&pose);
+            let facing = self.loads.acting.facing(&pose);
             Ok(Pose { configuration, report, facing, vertices: pose })
         };
         let poses = frames.clone().into_par_iter().with_max_len(1).map(one);
@@ -321,7 +316,7 @@ impl Driver for Enrich<'_> {
             return Ok(b.clone());
         }
         // Several parallel loops in one call of the thread pool.
-        rayon::scope(|_| self.mixed([a, b], share))
+        rayon::scope(|_| self.between_poses([a, b], share))
     }
 
     fn body(
@@ -342,36 +337,26 @@ impl Driver for Enrich<'_> {
         };
         let tets = &self.face.flesh.tets;
         let energies: Vec<Arc<dyn BodyEnergy>> = vec![Arc::new(ElasticTets::viscous(tets))];
-        let made_of =
-            Body { energies, tets, masses: &self.masses, held: &held, touch: self.contacts.touch.clone() };
+        let made_of = Body {
+            energies,
+            tets,
+            masses: &self.loads.masses,
+            held: &held,
+            touch: self.contacts.touch.clone(),
+        };
         Dynamics::prepare(made_of, first, frame, velocities, step)
     }
 
-    /// The change of gravity relative to the head; none for an upright head.
     fn resting_forces(&self, head: &Rigid) -> Vec<DVec3> {
-        let down = DVec3::NEG_Y * self.options.gravity;
-        if head.rotation == DQuat::IDENTITY || self.options.gravity == 0.0 {
-            return Vec::new();
-        }
-        let pull = (head.rotation.inverse() * down - down) * self.options.gain;
-        self.masses.iter().map(|&m| pull * m).collect()
+        self.loads.resting(head)
     }
 
     fn apparent_forces(&self, moment: &Moment, pose: &Pose, times: f64) -> Vec<DVec3> {
-        if times == 0.0 || moment.acceleration.is_zero() {
-            return Vec::new();
-        }
-        let back = moment.head.rotation.inverse();
-        let one = |(p, m): (&DVec3, &f64)| back * moment.acceleration.at(*p) * (-m * times);
-        pose.configuration.rest.iter().zip(&self.masses).map(one).collect()
+        self.loads.apparent(moment, &pose.configuration.rest, times)
     }
 
     fn forces(&self, moment: &Moment, [a, b]: [&Pose; 2], share: f64) -> Vec<DVec3> {
-        let mut forces = self.resting_forces(&moment.head);
-        add(&mut forces, self.apparent_forces(moment, b, self.options.gain - 1.0));
-        let facing: Vec<DVec3> = a.facing.iter().zip(&b.facing).map(|(a, b)| a.lerp(*b, share)).collect();
-        self.acting.add_forces(moment, &facing, &mut forces);
-        forces
+        self.loads.all(moment, &b.configuration.rest, [&a.facing, &b.facing], share)
     }
 
     fn skin(&self, body: &Dynamics, pose: &Pose) -> (Vec<[f32; 3]>, Moved) {
@@ -384,15 +369,6 @@ impl Driver for Enrich<'_> {
 
     fn vertex_of_point(&self, point: u32) -> Option<u32> {
         self.contacts.vertices.get(point as usize).copied()
-    }
-}
-
-/// Adds forces at the nodes; an empty list means none.
-pub(crate) fn add(forces: &mut Vec<DVec3>, more: Vec<DVec3>) {
-    if forces.is_empty() {
-        *forces = more;
-    } else {
-        forces.iter_mut().zip(more).for_each(|(f, m)| *f += m);
     }
 }
 

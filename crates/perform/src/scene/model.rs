@@ -18,7 +18,8 @@
 //! *Forces* are newtons on a region, spread over it by area.
 //!
 //! *Factors* make regions stiffer or heavier ([`crate::scene::factors`]). *Touch* lists further collision
-//! pairs of regions ([`crate::collision_pairs`]).
+//! pairs of regions ([`crate::collision_pairs`]). *Held* regions keep their place in the head frame, as if a
+//! finger pinned them to the neutral; only methods that draw flesh to targets can hold skin.
 //!
 //! Units are meters, seconds and newtons; +Y is up, +Z the way the face looks, +X the character's left.
 
@@ -108,6 +109,8 @@ pub struct Scene {
     pub mass: Vec<Factor>,
     /// Collision pairs besides lips and lids: pairs of regions, rig vertices in ascending order.
     pub touch: Vec<[Vec<u32>; 2]>,
+    /// Regions that stay where they are in the neutral, rig vertices in ascending order.
+    pub held: Vec<Vec<u32>>,
 }
 
 impl Scene {
@@ -135,8 +138,10 @@ impl Scene {
             }
         }
         let factors = self.stiffness.iter().chain(&self.mass).map(|f| &f.vertices);
-        let regions =
-            factors.chain(self.forces.iter().map(|f| &f.vertices)).chain(self.touch.iter().flatten());
+        let regions = factors
+            .chain(self.forces.iter().map(|f| &f.vertices))
+            .chain(self.touch.iter().flatten())
+            .chain(&self.held);
         for region in regions {
             let ascending = region.is_sorted_by(|a, b| a < b);
             if region.is_empty() || !ascending || region.last().is_some_and(|&v| v as usize >= n_vertices) {
@@ -170,7 +175,7 @@ impl Scene {
     /// Fingerprint of what does not change with time and counts from the first frame on.
     pub(crate) fn lasting_fingerprint(&self) -> Fingerprint {
         // Destructured without `..`: a new field must be hashed here or in `fingerprint_between`.
-        let Self { colliders, wind, forces: _, stiffness, mass, touch } = self;
+        let Self { colliders, wind, forces: _, stiffness, mass, touch, held } = self;
         let mut print = Fingerprint::default().bytes(&[u8::from(wind.is_empty())]);
         for Collider { form, path: _, expressed_in } in colliders {
             print = print.bytes(&[*expressed_in as u8]);
@@ -192,7 +197,9 @@ impl Scene {
                 print = with_vertices(print.numbers([*factor]), vertices);
             }
         }
-        touch.iter().flatten().fold(print.bytes(b"t"), |print, region| with_vertices(print, region))
+        let print =
+            touch.iter().flatten().fold(print.bytes(b"t"), |print, region| with_vertices(print, region));
+        held.iter().fold(print.bytes(b"h"), |print, region| with_vertices(print, region))
     }
 
     /// Fingerprint of what acts between two times.

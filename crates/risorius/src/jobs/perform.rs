@@ -6,12 +6,14 @@
 
 mod fit;
 mod keep;
+mod method;
 mod preview;
 mod report;
 mod scene;
 
 pub use fit::{FitReport, FitRow, MAX_SHAPES};
 pub use keep::Resumed;
+pub use method::{Method, MethodReport};
 pub use preview::PreviewReport;
 pub use report::{ContactReport, FrameReports, MovedMost, PerformReport, RestSummary};
 pub use scene::{RegionFactor, SceneSource};
@@ -29,7 +31,7 @@ use risorius_base::progress::{Plan, Stage};
 use risorius_detail::{AppliedDetail, Drive};
 use risorius_io::native::{detail, face};
 use risorius_perform::{
-    ContactMode, EnrichOptions, Frame, HeadPath, Performance, Stepping, enrich, frame_keys,
+    ContactMode, EnrichOptions, Frame, HeadPath, Performance, Stepping, frame_keys, perform,
 };
 use risorius_rig::{BoundClip, HeadMotion, Rig, RigidTrack};
 use std::path::{Path, PathBuf};
@@ -64,6 +66,8 @@ pub struct PerformJob {
     pub clip: PathBuf,
     /// How the clip and head motion are read.
     pub reading: ClipReading,
+    /// The simulation method. Default `enrich`.
+    pub method: Method,
     /// How far flesh swings, as a preset of stiffness, gain and viscosity.
     pub look: Look,
     /// Factor on what the motion of the head does to the flesh, on top of the look, 0 or more. Default 1.
@@ -73,8 +77,8 @@ pub struct PerformJob {
     /// Share of dynamic rebalancing, 0 to 1. At 1, shape changes alone excite no motion; at 0, they do, as in
     /// a conventional simulation. Default 1.
     pub rebalance: f64,
-    /// Longest time step, seconds. Default 1/200.
-    pub dt: f64,
+    /// Longest time step, seconds; by default that of the method, 1/200 for `enrich`, 1/60 for `volumetric`.
+    pub dt: Option<f64>,
     /// The formula of the time steps. Default BDF2.
     pub stepping: Stepping,
     /// Fewest time steps per frame, instead of `dt`.
@@ -83,6 +87,13 @@ pub struct PerformJob {
     pub damping: f64,
     /// Factor on the stiffness that shapes add to the flesh; 0 keeps the stiffness constant. Default 1.
     pub tightening: f64,
+    /// Of `volumetric`: share of the stiffness that draws flesh to the blend of shapes with its orientation,
+    /// 0 to 1. Default 0.5.
+    pub active: Option<f64>,
+    /// Of `volumetric`: most iterations of a time step, 1 or more. Default 40.
+    pub iterations: Option<usize>,
+    /// Of `volumetric`: make every pose without forces the artist's, not only those of single shapes.
+    pub exact: bool,
     /// Everything that acts on the face besides the motion of the head.
     pub scene: SceneSource,
     /// How contacts of lips, lids, teeth and colliders are enforced.
@@ -126,15 +137,19 @@ impl Default for PerformJob {
             face: PathBuf::new(),
             clip: PathBuf::new(),
             reading: ClipReading::default(),
+            method: Method::default(),
             look: Look::default(),
             gain: usual.gain,
             viscosity: usual.viscosity,
             rebalance: usual.rebalance,
-            dt: usual.dt_secs,
+            dt: None,
             stepping: usual.stepping,
             substeps: None,
             damping: usual.damping,
             tightening: usual.tightening,
+            active: None,
+            iterations: None,
+            exact: false,
             scene: SceneSource::default(),
             contact: usual.contact,
             adhesion: usual.adhesion,
@@ -260,16 +275,16 @@ impl PerformJob {
         let smoothing = self.smooth_head.unwrap_or_else(|| shutter(&clip.times_secs));
         let head = clip.head.as_ref().map(|h| HeadPath::prepare(h, smoothing)).unwrap_or_default();
         let performance = Performance { clip: &clip, head, scene };
-        let options = self.options(&clip.times_secs, factors);
+        let options = self.method_options(&clip.times_secs, factors);
         let keys = frame_keys(fingerprint, &performance, &options);
         let mut keeper = Keeper::open(output, &self.kept_beside(), keys, face.rig.n_vertices())?;
         let (checkpoint, resumed) = if self.resume { keeper.resume() } else { (None, None) };
         let mut ended = Ok(());
         if keeper.reports().len() < clip.n_frames() {
             let mut sink = |frame: &Frame| keeper.frame(frame);
-            ended = enrich(&face, &performance, &options, checkpoint, &mut sink, progress);
+            ended = perform(&face, &performance, &options, checkpoint, &mut sink, progress);
         }
-        preview.iter_mut().for_each(|preview| preview.dt_secs = options.dt_secs);
+        preview.iter_mut().for_each(|preview| preview.dt_secs = options.dt_secs());
         let (mut files, mut fit) = (Vec::new(), None);
         let frames = keeper.finish(ended, self.resume, &mut notes, |done| {
             let rigs = (&face.rig, applied.as_mut());
@@ -284,6 +299,7 @@ impl PerformJob {
         let report = PerformReport {
             output: shown(output),
             files,
+            method: MethodReport::of(self.method, &frames),
             times_secs: clip.times_secs,
             moved_most: MovedMost::of(&face.rig, &frames),
             contact: ContactReport::of(&face.rig, &frames),
@@ -333,7 +349,8 @@ impl PerformJob {
             let problem = "a figure of fitted shapes needs a number of shapes to fit";
             return Err(Error::request(problem).with_options(&["fit_shapes"]));
         }
-        self.options(&[], [1.0; 2]).check()?;
+        self.check_method()?;
+        self.method_options(&[], [1.0; 2]).check()?;
         expect_native(&self.face, "face")
     }
 
@@ -344,35 +361,6 @@ impl PerformJob {
         let applied = AppliedDetail::prepare(content, None, Drive::Mesh, progress)?;
         applied.content.rest.check_fits(rig).map_err(|e| Error::from(e).in_file(&self.face))?;
         Ok(Some(applied))
-    }
-
-    /// The options of the simulation, with factors on the stiffness and mass of all flesh.
-    fn options(&self, times_secs: &[f64], [stiffness, mass]: [f64; 2]) -> EnrichOptions {
-        let shortest = times_secs.windows(2).map(|w| w[1] - w[0]).fold(f64::INFINITY, f64::min);
-        let dt_secs = match self.substeps {
-            Some(n) if shortest.is_finite() => shortest / f64::from(n),
-            _ if self.preview => self.dt.max(preview::DT_SECS),
-            _ => self.dt,
-        };
-        let usual = EnrichOptions::default();
-        let [softness, gain, viscosity] = self.look.factors();
-        EnrichOptions {
-            dt_secs,
-            stepping: self.stepping,
-            rebalance: self.rebalance,
-            damping: self.damping,
-            tightening: self.tightening,
-            stiffness: stiffness * softness,
-            viscosity: self.viscosity * viscosity,
-            gain: self.gain * gain,
-            mass,
-            gravity: self.gravity,
-            contact: self.contact,
-            contact_spacing: if self.preview { preview::CONTACT_SPACING } else { usual.contact_spacing },
-            adhesion: self.adhesion,
-            solve: if self.preview { preview::SOLVE } else { usual.solve },
-            ..usual
-        }
     }
 
     fn frames<'a>(

@@ -17,7 +17,7 @@
 use crate::contact::planes::Contacts;
 use glam::DVec3;
 use rayon::prelude::*;
-use risorius_linalg::{Cholesky, Matrix, QuickSpace, Reach, Sweep, SweepSpace};
+use risorius_linalg::{Cholesky, Matrix, QuickSpace, Reach, Real, Sweep, SweepSpace};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -37,17 +37,16 @@ pub(crate) struct Space {
 }
 
 /// A factored Laplacian with cached columns of its inverse.
-pub(crate) struct Laplacian {
-    pub(crate) sweep: Sweep,
-    kept: Mutex<Kept>,
+pub(crate) struct Laplacian<T = f32> {
+    pub(crate) sweep: Sweep<T>,
+    kept: Mutex<Kept<T>>,
 }
 
-#[derive(Default)]
-struct Kept {
+struct Kept<T> {
     /// Nodes at which the columns have values.
     at: Vec<u32>,
     reach: Reach,
-    columns: BTreeMap<u32, Arc<[f32]>>,
+    columns: BTreeMap<u32, Arc<[T]>>,
 }
 
 /// The contribution of a pressing contact to the Hessian: `stiffness` times the square of `row . x`.
@@ -68,13 +67,14 @@ pub(crate) struct ContactAware {
     factor: Cholesky,
 }
 
-impl Laplacian {
-    pub(crate) fn new(sweep: Sweep) -> Self {
-        Self { sweep, kept: Mutex::default() }
+impl<T: Real> Laplacian<T> {
+    pub(crate) fn new(sweep: Sweep<T>) -> Self {
+        let kept = Kept { at: Vec::new(), reach: Reach::default(), columns: BTreeMap::new() };
+        Self { sweep, kept: Mutex::new(kept) }
     }
 
     /// Columns of the inverse for some nodes. `at`: nodes that contacts can act on, ascending.
-    fn columns(&self, nodes: &[u32], at: &[u32]) -> Vec<Arc<[f32]>> {
+    pub(crate) fn columns(&self, nodes: &[u32], at: &[u32]) -> Vec<Arc<[T]>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.at != at {
             *kept = Kept { at: at.to_vec(), reach: self.sweep.reach(at), columns: BTreeMap::new() };

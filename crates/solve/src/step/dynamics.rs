@@ -354,14 +354,14 @@ struct Solved {
 }
 
 /// The motion of the nodes at the end of a step.
-struct Motion {
-    velocities: Vec<DVec3>,
-    last: LastStep,
+pub(crate) struct Motion {
+    pub(crate) velocities: Vec<DVec3>,
+    pub(crate) last: LastStep,
 }
 
 impl Motion {
     /// Keeps this share of the motion relative to nodes with the velocities `carried`.
-    fn damp(&mut self, keep: f64, carried: impl Fn(usize) -> DVec3) {
+    pub(crate) fn damp(&mut self, keep: f64, carried: impl Fn(usize) -> DVec3) {
         if keep == 1.0 {
             return;
         }

@@ -54,14 +54,14 @@ pub struct LastStep {
 }
 
 /// Nodes per parallel task.
-pub(super) const NODES: usize = 1024;
+pub(crate) const NODES: usize = 1024;
 
 /// After a step shorter than `1/LONGEST_RATIO` of the next, the next is first order.
 const LONGEST_RATIO: f64 = 2.1;
 
 /// The formulas of one step.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Scheme {
+pub(crate) struct Scheme {
     h: f64,
     a: f64,
     b: f64,
@@ -79,7 +79,7 @@ impl LastStep {
 
 impl Scheme {
     /// For a step of `dt_secs` after `last`.
-    pub(super) fn of(stepping: Stepping, dt_secs: f64, last: &LastStep) -> Self {
+    pub(crate) fn of(stepping: Stepping, dt_secs: f64, last: &LastStep) -> Self {
         let ratio = if last.dt_secs > 0.0 { dt_secs / last.dt_secs } else { 0.0 };
         match stepping {
             Stepping::Bdf2 if ratio <= LONGEST_RATIO => Self::with_ratio(dt_secs, ratio),
@@ -88,7 +88,7 @@ impl Scheme {
     }
 
     /// For steps of equal length.
-    pub(super) fn usual(stepping: Stepping, dt_secs: f64) -> Self {
+    pub(crate) fn usual(stepping: Stepping, dt_secs: f64) -> Self {
         Self::with_ratio(dt_secs, if stepping == Stepping::Bdf2 { 1.0 } else { 0.0 })
     }
 
@@ -97,12 +97,12 @@ impl Scheme {
     }
 
     /// The time over which inertia and viscosity act as in backward Euler, seconds.
-    pub(super) fn span_secs(&self) -> f64 {
+    pub(crate) fn span_secs(&self) -> f64 {
         self.h / self.a
     }
 
     /// Velocity from the displacement in this step and in the last.
-    pub(super) fn velocity(&self, moved: DVec3, last: Option<&DVec3>) -> DVec3 {
+    pub(crate) fn velocity(&self, moved: DVec3, last: Option<&DVec3>) -> DVec3 {
         match last {
             Some(last) if self.b != 0.0 => (moved * self.a - *last * self.b) / self.h,
             _ => moved / self.span_secs(),
@@ -110,7 +110,7 @@ impl Scheme {
     }
 
     /// Where nodes at `positions` are after the step without forces, in the frame at its end.
-    pub(super) fn free_flight(
+    pub(crate) fn free_flight(
         &self,
         positions: &[DVec3],
         velocities: &[DVec3],
@@ -136,7 +136,7 @@ impl Scheme {
     }
 
     /// The positions from which viscosity resists motion.
-    pub(super) fn viscous_from(&self, positions: &[DVec3], last: &LastStep) -> Vec<DVec3> {
+    pub(crate) fn viscous_from(&self, positions: &[DVec3], last: &LastStep) -> Vec<DVec3> {
         if self.b == 0.0 {
             return positions.to_vec();
         }

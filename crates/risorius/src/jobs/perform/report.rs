@@ -1,6 +1,6 @@
 //! The report of a performance. Vertices are those of the artist's file: a part and a number within it.
 
-use super::{FitReport, PreviewReport, Resumed};
+use super::{FitReport, MethodReport, PreviewReport, Resumed};
 use crate::source::Mapping;
 use risorius_perform::FrameReport;
 use risorius_rig::{BoundClip, FileVertex, Rig};
@@ -15,6 +15,8 @@ pub struct PerformReport {
     pub output: String,
     /// All written files.
     pub files: Vec<String>,
+    /// The method, and what it did.
+    pub method: MethodReport,
     /// Time of each frame.
     pub times_secs: Vec<f64>,
     /// Report of each frame.
