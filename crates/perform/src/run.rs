@@ -4,7 +4,8 @@
 //! between two frames, the forces, and how the solution is applied to the skin. The rest is here and the same
 //! for every method. The first frame settles to equilibrium under its loads. Each later frame is reached in
 //! steps of at most `dt_secs`. A step that fails is split in two, up to [`HALVINGS`] times. Every frame is
-//! passed to the caller with its report and its resume state.
+//! passed to the caller with its report and its resume state. The poses of the next frames are computed
+//! meanwhile.
 
 use crate::checkpoint::Checkpoint;
 use crate::error::{PerformError, step_error};
@@ -20,6 +21,7 @@ use risorius_rig::BoundClip;
 use risorius_solve::project::ProjectBody;
 use risorius_solve::{Around, Configuration, Dynamics, SolveError, State, StepReport};
 use std::ops::{ControlFlow, Range};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// The inputs of a run.
@@ -67,8 +69,8 @@ pub struct FrameReport {
     pub deepest: Option<u32>,
     /// Computation time, seconds.
     pub seconds: f64,
-    /// Of that: this frame's share of posing, which is done for several frames at once: rest volumes, and
-    /// overlaps and clearances of the surface.
+    /// Of that: this frame's share of the time that the run waited for poses (rest volumes, overlaps and
+    /// clearances of the surface), which are made for several frames at once while earlier ones are stepped.
     pub posing_secs: f64,
     /// And: energies at new rest shapes, dynamic solves, static solves, factorizations, contact
     /// detection.
@@ -227,8 +229,10 @@ pub trait Driver: Sync {
     fn vertex_of_point(&self, point: u32) -> Option<u32>;
 }
 
-/// Frames whose poses are computed together.
-const AHEAD: usize = 16;
+/// Frames whose poses are computed together, while those before them are stepped. Steps have hundreds of small
+/// parallel loops and leave threads idle between them; posing fills the gaps, if the run is itself on a thread
+/// of the pool.
+const AHEAD: usize = 8;
 
 /// In the first frame, the forces of a scene are ramped up in this many stages.
 const STAGES: usize = 8;
@@ -259,29 +263,28 @@ pub fn run<D: Driver>(
         last = driver.poses(checkpoint.frame..next.min(n_frames))?.pop().unwrap_or_default();
         body = Some(run.restored(checkpoint)?);
     }
-    for first in (next..n_frames).step_by(AHEAD) {
-        let start = Instant::now();
-        let poses = driver.poses(first..(first + AHEAD).min(n_frames))?;
-        let posing_secs = start.elapsed().as_secs_f64() / poses.len().max(1) as f64;
-        for (frame, pose) in (first..).zip(poses) {
-            tick(progress, "frames", frame as f32 / n_frames as f32)?;
-            let start = Instant::now();
-            let rest = driver.rest_report(&pose);
-            let mut report = FrameReport { smallest_det: f64::INFINITY, rest, ..FrameReport::default() };
-            match &mut body {
-                None => body = Some(run.begin(&pose, &mut report)?),
-                Some(body) => run.advance(body, frame, [&last, &pose], &mut report)?,
+    let of = |first: usize| first..(first + AHEAD).min(n_frames);
+    let mut start = Instant::now();
+    let mut coming = (next < n_frames).then(|| driver.poses(of(next)));
+    while let Some(poses) = coming.take() {
+        let frames = of(next);
+        let waited_secs = start.elapsed().as_secs_f64() / frames.len().max(1) as f64;
+        let after = of(frames.end);
+        let posed = Mutex::new(None);
+        let flow = rayon::in_place_scope(|scope| {
+            if !after.is_empty() {
+                let pose = || *posed.lock().unwrap_or_else(PoisonError::into_inner) = Some(driver.poses(after));
+                scope.spawn(move |_| pose());
             }
-            let Some(body) = &body else { continue };
-            let (vertices, moved) = driver.skin(body, &pose);
-            (report.mean_mm, report.max_mm, report.vertex) = (moved.mean_mm, moved.max_mm, moved.vertex);
-            (report.elastic, report.posing_secs) = (body.elastic(), posing_secs);
-            report.seconds = posing_secs + start.elapsed().as_secs_f64();
-            if sink(&Frame { index: frame, vertices: &vertices, report: &report, body }).is_break() {
-                return Ok(());
-            }
-            last = pose;
+            let played = run.play(&mut body, &mut last, frames.clone().zip(poses?), waited_secs, sink);
+            start = Instant::now();
+            played
+        })?;
+        if flow.is_break() {
+            return Ok(());
         }
+        next = frames.end;
+        coming = posed.into_inner().unwrap_or_else(PoisonError::into_inner);
     }
     Ok(())
 }
@@ -302,6 +305,39 @@ struct Segment<'a, P> {
 }
 
 impl<D: Driver> Run<'_, D> {
+    /// Advances the body through frames whose poses are given, and passes each to `sink`. `waited_secs` is
+    /// what a frame's share of posing has cost so far.
+    fn play(
+        &self,
+        body: &mut Option<D::Body>,
+        last: &mut D::Pose,
+        poses: impl Iterator<Item = (usize, D::Pose)>,
+        waited_secs: f64,
+        sink: &mut FrameSink,
+    ) -> Result<ControlFlow<()>, PerformError> {
+        let n_frames = self.performance.clip.n_frames();
+        for (frame, pose) in poses {
+            tick(self.progress, "frames", frame as f32 / n_frames as f32)?;
+            let start = Instant::now();
+            let rest = self.driver.rest_report(&pose);
+            let mut report = FrameReport { smallest_det: f64::INFINITY, rest, ..FrameReport::default() };
+            match body {
+                None => *body = Some(self.begin(&pose, &mut report)?),
+                Some(body) => self.advance(body, frame, [last, &pose], &mut report)?,
+            }
+            let Some(body) = body else { continue };
+            let (vertices, moved) = self.driver.skin(body, &pose);
+            (report.mean_mm, report.max_mm, report.vertex) = (moved.mean_mm, moved.max_mm, moved.vertex);
+            (report.elastic, report.posing_secs) = (body.elastic(), waited_secs);
+            report.seconds = waited_secs + start.elapsed().as_secs_f64();
+            if sink(&Frame { index: frame, vertices: &vertices, report: &report, body }).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            *last = pose;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
     /// The body as it was after the frame of a checkpoint.
     fn restored(&self, Checkpoint { frame, state }: Checkpoint) -> Result<D::Body, PerformError> {
         // The preconditioners were made for an earlier configuration, which has no surface.

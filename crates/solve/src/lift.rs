@@ -21,8 +21,8 @@
 //! is not changed.
 
 use crate::energy::Energy;
-use crate::energy::least_stretch::LeastStretch;
-use crate::energy::springs::{Spring, Springs};
+use crate::energy::inertia::Inertia;
+use crate::energy::least_stretch::{Clearance, LeastStretch};
 use crate::energy::tissue::TissueRest;
 use crate::minimize::newton::SolveOptions;
 use crate::minimize::quasi::{Preconditioner, minimize_quasi};
@@ -100,7 +100,7 @@ impl Lifter {
         if !x.iter().all(|p| p.is_finite()) {
             return Err(SolveError::BadStart);
         }
-        let whole = LeastStretch { tets: &self.tets, inverse: &self.rest.inverse, onset };
+        let whole = LeastStretch { tets: &self.tets, inverse: &self.rest.inverse, onset, clearance: None };
         let mut seeds: Vec<u32> = (0..self.tets.len())
             .into_par_iter()
             .with_min_len(1024)
@@ -139,11 +139,12 @@ impl Lifter {
     fn lift_patch(&self, x: &[DVec3], free: Vec<u32>, onset: f64) -> Result<LiftedPatch, SolveError> {
         let patch = Patch::prepare(&self.tets, &self.rest, &free, &self.neighbors);
         let mut local: Vec<DVec3> = patch.nodes.iter().map(|&node| x[node as usize]).collect();
-        let tets = LeastStretch { tets: &patch.tets, inverse: &patch.inverse, onset };
-        let springs: Vec<Spring> = (0..patch.n_free)
-            .map(|i| Spring::at_node(i as u32, local[i], self.stiffness[patch.nodes[i] as usize]))
-            .collect();
-        let springs = Springs::prepare(&springs)?;
+        let tets = LeastStretch { tets: &patch.tets, inverse: &patch.inverse, onset, clearance: None };
+        let clearance = Clearance::prepare(&tets, &local);
+        let tets = LeastStretch { clearance: Some(&clearance), ..tets };
+        // Springs of single nodes are the inertia of a step of one second.
+        let stiffness: Vec<f64> = patch.nodes.iter().map(|&node| self.stiffness[node as usize]).collect();
+        let springs = Inertia::prepare(&stiffness, &local, 1.0)?;
         let held: Vec<bool> = (0..patch.nodes.len()).map(|i| i >= patch.n_free).collect();
         let system = System::for_few_solves(&held, &[&patch.tets, springs.stencils()])?;
         let problem = Problem { system: &system, energies: &[&tets, &springs], loads: &[] };

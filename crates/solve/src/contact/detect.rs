@@ -293,13 +293,18 @@ impl Touch {
             let point = watched.rule.points[i];
             let (own, p) = (moved(point), point as usize);
             let clear = pose.clearances[p];
-            let excess = |patch: &&Moved| {
+            let mut excess = f64::NEG_INFINITY;
+            for patch in patches {
                 let closer = patch.closer(own);
+                // The patch is at least `clear` away.
+                if closer - clear <= excess.max(-WATCHED) {
+                    continue;
+                }
                 let away = clear.max(patch.distance(pose.points[p]));
-                let can_touch = (closer > 0.0 || looks_at_pose) && away - closer < WATCHED;
-                if can_touch { closer - away } else { f64::NEG_INFINITY }
-            };
-            let excess = patches.iter().map(excess).fold(f64::NEG_INFINITY, f64::max);
+                if (closer > 0.0 || looks_at_pose) && away - closer < WATCHED {
+                    excess = excess.max(closer - away);
+                }
+            }
             let overlap = pose.depths[p] + excess;
             let overlap = if looks_at_pose { overlap + SLIP } else { overlap };
             let reach = || overlap.clamp(WATCHED, self.options.reach.max(WATCHED));

@@ -54,7 +54,11 @@ impl Displaced {
 
     /// The most that a point displaced by `own` and one of these have approached each other.
     pub(super) fn closer(&self, own: DVec3) -> f64 {
-        (own - self.low).abs().max((own - self.high).abs()).length()
+        self.closer_squared(own).sqrt()
+    }
+
+    fn closer_squared(&self, own: DVec3) -> f64 {
+        (own - self.low).abs().max((own - self.high).abs()).length_squared()
     }
 }
 
@@ -229,16 +233,16 @@ impl NearSearch<'_> {
                 *best = Some(found);
             }
         };
-        // The one that was found last is in the list if it is within reach.
-        let last = near.last.filter(|last| near.candidates.iter().any(|c| c.triangle == *last));
-        last.into_iter().for_each(|last| look(last, &mut best));
+        // The one that was found last bounds the search. It is in the list if it is within reach.
+        near.last.into_iter().for_each(|last| look(last, &mut best));
         for candidate in &near.candidates {
             let limit = best.map_or(reach, |best| best.distance_sq.sqrt()) + MARGIN;
             if candidate.distance - most > limit {
                 break;
             }
-            let closer = pair.moved[candidate.patch as usize].closer(*own);
-            if candidate.distance - closer <= limit && last != Some(candidate.triangle) {
+            let approach = (candidate.distance - limit).max(0.0);
+            let closer = pair.moved[candidate.patch as usize].closer_squared(*own);
+            if approach * approach <= closer && near.last != Some(candidate.triangle) {
                 look(candidate.triangle, &mut best);
             }
         }

@@ -93,19 +93,13 @@ impl Group {
         group
     }
 
-    /// Energy and forces of the group's tets at `x`, with the dashpots of viscosity if there are any.
+    /// Energy and forces of the group's tets with these edges, with the dashpots of viscosity if there are
+    /// any.
     #[inline(always)]
-    pub(crate) fn evaluate(
-        &self,
-        dashpots: Option<&Dashpots>,
-        nodes: &[Stencil],
-        x: &[DVec3],
-        out: &mut Outcome,
-    ) {
-        let edges = edges(nodes, x);
+    pub(crate) fn evaluate(&self, dashpots: Option<&Dashpots>, edges: &[Lane; 9], out: &mut Outcome) {
         match dashpots {
-            None => energy(self, &edges, out),
-            Some(dashpots) => damped_energy(self, dashpots, &edges, out),
+            None => energy(self, edges, out),
+            Some(dashpots) => damped_energy(self, dashpots, edges, out),
         }
     }
 
@@ -136,7 +130,7 @@ pub(crate) struct Dashpots {
 
 /// The edges of each tet from its first node.
 #[inline(always)]
-fn edges(nodes: &[Stencil], x: &[DVec3]) -> [Lane; 9] {
+pub(crate) fn edges(nodes: &[Stencil], x: &[DVec3]) -> [Lane; 9] {
     let mut edges = [[0.0; LANES]; 9];
     for (lane, tet) in nodes.iter().enumerate().take(LANES) {
         let [first, others @ ..] = tet.map(|node| x[node as usize]);

@@ -17,7 +17,7 @@
 use crate::energy::Forces;
 use crate::energy::inversion::largest_upright_step;
 use crate::energy::isotropic::{Spectrum, cofactor, symmetric, tet_blocks, tet_gradient, tet_laplacian};
-use crate::energy::lanes::{Dashpots, Group, LANES, Material, Outcome};
+use crate::energy::lanes::{Dashpots, Group, LANES, Material, Outcome, edges};
 use crate::energy::viscosity::Damped;
 use crate::energy::{BodyEnergy, Energy};
 use crate::{SolveError, check_length, check_values};
@@ -27,6 +27,9 @@ use rayon::prelude::*;
 use risorius_linalg::{ElementBlocks, Stencil, svd};
 use risorius_mesh::tet::tet_mesh::edge_matrix;
 use std::ops::Range;
+
+/// Groups of tets that are evaluated together.
+const STAGED: usize = 4;
 
 /// Keeps tets from becoming flat.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -221,6 +224,9 @@ impl Tissue {
     }
 
     /// Calls `f(tet, energy, forces)`. Returns the distance within which all of these tets stay upright.
+    ///
+    /// The edges of several groups are gathered before the first is evaluated, and evaluated before the
+    /// first is passed on: what was just written number by number cannot be read into wide registers yet.
     #[inline(always)]
     fn for_tets(
         &self,
@@ -229,33 +235,50 @@ impl Tissue {
         elements: Range<usize>,
         mut f: impl FnMut(usize, f64, Forces),
     ) -> f64 {
-        let mut out = Outcome::ZERO;
+        let mut all_edges = [[[0.0; LANES]; 9]; STAGED];
+        let mut outcomes = [const { Outcome::ZERO }; STAGED];
         let mut reach_squared = f64::INFINITY;
-        let mut tet = elements.start;
-        while tet < elements.end {
-            let group = tet / LANES;
-            let (first, last) = (group * LANES, ((group + 1) * LANES).min(self.tets.len()));
-            let dashpots = damping.map(|damping| &damping.dashpots()[group]);
-            self.groups[group].evaluate(dashpots, &self.tets[first..last], x, &mut out);
-            let until = elements.end.min(last);
-            for (tet, lane) in (tet..until).zip(tet - first..) {
-                if self.barrier.acts_at(out.stretch[lane]) {
-                    let (mut value, mut forces) = self.gradient_by_definition(x, tet);
-                    if let Some(damping) = damping {
-                        let (more_value, more) = damping.viscosity().of_tet(x, tet);
-                        value += more_value;
-                        forces.iter_mut().zip(more).for_each(|(force, more)| *force += more);
-                    }
-                    f(tet, value, forces);
-                } else {
-                    f(tet, out.value[lane], out.gradient(lane));
-                }
-                reach_squared = reach_squared.min(out.reach_squared[lane]);
+        let groups = elements.start / LANES..elements.end.div_ceil(LANES);
+        let tets_of = |group: usize| group * LANES..((group + 1) * LANES).min(self.tets.len());
+        let mut first = groups.start;
+        while first < groups.end {
+            let staged = first..(first + STAGED).min(groups.end);
+            for (group, to) in staged.clone().zip(&mut all_edges) {
+                *to = edges(&self.tets[tets_of(group)], x);
             }
-            tet = until;
+            for ((group, edges), out) in staged.clone().zip(&all_edges).zip(&mut outcomes) {
+                let dashpots = damping.map(|damping| &damping.dashpots()[group]);
+                self.groups[group].evaluate(dashpots, edges, out);
+            }
+            for (group, out) in staged.clone().zip(&outcomes) {
+                let tets = tets_of(group);
+                for tet in tets.start.max(elements.start)..tets.end.min(elements.end) {
+                    let lane = tet - tets.start;
+                    if self.barrier.acts_at(out.stretch[lane]) {
+                        let (value, forces) = self.with_barrier(damping, x, tet);
+                        f(tet, value, forces);
+                    } else {
+                        f(tet, out.value[lane], out.gradient(lane));
+                    }
+                    reach_squared = reach_squared.min(out.reach_squared[lane]);
+                }
+            }
+            first = staged.end;
         }
         // Slightly less, for rounding. NaN positions give no bound.
         if reach_squared.is_nan() { 0.0 } else { 0.999 * reach_squared.sqrt() }
+    }
+
+    /// One tet with barrier and viscosity.
+    #[cold]
+    fn with_barrier(&self, damping: Option<&Damped>, x: &[DVec3], tet: usize) -> (f64, Forces) {
+        let (mut value, mut forces) = self.gradient_by_definition(x, tet);
+        if let Some(damping) = damping {
+            let (more_value, more) = damping.viscosity().of_tet(x, tet);
+            value += more_value;
+            forces.iter_mut().zip(more).for_each(|(force, more)| *force += more);
+        }
+        (value, forces)
     }
 
     /// [`Energy::add_gradients`], with the dashpots of viscosity if there are any.

@@ -74,7 +74,7 @@ impl<'a> Descent<'a> {
             return Step::Stuck(Outcome::Collapsing);
         }
         // Differences below the rounding of the sums cannot be distinguished from zero.
-        let noise = 1e-15 * self.problem.energy(&self.x, &self.now).1;
+        let mut noise = None;
         for _ in 0..50 {
             for (t, (p, d)) in self.trial_x.iter_mut().zip(self.x.iter().zip(d)) {
                 *t = *p + alpha * *d;
@@ -82,7 +82,11 @@ impl<'a> Descent<'a> {
             self.problem.evaluate(&self.trial_x, &mut self.trial);
             self.report.evaluations += 1;
             let change = self.problem.change(&self.now, &self.trial, d.iter().map(|d| alpha * *d));
-            let fine = change <= 1e-4 * alpha * slope + noise && self.trial.longest.is_finite();
+            let wanted = 1e-4 * alpha * slope;
+            let mut rounding =
+                || *noise.get_or_insert_with(|| 1e-15 * self.problem.energy(&self.x, &self.now).1);
+            let lowers = change <= wanted || change <= wanted + rounding();
+            let fine = lowers && self.trial.longest.is_finite();
             if fine {
                 std::mem::swap(&mut self.x, &mut self.trial_x);
                 std::mem::swap(&mut self.now, &mut self.trial);

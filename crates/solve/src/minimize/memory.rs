@@ -18,6 +18,7 @@
 //! twenty, but makes steps shorter, and solves that stop at a short step then stop farther from the minimum.
 
 use glam::DVec3;
+use pulp::Arch;
 use rayon::prelude::*;
 
 /// Number of stored pairs. With five, a face needs as many iterations, but solves that stop at a short step
@@ -197,28 +198,39 @@ impl Last<'_> {
             part.longest[0] = part.longest[0].max(step.length_squared());
             part.longest[1] = part.longest[1].max(change.length_squared());
         }
-        for (i, pair) in block.chunks_exact(2 * WIDTH).enumerate().filter(|(i, _)| used[*i]) {
-            for (k, mine) in pair.chunks_exact(WIDTH).enumerate() {
-                [part.with_gradient[i][k], part.with_change[i][k]] = products(mine, &g, &y);
-            }
-        }
+        // A plain loop, so that it is compiled for the registers at hand.
+        Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                for i in 0..SLOTS {
+                    if used[i] {
+                        let (s, z) = block[2 * i * WIDTH..2 * (i + 1) * WIDTH].split_at(WIDTH);
+                        let [of_s, of_z] = products([s, z], &g, &y);
+                        part.with_gradient[i] = [of_s[0], of_z[0]];
+                        part.with_change[i] = [of_s[1], of_z[1]];
+                    }
+                }
+            },
+        );
         part
     }
 }
 
-/// The inner products of a vector with two others.
-fn products(mine: &[f64], g: &[f64], y: &[f64]) -> [f64; 2] {
+/// The inner products of two vectors with two others.
+#[inline(always)]
+fn products(mine: [&[f64]; 2], g: &[f64], y: &[f64]) -> [[f64; 2]; 2] {
     const LANES: usize = 8;
-    let mut sums = [[0.0; LANES]; 2];
-    let chunks =
-        mine.as_chunks::<LANES>().0.iter().zip(g.as_chunks::<LANES>().0).zip(y.as_chunks::<LANES>().0);
-    for ((mine, g), y) in chunks {
+    let mut sums = [[[0.0; LANES]; 2]; 2];
+    let [s, z, g, y] = [mine[0], mine[1], g, y].map(|all| all.as_chunks::<LANES>().0);
+    for (((s, z), g), y) in s.iter().zip(z).zip(g).zip(y) {
         for k in 0..LANES {
-            sums[0][k] += mine[k] * g[k];
-            sums[1][k] += mine[k] * y[k];
+            sums[0][0][k] += s[k] * g[k];
+            sums[0][1][k] += s[k] * y[k];
+            sums[1][0][k] += z[k] * g[k];
+            sums[1][1][k] += z[k] * y[k];
         }
     }
-    sums.map(|sum| sum.iter().sum())
+    sums.map(|of| of.map(|sum| sum.iter().sum()))
 }
 
 /// A block's part of the direction; the length in the result is squared.
@@ -230,12 +242,17 @@ fn combine(
     d: &mut [DVec3],
 ) -> Measure {
     let mut sum = [0.0; WIDTH];
-    for &(i, [of_step, of_solved]) in weights {
-        let (s, z) = block[2 * i * WIDTH..2 * (i + 1) * WIDTH].split_at(WIDTH);
-        for ((sum, s), z) in sum.iter_mut().zip(s).zip(z) {
-            *sum += of_step * s + of_solved * z;
-        }
-    }
+    Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            for &(i, [of_step, of_solved]) in weights {
+                let (s, z) = block[2 * i * WIDTH..2 * (i + 1) * WIDTH].split_at(WIDTH);
+                for ((sum, s), z) in sum.iter_mut().zip(s).zip(z) {
+                    *sum += of_step * s + of_solved * z;
+                }
+            }
+        },
+    );
     let mut measure = Measure { slope: 0.0, length: 0.0 };
     for (at, ((d, p), g)) in d.iter_mut().zip(solved).zip(gradient).enumerate() {
         *d = DVec3::new(sum[3 * at], sum[3 * at + 1], sum[3 * at + 2]) - *p;
