@@ -41,6 +41,7 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
          Bones, muscles and flesh beneath the skin:\n{}\
          It talks, nods, shakes its head, hops and stamps a foot, {} frames: physics moves the skin by up to \
          {most:.1} mm, {mean:.1} mm on average, where it moves most.\n\
+         Two noisy scans of another person become a rig that lies {fit:.2} mm from them.\n\
          Look at {} first.\nAll files:\n  {}\n{}",
         report.n_vertices,
         report.n_sliders,
@@ -51,7 +52,8 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
         report.frames,
         report.movie,
         report.files.join("\n  "),
-        next_steps(&arguments.out)
+        next_steps(&arguments.out),
+        fit = report.fit_mm
     );
     Ok(Printed::new(report, text))
 }

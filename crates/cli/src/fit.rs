@@ -21,7 +21,7 @@ pub struct Arguments {
     #[arg(long, value_name = "JSON")]
     template_landmarks: Option<PathBuf>,
     /// How faces vary: a rig with the vertices of the template whose shapes are modes of variation, scaled by
-    /// their deviation.
+    /// their deviation, or an .npz file with mean, modes and deviations.
     #[arg(long, value_name = "RIG")]
     prior: Option<PathBuf>,
     /// Landmarks of a scan, named after it (smile.landmarks.json): 68 points or positions by name. Repeat

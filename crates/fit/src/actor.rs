@@ -6,9 +6,10 @@ use crate::clean::Cleaned;
 use crate::expressions::{ExpressionFit, Person};
 use crate::find::Finder;
 use crate::measure::{Others, Spread, distances};
-use crate::neutral::{NeutralFit, fit_neutral};
+use crate::neutral::{Neutral, NeutralFit};
 use crate::person::Personal;
 use crate::prior::Prior;
+use crate::solids::Solids;
 use crate::taken::Taken;
 use crate::template::Template;
 use glam::DVec3;
@@ -65,6 +66,9 @@ pub struct ScanReport {
     pub model: Spread,
     /// Distance of the scan from the personal rig at the scan's weights.
     pub rig: Spread,
+    /// Mean distance of an expression from the skin over the skull, which does not move, mm.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub over_bone_mm: Option<f64>,
     /// Units of the scan in a meter of the actor.
     pub scale: f64,
     /// Rotation of the head relative to the actor's space, as a rotation vector in degrees.
@@ -94,6 +98,9 @@ const BAD_MEAN: f64 = 1.0;
 /// Distance in mm that 95 of 100 keep in a fit that is not bad.
 const BAD_95: f64 = 4.0;
 
+/// Distance in mm over the skull above which an expression is not of the person of the neutral.
+const OTHER_PERSON: f64 = 0.8;
+
 /// What a fit works with.
 pub struct FitActor<'a> {
     /// The template.
@@ -120,10 +127,12 @@ impl FitActor<'_> {
         let start = Instant::now();
         let inner: &Progress = &|_, _| progress("fit", 0.0);
         let taken = Taken::new(template, first, &finder, &mut notes, inner)?;
-        let fit = fit_neutral(template, self.prior, &taken.target, &taken.marks, inner)?;
-        note_expression(template, &fit.expression, &mut notes);
+        let neutral = Neutral { template, prior: self.prior, target: &taken.target, marks: &taken.marks };
+        let fit = neutral.fit(!taken.found, inner)?;
+        note_shown(template, &fit.expression, &mut notes);
         let mut person = Person::new(template, &fit.rest, self.over_bone.to_vec())?;
-        let others = Others::new(template, &self.personal(&fit, &person).places().0);
+        let (places, turns) = self.personal(&fit, &person).places();
+        person.solids = Solids::new(template, &places, &turns);
         let mut weights = vec![0.0; template.rig.sliders.len()];
         fit.expression.iter().for_each(|&(s, w)| weights[s] = w);
         let laid = Laid {
@@ -132,7 +141,7 @@ impl FitActor<'_> {
             modeled: fit.surface.clone(),
             weights,
         };
-        fitted.push(laid.measured(template, &others, taken, start));
+        fitted.push(laid.measured(template, &person.solids, taken, start));
         for (k, scan) in expressions.into_iter().enumerate() {
             let at = (k + 1) as f32 / n as f32;
             let inner: &Progress = &|_, _| progress("fit", at);
@@ -142,13 +151,18 @@ impl FitActor<'_> {
             let taken = Taken::new(template, scan, &finder, &mut notes, inner)?;
             let found =
                 person.fit(template, &taken.target, &taken.marks, given.as_deref(), &taken.name, inner)?;
-            let ExpressionFit { scan_from_template: pose, weights, modeled, skin } = found;
-            fitted.push(Laid { pose, skin, modeled, weights }.measured(template, &others, taken, start));
+            note_expression(&taken.name, &found, &mut notes);
+            let ExpressionFit { scan_from_template: pose, weights, modeled, skin, over_bone, .. } = found;
+            let laid = Laid { pose, skin, modeled, weights };
+            let mut measured = laid.measured(template, &person.solids, taken, start);
+            measured.report.over_bone_mm = Some(over_bone * 1e3);
+            fitted.push(measured);
         }
         let examples: Vec<Example> = fitted[1..].iter().map(|f| example(template, f, &fit.rest)).collect();
         person.shapes = personal_shapes(&person.shapes, &examples);
         for scan in &mut fitted {
             let posed = person.posed(&scan.weights);
+            let others = Others::of(&person.solids.posed(&scan.weights));
             let far = distances(template, &posed, &others, &scan.mesh, &scan.scan_from_template);
             scan.report.rig = Spread::of(far.into_iter());
             note_bad(&scan.report, &mut notes);
@@ -164,6 +178,7 @@ impl FitActor<'_> {
             skin: &fit.rest,
             shapes: &person.shapes,
             frames: &person.frames,
+            eye_shifts: &fit.eye_shifts,
         }
     }
 }
@@ -180,12 +195,13 @@ struct Laid {
 
 impl Laid {
     /// With its figures.
-    fn measured(self, template: &Template, others: &Others, taken: Taken, start: Instant) -> FittedScan {
+    fn measured(self, template: &Template, solids: &Solids, taken: Taken, start: Instant) -> FittedScan {
         let seconds = start.elapsed().as_secs_f64();
         let Laid { pose, skin, modeled, weights } = self;
+        let others = Others::of(&solids.posed(&weights));
         let mesh = taken.target.mesh;
-        let far = distances(template, &skin, others, &mesh, &pose);
-        let model = Spread::of(distances(template, &modeled, others, &mesh, &pose).into_iter());
+        let far = distances(template, &skin, &others, &mesh, &pose);
+        let model = Spread::of(distances(template, &modeled, &others, &mesh, &pose).into_iter());
         let on = template.rig.sliders.iter().zip(&weights).filter(|(_, w)| w.abs() > 0.005);
         let report = ScanReport {
             name: taken.name,
@@ -194,6 +210,7 @@ impl Laid {
             distance: Spread::of(far.iter().copied()),
             model,
             rig: Spread::default(),
+            over_bone_mm: None,
             scale: pose.scale,
             rotation_degrees: pose.rigid.rotation.to_scaled_axis().to_array().map(f64::to_degrees),
             weights: on.map(|(s, w)| (s.name.clone(), *w)).collect(),
@@ -204,7 +221,7 @@ impl Laid {
 }
 
 /// The neutral shows an expression.
-fn note_expression(template: &Template, expression: &[(usize, f64)], notes: &mut Vec<Note>) {
+fn note_shown(template: &Template, expression: &[(usize, f64)], notes: &mut Vec<Note>) {
     if expression.is_empty() {
         return;
     }
@@ -213,6 +230,24 @@ fn note_expression(template: &Template, expression: &[(usize, f64)], notes: &mut
     let what =
         format!("the neutral is not neutral ({}); the actor's neutral is without that", list.join(", "));
     notes.push(Note::new(what, "scan a neutral with the lips closed and the eyes open if you can"));
+}
+
+/// An expression may show another person, or be mirrored.
+fn note_expression(name: &str, found: &ExpressionFit, notes: &mut Vec<Note>) {
+    let off = found.over_bone * 1e3;
+    if off > OTHER_PERSON {
+        let what = format!(
+            "'{name}' may show another person, or its pose is wrong: forehead, nose and cheekbones are {off:.1} \
+             mm from those of the neutral"
+        );
+        let advice = "keep one person to a folder; check the landmarks of the scan";
+        notes.push(Note::new(what, advice));
+    }
+    if found.is_exchanged {
+        let what = format!("'{name}' shows the mirror image of its weights");
+        let advice = "mirror the scans if they are mirrored, or exchange left and right in the weights";
+        notes.push(Note::new(what, advice));
+    }
 }
 
 /// The example that a fitted expression is: what is visible is known.

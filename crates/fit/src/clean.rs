@@ -41,7 +41,7 @@ pub struct Cleaned {
 pub fn clean(mesh: TriMesh, name: &str) -> Result<(TriMesh, Cleaned), FitError> {
     let mut cleaned = Cleaned::default();
     if mesh.triangles.is_empty() {
-        let problem = "it has no faces; scans are surfaces: mesh the point cloud first";
+        let problem = "it has no faces; give a surface, or a point cloud as .ply file";
         return Err(unusable(name, problem.into(), &[]));
     }
     cleaned.not_finite = mesh.positions.iter().filter(|p| !p.is_finite()).count();

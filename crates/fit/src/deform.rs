@@ -2,14 +2,15 @@
 //! bending.
 //!
 //! ```text
-//! E(x) = sum_v a_v w_v (n_v . (x_v - q_v))^2              planes            [Ichim16, E_planeDist]
+//! E(x) = sum_v w_v (n_v . (x_v - q_v))^2                  planes            [Ichim16, E_planeDist]
 //!      + sum_l w_l |sum_k b_lk x_lk - p_l|^2              landmarks         [Ichim16, E_attach]
 //!      + s^2 sum_e c_e |x_i - x_j - R_e (r_i - r_j)|^2    stretch           [Sorkine07, as rigid as possible]
 //!      + b^4 sum_h 3/A_h |k_h . x - R_h k_h . r|^2        bending           [Bergou06, quadratic hinges]
 //!      + sum_v a_v g_v |x_v - m_v|^2                      prior             [Ichim16, E_faceDist]
+//!      + sum_p |x_i - x_j - R_p (r_i - r_j)|^2            slits             (pairs that touch at rest)
 //! ```
 //!
-//! Areas `a_v` in the data term make the other weights lengths: a surface follows targets down to features of
+//! Weights `w_v` that are areas make the other weights lengths: a surface follows targets down to features of
 //! about s or b, and ripples of a wavelength below 6 b are smoothed away. Rotations R are those of the
 //! one-ring of each vertex from rest to the current state; they and the targets are found anew for every
 //! solve. The matrix changes with the normals, so each solve factors it again on a kept symbolic factor. The
@@ -29,8 +30,11 @@ use std::sync::Arc;
 /// Cotangents are limited to this, so that slivers do not dominate.
 const LARGEST_COTANGENT: f64 = 4.0;
 
-/// Part of the plane weight that also holds the point along the plane.
-const ALONG_PLANE: f64 = 0.002;
+/// How strongly sides of a slit are held together, square meters.
+const STITCH: f64 = 2e-5;
+
+/// Excess of a slit's width at which its sides count a quarter, meters.
+const TORN: f64 = 2e-3;
 
 /// A pull of a vertex to a plane.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,8 +45,10 @@ pub struct Plane {
     pub point: DVec3,
     /// Its unit normal.
     pub normal: DVec3,
-    /// Relative weight; 1 is full.
+    /// Weight in square meters.
     pub weight: f64,
+    /// Part of the weight that also holds the point along the plane.
+    pub along: f64,
 }
 
 /// A pull of a point of the surface to a place.
@@ -84,11 +90,14 @@ pub struct Sheet {
     /// Area of each vertex at rest.
     pub areas: Vec<f64>,
     edges: Vec<([u32; 2], f64)>,
+    /// Pairs of vertices across slits.
+    stitches: Vec<[u32; 2]>,
     hinges: Vec<Hinge>,
     /// The edges at each vertex.
     ring: Vec<Vec<u32>>,
     pattern: Arc<Pattern<3>>,
     edge_gather: Gather<3>,
+    stitch_gather: Gather<3>,
     hinge_gather: Gather<3>,
     anchor_gather: Gather<3>,
     anchor_stencils: Vec<Stencil>,
@@ -96,8 +105,13 @@ pub struct Sheet {
 }
 
 impl Sheet {
-    /// Prepares a surface; `anchored` are the triangles on which landmarks lie.
-    pub fn prepare(rest: &TriMesh, anchored: &[[u32; 3]]) -> Result<Self, FitError> {
+    /// Prepares a surface; `anchored` are the triangles on which landmarks lie, `stitches` pairs of vertices
+    /// that are held together.
+    pub fn prepare(
+        rest: &TriMesh,
+        anchored: &[[u32; 3]],
+        stitches: &[[u32; 2]],
+    ) -> Result<Self, FitError> {
         let (n, polygons) = (rest.n_vertices(), Polygons::from_triangles(&rest.triangles));
         let topology = Edges::of(&polygons);
         let (mut edges, mut hinges) = (Vec::new(), Vec::new());
@@ -115,20 +129,23 @@ impl Sheet {
             }
         }
         let edge_stencils: Vec<Stencil> = edges.iter().map(|(e, _)| [e[0], e[1], NO_NODE, NO_NODE]).collect();
+        let stitch_stencils: Vec<Stencil> = stitches.iter().map(|&[a, b]| [a, b, NO_NODE, NO_NODE]).collect();
         let hinge_stencils: Vec<Stencil> = hinges.iter().map(|h: &Hinge| h.vertices).collect();
         let anchor_stencils: Vec<Stencil> = anchored.iter().map(|&[a, b, c]| [a, b, c, NO_NODE]).collect();
-        let graph =
-            NodeGraph::prepare(&vec![false; n], &[&edge_stencils, &hinge_stencils, &anchor_stencils])?;
+        let all = [&edge_stencils[..], &stitch_stencils, &hinge_stencils, &anchor_stencils];
+        let graph = NodeGraph::prepare(&vec![false; n], &all)?;
         let pattern = Arc::new(Pattern::<3>::prepare(&graph)?);
         let thirds = rest.corners().map(|[a, b, c]| (b - a).cross(c - a).length() / 6.0);
         Ok(Self {
             rest: rest.positions.clone(),
             areas: sum_at_corners(n, &rest.triangles, thirds),
             edge_gather: Gather::prepare(&pattern, &edge_stencils),
+            stitch_gather: Gather::prepare(&pattern, &stitch_stencils),
             hinge_gather: Gather::prepare(&pattern, &hinge_stencils),
             anchor_gather: Gather::prepare(&pattern, &anchor_stencils),
             anchor_stencils,
             edges,
+            stitches: stitches.to_vec(),
             hinges,
             ring,
             pattern,
@@ -149,7 +166,10 @@ impl Sheet {
         let turns = self.rotations(x);
         let mut right: Vec<[f64; 3]> = vec![[0.0; 3]; x.len()];
         let mut matrix = BlockMatrix::zeros(&self.pattern);
-        matrix.add(&self.pattern, &self.edge_gather, &self.stretch(&turns, stiffness.stretch, &mut right));
+        let stretch = pairs(&self.rest, &self.edges, &turns, stiffness.stretch.powi(2), &mut right);
+        matrix.add(&self.pattern, &self.edge_gather, &stretch);
+        let stitches = pairs(&self.rest, &self.held(x), &turns, STITCH, &mut right);
+        matrix.add(&self.pattern, &self.stitch_gather, &stitches);
         matrix.add(&self.pattern, &self.hinge_gather, &self.bending(&turns, stiffness.bend, &mut right));
         matrix.add(&self.pattern, &self.anchor_gather, &self.attach(anchors, &mut right));
         matrix.add_node_blocks(&self.pattern, &self.at_vertices(planes, prior, &mut right));
@@ -187,24 +207,14 @@ impl Sheet {
         (0..x.len()).into_par_iter().map(one).collect()
     }
 
-    fn stretch(&self, turns: &[DMat3], length: f64, right: &mut [[f64; 3]]) -> Vec<ElementBlocks<3>> {
-        let scale = length * length;
-        let block = |([a, b], w): &([u32; 2], f64)| {
-            let mut blocks: ElementBlocks<3> = [[[0.0; 3]; 3]; 10];
-            for (row, column, sign) in [(0, 0, 1.0), (1, 1, 1.0), (1, 0, -1.0)] {
-                let diagonal = DMat3::from_diagonal(DVec3::splat(sign * w * scale));
-                blocks[block_index(row, column)] = diagonal.to_cols_array_2d();
-            }
-            let (i, j) = (*a as usize, *b as usize);
-            let mean = (turns[i] + turns[j]) * 0.5;
-            (blocks, mean * (self.rest[i] - self.rest[j]) * (w * scale))
+    /// The stitches with weights: less where the sides have come apart.
+    fn held(&self, x: &[DVec3]) -> Vec<([u32; 2], f64)> {
+        let weight = |&[a, b]: &[u32; 2]| {
+            let length = |p: &[DVec3]| p[a as usize].distance(p[b as usize]);
+            let t = (length(x) - length(&self.rest)).max(0.0) / TORN;
+            ([a, b], 1.0 / (1.0 + t * t).powi(2))
         };
-        let (blocks, pulls): (Vec<_>, Vec<_>) = self.edges.par_iter().map(block).unzip();
-        for (([a, b], _), pull) in self.edges.iter().zip(pulls) {
-            add(&mut right[*a as usize], pull);
-            add(&mut right[*b as usize], -pull);
-        }
-        blocks
+        self.stitches.iter().map(weight).collect()
     }
 
     fn bending(&self, turns: &[DMat3], length: f64, right: &mut [[f64; 3]]) -> Vec<ElementBlocks<3>> {
@@ -260,16 +270,41 @@ impl Sheet {
         }
         for plane in planes {
             let v = plane.vertex as usize;
-            let w = self.areas[v] * plane.weight;
-            let n = plane.normal;
+            let (w, n) = (plane.weight, plane.normal);
             for c in 0..3 {
                 (0..3).for_each(|r| blocks[v][c][r] += w * n[c] * n[r]);
-                blocks[v][c][c] += w * ALONG_PLANE;
+                blocks[v][c][c] += w * plane.along;
             }
-            add(&mut right[v], n * (w * n.dot(plane.point)) + plane.point * (w * ALONG_PLANE));
+            add(&mut right[v], n * (w * n.dot(plane.point)) + plane.point * (w * plane.along));
         }
         blocks
     }
+}
+
+/// Pairs of vertices that keep their difference at rest, turned with them; adds their pulls to `right`.
+fn pairs(
+    rest: &[DVec3],
+    list: &[([u32; 2], f64)],
+    turns: &[DMat3],
+    scale: f64,
+    right: &mut [[f64; 3]],
+) -> Vec<ElementBlocks<3>> {
+    let block = |([a, b], w): &([u32; 2], f64)| {
+        let mut blocks: ElementBlocks<3> = [[[0.0; 3]; 3]; 10];
+        for (row, column, sign) in [(0, 0, 1.0), (1, 1, 1.0), (1, 0, -1.0)] {
+            let diagonal = DMat3::from_diagonal(DVec3::splat(sign * w * scale));
+            blocks[block_index(row, column)] = diagonal.to_cols_array_2d();
+        }
+        let (i, j) = (*a as usize, *b as usize);
+        let mean = (turns[i] + turns[j]) * 0.5;
+        (blocks, mean * (rest[i] - rest[j]) * (w * scale))
+    };
+    let (blocks, pulls): (Vec<_>, Vec<_>) = list.par_iter().map(block).unzip();
+    for (([a, b], _), pull) in list.iter().zip(pulls) {
+        add(&mut right[*a as usize], pull);
+        add(&mut right[*b as usize], -pull);
+    }
+    blocks
 }
 
 fn add(to: &mut [f64; 3], by: DVec3) {
@@ -329,7 +364,7 @@ mod tests {
         let mesh = sheet(12);
         let turn = DQuat::from_scaled_axis(DVec3::new(0.4, 1.0, -0.3));
         let turned: Vec<DVec3> = mesh.positions.iter().map(|p| turn * *p + DVec3::X).collect();
-        let mut prepared = Sheet::prepare(&mesh, &[]).unwrap();
+        let mut prepared = Sheet::prepare(&mesh, &[], &[]).unwrap();
         let mut x = turned.clone();
         let prior: Vec<_> = turned.iter().map(|p| (1e-9, *p)).collect();
         prepared.solve(&mut x, &[], &[], &prior, Stiffness { stretch: 0.02, bend: 0.02 }).unwrap();
@@ -341,7 +376,7 @@ mod tests {
     #[test]
     fn planes_and_anchors_pull() {
         let mesh = sheet(12);
-        let mut prepared = Sheet::prepare(&mesh, &[mesh.triangles[40]]).unwrap();
+        let mut prepared = Sheet::prepare(&mesh, &[mesh.triangles[40]], &[]).unwrap();
         let mut x = mesh.positions.clone();
         let up = DVec3::new(0.0, 0.0, 0.004);
         let planes: Vec<Plane> = (0..144)
@@ -349,7 +384,8 @@ mod tests {
                 vertex: v,
                 point: mesh.positions[v as usize] + up,
                 normal: DVec3::Z,
-                weight: 1.0,
+                weight: prepared.areas[v as usize],
+                along: 0.002,
             })
             .collect();
         let corners = mesh.triangles[40];

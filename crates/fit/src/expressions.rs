@@ -9,10 +9,11 @@
 
 use crate::FitError;
 use crate::deform::Sheet;
-use crate::neutral::{accept, bend_stages, place};
+use crate::neutral::{bend_stages, place};
 use crate::register::Registration;
-use crate::subspace::{Explained, Mark, Model, Round};
-use crate::target::Target;
+use crate::solids::Solids;
+use crate::subspace::{Explained, Mark, Model, Round, vertex_normals};
+use crate::target::{Acceptance, Target};
 use crate::template::Template;
 use glam::{DMat3, DVec3};
 use risorius_base::Progress;
@@ -31,6 +32,15 @@ const UNKNOWN: f64 = 0.4;
 
 /// Shapes that move visible skin less than this are left out, meters.
 const VISIBLE: f64 = 5e-4;
+
+/// Given weights differ between left and right where exchanging them moves skin by this, meters.
+const APART: f64 = 1e-3;
+
+/// Weights are exchanged if that brings the skin to this part of its distance,
+const EXCHANGED: f64 = 0.6;
+
+/// which is at least this, meters.
+const LEAST_WRONG: f64 = 6e-4;
 
 /// Rounds in which local frames are averaged over neighbors.
 const FRAME_ROUNDS: usize = 6;
@@ -52,6 +62,17 @@ pub struct Person {
     pub weights: Vec<f64>,
     /// How still each vertex is over the skull, 0 to 1.
     pub over_bone: Vec<f64>,
+    /// The slider of the other side for each slider; itself in the middle.
+    pub partner: Vec<usize>,
+    /// Eyeballs and teeth in the neutral; none until they are placed.
+    pub solids: Solids,
+}
+
+/// Weights and pose of an expression.
+struct Explanation {
+    pose: Similarity,
+    weights: Vec<f64>,
+    over_bone: f64,
 }
 
 /// A registered expression.
@@ -65,6 +86,11 @@ pub struct ExpressionFit {
     pub modeled: Vec<DVec3>,
     /// The skin laid onto the scan.
     pub skin: Vec<DVec3>,
+    /// Mean distance of the scan from the still skin over the skull, meters: another person has another
+    /// skull, in any pose and unit.
+    pub over_bone: f64,
+    /// The scan is explained far better with left and right of the given weights exchanged.
+    pub is_exchanged: bool,
 }
 
 impl Person {
@@ -81,6 +107,8 @@ impl Person {
             frames,
             weights: template.area_weights(),
             over_bone,
+            partner: partners(template),
+            solids: Solids::default(),
         })
     }
 
@@ -103,11 +131,36 @@ impl Person {
         name: &str,
         progress: &Progress,
     ) -> Result<ExpressionFit, FitError> {
+        let explanation = self.explain(template, target, marks, given)?;
+        let Explanation { pose, weights, over_bone, .. } = explanation;
+        let surface = TriMesh { positions: self.posed(&weights), triangles: self.neutral.triangles.clone() };
+        let solids = self.solids.posed(&weights);
+        let registration = Registration {
+            surface: &surface,
+            weights: &template.weights_of(&surface, &solids),
+            marks,
+            scan_from_template: pose,
+            solids: &solids,
+            solids_follow: false,
+        };
+        let skin = registration.run(target, &bend_stages()[1..], name, progress)?.skin;
+        let is_exchanged = self.is_exchanged(template, target, marks, given, &weights, &pose)?;
+        let modeled = surface.positions;
+        Ok(ExpressionFit { scan_from_template: pose, weights, modeled, skin, over_bone, is_exchanged })
+    }
+
+    /// Weights and stabilized pose.
+    fn explain(
+        &self,
+        template: &Template,
+        target: &Target,
+        marks: &[Mark],
+        given: Option<&[f64]>,
+    ) -> Result<Explanation, FitError> {
         let chosen = self.choose(given);
         let (modes, expected, bounds) = self.modes(&chosen, given);
-        let base = &self.neutral.positions;
         let mut model = Model {
-            base,
+            base: &self.neutral.positions,
             modes: &modes,
             expected: &expected,
             bounds: &bounds,
@@ -123,22 +176,53 @@ impl Person {
         let steady = self.steady(&modes, &found.coefficients);
         model.steady = &steady;
         found.scan_from_template = model.settle(target, &found, &settling())?;
+        let narrow = steady.iter().zip(&template.narrow).map(|(w, n)| if *n { *w } else { 0.0 });
+        let positions = model.positions(&found.coefficients);
+        let pose = found.scan_from_template;
+        let over_bone = self.distance(target, &positions, &narrow.collect::<Vec<_>>(), &pose);
         let mut weights = vec![0.0; self.shapes.len()];
         chosen.iter().zip(&found.coefficients).for_each(|(&s, &c)| weights[s] = c);
-        let surface = TriMesh { positions: self.posed(&weights), triangles: self.neutral.triangles.clone() };
-        let registration = Registration {
-            surface: &surface,
-            weights: &template.weights,
-            marks,
-            scan_from_template: found.scan_from_template,
-        };
-        let skin = registration.run(target, &bend_stages(0.0)[1..], name, progress)?;
-        Ok(ExpressionFit {
-            scan_from_template: found.scan_from_template,
-            weights,
-            modeled: surface.positions,
-            skin,
-        })
+        Ok(Explanation { pose, weights, over_bone })
+    }
+
+    /// Mean distance of a state of the skin from the scan, by vertices weighted with `weights`.
+    fn distance(&self, target: &Target, positions: &[DVec3], weights: &[f64], pose: &Similarity) -> f64 {
+        let normals = vertex_normals(positions, &self.neutral.triangles);
+        let accepted = Acceptance { reach: 0.01, least_cos: 0.5 };
+        let matches = target.matches(positions, &normals, weights, pose, accepted);
+        let (mut sum, mut total) = (0.0, 0.0);
+        for (m, w) in matches.iter().zip(weights) {
+            if let Some(m) = m {
+                (sum, total) = (sum + w * m.distance, total + w);
+            }
+        }
+        if total > 0.0 { sum / total } else { f64::INFINITY }
+    }
+
+    /// Whether the scan is explained far better with left and right of the given weights exchanged; only
+    /// asked where these differ. `found` and `pose` are what was found with them as they are.
+    fn is_exchanged(
+        &self,
+        template: &Template,
+        target: &Target,
+        marks: &[Mark],
+        given: Option<&[f64]>,
+        found: &[f64],
+        pose: &Similarity,
+    ) -> Result<bool, FitError> {
+        let Some(given) = given else { return Ok(false) };
+        let exchanged: Vec<f64> = self.partner.iter().map(|&p| given[p]).collect();
+        let (as_given, other) = (self.posed(given), self.posed(&exchanged));
+        let apart = |v: usize| as_given[v].distance(other[v]);
+        let weight = |v: usize| if apart(v) > APART { self.weights[v] } else { 0.0 };
+        let weights: Vec<f64> = (0..self.weights.len()).map(weight).collect();
+        if weights.iter().all(|w| *w == 0.0) {
+            return Ok(false);
+        }
+        let here = self.distance(target, &self.posed(found), &weights, pose);
+        let other = self.explain(template, target, marks, Some(&exchanged))?;
+        let there = self.distance(target, &self.posed(&other.weights), &weights, &other.pose);
+        Ok(there < EXCHANGED * here && here > LEAST_WRONG)
     }
 
     /// Sliders that move visible skin; those of the gaze only if they are given.
@@ -181,26 +265,33 @@ type Modes = (Vec<Vec<DVec3>>, Vec<[f64; 2]>, Vec<[f64; 2]>);
 
 /// Rounds of the search for weights and pose.
 fn rounds() -> Vec<Round> {
-    let round = |reach: f64, least_cos: f64, noise: f64, mark: f64| Round {
-        accepted: accept(reach, least_cos),
-        noise: noise * 1e-3,
-        mark: mark * 1e-3,
-    };
-    let mut rounds = vec![round(0.025, 0.3, 4.0, 4.0); 4];
-    rounds.extend([round(0.015, 0.5, 2.0, 6.0); 6]);
-    rounds.extend([round(0.008, 0.7, 1.0, 20.0); 10]);
+    let mut rounds = vec![Round::new(0.025, 0.3, 4.0, 4.0); 4];
+    rounds.extend([Round::new(0.015, 0.5, 2.0, 6.0); 6]);
+    rounds.extend([Round::new(0.008, 0.7, 1.0, 20.0); 10]);
     rounds
 }
 
 /// Rounds of the pose alone.
 fn settling() -> Vec<Round> {
-    vec![Round { accepted: accept(0.005, 0.8), noise: 5e-4, mark: f64::INFINITY }; 4]
+    vec![Round::new(0.005, 0.8, 0.5, f64::INFINITY); 4]
+}
+
+/// The slider of the other side for each slider of the template.
+fn partners(template: &Template) -> Vec<usize> {
+    let keys: Vec<_> = template.rig.sliders.iter().map(|s| key(&s.name)).collect();
+    let other = |k: usize| {
+        let is_other = |c: &usize| {
+            keys[*c].base == keys[k].base && keys[*c].side.is_some() && keys[*c].side != keys[k].side
+        };
+        keys[k].side.and_then(|_| (0..keys.len()).find(is_other)).unwrap_or(k)
+    };
+    (0..keys.len()).map(other).collect()
 }
 
 /// Rotation and scale from the template's skin to the person's at each vertex, averaged over neighbors.
 fn frames(template: &Template, skin: &[DVec3]) -> Result<Vec<DMat3>, FitError> {
     let mesh = &template.mesh;
-    let sheet = Sheet::prepare(mesh, &[])?;
+    let sheet = Sheet::prepare(mesh, &[], &[])?;
     let graph = EdgeGraph::prepare(mesh.n_vertices(), &mesh.triangles, |_, _| 1.0);
     let length = |p: &[DVec3], v: usize| -> f64 {
         graph.around(v as u32).iter().map(|w| p[w.0 as usize].distance(p[v])).sum()

@@ -14,13 +14,17 @@ pub mod find;
 pub mod measure;
 pub mod neutral;
 pub mod person;
+pub mod point_cloud;
 pub mod prior;
 pub mod register;
+pub mod slits;
+pub mod solids;
 pub mod subspace;
 pub mod synthetic;
 mod taken;
 pub mod target;
 pub mod template;
+pub mod visible;
 
 pub use carry_shapes::{Carried, CarryOptions, carry_shapes};
 pub use deformation::{Correspondence, Deformation, DeformationOptions, Link, SourcePoint};

@@ -1,9 +1,11 @@
 //! How far a scan is from the surface laid onto it.
 
+use crate::find::cloud::Cloud;
+use crate::solids::Solids;
+use crate::target::Target;
 use crate::template::Template;
-use glam::DVec3;
+use glam::{DMat3, DVec3};
 use rayon::prelude::*;
-use risorius_anatomy::PieceKind;
 use risorius_mesh::{Bvh, Similarity, TriMesh};
 use serde::Serialize;
 
@@ -40,9 +42,13 @@ pub struct Others {
 impl Others {
     /// Of a template, with all rig vertices in place.
     pub fn new(template: &Template, places: &[DVec3]) -> Self {
-        let positions: Vec<[f32; 3]> = places.iter().map(|p| p.as_vec3().to_array()).collect();
-        let kinds = [PieceKind::EyeLeft, PieceKind::EyeRight, PieceKind::TeethUpper, PieceKind::TeethLower];
-        Self { tree: Bvh::build(&positions, &template.pieces.triangles_of(&kinds)) }
+        let turns = vec![DMat3::IDENTITY; places.len()];
+        Self::of(&Solids::new(template, places, &turns))
+    }
+
+    /// As they are placed.
+    pub fn of(solids: &Solids) -> Self {
+        Self { tree: solids.tree(&solids.positions) }
     }
 }
 
@@ -67,4 +73,43 @@ pub fn distances(
         if is_narrow && !others.tree.comes_within(p, distance) { distance } else { f64::NAN }
     };
     scan.positions.par_iter().map(one).collect()
+}
+
+/// Cells of the points that a misfit is measured at, meters.
+const FINE: f64 = 8e-4;
+
+/// Distance that a difference of directions by one counts as in a misfit, meters.
+const TURN: f64 = 4e-3;
+
+/// No misfit of a point counts more than this, meters.
+const WORST: f64 = 4e-3;
+
+/// How unlike a scan and a surface are around some places (in the scan's coordinates): the mean of distance
+/// and difference of directions, meters. `surface` is everything that can be seen, eyeballs included. Infinite
+/// where the scan has no points.
+pub fn misfit(
+    target: &Target,
+    scan_from_template: &Similarity,
+    surface: &TriMesh,
+    places: &[DVec3],
+    radius: f64,
+) -> f64 {
+    let back = scan_from_template.inverse();
+    let places: Vec<DVec3> = places.iter().map(|p| back.apply(*p)).collect();
+    let near = |p: DVec3| places.iter().any(|q| q.distance(p) < radius);
+    let positions: Vec<DVec3> = target.mesh.positions.par_iter().map(|p| back.apply(*p)).collect();
+    let normals: Vec<DVec3> = target.normals.par_iter().map(|n| back.rigid.rotation * *n).collect();
+    let scan = TriMesh { positions, triangles: target.mesh.triangles.clone() };
+    let cloud = Cloud::of(&scan, &normals, FINE, near);
+    let (tree, own) = (Bvh::build(&surface.positions_f32(), &surface.triangles), surface.vertex_normals());
+    let one = |i: usize| {
+        let (p, n) = (cloud.points[i], cloud.normals[i]);
+        let faces = |_, t: [u32; 3]| t.iter().map(|&v| own[v as usize]).sum::<DVec3>().dot(n) > 0.0;
+        let Some(hit) = tree.closest_within(p, WORST, faces) else { return WORST };
+        let corners = surface.triangles[hit.triangle as usize];
+        let there: DVec3 = corners.iter().zip(hit.barycentric).map(|(&v, w)| own[v as usize] * w).sum();
+        (hit.distance_sq + there.normalize_or_zero().distance_squared(n) * TURN * TURN).sqrt().min(WORST)
+    };
+    let all: Vec<f64> = (0..cloud.len()).into_par_iter().map(one).collect();
+    if all.is_empty() { f64::INFINITY } else { all.iter().sum::<f64>() / all.len() as f64 }
 }

@@ -6,24 +6,40 @@
 //!    points alone last: the strong end of E_faceLike and E_faceDist;
 //! 3. the surface bends from there to the scan ([`crate::register`]), while the prior's weight falls.
 //!
-//! A jaw that is open and eyes that are closed in the scan are modes as well, so that they are not taken for
-//! features of the person; the neutral is what is left without them. They are modes only if the landmarks of
-//! lips and lids show them: to the closest points alone, an eyeball between open lids looks like a lid.
+//! A jaw that is open and eyes that are closed are modes as well, so that they are not taken for features of
+//! the person; the neutral is what is left without them. Whether the scan shows them is decided by
+//! [`shown`]: to closest points alone, an eyeball between open lids looks like a lid.
 //!
 //! The scale of a scan is unknown, so the size of the person is the one that the prior finds most likely.
 
+mod shown;
+
 use crate::FitError;
 use crate::deform::Stiffness;
+use crate::measure::misfit;
 use crate::prior::Prior;
-use crate::register::{Registration, Stage};
+use crate::register::{Registered, Registration, Stage};
+use crate::solids::{N_EYES, Solids};
 use crate::subspace::{Explained, Mark, Model, Round};
 use crate::target::{Acceptance, Target};
 use crate::template::Template;
-use glam::DVec3;
+use glam::{DMat3, DVec3};
 use risorius_base::Progress;
 use risorius_mesh::{Similarity, TriMesh};
-use risorius_rig::classify::names::find;
-use risorius_rig::meters;
+use shown::{REGIONS, Region, Shown};
+
+/// What the neutral is found from.
+#[derive(Clone, Copy)]
+pub struct Neutral<'a> {
+    /// The template.
+    pub template: &'a Template,
+    /// How faces vary.
+    pub prior: &'a Prior,
+    /// The scan.
+    pub target: &'a Target,
+    /// Landmarks on it.
+    pub marks: &'a [Mark],
+}
 
 /// The registered neutral.
 #[derive(Debug, Clone)]
@@ -42,154 +58,188 @@ pub struct NeutralFit {
     pub skin: Vec<DVec3>,
     /// The same without the expression: the person's neutral.
     pub rest: Vec<DVec3>,
+    /// Shifts of the eyes beyond the motion of the skin around them.
+    pub eye_shifts: [DVec3; N_EYES],
 }
-
-/// Sliders that a scan of a neutral may show.
-const SHOWN: [&str; 3] = ["jawOpen", "eyeBlinkLeft", "eyeBlinkRight"];
-
-/// Deviation of their values.
-const SHOWN_DEVIATION: f64 = 0.3;
 
 /// Values below this are part of the person, not an expression.
 const SHOWN_LEAST: f64 = 0.15;
 
-/// A slider is shown if it brings landmarks nearer to each other, or apart, by at least this, meters.
-const SHOWN_MOTION: f64 = 3e-3;
-
-/// Landmarks nearer to each other than this are compared, meters.
-const OPPOSITE: f64 = 0.03;
-
-/// Reach in meters and least cosine.
-pub(crate) const fn accept(reach: f64, least_cos: f64) -> Acceptance {
-    Acceptance { reach, least_cos }
-}
-
-/// Rounds of the search for pose and modes; the last ones are without landmarks.
-pub(crate) fn model_rounds() -> Vec<Round> {
-    let round = |reach: f64, least_cos: f64, noise: f64, mark: f64| Round {
-        accepted: accept(reach, least_cos),
-        noise: noise * 1e-3,
-        mark: mark * 1e-3,
-    };
-    let mut rounds = vec![round(0.030, 0.3, 6.0, 4.0); 4];
-    rounds.extend([round(0.020, 0.5, 3.0, 5.0); 6]);
-    rounds.extend([round(0.012, 0.6, 1.5, 8.0); 6]);
-    rounds.extend([round(0.008, 0.7, 0.8, 20.0); 8]);
+/// Rounds of the search for pose and modes; the last ones are almost without landmarks.
+fn model_rounds() -> Vec<Round> {
+    let mut rounds = vec![Round::new(0.030, 0.3, 6.0, 4.0); 4];
+    rounds.extend([Round::new(0.020, 0.5, 3.0, 5.0); 6]);
+    rounds.extend([Round::new(0.012, 0.6, 1.5, 8.0); 6]);
+    rounds.extend([Round::new(0.008, 0.7, 0.8, 20.0); 8]);
     rounds
 }
 
+/// The first of the rounds that are left when pose and identity are known.
+const KNOWN: usize = 10;
+
 /// Stages of the bending, from stiff to soft.
-pub(crate) fn bend_stages(softest: f64) -> Vec<Stage> {
-    let stage = |rounds: usize, length: f64, reach: f64, prior: f64, mark: f64| Stage {
+pub(crate) fn bend_stages() -> Vec<Stage> {
+    // Rounds, resistance, reach, length of a radian, doubt (mm); weights of the prior and of landmarks (mm2).
+    let stage = |rounds, length: f64, [reach, turn, doubt]: [f64; 3], along, prior, mark: f64| Stage {
         rounds,
-        stiffness: Stiffness { stretch: 0.5 * length.max(softest) * 1e-3, bend: length.max(softest) * 1e-3 },
-        accepted: accept(reach, 0.6),
+        stiffness: Stiffness { stretch: 0.5 * length * 1e-3, bend: length * 1e-3 },
+        accepted: Acceptance { reach: reach * 1e-3, least_cos: 0.5 },
+        turn: turn * 1e-3,
+        along,
+        doubt: doubt * 1e-3,
         prior,
         mark: mark * 1e-6,
     };
     vec![
-        stage(3, 20.0, 0.015, 1e-2, 50.0),
-        stage(3, 10.0, 0.010, 3e-3, 20.0),
-        stage(3, 5.0, 0.008, 1e-3, 5.0),
-        stage(3, 3.0, 0.005, 3e-4, 1.0),
-        stage(3, 2.0, 0.004, 1e-4, 0.0),
+        stage(3, 20.0, [15.0, 10.0, 6.0], 0.2, 1e-2, 50.0),
+        stage(3, 10.0, [10.0, 8.0, 4.0], 0.15, 3e-3, 20.0),
+        stage(3, 5.0, [8.0, 6.0, 2.5], 0.1, 1e-3, 5.0),
+        stage(3, 3.0, [5.0, 3.0, 1.5], 0.05, 3e-4, 1.0),
+        stage(3, 2.0, [4.0, 0.0, 1.0], 0.002, 1e-4, 0.2),
     ]
 }
 
-/// Fits the neutral.
-pub fn fit_neutral(
-    template: &Template,
-    prior: &Prior,
-    target: &Target,
-    marks: &[Mark],
-    progress: &Progress,
-) -> Result<NeutralFit, FitError> {
-    let base = template.skin_part(&prior.mean);
-    let n_modes = prior.modes.len();
-    let mut modes: Vec<Vec<DVec3>> = prior.modes.iter().map(|m| template.skin_part(m)).collect();
-    let (mut expected, mut bounds) = (vec![[0.0, 1.0]; n_modes], vec![[-prior.most, prior.most]; n_modes]);
-    let placed = place(&base, marks);
-    let mut sliders = shown(template);
-    sliders.retain(|&s| motion_of_marks(&base, &slider_mode(template, s), marks, &placed) > SHOWN_MOTION);
-    for &s in &sliders {
-        modes.push(slider_mode(template, s));
-        expected.push([0.0, SHOWN_DEVIATION]);
-        bounds.push([0.0, 1.0]);
-    }
-    let model = Model {
-        base: &base,
-        modes: &modes,
-        expected: &expected,
-        bounds: &bounds,
-        triangles: &template.mesh.triangles,
-        weights: &template.area_weights(),
-        steady: &[],
-        marks,
-    };
-    let start = Explained { scan_from_template: placed, coefficients: vec![0.0; modes.len()] };
-    let explained = model.explain(target, start, &model_rounds())?;
-    let surface = TriMesh {
-        positions: model.positions(&explained.coefficients),
-        triangles: template.mesh.triangles.clone(),
-    };
-    let registration = Registration {
-        surface: &surface,
-        weights: &template.weights,
-        marks,
-        scan_from_template: explained.scan_from_template,
-    };
-    let skin = registration.run(target, &bend_stages(0.0), "neutral", progress)?;
-    let values = sliders.into_iter().zip(explained.coefficients[n_modes..].iter().copied());
-    let expression: Vec<(usize, f64)> = values.filter(|(_, w)| *w >= SHOWN_LEAST).collect();
-    let mut rest = skin.clone();
-    for &(s, w) in &expression {
-        rest.iter_mut().zip(slider_mode(template, s)).for_each(|(p, d)| *p -= d * w);
-    }
-    let coefficients = explained.coefficients[..n_modes].to_vec();
-    Ok(NeutralFit {
-        scan_from_template: explained.scan_from_template,
-        modeled: prior.face(&coefficients),
-        coefficients,
-        expression,
-        surface: surface.positions,
-        skin,
-        rest,
-    })
+/// A fit that assumes what the neutral shows.
+struct Attempt {
+    shown: Vec<Shown>,
+    explained: Explained,
+    surface: TriMesh,
+    registered: Registered,
+    /// The skin and what else can be seen, in place.
+    visible: TriMesh,
 }
 
-/// Sliders of the template that a neutral may show.
-fn shown(template: &Template) -> Vec<usize> {
-    let names = || template.rig.sliders.iter().map(|s| s.name.as_str());
-    SHOWN.iter().filter_map(|name| find(name, names())).collect()
-}
-
-/// Displacements of the skin by a slider.
-fn slider_mode(template: &Template, slider: usize) -> Vec<DVec3> {
-    template.skin_part(&meters::displacements(&template.rig, template.rig.sliders[slider].shape))
-}
-
-/// How far the landmarks of a scan have moved by a slider, in meters: from pairs of nearby landmarks that it
-/// moves differently, because their distance says more than their place.
-fn motion_of_marks(base: &[DVec3], mode: &[DVec3], marks: &[Mark], placed: &Similarity) -> f64 {
-    let on = |field: &[DVec3], m: &Mark| -> DVec3 {
-        m.corners.iter().zip(m.barycentric).map(|(&v, w)| field[v as usize] * w).sum()
-    };
-    let back = placed.inverse();
-    let all: Vec<[DVec3; 3]> =
-        marks.iter().map(|m| [on(base, m), on(mode, m), back.apply(m.place)]).collect();
-    let (mut along, mut squares, mut longest) = (0.0, 0.0, 0.0f64);
-    for (i, [p, u, x]) in all.iter().enumerate() {
-        for (j, [q, v, y]) in all.iter().enumerate().skip(i + 1) {
-            let apart = *u - *v;
-            let weight = marks[i].weight * marks[j].weight;
-            if p.distance(*q) < OPPOSITE && apart.length() > SHOWN_MOTION {
-                along += weight * apart.dot((*x - *y) - (*p - *q));
-                squares += weight * apart.length_squared();
-                longest = longest.max(apart.length());
+impl Neutral<'_> {
+    /// Fits the neutral. Landmarks that were not given but found are not asked what the neutral shows.
+    pub fn fit(&self, marks_are_given: bool, progress: &Progress) -> Result<NeutralFit, FitError> {
+        let base = self.template.skin_part(&self.prior.mean);
+        let placed = place(&base, self.marks);
+        let shown = match marks_are_given {
+            true => shown::by_marks(self.template, &base, self.marks, &placed),
+            false => Vec::new(),
+        };
+        let coefficients = vec![0.0; self.prior.modes.len()];
+        let start = Explained { scan_from_template: placed, coefficients };
+        let mut best = self.attempt(shown, start, &model_rounds(), progress)?;
+        for region in &REGIONS {
+            let miss = self.miss(&best, &best, region);
+            if miss < region.clear {
+                continue;
+            }
+            let Some(other) = region.toggled(self.template, &best.shown) else { continue };
+            let start = self.identity(&best.explained);
+            let again = self.attempt(other, start, &model_rounds()[KNOWN..], progress)?;
+            let now = self.miss(&best, &again, region);
+            eprintln!("DEBUG {} {miss:.6} {now:.6} {:?}", region.name, again.explained.coefficients.last());
+            if now < region.better * miss {
+                best = again;
             }
         }
+        Ok(self.finished(best))
     }
-    if squares > 0.0 { longest * along / squares } else { 0.0 }
+
+    /// What is explained without expressions.
+    fn identity(&self, explained: &Explained) -> Explained {
+        let n = self.prior.modes.len();
+        Explained { coefficients: explained.coefficients[..n].to_vec(), ..explained.clone() }
+    }
+
+    /// A fit from a start; `start` has the coefficients of the identity.
+    fn attempt(
+        &self,
+        shown: Vec<Shown>,
+        mut start: Explained,
+        rounds: &[Round],
+        progress: &Progress,
+    ) -> Result<Attempt, FitError> {
+        let Self { template, prior, .. } = *self;
+        let n_modes = prior.modes.len();
+        let mut modes: Vec<Vec<DVec3>> = prior.modes.iter().map(|m| template.skin_part(m)).collect();
+        let (mut expected, mut bounds) = (vec![[0.0, 1.0]; n_modes], vec![[-prior.most, prior.most]; n_modes]);
+        for s in &shown {
+            modes.push(template.slider_mode(s.slider));
+            expected.push(s.expected);
+            bounds.push(s.bounds);
+            start.coefficients.push(s.expected[0]);
+        }
+        let model = Model {
+            base: &template.skin_part(&prior.mean),
+            modes: &modes,
+            expected: &expected,
+            bounds: &bounds,
+            triangles: &template.mesh.triangles,
+            weights: &template.area_weights(),
+            steady: &[],
+            marks: self.marks,
+        };
+        let explained = model.explain(self.target, start, rounds)?;
+        let positions = model.positions(&explained.coefficients);
+        let surface = TriMesh { positions, triangles: template.mesh.triangles.clone() };
+        let solids = self.solids(&explained, &shown);
+        let weights = template.weights_of(&surface, &solids);
+        let registration = Registration {
+            surface: &surface,
+            weights: &weights,
+            marks: self.marks,
+            scan_from_template: explained.scan_from_template,
+            solids: &solids,
+            solids_follow: true,
+        };
+        let registered = registration.run(self.target, &bend_stages(), "neutral", progress)?;
+        let Registered { skin, eye_shifts } = &registered;
+        let mut visible = TriMesh { positions: skin.clone(), triangles: self.seen(&weights) };
+        let first = skin.len() as u32;
+        visible.positions.extend(solids.carried(&surface.positions, skin, &weights, eye_shifts));
+        visible.triangles.extend(solids.triangles.iter().map(|t| t.map(|v| first + v)));
+        Ok(Attempt { shown, explained, surface, registered, visible })
+    }
+
+    /// Eyeballs and teeth of the model.
+    fn solids(&self, explained: &Explained, shown: &[Shown]) -> Solids {
+        let n_modes = self.prior.modes.len();
+        let places = self.prior.face(&explained.coefficients[..n_modes]);
+        let solids = Solids::new(self.template, &places, &vec![DMat3::IDENTITY; places.len()]);
+        let mut values = vec![0.0; self.template.rig.sliders.len()];
+        shown.iter().zip(&explained.coefficients[n_modes..]).for_each(|(s, w)| values[s.slider] = *w);
+        solids.posed(&values)
+    }
+
+    /// Triangles of the skin that can be seen.
+    fn seen(&self, weights: &[f64]) -> Vec<[u32; 3]> {
+        let is_seen = |t: &&[u32; 3]| t.iter().all(|&v| weights[v as usize] > 0.0);
+        self.template.mesh.triangles.iter().filter(is_seen).copied().collect()
+    }
+
+    /// How unlike the scan an attempt is in a region, which is where `first` has it.
+    fn miss(&self, first: &Attempt, attempt: &Attempt, region: &Region) -> f64 {
+        let pose = &first.explained.scan_from_template;
+        let places = region.places(self.template, &first.registered.skin);
+        let places: Vec<DVec3> = places.into_iter().map(|p| pose.apply(p)).collect();
+        let pose = &attempt.explained.scan_from_template;
+        misfit(self.target, pose, &attempt.visible, &places, region.radius)
+    }
+
+    fn finished(&self, attempt: Attempt) -> NeutralFit {
+        let Attempt { shown, explained, surface, registered, .. } = attempt;
+        let n_modes = self.prior.modes.len();
+        let values = shown.iter().map(|s| s.slider).zip(explained.coefficients[n_modes..].iter().copied());
+        let expression: Vec<(usize, f64)> = values.filter(|(_, w)| *w >= SHOWN_LEAST).collect();
+        let mut rest = registered.skin.clone();
+        for &(s, w) in &expression {
+            rest.iter_mut().zip(self.template.slider_mode(s)).for_each(|(p, d)| *p -= d * w);
+        }
+        let coefficients = explained.coefficients[..n_modes].to_vec();
+        NeutralFit {
+            scan_from_template: explained.scan_from_template,
+            modeled: self.prior.face(&coefficients),
+            coefficients,
+            expression,
+            surface: surface.positions,
+            skin: registered.skin,
+            rest,
+            eye_shifts: registered.eye_shifts,
+        }
+    }
 }
 
 /// Rounds in which landmarks that contradict the others lose weight.

@@ -4,6 +4,7 @@
 //! of the skin around them, so that they keep their form; lashes and other pieces on the skin follow the skin
 //! vertex that carries them. Displacements of these pieces are turned and scaled with them.
 
+use crate::solids::{N_EYES, around};
 use crate::template::Template;
 use glam::{DMat3, DVec3};
 use risorius_anatomy::PieceKind;
@@ -12,9 +13,6 @@ use risorius_rig::{Deltas, Rig, meters};
 
 /// Displacements below this are left out of shapes, meters.
 const LEAST: f64 = 1e-6;
-
-/// Distance from the middle of a piece at which skin counts half for its similarity, relative to its size.
-const AROUND: f64 = 1.5;
 
 /// The parts of a personal rig.
 pub struct Personal<'a> {
@@ -28,6 +26,8 @@ pub struct Personal<'a> {
     pub shapes: &'a [Vec<DVec3>],
     /// Rotation and scale of each skin vertex from the template.
     pub frames: &'a [DMat3],
+    /// Shifts of the eyes beyond the motion of the skin around them.
+    pub eye_shifts: &'a [DVec3; N_EYES],
 }
 
 impl Personal<'_> {
@@ -77,14 +77,16 @@ impl Personal<'_> {
             &[TeethUpper, GumsUpper, Cranium],
             &[TeethLower, GumsLower, Tongue, Mandible],
         ];
-        for kinds in wholes {
+        let shifts = self.eye_shifts.iter().copied().chain([DVec3::ZERO; 2]);
+        for (kinds, shift) in wholes.into_iter().zip(shifts) {
             let vertices: Vec<u32> = kinds.iter().flat_map(|&k| template.pieces.vertices(k)).collect();
             if vertices.is_empty() {
                 continue;
             }
-            let by = self.around(&vertices);
+            let points: Vec<DVec3> = vertices.iter().map(|&v| self.modeled[v as usize]).collect();
+            let by = around(&points, &template.skin_part(self.modeled), self.skin, &template.weights);
             let from: Vec<DVec3> = vertices.iter().map(|&v| template.pieces.positions[v as usize]).collect();
-            let to: Vec<DVec3> = vertices.iter().map(|&v| by.apply(self.modeled[v as usize])).collect();
+            let to: Vec<DVec3> = points.iter().map(|p| by.apply(*p) + shift).collect();
             let whole = Similarity::fit(&from, &to, &vec![1.0; from.len()]);
             let turn = DMat3::from_quat(whole.rigid.rotation) * whole.scale;
             for (&v, to) in vertices.iter().zip(to) {
@@ -100,16 +102,5 @@ impl Personal<'_> {
             turns[v] = self.frames[i];
         }
         (places, turns)
-    }
-
-    /// The similarity of the skin around some vertices, from the prior's face to the registered one.
-    fn around(&self, vertices: &[u32]) -> Similarity {
-        let at = |v: &u32| self.modeled[*v as usize];
-        let middle = vertices.iter().map(at).sum::<DVec3>() / vertices.len() as f64;
-        let size = vertices.iter().map(|v| at(v).distance(middle)).fold(0.0, f64::max) * AROUND;
-        let from = self.template.skin_part(self.modeled);
-        let weight = |(p, w): (&DVec3, &f64)| w * (-(p.distance(middle) / size).powi(4)).exp();
-        let weights: Vec<f64> = from.iter().zip(&self.template.weights).map(weight).collect();
-        Similarity::fit(&from, self.skin, &weights)
     }
 }

@@ -75,6 +75,13 @@ pub struct Round {
     pub mark: f64,
 }
 
+impl Round {
+    /// Reach in meters and least cosine of matches; deviations of planes and of landmarks in millimeters.
+    pub const fn new(reach: f64, least_cos: f64, noise_mm: f64, mark_mm: f64) -> Self {
+        Self { accepted: Acceptance { reach, least_cos }, noise: noise_mm * 1e-3, mark: mark_mm * 1e-3 }
+    }
+}
+
 /// The similarity and the coefficients.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explained {

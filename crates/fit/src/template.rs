@@ -1,14 +1,16 @@
 //! A rig as the template of fits: its skin, where it is matched with scans, its landmarks, its sliders.
 //!
-//! Only skin that can be seen from outside is matched; lining of mouth, nostrils and sockets follows. Skin in
+//! Only skin that can be seen from outside ([`crate::visible`]) is matched; lining of mouth, nostrils and
+//! sockets follows. Skin in
 //! front of the ears counts fully. Ears, neck and the back of the head count less: scans show hair, collars
 //! and cut necks there. Everything is in meters, +Y up, +Z front, over the vertices of the skin.
 
 use crate::FitError;
+use crate::solids::Solids;
 use crate::subspace::Mark;
-use glam::DVec3;
+use crate::visible::visible;
+use glam::{DMat3, DVec3};
 use risorius_anatomy::find::{Given, Landmarks, find};
-use risorius_anatomy::outer::OuterSkin;
 use risorius_anatomy::pieces::{PieceKind, Pieces, pieces};
 use risorius_base::ease::ramp;
 use risorius_head::Head;
@@ -34,7 +36,9 @@ pub struct Template {
     pub of_rig: Vec<u32>,
     /// The skin in the neutral.
     pub mesh: TriMesh,
-    /// How much each skin vertex is matched; 0 for lining.
+    /// How much each skin vertex is matched where it is seen.
+    pub front: Vec<f64>,
+    /// How much each skin vertex is matched in the neutral; 0 for lining.
     pub weights: Vec<f64>,
     /// Skin of the narrow face: brows to chin, between the cheekbones.
     pub narrow: Vec<bool>,
@@ -66,6 +70,7 @@ impl Template {
             skin,
             of_rig,
             mesh,
+            front: Vec::new(),
             weights: Vec::new(),
             narrow: Vec::new(),
         };
@@ -80,24 +85,27 @@ impl Template {
 
     /// Sets `weights` and `narrow`.
     fn weigh(&mut self) {
-        let outer = OuterSkin::new(&self.mesh.positions, &self.mesh.triangles);
-        let mut seen = vec![false; self.mesh.n_vertices()];
-        outer.triangles.iter().flatten().for_each(|&v| seen[v as usize] = true);
+        let turns = vec![DMat3::IDENTITY; self.pieces.positions.len()];
+        let solids = Solids::new(self, &self.pieces.positions, &turns);
+        let seen = visible(&self.mesh, &solids);
         let at = |name: &str| self.landmark(name);
         let ears = 0.5 * (at("tragion_left").z + at("tragion_right").z);
         let (chin, brow) = (at("gnathion").y, at("supraorbitale_left").y.max(at("supraorbitale_right").y));
         let [left, right] = [at("zygion_left").x, at("zygion_right").x];
         let (middle, half) = (0.5 * (left + right), 0.5 * (left - right).abs());
-        let weight = |(p, seen): (&DVec3, &bool)| {
+        let front = |p: &DVec3| {
             let front = ramp(p.z - ears, 0.002, 0.022) * ramp(p.y - chin, -0.035, -0.010);
-            if *seen { BEHIND + (1.0 - BEHIND) * front } else { 0.0 }
+            BEHIND + (1.0 - BEHIND) * front
         };
-        self.weights = self.mesh.positions.iter().zip(&seen).map(weight).collect();
-        let narrow = |(p, w): (&DVec3, &f64)| {
+        let front: Vec<f64> = self.mesh.positions.iter().map(front).collect();
+        let narrow = |v: usize| {
+            let p = self.mesh.positions[v];
             let across = (p.x - middle).abs() < 0.92 * half;
-            *w > 0.8 && across && p.y > chin - 0.005 && p.y < brow + 0.02
+            front[v] > 0.8 && seen[v] > 0.0 && across && p.y > chin - 0.005 && p.y < brow + 0.02
         };
-        self.narrow = self.mesh.positions.iter().zip(&self.weights).map(narrow).collect();
+        self.narrow = (0..front.len()).map(narrow).collect();
+        self.weights = front.iter().zip(&seen).map(|(f, s)| f * s).collect();
+        self.front = front;
     }
 
     /// Landmarks in the order of [`landmarks::NAMES`] with their places on a scan; those without a place are
@@ -115,12 +123,30 @@ impl Template {
 
     /// Displacements of the skin by each slider's full shape, in meters.
     pub fn slider_modes(&self) -> Vec<Vec<DVec3>> {
-        self.rig.sliders.iter().map(|s| self.skin_part(&meters::displacements(&self.rig, s.shape))).collect()
+        (0..self.rig.sliders.len()).map(|s| self.slider_mode(s)).collect()
+    }
+
+    /// Displacements of the skin by a slider's full shape, in meters.
+    pub fn slider_mode(&self, slider: usize) -> Vec<DVec3> {
+        self.skin_part(&meters::displacements(&self.rig, self.rig.sliders[slider].shape))
+    }
+
+    /// Where a landmark (an index of [`landmarks::NAMES`]) is on a state of the skin.
+    pub fn on_skin(&self, landmark: usize, skin: &[DVec3]) -> Option<DVec3> {
+        let found = &self.landmarks.all[landmark];
+        let corners = found.triangle.map(|v| self.of_rig[v as usize]);
+        let at = || corners.iter().zip(found.barycentric).map(|(&v, w)| skin[v as usize] * w).sum();
+        (!corners.contains(&u32::MAX)).then(at)
     }
 
     /// The values of the skin's vertices among those of the rig.
     pub fn skin_part(&self, of_rig: &[DVec3]) -> Vec<DVec3> {
         self.skin.iter().map(|&v| of_rig[v as usize]).collect()
+    }
+
+    /// How much each vertex is matched in a state of the skin.
+    pub fn weights_of(&self, skin: &TriMesh, solids: &Solids) -> Vec<f64> {
+        self.front.iter().zip(visible(skin, solids)).map(|(f, s)| f * s).collect()
     }
 
     /// Matching weights with the areas of the vertices in meters.

@@ -5,7 +5,7 @@ use glam::DVec3;
 use risorius_base::progress::no_progress;
 use risorius_fit::expressions::Person;
 use risorius_fit::measure::{Others, Spread, distances};
-use risorius_fit::neutral::fit_neutral;
+use risorius_fit::neutral::Neutral;
 use risorius_fit::prior::Prior;
 use risorius_tests::flesh::is_full;
 use std::time::Instant;
@@ -31,7 +31,8 @@ fn expressions_and_their_poses_are_found() {
     let prior = Prior::of_rig(&actor.identities(), &template.rig).unwrap();
     let scan = actor.scan("neutral");
     let marks = template.marks(&scan.marks);
-    let neutral = fit_neutral(&template, &prior, &scan.target, &marks, &no_progress).unwrap();
+    let neutral = Neutral { template: &template, prior: &prior, target: &scan.target, marks: &marks };
+    let neutral = neutral.fit(true, &no_progress).unwrap();
     // The truth's frame in that of the fit.
     let truth_to_fit = neutral.scan_from_template.inverse().after(&actor.true_pose("neutral"));
     let others = Others::new(&template, &neutral.modeled);

@@ -108,16 +108,41 @@ pub fn pull(
 }
 
 /// The point of the cloud most like a point and its normal, and the mismatch.
-pub fn alike(
+fn alike(
     cloud: &Cloud,
     p: DVec3,
     normal: DVec3,
     radius: f64,
     allowed: &dyn Fn(usize) -> bool,
 ) -> Option<(usize, f64)> {
+    most_alike(cloud, p, normal, radius, TURN, allowed)
+}
+
+/// The point of the cloud most like a point and its normal, where a difference of directions by one counts as
+/// the distance `turn`, among those whose directions have a cosine of at least `least_cos`.
+pub fn alike_within(
+    cloud: &Cloud,
+    p: DVec3,
+    normal: DVec3,
+    radius: f64,
+    turn: f64,
+    least_cos: f64,
+) -> Option<usize> {
+    let agrees = |i: usize| cloud.normals[i].dot(normal) >= least_cos;
+    most_alike(cloud, p, normal, radius, turn, &agrees).map(|(i, _)| i)
+}
+
+fn most_alike(
+    cloud: &Cloud,
+    p: DVec3,
+    normal: DVec3,
+    radius: f64,
+    turn: f64,
+    allowed: &dyn Fn(usize) -> bool,
+) -> Option<(usize, f64)> {
     let mut best: Option<(usize, f64)> = None;
     cloud.near(p, radius, |i, distance| {
-        let turned = cloud.normals[i].distance_squared(normal) * TURN * TURN;
+        let turned = cloud.normals[i].distance_squared(normal) * turn * turn;
         let miss = distance * distance + turned;
         if best.is_none_or(|(j, b)| miss < b || (miss == b && i < j)) && allowed(i) {
             best = Some((i, miss));

@@ -2,8 +2,8 @@
 //! (triangles, 3) u32.
 //!
 //! Written uncompressed (like `numpy.savez`), with the same bytes for the same take. Read: the arrays
-//! `positions` (4- or 8-byte floats) and `times`, uncompressed, little-endian and in C order; compressed
-//! archives are refused with advice. Sizes are checked against the bytes of the file before anything is
+//! `positions` (4- or 8-byte floats) and `times`, uncompressed, little-endian and in C order, or all arrays of
+//! floats under their names; compressed archives are refused with advice. Sizes are checked against the bytes of the file before anything is
 //! allocated.
 
 use crate::IoError;
@@ -146,10 +146,39 @@ impl<W: Write + Seek> TakeWriter<W> for NpzWriter<W> {
     }
 }
 
+/// An array of floats, in C order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Array {
+    /// Its name.
+    pub name: String,
+    /// Lengths of its axes.
+    pub shape: Vec<u64>,
+    /// Its values.
+    pub values: Vec<f64>,
+}
+
+/// All arrays of an NPZ file, by name; each must hold 4- or 8-byte floats.
+pub fn read_arrays(bytes: &[u8]) -> Result<Vec<Array>, IoError> {
+    let mut zip = archive(bytes)?;
+    let mut names: Vec<String> =
+        zip.file_names().flatten().filter_map(|n| Some(n.strip_suffix(".npy")?.to_string())).collect();
+    names.sort();
+    let mut all = Vec::new();
+    for name in names {
+        let (shape, values) = read_array(&mut zip, bytes.len(), &name, |x| x)?;
+        all.push(Array { name, shape, values });
+    }
+    Ok(all)
+}
+
+fn archive(bytes: &[u8]) -> Result<ZipArchive<Cursor<&[u8]>>, IoError> {
+    ZipArchive::new(Cursor::new(bytes))
+        .map_err(|e| IoError::malformed(FORMAT, "archive", format!("{e}; is this a file of numpy.savez?")))
+}
+
 /// Reads an NPZ file.
 pub fn read(bytes: &[u8]) -> Result<Take, IoError> {
-    let mut zip = ZipArchive::new(Cursor::new(bytes))
-        .map_err(|e| IoError::malformed(FORMAT, "archive", format!("{e}; is this a file of numpy.savez?")))?;
+    let mut zip = archive(bytes)?;
     let (shape, floats) = read_array(&mut zip, bytes.len(), "positions", |x| x as f32)?;
     let [n_frames, n_vertices, 3] = shape[..] else {
         let problem = format!("its shape is {shape:?}, not [frames, vertices, 3]");
@@ -167,7 +196,7 @@ pub fn read(bytes: &[u8]) -> Result<Take, IoError> {
 fn read_array<T>(
     zip: &mut ZipArchive<Cursor<&[u8]>>,
     n_file_bytes: usize,
-    name: &'static str,
+    name: &str,
     convert: impl Fn(f64) -> T,
 ) -> Result<(Vec<u64>, Vec<T>), IoError> {
     let malformed = |problem: String| IoError::malformed(FORMAT, name, problem);
@@ -202,14 +231,14 @@ fn read_array<T>(
 }
 
 /// The header of an array.
-struct Array {
+struct Header {
     shape: Vec<u64>,
     n_values: u64,
     item: usize,
 }
 
 /// Reads up to the data, which must fill the rest of the array's `n_bytes`.
-fn read_array_header(reader: &mut impl Read, n_bytes: u64) -> Result<Array, String> {
+fn read_array_header(reader: &mut impl Read, n_bytes: u64) -> Result<Header, String> {
     let cut = |_| "its header is cut off".to_string();
     let mut start = [0u8; 10];
     reader.read_exact(&mut start).map_err(cut)?;
@@ -232,13 +261,13 @@ fn read_array_header(reader: &mut impl Read, n_bytes: u64) -> Result<Array, Stri
     if n_values.checked_mul(item as u64) != Some(n_data) {
         return Err(format!("its shape {shape:?} does not agree with its {n_data} bytes of data"));
     }
-    Ok(Array { shape, n_values, item })
+    Ok(Header { shape, n_values, item })
 }
 
 /// Reads the data to the end, where the archive verifies its checksum.
 fn read_values<T>(
     reader: &mut impl Read,
-    array: &Array,
+    array: &Header,
     convert: impl Fn(f64) -> T,
 ) -> std::io::Result<Vec<T>> {
     let mut values = Vec::with_capacity(array.n_values as usize);

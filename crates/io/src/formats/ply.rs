@@ -5,6 +5,8 @@
 //! are skipped. Colors are sRGB in the file and linear in the part. Counts of the header are checked against
 //! the bytes that follow before anything is allocated. Triangle strips are refused.
 //!
+//! Files without faces are clouds of points, read with their normals `nx ny nz` by [`read_points`].
+//!
 //! Written: positions, faces and, where there are any, colors of one byte per component.
 
 mod header;
@@ -49,6 +51,49 @@ pub fn read(bytes: &[u8], name: &str) -> Result<SurfaceFile, IoError> {
         return Err(IoError::malformed(FORMAT, format!("face corner {corner}"), problem));
     }
     Ok(surface)
+}
+
+/// A cloud of points.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Points {
+    /// Positions.
+    pub positions: Vec<[f32; 3]>,
+    /// Normals, if the file has them.
+    pub normals: Option<Vec<[f32; 3]>>,
+}
+
+/// The points of a file without faces; `None` if it has faces.
+pub fn read_points(bytes: &[u8]) -> Result<Option<Points>, IoError> {
+    let (header, body) = header::parse(bytes)?;
+    if header.elements.iter().any(|e| e.name == "face" && e.count > 0) {
+        return Ok(None);
+    }
+    let positions = read(bytes, "points")?.part.positions;
+    let mut rows = Rows::new(body, bytes.len() - body.len(), header.encoding);
+    for element in &header.elements {
+        if element.name != "vertex" {
+            skip(element, &mut rows)?;
+            continue;
+        }
+        let axis = |name: &str| ["nx", "ny", "nz"].iter().position(|n| *n == name);
+        let axes: Vec<Option<usize>> = element.properties.iter().map(|p| axis(&p.name)).collect();
+        if !(0..3).all(|k| axes.contains(&Some(k))) {
+            break;
+        }
+        let mut normals = Vec::with_capacity(positions.len());
+        for _ in 0..positions.len() {
+            let mut normal = [0.0f32; 3];
+            for (property, axis) in element.properties.iter().zip(&axes) {
+                match (property.kind, axis) {
+                    (Kind::Scalar(of_type), Some(k)) => normal[*k] = rows.scalar(of_type)? as f32,
+                    _ => rows.skip(property)?,
+                }
+            }
+            normals.push(normal);
+        }
+        return Ok(Some(Points { positions, normals: Some(normals) }));
+    }
+    Ok(Some(Points { positions, normals: None }))
 }
 
 /// Rejects element counts that the remaining bytes cannot hold.

@@ -1,7 +1,8 @@
 //! A tour on the built-in head: a clip and head motion made in code are simulated and shown beside the input,
-//! with wrinkles on top; and pictures of poses, pins, bones and flesh.
+//! with wrinkles on top; pictures of poses, pins, bones and flesh; and scans of another person become a rig.
 
 mod brow;
+mod scans;
 mod wrinkles;
 
 use super::build::{build_resumable, draw_face, write_face};
@@ -95,6 +96,8 @@ pub struct DemoReport {
     pub frames: usize,
     /// Largest and mean displacement of the skin by physics, in mm, in the frame with the largest mean.
     pub moved_mm: [f64; 2],
+    /// Mean distance of the scans from the surfaces laid onto them, mm, of the worse scan.
+    pub fit_mm: f64,
     /// The build, as `build` reports it.
     #[serde(skip)]
     pub build: super::build::BuildJobReport,
@@ -150,10 +153,11 @@ impl DemoJob {
         let performed = self.perform(&face, &|_, fraction| plan.report("performing", fraction))?;
         let sculpts = self.wrinkle(&head, &|_, fraction| plan.report("wrinkling", fraction))?;
         self.film(&|_, fraction| plan.report("filming", fraction))?;
+        let (scans, fitted) = scans::fit(out, &|_, fraction| plan.report("fitting", fraction))?;
         let mut files: Vec<String> = outputs.iter().map(|(path, _)| shown(path)).collect();
         let more = ["head.face", "take.glb", "head.detail", "wrinkled.glb", SIDE_BY_SIDE, "wrinkles.png"];
         files.extend(more.map(|name| shown(&out.join(name))));
-        files.extend(sculpts.iter().map(|path| shown(path)));
+        files.extend(sculpts.iter().chain(&scans).map(|path| shown(path)));
         Ok(DemoReport {
             files,
             alpha: story.result.alpha,
@@ -164,6 +168,7 @@ impl DemoJob {
             movie: shown(&out.join(SIDE_BY_SIDE)),
             frames: performed.frames.len(),
             moved_mm: largest_motion(&performed),
+            fit_mm: fitted.scans.iter().map(|s| s.distance.mean_mm).fold(0.0, f64::max),
             build: super::build::BuildJobReport::new(&built, &face, bytes, Vec::new()),
             n_vertices: rig.n_vertices(),
             n_sliders: rig.sliders.len(),

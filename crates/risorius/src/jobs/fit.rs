@@ -6,7 +6,7 @@ mod folder;
 use super::build::{BuildJobReport, build_resumable, write_face};
 use super::{plans, shown};
 use crate::error::{Error, Result, in_file};
-use crate::files::{expect_ending, expect_folder, stem};
+use crate::files::{expect_ending, expect_folder, extension, stem};
 use crate::source::RigSource;
 use glam::DVec3;
 use risorius_anatomy::Note;
@@ -14,12 +14,12 @@ use risorius_anatomy::carry::{CarryOptions, carry};
 use risorius_anatomy::find::Given;
 use risorius_base::progress::{Plan, Progress, tick};
 use risorius_fit::actor::{Actor, FitActor, FittedScan, ScanReport};
-use risorius_fit::prior::Prior;
+use risorius_fit::prior::{Named, Prior};
 use risorius_fit::template::Template;
 use risorius_flesh::BuildOptions;
 use risorius_head::{Head, Identity};
 use risorius_io::formats::gltf::{GlbOptions, write_glb};
-use risorius_io::formats::obj;
+use risorius_io::formats::{npz, obj};
 use risorius_io::open::{OpenOptions, open_rig, read_file};
 use risorius_io::output::write_whole;
 use risorius_io::specs::landmarks;
@@ -53,7 +53,8 @@ pub struct FitJob {
     pub template: Option<RigSource>,
     /// Landmarks of the template that override the detected ones.
     pub template_landmarks: Option<PathBuf>,
-    /// A rig whose shapes are the modes of variation of the template, scaled by their deviation.
+    /// A rig whose shapes are the modes of variation of the template, scaled by their deviation, or an NPZ
+    /// file with the arrays `mean`, `modes` and `deviations`.
     pub prior: Option<PathBuf>,
     /// Landmark files of scans, named after them.
     pub landmarks: Vec<PathBuf>,
@@ -173,6 +174,13 @@ impl FitJob {
 
     fn prior(&self, template: &Template, progress: &Progress) -> Result<Prior> {
         match (&self.prior, &self.template) {
+            (Some(path), _) if extension(path) == "npz" => {
+                let arrays = npz::read_arrays(&read_file(path)?).map_err(in_file(path))?;
+                let named: Vec<Named> = (arrays.iter())
+                    .map(|a| Named { name: &a.name, shape: &a.shape, values: &a.values })
+                    .collect();
+                Prior::of_arrays(&named, &template.rig).map_err(|e| Error::from(e).in_file(path))
+            }
             (Some(path), _) => {
                 let modes = open_rig(path, &OpenOptions::default(), progress).map_err(in_file(path))?.rig;
                 Prior::of_rig(&modes, &template.rig).map_err(|e| Error::from(e).in_file(path))

@@ -114,7 +114,7 @@ pub(crate) const FIT: [Stage; 11] = [
 ];
 
 /// `demo`: its parts are jobs of their own, which report the fraction of their whole.
-pub(crate) const DEMO: [Stage; 8] = [
+pub(crate) const DEMO: [Stage; 9] = [
     stage("built-in head", "the built-in head", 0.5),
     stage("inner products", "pins", 1.0),
     stage("drawing", "drawing poses", 3.0),
@@ -123,6 +123,7 @@ pub(crate) const DEMO: [Stage; 8] = [
     stage("performing", "simulating the clip", 30.0),
     stage("wrinkling", "wrinkles", 8.0),
     stage("filming", "movie", 16.0),
+    stage("fitting", "scans of another person", 14.0),
 ];
 
 /// `transfer`

@@ -12,6 +12,8 @@ use risorius_anatomy::Note;
 use risorius_base::Progress;
 use risorius_base::progress::tick;
 use risorius_fit::actor::Scan;
+use risorius_fit::{FitError, point_cloud};
+use risorius_io::formats::ply;
 use risorius_io::open::{OpenOptions, open_rig, read_file};
 use risorius_io::specs::scans::{self, ScanSpec};
 use risorius_mesh::TriMesh;
@@ -129,9 +131,22 @@ fn surface(path: &Path, progress: &Progress) -> Result<TriMesh> {
         let problem = format!("'{}' is no format of scans; give .ply, .obj, .stl or .glb", extension(path));
         return Err(Error::failed(problem).in_file(path));
     }
+    if extension(path) == "ply" {
+        let bytes = read_file(path)?;
+        if let Some(points) = ply::read_points(&bytes).map_err(in_file(path))? {
+            return points_surface(&points, &stem(path)).map_err(|e| Error::from(e).in_file(path));
+        }
+    }
     let rig = open_rig(path, &OpenOptions::default(), progress).map_err(in_file(path))?.rig;
     let positions = rig.neutral.iter().map(|&p| Vec3::from(p).as_dvec3()).collect();
     Ok(TriMesh { positions, triangles: rig.triangles() })
+}
+
+/// The surface of a point cloud.
+fn points_surface(points: &ply::Points, name: &str) -> std::result::Result<TriMesh, FitError> {
+    let vectors = |list: &[[f32; 3]]| list.iter().map(|&p| Vec3::from(p).as_dvec3()).collect::<Vec<_>>();
+    let normals = points.normals.as_deref().map(vectors);
+    point_cloud::surface(&vectors(&points.positions), normals.as_deref(), name)
 }
 
 /// Values of all sliders; names that the template lacks are noted. A shape of both sides stands for a
