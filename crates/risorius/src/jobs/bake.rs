@@ -290,7 +290,7 @@ impl BakeJob {
         let key = setting.key(&plan);
         let kept = samples::Store::open(&self.output, key, &plan, rig)?;
         let computed = kept.compute(setting, &range, self.resume, progress)?;
-        let all = AllSamples::new(plan, computed.parts)?;
+        let all = AllSamples::new(plan.clone(), computed.parts)?;
         report.samples = Some(SampleSummary::new(&all, computed.n_simulated, computed.seconds));
         report.notes.extend(computed.notes);
         match self.samples {
