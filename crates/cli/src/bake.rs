@@ -117,7 +117,8 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
 }
 
 fn job(arguments: &Arguments) -> Result<BakeJob, Failure> {
-    let tilt = arguments.tilt.as_deref().map(|text| parse_vector("--tilt", text, "degrees about X,Y,Z: 0,0,90"));
+    let tilt =
+        arguments.tilt.as_deref().map(|text| parse_vector("--tilt", text, "degrees about X,Y,Z: 0,0,90"));
     Ok(BakeJob {
         face: arguments.face.clone(),
         output: arguments.output.clone().unwrap_or_default(),
@@ -173,7 +174,8 @@ fn parse_budget(text: &str) -> Result<Budget, Failure> {
 
 /// `I..J`.
 fn parse_range(text: &str) -> Result<Range<usize>, Failure> {
-    let ends = text.split_once("..").and_then(|(a, b)| Some((a.trim().parse().ok()?, b.trim().parse().ok()?)));
+    let ends =
+        text.split_once("..").and_then(|(a, b)| Some((a.trim().parse().ok()?, b.trim().parse().ok()?)));
     match ends {
         Some((start, end)) if start < end => Ok(start..end),
         _ => {
@@ -186,12 +188,8 @@ fn parse_range(text: &str) -> Result<Range<usize>, Failure> {
 fn text(report: &BakeReport) -> String {
     let output = report.output.as_deref().unwrap_or("a plan only");
     let mut text = format!("{output}: in {:.1} s{}\n", report.seconds, memory(report.peak_mb));
-    text += &format!(
-        "  {} sliders, {} pairs, {} samples\n",
-        report.sliders.len(),
-        report.pairs,
-        report.planned
-    );
+    text +=
+        &format!("  {} sliders, {} pairs, {} samples\n", report.sliders.len(), report.pairs, report.planned);
     if let Some(skipped) = &report.skipped {
         text += &format!(
             "  pairs left out: {} move nothing in common, {} are multiples, {} are opposite\n",
@@ -252,7 +250,8 @@ fn clip_text(clip: &ClipErrors) -> String {
     );
     text += &mapping_text(&clip.mapping);
     if !clip.not_baked.is_empty() {
-        text += &format!("sliders that the clip moves and that are not baked: {}\n", some_of(&clip.not_baked));
+        text +=
+            &format!("sliders that the clip moves and that are not baked: {}\n", some_of(&clip.not_baked));
     }
     text
 }

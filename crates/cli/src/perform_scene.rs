@@ -72,7 +72,11 @@ impl SceneArgs {
         }
         Ok(SceneSource {
             scene: self.scene.clone(),
-            wind: self.wind.as_deref().map(|w| parse_vector("--wind", w, "m/s along X,Y,Z: 0,0,-20")).transpose()?,
+            wind: self
+                .wind
+                .as_deref()
+                .map(|w| parse_vector("--wind", w, "m/s along X,Y,Z: 0,0,-20"))
+                .transpose()?,
             touch: self.touch.iter().map(|pair| parse_pair(pair)).collect::<Result<_, _>>()?,
             stiffness,
             mass: parse_factors("--mass", &self.mass)?,

@@ -71,9 +71,7 @@ impl Crew<'_> {
         // Without threads of their own, the caller's do the work.
         let pools: Vec<ThreadPool> = match n_threads {
             1 => Vec::new(),
-            n => (0..n)
-                .map_while(|_| rayon::ThreadPoolBuilder::new().num_threads(1).build().ok())
-                .collect(),
+            n => (0..n).map_while(|_| rayon::ThreadPoolBuilder::new().num_threads(1).build().ok()).collect(),
         };
         let mut done = 0;
         for range in ranges {

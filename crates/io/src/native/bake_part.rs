@@ -126,7 +126,8 @@ pub fn read(bytes: SharedBytes, n_sliders: usize, n_vertices: usize) -> Result<S
         let advice = "simulate these samples again";
         IoError::malformed("samples of a bake", place, format!("{problem}; {advice}"))
     };
-    let file = Archive::read(bytes).map_err(|_| wrong("file", "it holds no samples of a bake, or not all"))?;
+    let file =
+        Archive::read(bytes).map_err(|_| wrong("file", "it holds no samples of a bake, or not all"))?;
     if file.text("format")? != FORMAT {
         return Err(wrong("file", "it holds no samples of a bake, or those of another version"));
     }

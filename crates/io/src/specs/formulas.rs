@@ -150,7 +150,10 @@ pub fn blender_drivers(rig: &Rig) -> (Vec<u8>, Option<String>) {
         "drivers": drivers,
     });
     let note = (!too_long.is_empty()).then(|| {
-        format!("Blender has no room for the drivers of {}: their expressions are too long", too_long.join(", "))
+        format!(
+            "Blender has no room for the drivers of {}: their expressions are too long",
+            too_long.join(", ")
+        )
     });
     (serde_json::to_vec_pretty(&object).unwrap_or_default(), note)
 }

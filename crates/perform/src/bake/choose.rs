@@ -56,8 +56,7 @@ pub(super) struct Chosen {
 
 /// Keeps candidates that move some vertex farther than `visible`, within the budget.
 pub(super) fn choose(candidates: &[Candidate], visible: f64, budget: Budget) -> Chosen {
-    let mut order: Vec<usize> =
-        (0..candidates.len()).filter(|&i| candidates[i].most > visible).collect();
+    let mut order: Vec<usize> = (0..candidates.len()).filter(|&i| candidates[i].most > visible).collect();
     let invisible = candidates.len() - order.len();
     let by_worth = |worth: &dyn Fn(&Candidate) -> f64, a: &usize, b: &usize| -> Ordering {
         worth(&candidates[*b]).total_cmp(&worth(&candidates[*a])).then(a.cmp(b))

@@ -290,9 +290,7 @@ fn errors(samples: &Samples, fitted: &Fitted) -> BakeErrors {
         (samples.field)(number).vertices.iter().for_each(|&v| moves[v as usize] = true);
     }
     let n_moving = moves.iter().filter(|m| **m).count();
-    let find = |list: &[(usize, Deltas)], key: usize| {
-        list.binary_search_by_key(&key, |(k, _)| *k).ok()
-    };
+    let find = |list: &[(usize, Deltas)], key: usize| list.binary_search_by_key(&key, |(k, _)| *k).ok();
     let one = |sum: &mut Sum, number: usize| {
         let field = (samples.field)(number);
         sum.add(field, 1.0);
@@ -319,7 +317,8 @@ fn errors(samples: &Samples, fitted: &Fitted) -> BakeErrors {
     let all: Vec<[[f64; 2]; 2]> =
         (0..n_samples).into_par_iter().map_init(|| Sum::new(samples.n_vertices), one).collect();
     let worst = |which: usize| {
-        let largest = (0..n_samples).max_by(|&a, &b| all[a][which][1].total_cmp(&all[b][which][1]).then(b.cmp(&a)));
+        let largest =
+            (0..n_samples).max_by(|&a, &b| all[a][which][1].total_cmp(&all[b][which][1]).then(b.cmp(&a)));
         largest.unwrap_or(0)
     };
     let figures = |which: usize| {

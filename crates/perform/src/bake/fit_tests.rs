@@ -181,7 +181,10 @@ fn what_sliders_do_alone_is_none_of_their_pairs() {
         let mut offsets = vec![[0.0f32; 3]; N];
         for (s, value) in plan.values(number) {
             let strength = value.powi(3);
-            offsets.iter_mut().zip(&own[s]).for_each(|(o, x)| (0..3).for_each(|k| o[k] += strength * x[k] as f32));
+            offsets
+                .iter_mut()
+                .zip(&own[s])
+                .for_each(|(o, x)| (0..3).for_each(|k| o[k] += strength * x[k] as f32));
         }
         Deltas { vertices: (0..N as u32).collect(), offsets }
     };

@@ -36,7 +36,11 @@ impl BakeKey {
 
     /// The first input that differs.
     pub fn differs(&self, other: &Self) -> Option<&'static str> {
-        BAKE_INPUTS.into_iter().zip(self.0.iter().zip(&other.0)).find(|(_, (a, b))| a != b).map(|(name, _)| name)
+        BAKE_INPUTS
+            .into_iter()
+            .zip(self.0.iter().zip(&other.0))
+            .find(|(_, (a, b))| a != b)
+            .map(|(name, _)| name)
     }
 
     /// The fingerprint of the face.

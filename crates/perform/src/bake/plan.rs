@@ -211,17 +211,13 @@ fn moves_flesh(face: &Face, slider: usize) -> bool {
 }
 
 /// The pairs that can need a correction.
-fn useful(
-    face: &Face,
-    sliders: &[usize],
-    all: &[[usize; 2]],
-    skipped: &mut Skipped,
-) -> Vec<[usize; 2]> {
+fn useful(face: &Face, sliders: &[usize], all: &[[usize; 2]], skipped: &mut Skipped) -> Vec<[usize; 2]> {
     let places: Vec<BTreeMap<[i32; 3], bool>> = sliders.par_iter().map(|&s| cells(face, s)).collect();
     let shape = |s: usize| &face.rig.shapes[face.rig.sliders[sliders[s]].shape];
     let one = |&[a, b]: &[usize; 2]| -> Option<&'static str> {
         // A cell that one shape moves, and the other moves or borders on.
-        let meet = places[a].iter().any(|(cell, own)| places[b].get(cell).is_some_and(|other| *own || *other));
+        let meet =
+            places[a].iter().any(|(cell, own)| places[b].get(cell).is_some_and(|other| *own || *other));
         if !meet {
             return Some("apart");
         }
@@ -264,8 +260,7 @@ fn cells(face: &Face, slider: usize) -> BTreeMap<[i32; 3], bool> {
         let (x, y, z) = (*x, *y, *z);
         (-1..=1).flat_map(move |i| (-1..=1).flat_map(move |j| (-1..=1).map(move |k| [x + i, y + j, z + k])))
     };
-    let mut cells: BTreeMap<[i32; 3], bool> =
-        own.iter().flat_map(around).map(|cell| (cell, false)).collect();
+    let mut cells: BTreeMap<[i32; 3], bool> = own.iter().flat_map(around).map(|cell| (cell, false)).collect();
     cells.extend(own.iter().map(|&cell| (cell, true)));
     cells
 }

@@ -29,9 +29,7 @@ pub fn without_inbetweens(rig: &Rig, plan: &BakePlan) -> Vec<usize> {
     let has = |slider: usize| {
         rig.shapes.iter().any(|shape| match &shape.role {
             Role::Inbetween { slider: s, .. } => *s == slider,
-            Role::Combination { drivers, .. } => {
-                drivers.iter().any(|d| d.slider == slider && d.at.is_some())
-            }
+            Role::Combination { drivers, .. } => drivers.iter().any(|d| d.slider == slider && d.at.is_some()),
             Role::Slider(_) => false,
         })
     };

@@ -18,7 +18,7 @@ use super::perform::{Method, PerformJob, SceneSource};
 use super::{peak_mb, plans, shown, write_report, write_rig};
 use crate::error::{Error, Result, in_file};
 use crate::files::{expect_ending, expect_native, expect_not_input};
-use crate::source::{ClipReading, sliders_by_pattern};
+use crate::source::{BoundContent, ClipReading, sliders_by_pattern};
 use glam::{DQuat, DVec3};
 use report::Fits;
 use risorius_base::Fingerprint;
@@ -167,14 +167,19 @@ impl BakeJob {
         self.check()?;
         let mut notes = Vec::new();
         let setting = self.setting(&mut notes, progress)?;
+        let clip = self.clip.as_deref().map(|clip| self.reading.open_for(clip, &setting.face.rig, progress));
+        let clip = clip.transpose()?;
         let mut report = match self.join.is_empty() {
-            true => self.simulate(&setting, notes, progress)?,
+            true => self.simulate(&setting, clip.as_ref(), notes, progress)?,
             false => {
                 let all = AllSamples::join(&self.join, &setting)?;
+                if clip.is_some() {
+                    all.expect_same(&setting)?;
+                }
                 let mut report = BakeReport::new(self.method, &setting.face.rig, all.plan(), None);
                 report.notes = notes;
                 self.write_plan(&setting, all.plan(), &mut report)?;
-                self.make_rig(&setting, &all, &mut report, progress)?;
+                self.make_rig(&setting, &all, clip.as_ref(), &mut report, progress)?;
                 report
             }
         };
@@ -215,7 +220,8 @@ impl BakeJob {
             return Err(Error::request(problem).with_options(&["head", "tilt"]));
         }
         self.performing().check_method()?;
-        let wrong = |what, option, value, wanted| Err(BakeError::Option { what, option, value, wanted }.into());
+        let wrong =
+            |what, option, value, wanted| Err(BakeError::Option { what, option, value, wanted }.into());
         if !(self.visible_mm >= 0.0 && self.visible_mm.is_finite()) {
             return wrong("the visible displacement", &["visible"], self.visible_mm, "0 mm or more");
         }
@@ -265,7 +271,13 @@ impl BakeJob {
     }
 
     /// Simulates samples and writes them, or the rig.
-    fn simulate(&self, setting: &Setting, notes: Vec<String>, progress: &Progress) -> Result<BakeReport> {
+    fn simulate(
+        &self,
+        setting: &Setting,
+        clip: Option<&BoundContent>,
+        notes: Vec<String>,
+        progress: &Progress,
+    ) -> Result<BakeReport> {
         let rig = &setting.face.rig;
         let sliders = match self.shapes.is_empty() {
             true => None,
@@ -299,7 +311,7 @@ impl BakeJob {
                 report.output = Some(shown(&self.output));
                 report.files.push(shown(&self.output));
             }
-            None => self.make_rig(setting, &all, &mut report, progress)?,
+            None => self.make_rig(setting, &all, clip, &mut report, progress)?,
         }
         report.notes.extend(kept.remove());
         Ok(report)
@@ -318,6 +330,7 @@ impl BakeJob {
         &self,
         setting: &Setting,
         all: &AllSamples,
+        clip: Option<&BoundContent>,
         report: &mut BakeReport,
         progress: &Progress,
     ) -> Result<()> {
@@ -345,9 +358,9 @@ impl BakeJob {
             report.notes.extend(note);
         }
         let mut worst = None;
-        if let Some(clip) = &self.clip {
+        if let Some(clip) = clip {
             let rigs = [rig, &baked].map(Evaluator::prepare);
-            let (errors, frame) = self.compare(setting, all, clip, &rigs, progress)?;
+            let (errors, frame) = setting.compare(plan, clip, &rigs, progress)?;
             (described.clip, worst) = (Some(errors), frame);
         }
         if let Some(folder) = &self.pictures {

@@ -1,17 +1,15 @@
 //! How far the artist's rig and the baked one are from the simulation over a clip, at weights that were not sampled
 //! [Ichim16, fig. 12].
 
-use super::samples::AllSamples;
-use super::{BakeJob, Setting, rows};
+use super::{Setting, rows};
 use crate::error::{Error, Result};
-use crate::source::Mapping;
+use crate::source::{BoundContent, Mapping};
 use rayon::prelude::*;
 use risorius_base::Progress;
-use risorius_perform::{Settled, settle};
+use risorius_perform::{BakePlan, Settled, settle};
 use risorius_rig::Evaluator;
 use serde::Serialize;
 use std::ops::{ControlFlow, Range};
-use std::path::Path;
 
 /// Frames that are simulated together.
 const TOGETHER: usize = 64;
@@ -55,24 +53,17 @@ pub(super) struct WorstFrame {
     pub simulated: Vec<[f32; 3]>,
 }
 
-impl BakeJob {
+impl Setting {
     /// Simulates a clip and compares both rigs, the artist's and the baked one; also the frame where the artist's is
     /// farthest.
     pub(super) fn compare(
         &self,
-        setting: &Setting,
-        all: &AllSamples,
-        clip: &Path,
+        plan: &BakePlan,
+        content: &BoundContent,
         rigs: &[Evaluator; 2],
         progress: &Progress,
     ) -> Result<(ClipErrors, Option<WorstFrame>)> {
-        let face = &setting.face;
-        if let Some(what) = setting.key(all.plan()).differs(&all.key()) {
-            let problem = format!("the samples were simulated otherwise: {what} differs");
-            let advice = "repeat what was given for them, or leave out the clip";
-            return Err(Error::failed(format!("{problem}; {advice}")).with_options(&["clip", "join"]));
-        }
-        let content = self.reading.open_for(clip, &face.rig, progress)?;
+        let face = &self.face;
         let posed = rows(face, content.clip.weights.clone());
         let n_frames = posed.n_frames();
         let embedded = &face.flesh.embedding.vertices;
@@ -99,24 +90,24 @@ impl BakeJob {
         };
         let ranges: Vec<Range<usize>> =
             (0..n_frames).step_by(TOGETHER).map(|f| f..(f + TOGETHER).min(n_frames)).collect();
-        let performance = setting.performance(&posed);
+        let performance = self.performance(&posed);
         let stage = |_: &str, fraction: f32| progress("clip", fraction);
-        settle(face, &performance, &setting.options, &ranges, &mut sink, &stage)
-            .map_err(|e| Error::from(e).in_file(clip))?;
+        settle(face, &performance, &self.options, &ranges, &mut sink, &stage)
+            .map_err(|e| Error::from(e).at("the clip").with_options(&["clip"]))?;
         let not_baked = (0..posed.n_sliders)
-            .filter(|&s| all.plan().sliders.binary_search(&(s as u32)).is_err())
+            .filter(|&s| plan.sliders.binary_search(&(s as u32)).is_err())
             .filter(|&s| posed.weights.iter().skip(s).step_by(posed.n_sliders).any(|w| *w != 0.0))
             .map(|s| face.rig.sliders[s].name.clone())
             .collect();
         let [linear, baked] = errors;
         let report = ClipErrors {
             vertices: embedded.len(),
-            times_secs: content.clip.times_secs,
+            times_secs: content.clip.times_secs.clone(),
             linear_all: over_all(&linear),
             baked_all: over_all(&baked),
             linear,
             baked,
-            mapping: content.mapping,
+            mapping: content.mapping.clone(),
             not_baked,
         };
         Ok((report, worst.map(|(_, frame)| frame)))

@@ -6,6 +6,7 @@ use super::report::{BakedRig, Fits};
 use super::samples::AllSamples;
 use crate::error::Result;
 use crate::jobs::shown;
+use crate::pictures::{distances_mm, field_up_to};
 use risorius_io::output::write_whole;
 use risorius_perform::bake::BakedShape;
 use risorius_perform::bake::plan::PER_PAIR;
@@ -16,6 +17,13 @@ use std::path::Path;
 /// Pairs that are drawn.
 const PAIRS: usize = 4;
 
+/// A pose and its simulation.
+struct Row {
+    name: String,
+    weights: Vec<f32>,
+    simulated: Vec<[f32; 3]>,
+}
+
 /// Draws into a folder; the names of the files.
 pub(super) fn write(
     folder: &Path,
@@ -24,7 +32,7 @@ pub(super) fn write(
     report: &BakedRig,
     worst: Option<&WorstFrame>,
 ) -> Result<Vec<String>> {
-    let mut rows: Vec<(String, Vec<f32>, Vec<[f32; 3]>)> = Vec::new();
+    let mut rows: Vec<Row> = Vec::new();
     let artist = Evaluator::prepare(fits.rig);
     let mut pairs: Vec<&BakedShape> = fits.added.iter().filter(|a| a.sliders.len() == 2).collect();
     pairs.sort_by(|a, b| b.most.total_cmp(&a.most).then(a.shape.cmp(&b.shape)));
@@ -37,10 +45,11 @@ pub(super) fn write(
             (0..3).for_each(|k| simulated[v as usize][k] += offset[k]);
         }
         let names: Vec<&str> = added.sliders.iter().map(|&s| fits.rig.sliders[s].name.as_str()).collect();
-        rows.push((names.join(" + "), weights, simulated));
+        rows.push(Row { name: names.join(" + "), weights, simulated });
     }
     if let Some(worst) = worst {
-        rows.push((format!("frame {}", worst.frame), worst.weights.clone(), worst.simulated.clone()));
+        let (weights, simulated) = (worst.weights.clone(), worst.simulated.clone());
+        rows.push(Row { name: format!("frame {}", worst.frame), weights, simulated });
     }
     let mut files = Vec::new();
     let mut put = |name: &str, canvas: &Canvas| -> Result<()> {
@@ -67,25 +76,30 @@ fn last_sample(fits: &Fits, added: &BakedShape) -> Option<usize> {
     Some(fits.plan.first_of_pair(pair) + PER_PAIR - 1)
 }
 
-/// The artist's rig, the baked rig and the simulation, a row for each pose.
-fn side_by_side(
-    fits: &Fits,
-    artist: &Evaluator,
-    rows: &[(String, Vec<f32>, Vec<[f32; 3]>)],
-) -> Result<Canvas> {
+/// Largest distance in the scale of colors, mm.
+const SCALE_MM: f32 = 3.0;
+
+/// The artist's rig, the baked rig, the simulation, and the distances of both rigs from it; a row for each pose.
+fn side_by_side(fits: &Fits, artist: &Evaluator, rows: &[Row]) -> Result<Canvas> {
     let (look, baked) = (FaceLook::prepare(fits.rig), Evaluator::prepare(fits.baked));
-    let options = DrawOptions { width: 520, height: 520, yaw_degrees: 22.0, ..DrawOptions::default() };
     let mut cells = Vec::new();
-    for (name, weights, simulated) in rows {
-        for (who, vertices) in [
-            ("artist's rig", &artist.positions(weights)),
-            ("baked rig", &baked.positions(weights)),
-            ("simulation", simulated),
+    for Row { name, weights, simulated } in rows {
+        let (own, new) = (artist.positions(weights), baked.positions(weights));
+        let far =
+            |rig: &[[f32; 3]]| Some(field_up_to(distances_mm(fits.rig, rig, simulated), SCALE_MM, "mm"));
+        for (who, vertices, field) in [
+            ("artist's rig", &own, None),
+            ("baked rig", &new, None),
+            ("simulation", simulated, None),
+            ("artist's distance", simulated, far(&own)),
+            ("baked distance", simulated, far(&new)),
         ] {
+            let size = DrawOptions { width: 440, height: 440, yaw_degrees: 22.0, ..DrawOptions::default() };
+            let options = DrawOptions { zoom: 1.25, field, ..size };
             cells.push((draw(&look, vertices, &options)?, format!("{name}: {who}")));
         }
     }
-    Ok(sheet(&cells, 3, "")?)
+    Ok(sheet(&cells, 5, "")?)
 }
 
 /// Errors over time.

@@ -238,7 +238,9 @@ impl Fits<'_> {
         });
         if renamed.count() > 0 {
             let why = "the rig has shapes of the usual names already";
-            notes.push(format!("{why}; keep the .rig.json beside the rig, which says what the new shapes mean"));
+            notes.push(format!(
+                "{why}; keep the .rig.json beside the rig, which says what the new shapes mean"
+            ));
         }
         notes
     }

@@ -194,7 +194,8 @@ impl AllSamples {
                 other => Error::from(other).in_file(path),
             })?;
             if part.key.face() != setting.fingerprint {
-                let problem = "these samples are of another face; give the face that they were simulated with";
+                let problem =
+                    "these samples are of another face; give the face that they were simulated with";
                 return Err(Error::failed(problem).in_file(path).with_options(&["join"]));
             }
             parts.push((path, part));
@@ -224,9 +225,12 @@ impl AllSamples {
         &self.parts
     }
 
-    /// What the samples depend on.
-    pub fn key(&self) -> BakeKey {
-        self.parts[0].key
+    /// Fails if the samples were not simulated in this setting.
+    pub fn expect_same(&self, setting: &Setting) -> Result<()> {
+        let Some(what) = setting.key(&self.plan).differs(&self.parts[0].key) else { return Ok(()) };
+        let problem = format!("the samples were simulated otherwise: {what} differs");
+        let advice = "repeat what was given for them, or leave out the clip";
+        Err(Error::failed(format!("{problem}; {advice}")).with_options(&["clip", "join"]))
     }
 
     /// A sample by its number.
