@@ -78,6 +78,16 @@ pub enum SolveError {
         "the start has no finite energy: positions are NaN or infinite, or tets inverted; untangle it first"
     )]
     BadStart,
+    /// The solution runs away.
+    #[error(
+        "node {node} moved {meters:.3} m away from its pose; forces are too strong for this flesh, or its shapes cannot be met"
+    )]
+    Escaped {
+        /// The first such node.
+        node: usize,
+        /// How far.
+        meters: f64,
+    },
     /// The matrix could not be factored.
     #[error(transparent)]
     Matrix(#[from] SparseError),

@@ -30,6 +30,7 @@
 
 mod anderson;
 pub mod body;
+mod descent;
 mod elements;
 pub mod kernel;
 pub mod nearest;
@@ -43,5 +44,7 @@ pub use planes::Touching;
 pub use solver::{Inertial, Iterations, Objective, Pin, PinPlace, ProjectReport, Projective};
 pub use targets::Target;
 
+#[cfg(test)]
+mod contact_tests;
 #[cfg(test)]
 mod solver_tests;

@@ -23,6 +23,7 @@ mod movies;
 mod perform;
 mod perform_resume;
 mod perform_scene;
+mod perform_volumetric;
 mod plot;
 mod pose;
 mod preview;

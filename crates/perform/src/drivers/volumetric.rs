@@ -113,7 +113,7 @@ impl Default for VolumetricOptions {
 }
 
 /// Iterations of equilibria.
-const AT_REST: Iterations = Iterations { most: 400, tolerance: 2e-7, memory: 8, detect_every: 1 };
+const AT_REST: Iterations = Iterations { most: 400, tolerance: 2e-7, memory: 8, detect_every: 25 };
 
 /// In equilibria, surfaces that overlap are parted as in steps of this length, seconds.
 const PART_SECS: f64 = 1.0 / 60.0;
@@ -153,7 +153,13 @@ impl VolumetricOptions {
             stepping: self.stepping,
             rebalance: self.rebalance,
             damping: self.damping,
-            step: Iterations { most: self.iterations, tolerance: self.tolerance, ..Iterations::default() },
+            step: Iterations {
+                most: self.iterations,
+                tolerance: self.tolerance,
+                // Twice at least.
+                detect_every: Iterations::default().detect_every.min(self.iterations.div_ceil(2)),
+                ..Iterations::default()
+            },
             rest: AT_REST,
             part_secs: PART_SECS,
         }

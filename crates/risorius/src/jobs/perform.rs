@@ -272,6 +272,7 @@ impl PerformJob {
         expect_room(written, &clip.times_secs, &outputs, &self.files)?;
         let n_vertices = written.n_file_vertices();
         let (scene, factors) = self.scene.resolve(&face, &mut notes, progress)?;
+        self.check_scene(&scene)?;
         let smoothing = self.smooth_head.unwrap_or_else(|| shutter(&clip.times_secs));
         let head = clip.head.as_ref().map(|h| HeadPath::prepare(h, smoothing)).unwrap_or_default();
         let performance = Performance { clip: &clip, head, scene };

@@ -21,6 +21,8 @@ pub(super) struct Anderson {
     steps: VecDeque<Vec<DVec3>>,
     points: VecDeque<Vec<DVec3>>,
     last: Option<(Vec<DVec3>, Vec<DVec3>)>,
+    /// Products of the steps' differences.
+    gram: VecDeque<VecDeque<f64>>,
     most: usize,
 }
 
@@ -43,6 +45,13 @@ impl Anderson {
             if self.steps.len() > self.most {
                 self.steps.pop_front();
                 self.points.pop_front();
+                self.gram.pop_front();
+                self.gram.iter_mut().for_each(|row| drop(row.pop_front()));
+            }
+            if let Some(newest) = self.steps.back() {
+                let row: VecDeque<f64> = self.steps.iter().map(|step| dot(step, newest)).collect();
+                self.gram.iter_mut().zip(&row).for_each(|(other, value)| other.push_back(*value));
+                self.gram.push_back(row);
             }
         }
         self.last = Some((d.to_vec(), g.to_vec()));
@@ -58,7 +67,7 @@ impl Anderson {
     /// The combination of differences that shortens the step most.
     fn shares(&self, d: &[DVec3]) -> Vec<f64> {
         let m = self.steps.len();
-        let mut gram = Matrix::symmetric(m, |i, j| dot(&self.steps[i], &self.steps[j]));
+        let mut gram = Matrix::symmetric(m, |i, j| self.gram[i][j]);
         let most = (0..m).map(|i| gram[(i, i)]).fold(0.0, f64::max);
         (0..m).for_each(|i| gram.column_mut(i)[i] += RIDGE * most);
         let mut shares: Vec<f64> = self.steps.iter().map(|step| dot(step, d)).collect();

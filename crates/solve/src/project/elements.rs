@@ -1,6 +1,6 @@
 //! The tets of a body in groups, their aims, and the sums of their energies and forces.
 
-use super::kernel::{Aim, Group, LANES, Matrices, Number, Outcome};
+use super::kernel::{Aim, Group, LANES, Matrices, Number, Outcome, Pack, Task};
 use crate::energy::BLOCK;
 use crate::energy::tissue::TissueRest;
 use crate::minimize::scatter::Scatter;
@@ -9,6 +9,7 @@ use glam::{DMat3, DVec3};
 use pulp::Arch;
 use rayon::prelude::*;
 use risorius_linalg::Stencil;
+use std::ops::Range;
 
 /// Groups in a block of [`BLOCK`] tets.
 const GROUPS: usize = BLOCK / LANES;
@@ -131,17 +132,17 @@ impl<T: Number> Elements<T> {
 
     /// The gradients at `x`.
     pub fn gradients(&self, x: &[DVec3]) -> Gradients<T> {
-        let groups = self.groups.par_iter().enumerate().with_min_len(64);
-        let one = |(k, group): (usize, &Group<T>)| {
-            let nodes = &self.tets[k * LANES..((k + 1) * LANES).min(self.tets.len())];
-            let mut f = [[T::default(); LANES]; 9];
-            self.arch.dispatch(
-                #[inline(always)]
-                || f = group.gradients(nodes, x),
-            );
-            f
-        };
-        Gradients { groups: groups.map(one).collect() }
+        let mut groups = vec![[[T::default(); LANES]; 9]; self.groups.len()];
+        groups.par_chunks_mut(GROUPS).enumerate().for_each(|(block, to)| {
+            T::run(self.arch, GradientBlock { elements: self, first: block * GROUPS, x, to });
+        });
+        Gradients { groups }
+    }
+
+    /// The nodes of the tets of a group.
+    #[inline(always)]
+    fn nodes(&self, group: usize) -> &[Stencil] {
+        &self.tets[group * LANES..((group + 1) * LANES).min(self.tets.len())]
     }
 
     /// The energy at `x`; `sums` gets the derivatives, for [`Elements::force`]. Viscosity resists leaving the
@@ -155,52 +156,22 @@ impl<T: Number> Elements<T> {
     ) -> f64 {
         sums.resize(self.scatter.n_sums(), DVec3::ZERO);
         let blocks = self.scatter.blocks(sums).into_par_iter().enumerate().with_min_len(2);
-        let energies: Vec<f64> =
-            blocks.map(|(k, (elements, sums))| self.block(k, elements, x, aims, from, sums)).collect();
+        let of_block = |(block, (_, sums)): (usize, (Range<usize>, &mut [DVec3]))| {
+            let mut energy = 0.0;
+            let task = EnergyBlock {
+                elements: self,
+                first: block * GROUPS,
+                x,
+                aims,
+                from,
+                sums,
+                energy: &mut energy,
+            };
+            T::run(self.arch, task);
+            energy
+        };
+        let energies: Vec<f64> = blocks.map(of_block).collect();
         energies.iter().sum()
-    }
-
-    /// One block of tets; returns its energy.
-    fn block(
-        &self,
-        block: usize,
-        elements: std::ops::Range<usize>,
-        x: &[DVec3],
-        aims: &Aims<T>,
-        from: Option<(&Gradients<T>, f64)>,
-        sums: &mut [DVec3],
-    ) -> f64 {
-        sums.fill(DVec3::ZERO);
-        let zero = [T::default(); LANES];
-        let mut out = Outcome { energy: zero, force: [zero; 9], open: [false; LANES] };
-        let mut total = 0.0;
-        let first = block * GROUPS;
-        for (k, nodes) in self.tets[elements.clone()].chunks(LANES).enumerate() {
-            let (group, aim) = (&self.groups[first + k], &aims.groups[first + k]);
-            let from = from.map(|(from, span)| (&from.groups[first + k], T::of(1.0 / span)));
-            let mut f = [zero; 9];
-            self.arch.dispatch(
-                #[inline(always)]
-                || {
-                    f = group.gradients(nodes, x);
-                    group.evaluate(&f, aim, from, &mut out);
-                },
-            );
-            if out.open.contains(&true) {
-                group.settle(&f, aim, from, &mut out);
-            }
-            let first = elements.start + k * LANES;
-            let corners = self.scatter.corners(first..first + nodes.len());
-            for (lane, corners) in corners.iter().enumerate() {
-                total += out.energy[lane].wide();
-                let at = |k: usize| out.force[k][lane].wide();
-                let [a, b, c] = [0, 3, 6].map(|k| DVec3::new(at(k), at(k + 1), at(k + 2)));
-                for (&corner, force) in corners.iter().zip([-(a + b + c), a, b, c]) {
-                    sums[usize::from(corner)] += force;
-                }
-            }
-        }
-        total
     }
 
     /// The derivative at a node, from the sums of [`Elements::evaluate`].
@@ -216,4 +187,69 @@ impl<T: Number> Elements<T> {
         };
         (0..self.tets.len()).into_par_iter().with_min_len(1024).map(det).reduce(|| f64::INFINITY, f64::min)
     }
+}
+
+/// The gradients of a block of tets.
+struct GradientBlock<'a, T> {
+    elements: &'a Elements<T>,
+    first: usize,
+    x: &'a [DVec3],
+    to: &'a mut [Matrices<T>],
+}
+
+impl<T: Number> Task<T> for GradientBlock<'_, T> {
+    #[inline(always)]
+    fn run<P: Pack<T>>(self, token: P::Token) {
+        for (k, to) in self.to.iter_mut().enumerate() {
+            let (group, nodes) = (self.first + k, self.elements.nodes(self.first + k));
+            *to = self.elements.groups[group].gradients::<P>(token, nodes, self.x);
+        }
+    }
+}
+
+/// The energy of a block of tets, and its derivatives.
+struct EnergyBlock<'a, T> {
+    elements: &'a Elements<T>,
+    first: usize,
+    x: &'a [DVec3],
+    aims: &'a Aims<T>,
+    from: Option<(&'a Gradients<T>, f64)>,
+    sums: &'a mut [DVec3],
+    energy: &'a mut f64,
+}
+
+impl<T: Number> Task<T> for EnergyBlock<'_, T> {
+    #[inline(always)]
+    fn run<P: Pack<T>>(self, token: P::Token) {
+        self.sums.fill(DVec3::ZERO);
+        let mut out = Outcome::zero();
+        let all = self.elements.groups.len();
+        for k in self.first..(self.first + GROUPS).min(all) {
+            let (group, aim, nodes) =
+                (&self.elements.groups[k], &self.aims.groups[k], self.elements.nodes(k));
+            let from = match self.from {
+                Some((from, span_secs)) => Some((&from.groups[k], 1.0 / span_secs)),
+                None => None,
+            };
+            let f = group.gradients::<P>(token, nodes, self.x);
+            group.evaluate::<P>(token, &f, aim, from, &mut out);
+            group.settle(&f, aim, from, &mut out);
+            let corners = self.elements.scatter.corners(k * LANES..k * LANES + nodes.len());
+            for (lane, corners) in corners.iter().enumerate() {
+                *self.energy += out.energy[lane].wide();
+                let a = vector(&out.force, 0, lane);
+                let b = vector(&out.force, 3, lane);
+                let c = vector(&out.force, 6, lane);
+                self.sums[usize::from(corners[0])] -= a + b + c;
+                self.sums[usize::from(corners[1])] += a;
+                self.sums[usize::from(corners[2])] += b;
+                self.sums[usize::from(corners[3])] += c;
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn vector<T: Number>(all: &Matrices<T>, from: usize, lane: usize) -> DVec3 {
+    DVec3::new(all[from][lane].wide(), all[from + 1][lane].wide(), all[from + 2][lane].wide())
 }

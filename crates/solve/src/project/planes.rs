@@ -1,24 +1,27 @@
 //! Contacts in projective dynamics: planes that points must not pass, by the Schur complement of the kept
 //! factor [Ichim16, sec. 3.5].
 //!
-//! A contact i with the row c_i allows steps with `room_i + c_i . dx >= 0`. Among those, the step that lowers
-//! the quadratic bound of the energy most is
+//! A contact i with the row c_i has `room_i + c_i . dx` left after a step dx. The paper solves for `C x = d`.
+//! Here contacts only push, and they yield: below zero, room costs the energy
 //!
 //! ```text
-//! dx = A^-1 (-g + C^T l),    S l >= r,  l >= 0,  l . (S l - r) = 0,
+//! sum_i max(0, -room_i)^2 / (2 e_i)
+//! ```
+//!
+//! with [`YIELD`] of the compliance of the contact's heaviest node as e_i. Rank deficiency is then no problem:
+//! where more points touch than nodes carry them, or two touch the same plane, forces are shared. And a point
+//! that is carried by held nodes except for a small share does not fling its one free node away. As long as
+//! planes stay the same, the sum of energies is one function of x, which every step lowers. The step that
+//! lowers its quadratic bound most has forces l with
+//!
+//! ```text
+//! dx = A^-1 (-g + C^T l),    (S + diag e) l >= r,  l >= 0,  l . ((S + diag e) l - r) = 0,
 //! S = C A^-1 C^T,  r = -(room + C dx0),  dx0 = -A^-1 g
 //! ```
 //!
-//! The paper solves `S l = r` for the rows that are violated. Here the inequalities are kept, so contacts
-//! only push, and one that another contact opens does not act. S is singular where more points touch than
-//! nodes carry them, or where two touch the same plane. And a point that is carried by held nodes except for a
-//! small share would fling its one free node away to clear a plane. So planes yield: `S + c` takes the place
-//! of S, with [`YIELD`] of the compliance of the contact's heaviest node. `A^-1 C^T` is built from columns of `A^-1` at the nodes that carry contacts, which
+//! `A^-1 C^T` is built in double precision from columns of `A^-1` at the nodes that carry contacts, which
 //! depend on the factor alone and are kept with it. Between the two substitutions for dx0, its values at
 //! these nodes and the loads `C^T l` use only their paths in the elimination tree.
-//!
-//! The number of rows is bounded by the nodes that carry them: of contacts with the same heaviest node, the
-//! one that is violated most acts. The others are tried again at the next detection.
 
 use super::solver::Factor;
 use crate::contact::detect::Touch;
@@ -31,13 +34,16 @@ use risorius_linalg::{Matrix, Reach, Stencil, SweepSpace, solve_bounded};
 use std::collections::BTreeMap;
 
 /// A contact yields as much as a node of its body under this share of the same force.
-const YIELD: f64 = 0.01;
+const YIELD: f64 = 0.005;
 
 /// A violation below this is left to the next iteration, meters.
-const NEGLIGIBLE: f64 = 2e-6;
+const NEGLIGIBLE: f64 = 1e-6;
 
 /// Most rounds in which violated contacts join those that act.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 6;
+
+/// Most contacts that act on the same heaviest node.
+const AT_NODE: usize = 3;
 
 /// Surfaces that must not pass each other, or obstacles.
 #[derive(Clone, Copy)]
@@ -48,6 +54,8 @@ pub struct Touching<'a> {
     pub at: &'a Configuration,
     /// Depth that is allowed at each surface point, meters.
     pub allowed: &'a [f64],
+    /// Depth that is tolerated beyond it for now, because points were that deep already; none if empty.
+    pub tolerated: &'a [f64],
     /// In the frame of the body.
     pub obstacles: &'a [Obstacle],
     /// Time in which points that are too deep are pushed out, seconds.
@@ -57,74 +65,73 @@ pub struct Touching<'a> {
 /// A contact as a row over free nodes.
 #[derive(Debug, Clone)]
 struct Row {
-    nodes: Vec<(u32, DVec3)>,
+    /// Indices into [`Planes::nodes`].
+    nodes: Vec<(usize, DVec3)>,
     /// Room at the positions where it was found.
     room: f64,
+    /// Compliance, meters per newton.
+    yields: f64,
     /// The node with the largest share.
-    heaviest: u32,
+    heaviest: usize,
 }
 
 /// The contacts found at some positions.
 #[derive(Default)]
 pub(super) struct Planes {
+    /// With the allowed depth, but not the tolerated one, as part of their room.
     pub contacts: Vec<Contact>,
     rows: Vec<Row>,
-    /// Positions at which they were found.
-    found_at: Vec<DVec3>,
     /// Nodes of all rows, ascending, and their paths.
     nodes: Vec<u32>,
     reach: Reach,
+    /// Positions of the nodes at which the contacts were found.
+    found_at: Vec<DVec3>,
+    /// Rows that may push, and how a unit force of each moves the nodes.
+    chosen: Vec<(usize, Vec<DVec3>)>,
+    along: SweepSpace,
 }
 
 impl Touching<'_> {
     /// Contacts at `x`, with the allowed depth as part of their room.
     pub fn contacts(&self, tets: &[Stencil], x: &[DVec3]) -> Vec<Contact> {
-        self.contacts_beyond(self.allowed, tets, x)
-    }
-
-    /// The allowed depth of every point in a step that starts at `x`: a point that is deeper there is pushed
-    /// out at [`TouchOptions::out_speed`](crate::TouchOptions::out_speed), however often contacts are found.
-    pub(super) fn allowed_from(&self, tets: &[Stencil], x: &[DVec3]) -> Vec<f64> {
-        let out = self.touch.options().out_speed * self.dt_secs;
-        let mut allowed = self.allowed.to_vec();
-        for contact in self.contacts(tets, x).iter().filter(|c| !c.is_with_obstacle() && c.room < -out) {
-            let point = contact.points[0] as usize;
-            allowed[point] = allowed[point].max(self.allowed[point] - contact.room - out);
-        }
-        allowed
-    }
-
-    fn contacts_beyond(&self, allowed: &[f64], tets: &[Stencil], x: &[DVec3]) -> Vec<Contact> {
         let points = self.touch.positions(tets, self.at, x);
         let mut found = self.touch.find(&points, &self.at.surface);
-        let allowed = |p: u32| allowed.get(p as usize).copied().unwrap_or(0.0);
         for contact in &mut found {
-            let corners = contact.points[1..].iter().zip(&contact.coefficients[1..]);
-            let there: f64 = corners.map(|(&p, c)| -c * allowed(p)).sum();
-            contact.room += allowed(contact.points[0]).max(there);
+            contact.room += deepest(self.allowed, contact);
         }
         found.extend(self.touch.find_obstacles(&points, self.obstacles));
         found
     }
 
-    /// The contacts at `x` of points deeper than `allowed`, as rows.
-    pub(super) fn planes(
-        &self,
-        allowed: &[f64],
-        (tets, held): (&[Stencil], &[bool]),
-        factor: &Factor,
-        x: &[DVec3],
-    ) -> Planes {
-        let contacts = self.contacts_beyond(allowed, tets, x);
-        let rows: Vec<Row> = contacts.iter().filter_map(|c| self.row(tets, held, c)).collect();
-        let mut nodes: Vec<u32> = rows.iter().flat_map(|row| row.nodes.iter().map(|n| n.0)).collect();
+    /// The contacts at `x` as rows.
+    pub(super) fn planes(&self, (tets, held): (&[Stencil], &[bool]), factor: &Factor, x: &[DVec3]) -> Planes {
+        let contacts = self.contacts(tets, x);
+        let sparse: Vec<_> = contacts.iter().filter_map(|c| self.row(tets, held, c)).collect();
+        let mut nodes: Vec<u32> = sparse.iter().flat_map(|(row, _)| row.iter().map(|n| n.0)).collect();
         nodes.sort_unstable();
         nodes.dedup();
         let reach = if nodes.is_empty() { Reach::default() } else { factor.sweep().reach(&nodes) };
-        Planes { contacts, rows, found_at: x.to_vec(), nodes, reach }
+        let place = |node: u32| nodes.binary_search(&node).unwrap_or(0);
+        let row = |(row, room): (Vec<(u32, DVec3)>, f64)| {
+            let (mut heaviest, mut most) = (0, 0.0);
+            for &(node, share) in &row {
+                if share.length() > most {
+                    (heaviest, most) = (node, share.length());
+                }
+            }
+            // Of points that hardly follow their node, the node moves at most twice the violation.
+            let share = f64::max(YIELD, most * (0.5 - most));
+            let yields = share * factor.compliance(heaviest);
+            let nodes = row.into_iter().map(|(node, share)| (place(node), share)).collect();
+            Row { nodes, room, yields, heaviest: place(heaviest) }
+        };
+        let rows = sparse.into_iter().map(row).collect();
+        let found_at = nodes.iter().map(|&node| x[node as usize]).collect();
+        Planes { contacts, rows, reach, found_at, nodes, ..Planes::default() }
     }
 
-    fn row(&self, tets: &[Stencil], held: &[bool], contact: &Contact) -> Option<Row> {
+    /// The free nodes of a contact and their shares, and its room.
+    fn row(&self, tets: &[Stencil], held: &[bool], contact: &Contact) -> Option<(Vec<(u32, DVec3)>, f64)> {
         let attachments = self.touch.attachments();
         let mut nodes: Vec<(u32, DVec3)> = Vec::with_capacity(16);
         for (&point, &coefficient) in contact.points.iter().zip(&contact.coefficients) {
@@ -141,124 +148,137 @@ impl Touching<'_> {
                 }
             }
         }
-        let heavier = |a: &&(u32, DVec3), b: &&(u32, DVec3)| {
-            a.1.length_squared().total_cmp(&b.1.length_squared()).then(b.0.cmp(&a.0))
-        };
-        let heaviest = nodes.iter().max_by(heavier)?.0;
-        let room = self.touch.pushed_out(contact, self.dt_secs).room;
-        Some(Row { nodes, room, heaviest })
+        let tolerated = if contact.is_with_obstacle() { 0.0 } else { deepest(self.tolerated, contact) };
+        let contact = Contact { room: contact.room + tolerated, ..*contact };
+        (!nodes.is_empty()).then(|| (nodes, self.touch.pushed_out(&contact, self.dt_secs).room))
     }
 }
 
-/// Workspace of [`Planes::push`].
-#[derive(Default)]
-pub(super) struct PlaneSpace {
-    along: SweepSpace,
+/// The depth that a contact's point or its place may have.
+fn deepest(depths: &[f64], contact: &Contact) -> f64 {
+    let of = |p: u32| depths.get(p as usize).copied().unwrap_or(0.0);
+    let corners = contact.points[1..].iter().zip(&contact.coefficients[1..]);
+    of(contact.points[0]).max(corners.map(|(&p, c)| -c * of(p)).sum())
+}
+
+impl Row {
+    fn along(&self, moved: &[DVec3]) -> f64 {
+        self.nodes.iter().map(|&(node, share)| share.dot(moved[node])).sum()
+    }
 }
 
 impl Planes {
+    /// The energy of room below zero at `x`.
+    pub fn energy(&self, x: &[DVec3]) -> f64 {
+        let moved = self.moved(x);
+        let of = |row: &Row| {
+            let depth = -(row.room + row.along(&moved));
+            if depth > 0.0 { 0.5 * depth * depth / row.yields } else { 0.0 }
+        };
+        self.rows.iter().map(of).sum()
+    }
+
+    /// The motion of the nodes since the contacts were found.
+    fn moved(&self, x: &[DVec3]) -> Vec<DVec3> {
+        self.nodes.iter().zip(&self.found_at).map(|(&node, from)| x[node as usize] - *from).collect()
+    }
+
     /// Between the substitutions for a free step from `x`: adds the loads of contacts that push. Returns how
     /// many do.
-    pub fn push(
-        &self,
-        factor: &Factor,
-        carriers: &[u32],
-        x: &[DVec3],
-        whole: &mut SweepSpace,
-        space: &mut PlaneSpace,
-    ) -> usize {
+    pub fn push(&mut self, factor: &Factor, carriers: &[u32], x: &[DVec3], whole: &mut SweepSpace) -> usize {
         if self.rows.is_empty() {
             return 0;
         }
-        let mut moved = factor.sweep().values_at(whole, &self.reach, &self.nodes, &mut space.along);
-        for (moved, &node) in moved.iter_mut().zip(&self.nodes) {
-            *moved += x[node as usize] - self.found_at[node as usize];
-        }
-        let place = |node: u32| self.nodes.binary_search(&node).unwrap_or(0);
-        let along = |row: &Row, moved: &[DVec3]| -> f64 {
-            row.nodes.iter().map(|&(node, v)| v.dot(moved[place(node)])).sum()
-        };
-        let mut chosen: Vec<usize> = Vec::new();
-        let (mut forces, mut now) = (Vec::new(), moved.clone());
+        let free = factor.sweep().values_at(whole, &self.reach, &self.nodes, &mut self.along);
+        let moved: Vec<DVec3> = self.moved(x).into_iter().zip(free).map(|(a, b)| a + b).collect();
+        let (mut forces, mut now) = self.forces(&moved);
+        // Those that do not push make room for others.
+        let mut of_chosen = forces.iter();
+        self.chosen.retain(|_| of_chosen.next().is_some_and(|force| *force > 0.0));
+        forces.retain(|force| *force > 0.0);
         for _ in 0..ROUNDS {
-            let violation = |i: usize| -(self.rows[i].room + along(&self.rows[i], &now));
-            let mut worst: BTreeMap<u32, (f64, usize)> = BTreeMap::new();
-            for i in (0..self.rows.len()).filter(|i| !chosen.contains(i)) {
-                let depth = violation(i);
-                if depth > NEGLIGIBLE {
-                    let best = worst.entry(self.rows[i].heaviest).or_insert((depth, i));
-                    if depth > best.0 {
-                        *best = (depth, i);
-                    }
-                }
-            }
-            if worst.is_empty() {
+            let joining = self.joining(&now);
+            if joining.is_empty() {
                 break;
             }
-            chosen.extend(worst.values().map(|(_, i)| *i));
-            let picked: Vec<&Row> = chosen.iter().map(|&i| &self.rows[i]).collect();
-            let wanted: Vec<f64> = picked.iter().map(|row| -(row.room + along(row, &moved))).collect();
-            let Some((pushes, shifts)) = self.solve(factor, carriers, &picked, &wanted) else { break };
-            forces = pushes;
-            now = moved.iter().zip(shifts).map(|(a, b)| *a + b).collect();
+            self.choose(factor, carriers, &joining);
+            (forces, now) = self.forces(&moved);
         }
         let mut loads = vec![DVec3::ZERO; self.nodes.len()];
+        let pushing = self.chosen.iter().zip(&forces).filter(|(_, force)| **force > 0.0);
         let mut n_pushing = 0;
-        for (&i, &force) in chosen.iter().zip(&forces).filter(|(_, force)| **force > 0.0) {
+        for ((row, _), force) in pushing {
             n_pushing += 1;
-            self.rows[i].nodes.iter().for_each(|&(node, v)| loads[place(node)] += v * force);
+            self.rows[*row].nodes.iter().for_each(|&(node, share)| loads[node] += share * *force);
         }
         if n_pushing > 0 {
             let loads = self.nodes.iter().copied().zip(loads);
-            factor.sweep().load(whole, &self.reach, loads, &mut space.along);
+            factor.sweep().load(whole, &self.reach, loads, &mut self.along);
         }
         n_pushing
     }
 
-    /// Forces of the rows, and how they move the nodes.
-    fn solve(
-        &self,
-        factor: &Factor,
-        carriers: &[u32],
-        rows: &[&Row],
-        wanted: &[f64],
-    ) -> Option<(Vec<f64>, Vec<DVec3>)> {
-        let mut own: Vec<u32> = rows.iter().flat_map(|row| row.nodes.iter().map(|n| n.0)).collect();
+    /// Rows that are violated most at their heaviest node, after motions `now`, and are not chosen.
+    fn joining(&self, now: &[DVec3]) -> Vec<usize> {
+        let mut at_node: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut is_chosen = vec![false; self.rows.len()];
+        for (row, _) in &self.chosen {
+            is_chosen[*row] = true;
+            *at_node.entry(self.rows[*row].heaviest).or_default() += 1;
+        }
+        let mut worst: BTreeMap<usize, (f64, usize)> = BTreeMap::new();
+        for (i, row) in self.rows.iter().enumerate().filter(|(i, _)| !is_chosen[*i]) {
+            let depth = -(row.room + row.along(now));
+            if depth > NEGLIGIBLE && at_node.get(&row.heaviest).copied().unwrap_or(0) < AT_NODE {
+                let best = worst.entry(row.heaviest).or_insert((depth, i));
+                if depth > best.0 {
+                    *best = (depth, i);
+                }
+            }
+        }
+        worst.into_values().map(|(_, i)| i).collect()
+    }
+
+    /// Lets rows push.
+    fn choose(&mut self, factor: &Factor, carriers: &[u32], rows: &[usize]) {
+        let picked = || rows.iter().flat_map(|&i| self.rows[i].nodes.iter().map(|n| n.0));
+        let mut own: Vec<usize> = picked().collect();
         own.sort_unstable();
         own.dedup();
-        let columns = factor.columns(&own, carriers);
+        let names: Vec<u32> = own.iter().map(|&k| self.nodes[k]).collect();
+        let columns = factor.columns(&names, carriers);
         let places: Vec<usize> =
             self.nodes.iter().map(|node| carriers.binary_search(node).unwrap_or(0)).collect();
-        // How a unit force of each row moves all nodes of contacts.
-        let shift = |row: &&Row| -> Vec<DVec3> {
+        let shift = |&i: &usize| {
             let mut shift = vec![DVec3::ZERO; places.len()];
-            for &(node, v) in &row.nodes {
+            for &(node, share) in &self.rows[i].nodes {
                 let column = &columns[own.binary_search(&node).unwrap_or(0)];
-                shift.iter_mut().zip(&places).for_each(|(sum, &k)| *sum += v * column[k]);
+                shift.iter_mut().zip(&places).for_each(|(sum, &k)| *sum += share * column[k]);
             }
-            shift
+            (i, shift)
         };
-        let shifts: Vec<Vec<DVec3>> = rows.par_iter().with_min_len(4).map(shift).collect();
-        let at: Vec<Vec<(usize, DVec3)>> = rows
-            .iter()
-            .map(|row| {
-                let local = |&(node, v): &(u32, DVec3)| (self.nodes.binary_search(&node).unwrap_or(0), v);
-                row.nodes.iter().map(local).collect()
-            })
-            .collect();
-        let n = rows.len();
-        let mut s = Matrix::symmetric(n, |i, j| at[i].iter().map(|&(k, v)| v.dot(shifts[j][k])).sum());
-        for (i, row) in rows.iter().enumerate() {
-            let heaviest = own.binary_search(&row.heaviest).unwrap_or(0);
-            let place = carriers.binary_search(&row.heaviest).unwrap_or(0);
-            s.column_mut(i)[i] += YIELD * columns[heaviest][place];
+        let more: Vec<(usize, Vec<DVec3>)> = rows.par_iter().with_min_len(4).map(shift).collect();
+        self.chosen.extend(more);
+    }
+
+    /// Forces of the chosen rows for a step that would move the nodes by `moved` without them, and how the
+    /// nodes move with them.
+    fn forces(&self, moved: &[DVec3]) -> (Vec<f64>, Vec<DVec3>) {
+        let n = self.chosen.len();
+        let row = |i: usize| &self.rows[self.chosen[i].0];
+        if n == 0 {
+            return (Vec::new(), moved.to_vec());
         }
-        let gradient: Vec<f64> = wanted.iter().map(|r| -r).collect();
-        let solution = solve_bounded(&s, &gradient, &vec![0.0; n], &vec![f64::INFINITY; n]).ok()?;
-        let mut moved = vec![DVec3::ZERO; self.nodes.len()];
-        for (shift, &force) in shifts.iter().zip(&solution.x).filter(|(_, force)| **force > 0.0) {
-            moved.iter_mut().zip(shift).for_each(|(sum, v)| *sum += *v * force);
+        let mut s = Matrix::symmetric(n, |i, j| row(i).along(&self.chosen[j].1));
+        (0..n).for_each(|i| s.column_mut(i)[i] += row(i).yields);
+        let gradient: Vec<f64> = (0..n).map(|i| row(i).room + row(i).along(moved)).collect();
+        let solved = solve_bounded(&s, &gradient, &vec![0.0; n], &vec![f64::INFINITY; n]);
+        // The matrix is positive definite; if rounding says otherwise, contacts push in the next iteration.
+        let forces = solved.map_or_else(|_| vec![0.0; n], |solution| solution.x);
+        let mut now = moved.to_vec();
+        for ((_, shift), force) in self.chosen.iter().zip(&forces).filter(|(_, force)| **force > 0.0) {
+            now.iter_mut().zip(shift).for_each(|(sum, v)| *sum += *v * *force);
         }
-        Some((solution.x, moved))
+        (forces, now)
     }
 }

@@ -1,24 +1,25 @@
 //! The prepared system, and its minimization.
 
-use super::anderson::Anderson;
+use super::descent::{Descent, ProjectSpace};
 use super::elements::{Aims, Elements, Gradients, TetWeights};
 use super::kernel::Number;
-use super::planes::{PlaneSpace, Planes, Touching};
+use super::planes::Touching;
+use crate::contact::planes::Contact;
 use crate::energy::isotropic::tet_laplacian;
 use crate::minimize::contact_aware::Laplacian;
 use crate::{SolveError, check_length, check_values};
 use glam::DVec3;
 use rayon::prelude::*;
-use risorius_base::progress::{Progress, tick};
+use risorius_base::progress::Progress;
 use risorius_linalg::sparse::block_index;
 use risorius_linalg::{
-    BlockMatrix, ElementBlocks, Gather, NodeGraph, Order, Pattern, SparseCholesky, Stencil, Sweep, SweepSpace,
+    BlockMatrix, ElementBlocks, Gather, NodeGraph, Order, Pattern, SparseCholesky, Stencil, Sweep,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Nodes per parallel task and partial sum.
-const NODES: usize = 1024;
+pub(super) const NODES: usize = 1024;
 
 /// Factors that are kept for steps of different lengths.
 const KEPT: usize = 6;
@@ -78,13 +79,13 @@ pub struct Iterations {
     pub tolerance: f64,
     /// Steps that are combined; 0 for plain ones.
     pub memory: usize,
-    /// Contacts are found anew in every this many iterations.
+    /// Contacts are found anew at least after this many iterations.
     pub detect_every: usize,
 }
 
 impl Default for Iterations {
     fn default() -> Self {
-        Self { most: 200, tolerance: 1e-7, memory: 5, detect_every: 1 }
+        Self { most: 200, tolerance: 1e-7, memory: 5, detect_every: 10 }
     }
 }
 
@@ -101,10 +102,14 @@ pub struct ProjectReport {
     pub residual: f64,
     /// Whether the tolerance was met.
     pub converged: bool,
-    /// Energy before each step, joules.
+    /// Energy before each step, joules; with that of contacts, which changes where they are found anew.
     pub energies: Vec<f64>,
     /// Contacts that pushed in the last step.
     pub pushing: usize,
+    /// How often contacts were found.
+    pub detections: usize,
+    /// Contacts at the end, with the allowed depth as part of their room.
+    pub contacts: Vec<Contact>,
     /// Time for projections, substitutions, contacts, factorizations.
     pub seconds: [f64; 4],
 }
@@ -116,11 +121,19 @@ pub(super) struct Factor {
     sweep: Sweep,
     /// For contacts, in double precision; made when the first one pushes.
     exact: OnceLock<Laplacian<f64>>,
+    /// Of the matrix.
+    diagonal: Vec<f64>,
 }
 
 impl Factor {
     pub fn sweep(&self) -> &Sweep {
         &self.sweep
+    }
+
+    /// Motion of a node under a unit force, estimated from its neighborhood, meters per newton.
+    pub fn compliance(&self, node: u32) -> f64 {
+        // Twice what it is with its neighbors held.
+        2.0 / self.diagonal[node as usize]
     }
 
     /// Columns of the inverse of the nodes, restricted to `at`; both ascending.
@@ -141,6 +154,8 @@ pub struct Projective<T = f32> {
     factors: Mutex<BTreeMap<i32, Arc<Factor>>>,
     /// Nodes that contacts can act on, ascending.
     carriers: Vec<u32>,
+    /// Half the size of the body, meters.
+    far: f64,
 }
 
 /// The key of the factor without inertia.
@@ -180,7 +195,13 @@ impl<T: Number> Projective<T> {
             pins,
             factors: Mutex::default(),
             carriers: nodes,
+            far: 0.5 * size_of(rest),
         })
+    }
+
+    /// Half the size of the body: nodes do not move as far away from a pose in any sensible solution.
+    pub fn far(&self) -> f64 {
+        self.far
     }
 
     /// Nodes that stay where they are.
@@ -196,6 +217,11 @@ impl<T: Number> Projective<T> {
     /// The tets.
     pub fn tets(&self) -> &[Stencil] {
         &self.elements.tets
+    }
+
+    /// Nodes that contacts can act on, ascending.
+    pub(super) fn carriers(&self) -> &[u32] {
+        &self.carriers
     }
 
     /// The smallest determinant of a gradient.
@@ -218,13 +244,13 @@ impl<T: Number> Projective<T> {
         space.gradient
     }
 
-    fn viscous(&self, objective: &Objective<T>) -> Option<(Gradients<T>, f64)> {
+    pub(super) fn viscous(&self, objective: &Objective<T>) -> Option<(Gradients<T>, f64)> {
         let inertial = objective.inertial.filter(|_| self.elements.is_viscous())?;
         Some((self.elements.gradients(inertial.from), inertial.span_secs))
     }
 
     /// Energy, and its derivative in the workspace.
-    fn evaluate(
+    pub(super) fn evaluate(
         &self,
         objective: &Objective<T>,
         from: Option<&(Gradients<T>, f64)>,
@@ -280,7 +306,7 @@ impl<T: Number> Projective<T> {
     }
 
     /// The factor for inertia over some time, or for none.
-    fn factor(&self, span_secs: Option<f64>) -> Result<Arc<Factor>, SolveError> {
+    pub(super) fn factor(&self, span_secs: Option<f64>) -> Result<Arc<Factor>, SolveError> {
         let key = span_secs.map_or(STATIC, |span| (span.ln() / GRID.ln() + 1e-6).floor() as i32);
         let mut kept = self.factors.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(factor) = kept.get(&key) {
@@ -324,7 +350,17 @@ impl<T: Number> Projective<T> {
         // For nodes without tets, and parts that nothing holds.
         matrix.add_to_diagonal(&self.pattern, 1e-12 * matrix.largest_diagonal(&self.pattern).max(1e-300));
         let factor = SparseCholesky::new(&self.pattern, &matrix)?;
-        Ok(Factor { sweep: Sweep::prepare(&factor), factor, exact: OnceLock::new() })
+        let mut diagonal: Vec<f64> = inertia.iter().map(|m| m[0][0]).collect();
+        let of_pins = self.pins.iter().map(|pin| &pin.nodes).zip(&of_pins);
+        for (nodes, blocks) in self.elements.tets.iter().zip(&blocks).chain(of_pins) {
+            for (k, &node) in nodes.iter().enumerate() {
+                if let Some(sum) = diagonal.get_mut(node as usize) {
+                    *sum += blocks[block_index(k, k)][0][0];
+                }
+            }
+        }
+        diagonal.iter_mut().for_each(|d| *d = d.max(1e-300));
+        Ok(Factor { sweep: Sweep::prepare(&factor), factor, exact: OnceLock::new(), diagonal })
     }
 
     /// Moves the free nodes of `x` to a minimum. Contacts are kept out as far as they are found.
@@ -339,104 +375,19 @@ impl<T: Number> Projective<T> {
         if !x.iter().all(|p| p.is_finite()) {
             return Err(SolveError::BadStart);
         }
-        rayon::scope(|_| self.minimize_here(objective, x, options, progress))
-    }
-
-    fn minimize_here(
-        &self,
-        objective: &Objective<T>,
-        x: &mut Vec<DVec3>,
-        options: &Iterations,
-        progress: &Progress,
-    ) -> Result<ProjectReport, SolveError> {
-        let mut report = ProjectReport::default();
-        let span_secs = objective.inertial.map(|i| i.span_secs);
-        let factor = timed(&mut report.seconds[3], || self.factor(span_secs))?;
-        let from = self.viscous(objective);
-        let mut space = ProjectSpace::default();
-        let mut anderson = Anderson::new(options.memory);
-        let mut planes = Planes::default();
-        let allowed = match (&objective.touching, objective.inertial) {
-            (Some(contact), Some(_)) => {
-                timed(&mut report.seconds[2], || contact.allowed_from(&self.elements.tets, x))
-            }
-            (Some(contact), None) => contact.allowed.to_vec(),
-            (None, _) => Vec::new(),
-        };
-        // The energy before the last step, and where that led without being combined with others.
-        let mut before: Option<(f64, Vec<DVec3>)> = None;
-        while report.iterations < options.most {
-            let [projecting, sweeping, touching, _] = &mut report.seconds;
-            let mut energy = timed(projecting, || self.evaluate(objective, from.as_ref(), x, &mut space));
-            if let Some((last, plain)) = before.take()
-                && energy > last + ROUNDING * last.abs()
-            {
-                *x = plain;
-                anderson.clear();
-                report.undone += 1;
-                energy = timed(projecting, || self.evaluate(objective, from.as_ref(), x, &mut space));
-            }
-            report.energies.push(energy);
-            report.residual = space.gradient.iter().map(|g| g.length()).fold(0.0, f64::max);
-            let detects = report.iterations.is_multiple_of(options.detect_every.max(1));
-            if let (Some(contact), true) = (&objective.touching, detects) {
-                let body = (&self.elements.tets[..], &self.held[..]);
-                planes = timed(touching, || contact.planes(&allowed, body, &factor, x));
-            }
-            let sweep = factor.sweep();
-            timed(sweeping, || {
-                space.gradient.par_iter_mut().with_min_len(NODES).for_each(|g| *g = -*g);
-                sweep.halfway(&space.gradient, &mut space.whole);
-            });
-            report.pushing = timed(touching, || {
-                planes.push(&factor, &self.carriers, x, &mut space.whole, &mut space.planes)
-            });
-            space.step.resize(x.len(), DVec3::ZERO);
-            timed(sweeping, || sweep.finish(&mut space.whole, &mut space.step));
-            report.iterations += 1;
-            report.step = space.step.iter().map(|d| d.length()).fold(0.0, f64::max);
-            let plain: Vec<DVec3> = x.iter().zip(&space.step).map(|(x, d)| *x + *d).collect();
-            if !report.step.is_finite() {
-                return Err(SolveError::BadStart);
-            }
-            report.converged = report.step < options.tolerance;
-            if report.converged || report.iterations == options.most {
-                *x = plain;
-                break;
-            }
-            let combines = options.memory > 0 && (planes.contacts.is_empty() || std::env::var("AA").is_ok());
-            *x = match combines {
-                false => plain,
-                true => {
-                    let next = anderson.next(&space.step, &plain);
-                    // Planes that were found anew may raise the energy.
-                    if planes.contacts.is_empty() {
-                        before = Some((energy, plain));
-                    }
-                    next
-                }
-            };
-            tick(progress, "solving", 0.0)?;
-        }
-        Ok(report)
+        rayon::scope(|_| Descent::prepare(self, objective, options)?.run(x, progress))
     }
 }
 
-/// A rise of the energy by this share is rounding of single precision.
-const ROUNDING: f64 = 1e-6;
-
-/// Workspace of a minimization.
-#[derive(Default)]
-struct ProjectSpace {
-    sums: Vec<DVec3>,
-    gradient: Vec<DVec3>,
-    step: Vec<DVec3>,
-    whole: SweepSpace,
-    planes: PlaneSpace,
+/// The diagonal of the box around some points.
+fn size_of(points: &[DVec3]) -> f64 {
+    let low = points.iter().fold(DVec3::INFINITY, |low, p| low.min(*p));
+    let high = points.iter().fold(DVec3::NEG_INFINITY, |high, p| high.max(*p));
+    if points.is_empty() { 0.0 } else { low.distance(high) }
 }
 
 /// Adds the time that `f` takes, in seconds.
-fn timed<R>(seconds: &mut f64, f: impl FnOnce() -> R) -> R {
+pub(super) fn timed<R>(seconds: &mut f64, f: impl FnOnce() -> R) -> R {
     let start = std::time::Instant::now();
     let result = f();
     *seconds += start.elapsed().as_secs_f64();

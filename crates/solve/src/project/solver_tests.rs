@@ -3,12 +3,9 @@
 use super::kernel::Number;
 use super::nearest::{nearest_turn, nearest_volume};
 use super::*;
-use crate::contact::detect::{CollisionPair, Touch, TouchOptions};
-use crate::contact::obstacle::Obstacle;
+use crate::NO_NODE;
 use crate::energy::springs::lumped_masses;
 use crate::fixtures::{Random, bar, farthest};
-use crate::step::body::Configuration;
-use crate::{NO_NODE, Overlap, TetAttachment};
 use glam::{DMat3, DVec3};
 use risorius_base::progress::no_progress;
 use risorius_linalg::dense::{Cholesky, Matrix};
@@ -16,18 +13,18 @@ use risorius_mesh::tet::tet_mesh::{TetMesh, edge_matrix};
 
 const SIZE: DVec3 = DVec3::new(0.06, 0.02, 0.02);
 
-struct Example<T> {
-    mesh: TetMesh,
-    held: Vec<bool>,
-    system: Projective<T>,
-    aims: Aims<T>,
-    targets: Vec<(DMat3, f64)>,
+pub(super) struct Example<T> {
+    pub mesh: TetMesh,
+    pub held: Vec<bool>,
+    pub system: Projective<T>,
+    pub aims: Aims<T>,
+    pub targets: Vec<(DMat3, f64)>,
 }
 
 const WEIGHTS: [f64; 3] = [1000.0, 2000.0, 5000.0];
 
 /// A bar held at one end, drawn to gradients that vary along it.
-fn example<T: Number>(cells: [usize; 3]) -> Example<T> {
+pub(super) fn example<T: Number>(cells: [usize; 3]) -> Example<T> {
     let mesh = bar(cells, SIZE);
     let held: Vec<bool> = mesh.nodes.iter().map(|p| p.x < 1e-9).collect();
     let n = mesh.tets.len();
@@ -52,11 +49,11 @@ fn example<T: Number>(cells: [usize; 3]) -> Example<T> {
 }
 
 impl<T: Number> Example<T> {
-    fn objective<'a>(&'a self, forces: &'a [DVec3]) -> Objective<'a, T> {
+    pub fn objective<'a>(&'a self, forces: &'a [DVec3]) -> Objective<'a, T> {
         Objective { aims: &self.aims, inertial: None, forces, places: &[], touching: None }
     }
 
-    fn shaken(&self, by: f64) -> Vec<DVec3> {
+    pub fn shaken(&self, by: f64) -> Vec<DVec3> {
         let mut random = Random(5);
         let shake = |(p, held): (&DVec3, &bool)| if *held { *p } else { *p + random.vector() * by };
         self.mesh.nodes.iter().zip(&self.held).map(shake).collect()
@@ -220,18 +217,19 @@ fn rigid_motion_gives_no_force_without_targets_and_inverted_starts_recover() {
     let moved: Vec<DVec3> = mesh.nodes.iter().map(|p| turn * *p + shift).collect();
     let force = system.gradient(&objective, &moved).iter().map(|g| g.length()).fold(0.0, f64::max);
     assert!(force < 1e-9 && system.energy(&objective, &moved) < 1e-18, "{force} N");
-    // Mirrored and crumpled: held at one end it unfolds.
+    // Crumpled: held at one end it unfolds.
     let held: Vec<bool> = mesh.nodes.iter().map(|p| p.x < 1e-9).collect();
     let system =
         Projective::<f64>::prepare(&mesh.tets, &mesh.nodes, &weights, &masses, &held, Vec::new(), &[])
             .unwrap();
     let start =
-        |p: &DVec3| if p.x < 1e-9 { *p } else { DVec3::new(-0.5 * p.x, p.y, p.z) + random.vector() * 0.01 };
+        |p: &DVec3| if p.x < 1e-9 { *p } else { DVec3::new(0.4 * p.x, p.y, p.z) + random.vector() * 0.006 };
     let mut x: Vec<DVec3> = mesh.nodes.iter().map(start).collect();
+    assert!(system.smallest_det(&x) < -0.1, "not inverted: {}", system.smallest_det(&x));
     let options = Iterations { most: 3000, ..Iterations::default() };
     let report = system.minimize(&objective, &mut x, &options, &no_progress).unwrap();
     assert!(report.converged && report.energies.last() < report.energies.first());
-    assert!(system.smallest_det(&x) > 0.9 && farthest(&x, &mesh.nodes) < 1e-5, "{}", system.smallest_det(&x));
+    assert!(system.smallest_det(&x) > 0.9 && farthest(&x, &mesh.nodes) < 1e-4, "{}", system.smallest_det(&x));
 }
 
 #[test]
@@ -241,16 +239,17 @@ fn pins_pull_points_to_places_and_planes() {
     let weights = TetWeights { target: vec![10.0; n], ..TetWeights::default() };
     let pins = vec![
         Pin { nodes: example.mesh.tets[n - 1], weights: [0.1, 0.2, 0.3, 0.4], stiffness: 1e5 },
-        Pin { nodes: [40, NO_NODE, NO_NODE, NO_NODE], weights: [1.0, 0.0, 0.0, 0.0], stiffness: 1e5 },
+        Pin { nodes: [42, NO_NODE, NO_NODE, NO_NODE], weights: [1.0, 0.0, 0.0, 0.0], stiffness: 1e5 },
     ];
     let masses = vec![0.0; example.mesh.nodes.len()];
     let (mesh, held) = (&example.mesh, &example.held);
-    let system = Projective::prepare(&mesh.tets, &mesh.nodes, &weights, &masses, held, pins, &[]).unwrap();
+    let system =
+        Projective::<f64>::prepare(&mesh.tets, &mesh.nodes, &weights, &masses, held, pins, &[]).unwrap();
     let aims = Aims::rest(n);
     let place = DVec3::new(0.06, 0.03, 0.015);
     let places = [
         PinPlace { place, normal: None },
-        PinPlace { place: mesh.nodes[40] + DVec3::new(0.0, 0.0, 0.004), normal: Some(DVec3::Z) },
+        PinPlace { place: mesh.nodes[42] + DVec3::new(0.0, 0.0, 0.004), normal: Some(DVec3::Z) },
     ];
     let objective = Objective { aims: &aims, inertial: None, forces: &[], places: &places, touching: None };
     let mut x = mesh.nodes.clone();
@@ -259,95 +258,7 @@ fn pins_pull_points_to_places_and_planes() {
     let point: DVec3 =
         mesh.tets[n - 1].iter().zip([0.1, 0.2, 0.3, 0.4]).map(|(&n, w)| x[n as usize] * w).sum();
     assert!(report.converged && point.distance(place) < 2e-5, "{point}");
-    assert!((x[40].z - mesh.nodes[40].z - 0.004).abs() < 2e-5);
-}
-
-/// The bar's upper side may touch an obstacle.
-fn with_surface(example: &Example<f32>) -> (Touch, Configuration) {
-    let carrier = |p: u32| {
-        let t = example.mesh.tets.iter().position(|tet| tet.contains(&p)).unwrap();
-        let weights = std::array::from_fn(|k| f64::from(u8::from(example.mesh.tets[t][k] == p)));
-        TetAttachment { tet: t as u32, weights }
-    };
-    let n = example.mesh.nodes.len() as u32;
-    let attachments: Vec<TetAttachment> = (0..n).map(carrier).collect();
-    let options = TouchOptions { overlap: Overlap::None, ..TouchOptions::default() };
-    let body = (&example.mesh.tets[..], &example.mesh.nodes[..], vec![example.mesh.nodes.clone()]);
-    let touch = Touch::prepare(
-        attachments,
-        vec![1e-5; n as usize],
-        vec![CollisionPair::default(); 0],
-        body,
-        true,
-        options,
-    )
-    .unwrap();
-    let surface = touch.posed(example.mesh.nodes.clone());
-    (touch, Configuration { rest: example.mesh.nodes.clone(), parameters: Vec::new(), surface })
-}
-
-#[test]
-fn contacts_only_push_and_keep_points_out() {
-    let mut example = example::<f32>([10, 4, 4]);
-    example.aims = Aims::rest(example.mesh.tets.len());
-    let (touch, at) = with_surface(&example);
-    let ball = [Obstacle::Sphere { center: DVec3::new(0.05, 0.026, 0.01), radius: 0.01 }];
-    let allowed = vec![0.0; example.mesh.nodes.len()];
-    let touching = Touching { touch: &touch, at: &at, allowed: &allowed, obstacles: &ball, dt_secs: 1.0 };
-    let mut x = example.mesh.nodes.clone();
-    let objective = Objective { touching: Some(touching), ..example.objective(&[]) };
-    let options = Iterations { most: 300, tolerance: 1e-8, ..Iterations::default() };
-    let report = example.system.minimize(&objective, &mut x, &options, &no_progress).unwrap();
-    assert!(
-        report.converged && report.pushing > 3,
-        "{} {} {}",
-        report.pushing,
-        report.step,
-        report.iterations
-    );
-    let gaps = |x: &[DVec3]| -> Vec<f64> {
-        x.iter().map(|p| p.distance(DVec3::new(0.05, 0.026, 0.01)) - 0.01).collect()
-    };
-    let deepest = gaps(&x).into_iter().fold(f64::INFINITY, f64::min);
-    assert!(deepest > -2e-6, "{deepest} m");
-    // Forces at the points that touch point out of the ball; elsewhere there are none.
-    let gradient = example.system.gradient(&example.objective(&[]), &x);
-    let scale = gradient.iter().map(|g| g.length()).fold(0.0, f64::max);
-    for (i, gap) in gaps(&x).into_iter().enumerate() {
-        let out = (x[i] - DVec3::new(0.05, 0.026, 0.01)).normalize();
-        let along = gradient[i].dot(out);
-        if gap > 1e-5 {
-            assert!(gradient[i].length() < 1e-3 * scale, "a force of {} N at {i}", gradient[i].length());
-        }
-        assert!(along > -1e-3 * scale, "{i} is pulled by {along} N");
-    }
-    // A ball that is gone leaves nothing behind.
-    let free = example.objective(&[]);
-    example.system.minimize(&free, &mut x, &options, &no_progress).unwrap();
-    assert!(farthest(&x, &example.mesh.nodes) < 1e-6);
-}
-
-#[test]
-fn threads_do_not_change_bits() {
-    let mut example = example::<f32>([24, 8, 8]);
-    example.aims = Aims::prepare(|t| example.targets[t], example.mesh.tets.len());
-    let (touch, at) = with_surface(&example);
-    let ball = [Obstacle::Sphere { center: DVec3::new(0.05, 0.026, 0.01), radius: 0.01 }];
-    let allowed = vec![0.0; example.mesh.nodes.len()];
-    let run = |threads: usize| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| {
-            let touching =
-                Touching { touch: &touch, at: &at, allowed: &allowed, obstacles: &ball, dt_secs: 1.0 };
-            let objective = Objective { touching: Some(touching), ..example.objective(&[]) };
-            let mut x = example.shaken(1e-4);
-            let options = Iterations { most: 12, tolerance: 0.0, ..Iterations::default() };
-            let report = example.system.minimize(&objective, &mut x, &options, &no_progress).unwrap();
-            assert!(report.pushing > 0);
-            x
-        })
-    };
-    assert_eq!(run(1), run(2));
+    assert!((x[42].z - mesh.nodes[42].z - 0.004).abs() < 2e-5);
 }
 
 #[test]

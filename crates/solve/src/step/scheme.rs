@@ -70,7 +70,7 @@ pub(crate) struct Scheme {
 impl LastStep {
     /// Positions extrapolated for a step of `dt_secs` by `change`, the change in the last step, except at
     /// held nodes.
-    pub(super) fn ahead(&self, x: &[DVec3], change: &[DVec3], held: &[bool], dt_secs: f64) -> Vec<DVec3> {
+    pub(crate) fn ahead(&self, x: &[DVec3], change: &[DVec3], held: &[bool], dt_secs: f64) -> Vec<DVec3> {
         let ratio = if self.dt_secs > 0.0 { dt_secs / self.dt_secs } else { 0.0 };
         let onward = |i: usize| if held[i] || ratio == 0.0 { x[i] } else { x[i] + change[i] * ratio };
         (0..x.len()).map(onward).collect()

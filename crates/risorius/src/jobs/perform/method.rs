@@ -2,7 +2,7 @@
 
 use super::{PerformJob, preview};
 use crate::error::{Error, Result};
-use risorius_perform::{ContactMode, EnrichOptions, FrameReport, MethodOptions, VolumetricOptions};
+use risorius_perform::{ContactMode, EnrichOptions, FrameReport, MethodOptions, Scene, VolumetricOptions};
 
 /// A simulation method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
@@ -78,6 +78,16 @@ impl PerformJob {
             }
             None => Ok(()),
         }
+    }
+
+    /// Refuses what the method does not have in a scene.
+    pub(super) fn check_scene(&self, scene: &Scene) -> Result<()> {
+        if self.method == Method::Enrich && !scene.held.is_empty() {
+            let message =
+                "the scene has held regions, which the method enrich does not have; take volumetric";
+            return Err(Error::request(message).with_options(&["scene", "method"]));
+        }
+        Ok(())
     }
 
     /// The options of the simulation, with factors on the stiffness and mass of all flesh.

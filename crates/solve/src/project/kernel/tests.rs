@@ -1,6 +1,21 @@
 use super::*;
 use crate::fixtures::Random;
 
+struct Evaluated<'a, T> {
+    group: &'a Group<T>,
+    f: &'a Matrices<T>,
+    aim: &'a Aim<T>,
+    from: Option<(&'a Matrices<T>, f64)>,
+    out: &'a mut Outcome<T>,
+}
+
+impl<T: Number> Task<T> for Evaluated<'_, T> {
+    #[inline(always)]
+    fn run<P: Pack<T>>(self, token: P::Token) {
+        self.group.evaluate::<P>(token, self.f, self.aim, self.from, self.out);
+    }
+}
+
 /// Evaluates single gradients, each in all lanes, with one weight.
 fn projected<T: Number>(f: DMat3, t: DMat3, j: f64, which: usize) -> (DMat3, f64, bool) {
     let mut weights = [0.0; 4];
@@ -8,11 +23,9 @@ fn projected<T: Number>(f: DMat3, t: DMat3, j: f64, which: usize) -> (DMat3, f64
     let group = Group::<T>::prepare((0..LANES).map(|_| (DMat3::IDENTITY, weights)));
     let spread = |m: DMat3| m.to_cols_array().map(|v| [T::of(v); LANES]);
     let aim = Aim { target: spread(t), volume: [T::of(j); LANES] };
-    let zero = [T::default(); LANES];
-    let mut out = Outcome { energy: zero, force: [zero; 9], open: [false; LANES] };
-    group.evaluate(&spread(f), &aim, None, &mut out);
-    let open = out.open[3];
-    group.settle(&spread(f), &aim, None, &mut out);
+    let mut out = Outcome::zero();
+    T::run(Arch::new(), Evaluated { group: &group, f: &spread(f), aim: &aim, from: None, out: &mut out });
+    let open = group.settle(&spread(f), &aim, None, &mut out) > 0;
     let stress = DMat3::from_cols_array(&from_fn(|k| out.force[k][3].wide()));
     // With an identity as rest shape the forces are the stress.
     (f - stress, out.energy[3].wide(), open)
@@ -72,11 +85,33 @@ fn targets_and_viscosity_are_differences() {
     let group = Group::<f64>::prepare((0..5).map(|_| (DMat3::IDENTITY, [2.0, 0.0, 0.0, 3.0])));
     let spread = |m: DMat3| m.to_cols_array().map(|v| [v; LANES]);
     let aim = Aim { target: spread(t), volume: [1.0; LANES] };
-    let zero = [0.0; LANES];
-    let mut out = Outcome { energy: zero, force: [zero; 9], open: [false; LANES] };
-    group.evaluate(&spread(f), &aim, Some((&spread(before), 0.5)), &mut out);
+    let mut out = Outcome::zero();
+    group.evaluate::<f64>((), &spread(f), &aim, Some((&spread(before), 0.5)), &mut out);
     let energy = squares(f - t) + 0.75 * squares(f - before);
     let stress = (f - t) * 2.0 + (f - before) * 1.5;
     assert!((out.energy[4] - energy).abs() < 1e-12 && out.energy[5] == 0.0);
     (0..9).for_each(|k| assert!((out.force[k][4] - stress.to_cols_array()[k]).abs() < 1e-12));
+}
+
+#[test]
+fn every_width_of_registers_gives_the_same_bits() {
+    let mut random = Random(23);
+    let mut all = || DMat3::IDENTITY + random.matrix() * 0.4;
+    let group = Group::<f32>::prepare((0..LANES).map(|_| (DMat3::IDENTITY, [1.0, 2.0, 3.0, 0.5])));
+    let spread = |all: &mut dyn FnMut() -> DMat3| -> Matrices<f32> {
+        let each: [[f64; 9]; LANES] = from_fn(|_| all().to_cols_array());
+        from_fn(|k| from_fn(|l| each[l][k] as f32))
+    };
+    let (f, target, before) = (spread(&mut all), spread(&mut all), spread(&mut all));
+    let aim = Aim { target, volume: from_fn(|l| 0.8 + 0.03 * l as f32) };
+    let evaluated = |narrow: bool| {
+        let mut out = Outcome::zero();
+        let task = Evaluated { group: &group, f: &f, aim: &aim, from: Some((&before, 0.3)), out: &mut out };
+        match narrow {
+            true => InRegisters(task).with_simd(pulp::Scalar),
+            false => f32::run(Arch::new(), task),
+        }
+        (out.energy, out.force, out.off)
+    };
+    assert_eq!(evaluated(true), evaluated(false));
 }
