@@ -129,11 +129,20 @@ enum SteppingName {
 
 /// See [`Method`].
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
-enum MethodName {
+pub enum MethodName {
     /// Physics on top of the artist's animation, which is exact without forces.
     Enrich,
     /// Volumetric blendshapes: flesh is drawn to blended gradients, keeps its volume and does not pass itself.
     Volumetric,
+}
+
+impl From<MethodName> for Method {
+    fn from(name: MethodName) -> Self {
+        match name {
+            MethodName::Enrich => Self::Enrich,
+            MethodName::Volumetric => Self::Volumetric,
+        }
+    }
 }
 
 /// How far flesh swings.
@@ -229,10 +238,7 @@ fn job(arguments: &Arguments) -> Result<PerformJob, Failure> {
         face: PathBuf::new(),
         clip: PathBuf::new(),
         reading: arguments.clip_args.reading(),
-        method: match arguments.method {
-            MethodName::Enrich => Method::Enrich,
-            MethodName::Volumetric => Method::Volumetric,
-        },
+        method: arguments.method.into(),
         active: arguments.active,
         iterations: arguments.iterations,
         exact: arguments.exact,

@@ -72,7 +72,11 @@ impl SceneArgs {
         }
         Ok(SceneSource {
             scene: self.scene.clone(),
-            wind: self.wind.as_deref().map(parse_vector).transpose()?,
+            wind: self
+                .wind
+                .as_deref()
+                .map(|w| parse_vector("--wind", w, "m/s along X,Y,Z: 0,0,-20"))
+                .transpose()?,
             touch: self.touch.iter().map(|pair| parse_pair(pair)).collect::<Result<_, _>>()?,
             stiffness,
             mass: parse_factors("--mass", &self.mass)?,
@@ -80,14 +84,12 @@ impl SceneArgs {
     }
 }
 
-fn parse_vector(text: &str) -> Result<[f64; 3], Failure> {
+/// Three numbers of an option, separated by commas; `wanted` says which.
+pub fn parse_vector(option: &str, text: &str, wanted: &str) -> Result<[f64; 3], Failure> {
     let numbers: Option<Vec<f64>> = text.split(',').map(|x| x.trim().parse().ok()).collect();
     match numbers.as_deref() {
         Some(&[x, y, z]) if [x, y, z].iter().all(|x| x.is_finite()) => Ok([x, y, z]),
-        _ => {
-            let problem = format!("--wind '{text}' is not three numbers");
-            Err(Failure::wrong_call(format!("{problem}; give m/s along X,Y,Z: 0,0,-20")))
-        }
+        _ => Err(Failure::wrong_call(format!("{option} '{text}' is not three numbers; give {wanted}"))),
     }
 }
 
@@ -133,7 +135,8 @@ mod tests {
         assert!(
             parse_pair("lips").is_err() && parse_pair("shape:jawOpen").is_err() && parse_pair(":a").is_err()
         );
-        assert_eq!(parse_vector("0, -1,2").unwrap(), [0.0, -1.0, 2.0]);
-        assert!(parse_vector("1,2").is_err() && parse_vector("1,2,inf").is_err());
+        let vector = |text: &str| parse_vector("--wind", text, "m/s");
+        assert_eq!(vector("0, -1,2").unwrap(), [0.0, -1.0, 2.0]);
+        assert!(vector("1,2").is_err() && vector("1,2,inf").is_err());
     }
 }

@@ -26,7 +26,7 @@ const MOST: usize = 512;
 const LEAST_OFFSET: f64 = 2e-5;
 
 /// Shapes are opposite if the cosine of the angle between their displacements of the skin is below this.
-const OPPOSITE: f64 = -0.7;
+pub const OPPOSITE: f64 = -0.7;
 
 /// A pair of sliders whose sum squashes elements.
 struct Pair {
@@ -168,7 +168,13 @@ fn corrective(
 }
 
 /// Whether two shapes move the skin in opposite directions.
-fn are_opposite([a, b]: [&Shape; 2]) -> bool {
+fn are_opposite(pair: [&Shape; 2]) -> bool {
+    alignment(pair) < OPPOSITE
+}
+
+/// The cosine of the angle between the displacements of the skin in two shapes: 1 for multiples of one another,
+/// -1 for opposite ones, 0 where one does not move the skin.
+pub fn alignment([a, b]: [&Shape; 2]) -> f64 {
     let squared =
         |s: &Shape| s.deltas.offsets.iter().map(|&o| Vec3::from(o).as_dvec3().length_squared()).sum::<f64>();
     let mut product = 0.0;
@@ -177,5 +183,5 @@ fn are_opposite([a, b]: [&Shape; 2]) -> bool {
             product += Vec3::from(offset).as_dvec3().dot(Vec3::from(b.deltas.offsets[at]).as_dvec3());
         }
     }
-    product < OPPOSITE * (squared(a) * squared(b)).sqrt()
+    if product == 0.0 { 0.0 } else { product / (squared(a) * squared(b)).sqrt() }
 }

@@ -82,7 +82,7 @@ fn mixed([a, b]: [&Configuration; 2], share: f64) -> Configuration {
 }
 
 /// Fails if a clip does not fit a face.
-fn expect_weights(face: &Face, performance: &Performance) -> Result<(), PerformError> {
+pub(crate) fn expect_weights(face: &Face, performance: &Performance) -> Result<(), PerformError> {
     let (frames, sliders) = (performance.clip.times_secs.len(), face.rig.sliders.len());
     match performance.clip.weights.len() {
         got if got == frames * sliders => Ok(()),

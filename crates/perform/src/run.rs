@@ -195,6 +195,11 @@ pub trait Driver: Sync {
     /// The poses of some frames.
     fn poses(&self, frames: Range<usize>) -> Result<Vec<Self::Pose>, PerformError>;
 
+    /// The pose of a frame that is none of a run.
+    fn lone_pose(&self, frame: usize) -> Result<Self::Pose, PerformError> {
+        Ok(self.poses(frame..frame + 1)?.pop().unwrap_or_default())
+    }
+
     /// What had to be done to the rest shape of a pose.
     fn rest_report(&self, pose: &Self::Pose) -> RestReport;
 
@@ -289,6 +294,24 @@ pub fn run<D: Driver>(
     Ok(())
 }
 
+/// The skin in equilibrium in one frame, as if a run began there.
+pub(crate) fn settled<D: Driver>(
+    driver: &D,
+    performance: &Performance,
+    dt_secs: f64,
+    frame: usize,
+    progress: &Progress,
+) -> Result<(Vec<[f32; 3]>, FrameReport), PerformError> {
+    let pose = driver.lone_pose(frame)?;
+    let rest = driver.rest_report(&pose);
+    let mut report = FrameReport { smallest_det: f64::INFINITY, rest, ..FrameReport::default() };
+    let run = Run { driver, performance, dt_secs, progress };
+    let body = run.begin(frame, &pose, &mut report)?;
+    let (vertices, moved) = driver.skin(&body, &pose);
+    (report.mean_mm, report.max_mm, report.vertex) = (moved.mean_mm, moved.max_mm, moved.vertex);
+    Ok((vertices, report))
+}
+
 /// The constants of a run.
 struct Run<'a, D> {
     driver: &'a D,
@@ -322,7 +345,7 @@ impl<D: Driver> Run<'_, D> {
             let rest = self.driver.rest_report(&pose);
             let mut report = FrameReport { smallest_det: f64::INFINITY, rest, ..FrameReport::default() };
             match body {
-                None => *body = Some(self.begin(&pose, &mut report)?),
+                None => *body = Some(self.begin(frame, &pose, &mut report)?),
                 Some(body) => self.advance(body, frame, [last, &pose], &mut report)?,
             }
             let Some(body) = body else { continue };
@@ -348,11 +371,16 @@ impl<D: Driver> Run<'_, D> {
         restored.map_err(|source| PerformError::Checkpoint { frame, source })
     }
 
-    /// The body in equilibrium under gravity, the acceleration of the head and the other forces of the first
-    /// frame, moving with the head. So a take that begins in the middle of a motion begins without a jolt.
-    fn begin(&self, first: &D::Pose, report: &mut FrameReport) -> Result<D::Body, PerformError> {
+    /// The body in equilibrium under gravity, the acceleration of the head and the other forces of a frame,
+    /// moving with the head. So a take that begins in the middle of a motion begins without a jolt.
+    fn begin(
+        &self,
+        frame: usize,
+        first: &D::Pose,
+        report: &mut FrameReport,
+    ) -> Result<D::Body, PerformError> {
         let (driver, dt_secs) = (self.driver, self.dt_secs);
-        let time_secs = self.performance.clip.times_secs[0];
+        let time_secs = self.performance.clip.times_secs[frame];
         let head = |after: f64| self.performance.head.at(time_secs + after);
         let [here, soon] = [head(0.0), head(dt_secs)];
         let acceleration = Acceleration::between([here, head(ONSET), head(2.0 * ONSET)], ONSET);
@@ -363,7 +391,7 @@ impl<D: Driver> Run<'_, D> {
         };
         let configuration = driver.configuration(first);
         let velocities = configuration.rest.iter().map(carried).collect();
-        let failed = |source| step_error(0, time_secs, source);
+        let failed = |source| step_error(frame, time_secs, source);
         let mut body = driver.body(configuration.clone(), here, velocities).map_err(failed)?;
         let moment = Moment { time_secs, heads: [here, soon], span_secs: dt_secs, head: here, acceleration };
         let (resting, mut whole) = (driver.resting_forces(&here), driver.forces(&moment, [first; 2], 1.0));

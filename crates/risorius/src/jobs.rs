@@ -4,6 +4,7 @@
 //! problems with the file, shape or vertex at fault. Reports serialize to what `risorius VERB --json` prints.
 
 pub mod attenuate;
+pub mod bake;
 pub mod batch;
 pub mod build;
 pub mod convert;
@@ -21,8 +22,12 @@ pub mod sample;
 pub mod transfer;
 
 use crate::error::Result;
+use crate::files::extension;
 use risorius_io::IoError;
-use risorius_io::output::WholeFile;
+use risorius_io::formats::gltf::{GlbOptions, write_glb};
+use risorius_io::output::{WholeFile, write_whole};
+use risorius_io::specs::sidecar;
+use risorius_rig::Rig;
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
@@ -39,6 +44,20 @@ pub(crate) fn write_report(report: &impl Serialize, path: &Path) -> Result<()> {
     serde_json::to_writer(&mut file, report).map_err(|e| os(e.into()))?;
     file.write_all(b"\n").map_err(os)?;
     Ok(file.finish()?)
+}
+
+/// Writes a rig as glTF, and its sidecar if names do not say everything; all written files.
+pub(crate) fn write_rig(rig: &Rig, output: &Path, normals: bool) -> Result<Vec<String>> {
+    let as_text = extension(output) == "gltf";
+    let options = GlbOptions { target_normals: normals, as_text, ..GlbOptions::default() };
+    write_whole(output, &write_glb(rig, &options)?)?;
+    let mut files = vec![shown(output)];
+    if let Some(bytes) = sidecar::write(rig, false) {
+        let path = output.with_extension("rig.json");
+        write_whole(&path, &bytes)?;
+        files.push(shown(&path));
+    }
+    Ok(files)
 }
 
 /// Peak memory of this process so far, MB; 0 if the system does not report it.

@@ -37,6 +37,7 @@
 //! | [`BuildJob`](jobs::build::BuildJob) | add bones, muscles and flesh to a rig |
 //! | [`FitJob`](jobs::fit::FitJob) | lay a template onto scans of a person |
 //! | [`PerformJob`](jobs::perform::PerformJob) | simulate a clip on the flesh |
+//! | [`BakeJob`](jobs::bake::BakeJob) | put what flesh adds to pairs of shapes into corrective shapes |
 //! | [`Batch`](jobs::batch::Batch) | build or perform many in one call |
 //! | [`TransferShapesJob`](jobs::transfer::TransferShapesJob) | carry all shapes of a rig to another mesh |
 //! | [`LearnJob`](jobs::detail::learn::LearnJob), [`ApplyJob`](jobs::detail::apply::ApplyJob), [`TransferJob`](jobs::detail::transfer::TransferJob), [`EditJob`](jobs::detail::edit::EditJob), [`MakeJob`](jobs::detail::make::MakeJob) | learn, apply, transfer and edit wrinkles, or make them without examples |
@@ -79,6 +80,8 @@ mod pages {
     struct Anatomy;
     #[doc = include_str!("../../../docs/attenuation.md")]
     struct Attenuation;
+    #[doc = include_str!("../../../docs/baking.md")]
+    struct Baking;
     #[doc = include_str!("../../../docs/detail.md")]
     struct Detail;
     #[doc = include_str!("../../../docs/evaluation.md")]

@@ -3,6 +3,7 @@
 pub use crate::error::{Error, ErrorKind};
 pub use crate::files::TakeFiles;
 pub use crate::jobs::attenuate::{AttenuateJob, Attenuation};
+pub use crate::jobs::bake::BakeJob;
 pub use crate::jobs::batch::Batch;
 pub use crate::jobs::build::{BuildJob, Painting, Property};
 pub use crate::jobs::convert::ConvertJob;

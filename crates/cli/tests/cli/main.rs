@@ -6,6 +6,7 @@
 mod attenuate;
 mod attenuate_clip;
 mod bad_files;
+mod bake;
 mod batch;
 mod blender;
 mod build;

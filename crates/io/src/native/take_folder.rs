@@ -26,6 +26,9 @@ use std::sync::Arc;
 const FRAME: &str = "risorius-kept-frame-1";
 const STATE: &str = "risorius-kept-state-2";
 
+/// How names of files with samples of a bake end; see [`super::bake_part`].
+pub const SAMPLES: &str = ".samples";
+
 /// The folder of a take, locked by this run.
 #[derive(Debug)]
 pub struct TakeFolder {
@@ -186,7 +189,8 @@ impl TakeFolder {
     /// Removes all frames and states, and the folder unless it contains other files.
     pub fn remove_all(self) -> Result<(), IoError> {
         let ours = |name: &&String| {
-            index_of(name, "state-").or(index_of(name, "frame-")).is_some() || name.starts_with(".risorius-")
+            let is_kept = index_of(name, "state-").or(index_of(name, "frame-")).is_some();
+            is_kept || name.ends_with(SAMPLES) || name.starts_with(".risorius-")
         };
         for name in self.names().iter().filter(ours) {
             let path = self.folder.join(name);

@@ -240,6 +240,28 @@ impl<'a> Enrich<'a> {
         vec![mu, lambda, viscosity]
     }
 
+    /// The pose of a frame, without the acceleration of its rest shape.
+    fn pose(&self, frame: usize) -> Result<Pose, PerformError> {
+        let weights = self.performance.clip.frame(frame);
+        let strengths: Vec<f64> = self.evaluator.strengths(weights).iter().map(|&c| c.into()).collect();
+        let rest = self.rest.at(&strengths).map_err(|source| PerformError::Rest { frame, source })?;
+        let parameters = self.parameters(&strengths, weights);
+        let pose = self.evaluator.positions(weights);
+        let points = self.contacts.surface(&pose, &self.face.anatomy.jaw(&strengths));
+        let surface = self.contacts.touch.posed(points);
+        let report = RestReport {
+            rest_nodes: rest.moved.len(),
+            rest_moved_mm: 1000.0 * rest.longest_motion,
+            rest_least_j: rest.worst_before.0,
+            rest_jumps: !rest.is_smooth,
+            rest_share: rest.share,
+            rest_acceleration_mm: 0.0,
+        };
+        let configuration = Configuration { rest: rest.positions, parameters, surface };
+        let facing = self.loads.acting.facing(&pose);
+        Ok(Pose { configuration, report, facing, vertices: pose })
+    }
+
     /// The configuration at `share` of the way between two.
     fn between_poses(&self, ends: [&Configuration; 2], share: f64) -> Result<Configuration, SolveError> {
         let mut between = mixed(ends, share);
@@ -255,30 +277,7 @@ impl Driver for Enrich<'_> {
     type Body = Dynamics;
 
     fn poses(&self, frames: Range<usize>) -> Result<Vec<Pose>, PerformError> {
-        let one = |frame: usize| {
-            let strengths: Vec<f64> = self
-                .evaluator
-                .strengths(self.performance.clip.frame(frame))
-                .iter()
-                .map(|&c| c.into())
-                .collect();
-            let rest = self.rest.at(&strengths).map_err(|source| PerformError::Rest { frame, source })?;
-            let parameters = self.parameters(&strengths, self.performance.clip.frame(frame));
-            let pose = self.evaluator.positions(self.performance.clip.frame(frame));
-            let points = self.contacts.surface(&pose, &self.face.anatomy.jaw(&strengths));
-            let surface = self.contacts.touch.posed(points);
-            let report = RestReport {
-                rest_nodes: rest.moved.len(),
-                rest_moved_mm: 1000.0 * rest.longest_motion,
-                rest_least_j: rest.worst_before.0,
-                rest_jumps: !rest.is_smooth,
-                rest_share: rest.share,
-                rest_acceleration_mm: 0.0,
-            };
-            let configuration = Configuration { rest: rest.positions, parameters, surface };
-            let facing = self.loads.acting.facing(&pose);
-            Ok(Pose { configuration, report, facing, vertices: pose })
-        };
+        let one = |frame: usize| self.pose(frame);
         let poses = frames.clone().into_par_iter().with_max_len(1).map(one);
         let mut poses: Vec<Pose> = poses.collect::<Result<_, PerformError>>()?;
         let mut last = std::mem::take(&mut *self.last.lock().unwrap_or_else(PoisonError::into_inner));
@@ -300,6 +299,10 @@ impl Driver for Enrich<'_> {
         let first = frames.end - rests.len().min(frames.end);
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = (first..).zip(rests).collect();
         Ok(poses)
+    }
+
+    fn lone_pose(&self, frame: usize) -> Result<Pose, PerformError> {
+        self.pose(frame)
     }
 
     fn rest_report(&self, pose: &Pose) -> RestReport {

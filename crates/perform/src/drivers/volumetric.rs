@@ -178,7 +178,7 @@ pub fn volumetric(
 ) -> Result<(), PerformError> {
     expect_weights(face, performance)?;
     let prepared = VolumetricFace::prepare(face, &performance.scene, options)?;
-    let driver = Volumetric { prepared: &prepared, performance };
+    let driver = Volumetric::new(&prepared, performance);
     run(&driver, performance, options.dt_secs, checkpoint, sink, progress)
 }
 
@@ -368,6 +368,13 @@ fn weights(face: &Face, options: &VolumetricOptions, factors: &Factors) -> TetWe
 pub struct Volumetric<'a> {
     prepared: &'a VolumetricFace<'a>,
     performance: &'a Performance<'a>,
+}
+
+impl<'a> Volumetric<'a> {
+    /// Plays `performance` on a face that was prepared with its scene.
+    pub(crate) fn new(prepared: &'a VolumetricFace<'a>, performance: &'a Performance<'a>) -> Self {
+        Self { prepared, performance }
+    }
 }
 
 impl Driver for Volumetric<'_> {

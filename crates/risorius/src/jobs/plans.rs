@@ -43,6 +43,14 @@ pub(crate) const PREVIEW: [Stage; 4] = [
     stage("writing", "writing", 1.0),
 ];
 
+/// `bake`
+pub(crate) const BAKE: [Stage; 4] = [
+    READING,
+    stage("samples", "samples", 300.0),
+    stage("fitting", "fitting", 5.0),
+    stage("clip", "the clip", 20.0),
+];
+
 /// `pose`
 pub(crate) const POSE: [Stage; 3] =
     [READING, stage("evaluating frames", "frames", 2.0), stage("writing", "writing", 1.0)];

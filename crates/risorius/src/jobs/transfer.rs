@@ -3,16 +3,15 @@
 use crate::error::{Error, Result, in_file};
 use crate::files::{expect_ending, expect_not_input};
 use crate::jobs::detail::transfer::given_pairs;
-use crate::jobs::{plans, shown};
+use crate::jobs::{plans, shown, write_rig};
 use crate::source::RigSource;
 use glam::DVec3;
 use risorius_base::progress::{Plan, Progress, tick};
 use risorius_fit::find::{Given, ibug};
 use risorius_fit::{Carried, CarryOptions, carry_shapes};
-use risorius_io::formats::gltf::{GlbOptions, write_glb};
 use risorius_io::open::read_file;
 use risorius_io::output::write_whole;
-use risorius_io::specs::{landmarks, sidecar};
+use risorius_io::specs::landmarks;
 use risorius_rig::classify::names::find;
 use risorius_rig::{Evaluator, Rig};
 use risorius_view::{Canvas, DrawOptions, FaceLook, LabeledPoint, draw, sheet};
@@ -103,7 +102,7 @@ impl TransferShapesJob {
         };
         let carried = carry_shapes(&source, &target, &options, progress)?;
         tick(progress, "writing", 0.0)?;
-        let mut files = self.write(&carried.rig)?;
+        let mut files = write_rig(&carried.rig, &self.output, true)?;
         if let Some(folder) = &self.pictures {
             files.extend(pictures(&source, &carried, folder)?);
         }
@@ -148,20 +147,6 @@ impl TransferShapesJob {
     fn pinned(&self, source: &Rig, target: &Rig) -> Result<Vec<[u32; 2]>> {
         let Some(path) = &self.pins else { return Ok(Vec::new()) };
         Ok(given_pairs(path, source, target)?.into_iter().map(|p| p.vertices).collect())
-    }
-
-    /// Writes the rig, and its sidecar if names do not say everything.
-    fn write(&self, rig: &Rig) -> Result<Vec<String>> {
-        let options =
-            GlbOptions { as_text: crate::files::extension(&self.output) == "gltf", ..GlbOptions::default() };
-        write_whole(&self.output, &write_glb(rig, &options)?)?;
-        let mut files = vec![shown(&self.output)];
-        if let Some(bytes) = sidecar::write(rig, false) {
-            let path = self.output.with_extension("rig.json");
-            write_whole(&path, &bytes)?;
-            files.push(shown(&path));
-        }
-        Ok(files)
     }
 }
 

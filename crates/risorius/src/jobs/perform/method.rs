@@ -46,7 +46,7 @@ impl MethodReport {
 
 impl PerformJob {
     /// Refuses options that the method does not have.
-    pub(super) fn check_method(&self) -> Result<()> {
+    pub(in crate::jobs) fn check_method(&self) -> Result<()> {
         let usual = EnrichOptions::default();
         let foreign: &[(bool, &'static [&'static str], &str)] = match self.method {
             Method::Enrich => &[
@@ -91,7 +91,7 @@ impl PerformJob {
     }
 
     /// The options of the simulation, with factors on the stiffness and mass of all flesh.
-    pub(super) fn method_options(&self, times_secs: &[f64], factors: [f64; 2]) -> MethodOptions {
+    pub(in crate::jobs) fn method_options(&self, times_secs: &[f64], factors: [f64; 2]) -> MethodOptions {
         match self.method {
             Method::Enrich => MethodOptions::Enrich(self.enrich_options(times_secs, factors)),
             Method::Volumetric => MethodOptions::Volumetric(self.volumetric_options(times_secs, factors)),

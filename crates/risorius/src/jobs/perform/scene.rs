@@ -39,7 +39,7 @@ pub struct RegionFactor {
 
 impl SceneSource {
     /// The scene on a face, and the factors on the stiffness and mass of all flesh.
-    pub(super) fn resolve(
+    pub(in crate::jobs) fn resolve(
         &self,
         face: &Face,
         notes: &mut Vec<String>,

@@ -1,0 +1,347 @@
+//! Fits the correctives of a plan to its samples.
+//!
+//! A sample is the difference d between the simulated skin and the artist's rig at the same weights. With
+//! [`Keep::Shapes`] the difference is taken apart in order: that of sliders alone first, then what is left for
+//! pairs, each a least squares problem with one unknown vector per vertex:
+//!
+//! ```text
+//! q_i  = sum_a t(a) d_i(a) / sum_a t(a)^2,                                d_i(a) = d(a e_i) - d(0)
+//! v_ij = sum_ab a b (d(a e_i + b e_j) - d(a e_i) - d(b e_j) + d(0)) / sum_ab (a b)^2
+//! ```
+//!
+//! So a pair gets only what its sliders do together. In a least squares fit over everything at once the pairs also
+//! take over what sliders do alone and nothing else can express; where ten sliders are on, that is added once for
+//! each of their pairs. With [`Keep::Neutral`] and [`Keep::Nothing`], u, or m and u, are unknowns too, and everything
+//! is one least squares problem, as in the paper ([`super::joint`]).
+//!
+//! Vertices are independent of each other, and every sum runs in the order of samples, so results do not depend on
+//! threads or on how samples were computed. Samples are read where they are; memory holds the results.
+
+use super::BakeError;
+use super::choose::{Budget, Candidate, choose};
+use super::joint::{self, Base};
+use super::plan::{BakePlan, LEVELS, Sample};
+use rayon::prelude::*;
+use risorius_base::progress::{Progress, tick};
+use risorius_rig::Deltas;
+
+/// Correctives are cut off where they are below this share of what is visible.
+const TRIM: f64 = 0.1;
+
+/// `sum_ab (a b)^2` over the samples of a pair, and `sum_a t(a)^2` over those of a slider.
+pub(super) const PAIR_NORM: f64 = 1.875 * 1.875;
+const HALF_NORM: f64 = 1.5;
+
+/// The displacements of some vertices; the others do not move.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Field<'a> {
+    /// Vertices, ascending.
+    pub vertices: &'a [u32],
+    /// Their displacements, in the unit of the rig.
+    pub offsets: &'a [[f32; 3]],
+}
+
+impl<'a> From<&'a Deltas> for Field<'a> {
+    fn from(deltas: &'a Deltas) -> Self {
+        Self { vertices: &deltas.vertices, offsets: &deltas.offsets }
+    }
+}
+
+/// All samples of a plan.
+pub struct Samples<'a> {
+    /// The plan.
+    pub plan: &'a BakePlan,
+    /// Number of vertices of the rig.
+    pub n_vertices: usize,
+    /// The difference from the rig in a sample.
+    pub field: &'a (dyn Fn(usize) -> Field<'a> + Sync),
+}
+
+/// What of the artist's rig stays as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Keep {
+    /// The neutral and all shapes: correctives of pairs and in-betweens are added.
+    #[default]
+    Shapes,
+    /// The neutral: shapes of sliders may change.
+    Neutral,
+    /// Neither, as in the paper.
+    Nothing,
+}
+
+/// Options of [`fit()`].
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FitOptions {
+    /// What stays. Default: the shapes.
+    pub keep: Keep,
+    /// Sliders that may get an in-between at 0.5, as indices into those of the plan; only with
+    /// [`Keep::Shapes`]. Default: none.
+    pub halves: Vec<usize>,
+    /// Correctives that move no vertex farther than this are left out, in the unit of the rig, 0 or more.
+    pub visible: f64,
+    /// How many are kept. Default: all.
+    pub budget: Budget,
+}
+
+/// The correctives of a plan.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Fitted {
+    /// m; nothing where the neutral is kept.
+    pub neutral: Deltas,
+    /// u of each slider of the plan; nothing where shapes are kept.
+    pub linear: Vec<Deltas>,
+    /// Sliders, as indices into those of the plan, and their q; ascending.
+    pub halves: Vec<(usize, Deltas)>,
+    /// Pairs of the plan and their v; ascending.
+    pub pairs: Vec<(usize, Deltas)>,
+    /// In-betweens and pairs that would not be visible.
+    pub invisible: usize,
+    /// In-betweens and pairs beyond the budget.
+    pub over_budget: usize,
+    /// Distances from the samples.
+    pub errors: BakeErrors,
+}
+
+/// Distances between simulated samples and a rig, over all samples and the vertices that move in any.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct BakeErrors {
+    /// Number of these vertices.
+    pub vertices: usize,
+    /// Of the artist's rig: mean and largest.
+    pub before: [f64; 2],
+    /// Of the baked rig.
+    pub after: [f64; 2],
+    /// The sample where the artist's rig is farthest.
+    pub worst_before: usize,
+    /// The sample where the baked rig is farthest.
+    pub worst_after: usize,
+}
+
+/// A displacement for every vertex, with a list of those that are not zero.
+#[derive(Default)]
+pub(super) struct Sum {
+    offsets: Vec<[f64; 3]>,
+    touched: Vec<u32>,
+    is_touched: Vec<bool>,
+}
+
+impl Sum {
+    pub fn new(n_vertices: usize) -> Self {
+        Self { offsets: vec![[0.0; 3]; n_vertices], touched: Vec::new(), is_touched: vec![false; n_vertices] }
+    }
+
+    /// Adds a field, `factor` times.
+    pub fn add(&mut self, field: Field, factor: f64) {
+        if factor == 0.0 {
+            return;
+        }
+        for (&v, offset) in field.vertices.iter().zip(field.offsets) {
+            let i = v as usize;
+            if !std::mem::replace(&mut self.is_touched[i], true) {
+                self.touched.push(v);
+            }
+            (0..3).for_each(|k| self.offsets[i][k] += factor * f64::from(offset[k]));
+        }
+    }
+
+    /// Adds dense displacements of the vertices touched so far, `factor` times.
+    pub fn add_dense(&mut self, dense: &[[f64; 3]], factor: f64) {
+        for (i, offset) in dense.iter().enumerate().filter(|(_, o)| **o != [0.0; 3]) {
+            if !std::mem::replace(&mut self.is_touched[i], true) {
+                self.touched.push(i as u32);
+            }
+            (0..3).for_each(|k| self.offsets[i][k] += factor * offset[k]);
+        }
+    }
+
+    /// The displacements longer than `least`, and a clean slate.
+    pub fn take(&mut self, least: f64) -> Deltas {
+        self.touched.sort_unstable();
+        let mut deltas = Deltas::default();
+        for &v in &self.touched {
+            let offset = std::mem::take(&mut self.offsets[v as usize]);
+            self.is_touched[v as usize] = false;
+            if length(offset) > least {
+                deltas.vertices.push(v);
+                deltas.offsets.push(offset.map(|x| x as f32));
+            }
+        }
+        self.touched.clear();
+        deltas
+    }
+}
+
+pub(super) fn length(offset: [f64; 3]) -> f64 {
+    offset.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+/// The strength of an in-between at 0.5.
+pub(super) fn tent(w: f32) -> f64 {
+    1.0 - (2.0 * f64::from(w) - 1.0).abs()
+}
+
+/// Fits the correctives.
+pub fn fit(samples: &Samples, options: &FitOptions, progress: &Progress) -> Result<Fitted, BakeError> {
+    let plan = samples.plan;
+    let trim = TRIM * options.visible;
+    tick(progress, "fitting", 0.0)?;
+    let all: Vec<usize> = (0..plan.pairs.len()).collect();
+    let mut base = match options.keep {
+        Keep::Shapes => Base::Samples,
+        keep => joint::base(samples, &all, keep == Keep::Nothing)?,
+    };
+    let halves = match &base {
+        Base::Samples => halves(samples, &options.halves, trim),
+        Base::Fitted { .. } => Vec::new(),
+    };
+    tick(progress, "fitting", 0.2)?;
+    let mut pairs = pairs(samples, &all, &base, trim);
+    tick(progress, "fitting", 0.6)?;
+    let partners = |s: usize| plan.pairs.iter().flatten().filter(|&&x| x as usize == s).count();
+    let of_half = |(s, deltas): &(usize, Deltas)| {
+        Candidate::new(deltas, HALF_NORM * (1 + LEVELS.len() * partners(*s)) as f64)
+    };
+    let candidates: Vec<Candidate> = halves
+        .iter()
+        .map(of_half)
+        .chain(pairs.iter().map(|(_, deltas)| Candidate::new(deltas, PAIR_NORM)))
+        .collect();
+    let chosen = choose(&candidates, options.visible, options.budget);
+    let kept = |list: Vec<(usize, Deltas)>, chosen: &[bool]| -> Vec<(usize, Deltas)> {
+        list.into_iter().zip(chosen).filter(|(_, chosen)| **chosen).map(|(one, _)| one).collect()
+    };
+    let n_halves = halves.len();
+    let halves = kept(halves, &chosen.kept[..n_halves]);
+    pairs = kept(pairs, &chosen.kept[n_halves..]);
+    if !matches!(base, Base::Samples) && pairs.len() < all.len() {
+        // Shapes of sliders are fitted again beside the pairs that are left.
+        let left: Vec<usize> = pairs.iter().map(|(pair, _)| *pair).collect();
+        base = joint::base(samples, &left, options.keep == Keep::Nothing)?;
+        pairs = self::pairs(samples, &left, &base, trim);
+    }
+    tick(progress, "fitting", 0.8)?;
+    let (neutral, linear) = base.deltas(samples, trim);
+    let (invisible, over_budget) = (chosen.invisible, chosen.over_budget);
+    let mut fitted =
+        Fitted { neutral, linear, halves, pairs, invisible, over_budget, errors: BakeErrors::default() };
+    fitted.errors = errors(samples, &fitted);
+    tick(progress, "fitting", 1.0)?;
+    Ok(fitted)
+}
+
+/// q of some sliders.
+fn halves(samples: &Samples, which: &[usize], trim: f64) -> Vec<(usize, Deltas)> {
+    let one = |sum: &mut Sum, &slider: &usize| {
+        for (level, &value) in LEVELS.iter().enumerate() {
+            let factor = tent(value) / HALF_NORM;
+            sum.add((samples.field)(samples.plan.single(slider, level)), factor);
+            sum.add((samples.field)(0), -factor);
+        }
+        (slider, sum.take(trim))
+    };
+    which.par_iter().map_init(|| Sum::new(samples.n_vertices), one).collect()
+}
+
+/// v of some pairs.
+fn pairs(samples: &Samples, which: &[usize], base: &Base, trim: f64) -> Vec<(usize, Deltas)> {
+    let plan = samples.plan;
+    let one = |sum: &mut Sum, &pair: &usize| {
+        let sliders = plan.pairs[pair].map(|s| s as usize);
+        let first = plan.first_of_pair(pair);
+        let (mut alone, mut of_neutral) = ([[0.0; LEVELS.len()]; 2], 0.0);
+        for (a, &x) in LEVELS.iter().enumerate() {
+            for (b, &y) in LEVELS.iter().enumerate() {
+                let factor = f64::from(x) * f64::from(y) / PAIR_NORM;
+                sum.add((samples.field)(first + LEVELS.len() * a + b), factor);
+                alone[0][a] += factor;
+                alone[1][b] += factor;
+                of_neutral += factor;
+            }
+        }
+        match base {
+            Base::Samples => {
+                for (slider, factors) in sliders.into_iter().zip(alone) {
+                    for (level, factor) in factors.into_iter().enumerate() {
+                        sum.add((samples.field)(plan.single(slider, level)), -factor);
+                    }
+                }
+                sum.add((samples.field)(0), of_neutral);
+            }
+            Base::Fitted { neutral, linear } => {
+                sum.add_dense(neutral, -of_neutral);
+                for (slider, factors) in sliders.into_iter().zip(alone) {
+                    let factor: f64 = factors.iter().zip(LEVELS).map(|(f, x)| f * f64::from(x)).sum();
+                    sum.add_dense(&linear[slider], -factor);
+                }
+            }
+        }
+        (pair, sum.take(trim))
+    };
+    which.par_iter().map_init(|| Sum::new(samples.n_vertices), one).collect()
+}
+
+/// Distances of both rigs from every sample.
+fn errors(samples: &Samples, fitted: &Fitted) -> BakeErrors {
+    let plan = samples.plan;
+    let n_samples = plan.n_samples();
+    let mut moves = vec![false; samples.n_vertices];
+    for number in 0..n_samples {
+        (samples.field)(number).vertices.iter().for_each(|&v| moves[v as usize] = true);
+    }
+    let n_moving = moves.iter().filter(|m| **m).count();
+    let find = |list: &[(usize, Deltas)], key: usize| list.binary_search_by_key(&key, |(k, _)| *k).ok();
+    let one = |sum: &mut Sum, number: usize| {
+        let field = (samples.field)(number);
+        sum.add(field, 1.0);
+        let before = sum.lengths();
+        sum.add((&fitted.neutral).into(), -1.0);
+        for (slider, value) in plan.values(number) {
+            if let Some(u) = fitted.linear.get(slider) {
+                sum.add(u.into(), -f64::from(value));
+            }
+            if let Some(i) = find(&fitted.halves, slider) {
+                sum.add((&fitted.halves[i].1).into(), -tent(value));
+            }
+        }
+        if let Sample::Pair { pair, levels: [a, b] } = plan.sample(number)
+            && let Some(i) = find(&fitted.pairs, pair)
+        {
+            let factor = f64::from(LEVELS[a]) * f64::from(LEVELS[b]);
+            sum.add((&fitted.pairs[i].1).into(), -factor);
+        }
+        let after = sum.lengths();
+        sum.take(f64::INFINITY);
+        [before, after]
+    };
+    let all: Vec<[[f64; 2]; 2]> =
+        (0..n_samples).into_par_iter().map_init(|| Sum::new(samples.n_vertices), one).collect();
+    let worst = |which: usize| {
+        let largest =
+            (0..n_samples).max_by(|&a, &b| all[a][which][1].total_cmp(&all[b][which][1]).then(b.cmp(&a)));
+        largest.unwrap_or(0)
+    };
+    let figures = |which: usize| {
+        let total: f64 = all.iter().map(|s| s[which][0]).sum();
+        [total / (n_samples * n_moving.max(1)) as f64, all[worst(which)][which][1]]
+    };
+    BakeErrors {
+        vertices: n_moving,
+        before: figures(0),
+        after: figures(1),
+        worst_before: worst(0),
+        worst_after: worst(1),
+    }
+}
+
+impl Sum {
+    /// The sum of all lengths, and the largest.
+    fn lengths(&self) -> [f64; 2] {
+        let lengths = self.touched.iter().map(|&v| length(self.offsets[v as usize]));
+        lengths.fold([0.0, 0.0], |[sum, most], l| [sum + l, most.max(l)])
+    }
+}
+
+#[cfg(test)]
+#[path = "fit_tests.rs"]
+mod tests;
