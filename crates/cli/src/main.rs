@@ -15,6 +15,7 @@ mod fit;
 mod inspect;
 mod inspect_face;
 mod interference;
+mod muscle;
 mod outcome;
 mod perform;
 mod perform_scene;
@@ -68,6 +69,8 @@ enum Verb {
     Pose(pose::Arguments),
     /// Simulate a clip on the flesh of a face: secondary motion on top of the animation.
     Perform(perform::Arguments),
+    /// Pose a face by its muscles.
+    Muscle(muscle::Arguments),
     /// Learn wrinkles from examples and apply them to an animation.
     Detail(detail::Arguments),
     /// Carry all shapes of a rig to another mesh.
@@ -114,6 +117,7 @@ fn main() -> ExitCode {
         Verb::Convert(a) => convert::run(a, &session),
         Verb::Pose(a) => pose::run(a, &session),
         Verb::Perform(a) => perform::run(a, &session),
+        Verb::Muscle(a) => muscle::run(a, &session),
         Verb::Detail(a) => detail::run(a, &session),
         Verb::Transfer(a) => transfer::run(a, &session),
         Verb::Attenuate(a) => attenuate::run(a, &session),
