@@ -16,6 +16,7 @@ mod fit;
 mod inspect;
 mod inspect_face;
 mod interference;
+mod muscle;
 mod outcome;
 mod perform;
 mod perform_scene;
@@ -71,6 +72,8 @@ enum Verb {
     Perform(perform::Arguments),
     /// Put what flesh adds to pairs of shapes into corrective shapes that engines play.
     Bake(bake::Arguments),
+    /// Pose a face by its muscles.
+    Muscle(muscle::Arguments),
     /// Learn wrinkles from examples and apply them to an animation.
     Detail(detail::Arguments),
     /// Carry all shapes of a rig to another mesh.
@@ -118,6 +121,7 @@ fn main() -> ExitCode {
         Verb::Pose(a) => pose::run(a, &session),
         Verb::Perform(a) => perform::run(a, &session),
         Verb::Bake(a) => bake::run(a, &session),
+        Verb::Muscle(a) => muscle::run(a, &session),
         Verb::Detail(a) => detail::run(a, &session),
         Verb::Transfer(a) => transfer::run(a, &session),
         Verb::Attenuate(a) => attenuate::run(a, &session),

@@ -2,11 +2,11 @@
 //!
 //! In each direction the spline is clamped and uniform. Its degree is 3, or one less than the number of
 //! control points if that is smaller. The parameters u, v, w run from 0 to 1; values outside are clamped. The
-//! inverse starts from the nearest of a grid of samples and takes damped Gauss-Newton steps. It requires that
-//! the solid is not folded (positive Jacobian), which holds for the built-in muscles of the head crate. The
-//! bounding box of the control points rejects distant points early.
+//! inverse ([`crate::locate`]) requires that the solid is not folded (positive Jacobian), which holds for the
+//! built-in muscles of the head crate.
 
 use super::SplineSolid;
+use crate::locate::Locator;
 use glam::{DMat3, DVec3};
 use risorius_mesh::TriMesh;
 
@@ -158,70 +158,10 @@ impl SplineSolid {
         self.inverse(p).is_some()
     }
 
-    /// The parameters of a point, `None` outside. At the seam of a ring, either end may be returned.
+    /// The parameters of a point, `None` outside. For many points prepare a [`Locator`] once.
     pub fn inverse(&self, p: DVec3) -> Option<[f64; 3]> {
-        let low = self.control.iter().fold(DVec3::INFINITY, |a, &b| a.min(b));
-        let high = self.control.iter().fold(DVec3::NEG_INFINITY, |a, &b| a.max(b));
-        let size = (high - low).length();
-        let margin = DVec3::splat(1e-9 * size);
-        if !(p.cmpge(low - margin).all() && p.cmple(high + margin).all()) {
-            return None;
-        }
-        let mut seeds = self.seeds(p);
-        seeds.truncate(4);
-        seeds.into_iter().find_map(|(_, at)| self.refine(p, at, size))
+        Locator::prepare(self).find(p)
     }
-
-    /// Samples of the solid, sorted by distance from `p`.
-    fn seeds(&self, p: DVec3) -> Vec<(f64, [f64; 3])> {
-        let [nu, nv, nw] = [2 * self.counts[0], self.counts[1].max(3), 2];
-        let place = |i: usize, n: usize| (i as f64 + 0.5) / n as f64;
-        let mut seeds = Vec::with_capacity(nu * nv * nw);
-        for i in 0..nu {
-            for j in 0..nv {
-                for k in 0..nw {
-                    let at = [place(i, nu), place(j, nv), place(k, nw)];
-                    seeds.push((self.point(at[0], at[1], at[2]).distance_squared(p), at));
-                }
-            }
-        }
-        seeds.sort_by(|a, b| a.0.total_cmp(&b.0));
-        seeds
-    }
-
-    /// Gauss-Newton from `at`; steps are limited in length and clamped to the solid.
-    fn refine(&self, p: DVec3, mut at: [f64; 3], size: f64) -> Option<[f64; 3]> {
-        for _ in 0..30 {
-            let (point, by) = self.evaluate(at);
-            let off = p - point;
-            if off.length() < 1e-10 * size {
-                return Some(at);
-            }
-            let step = solve_damped(by, off)?;
-            let longest = step.abs().max_element();
-            let step = step * (0.3 / longest.max(0.3));
-            let next: [f64; 3] = std::array::from_fn(|k| (at[k] + step[k]).clamp(0.0, 1.0));
-            let moved = (0..3).map(|k| (next[k] - at[k]).abs()).fold(0.0, f64::max);
-            at = next;
-            if moved < 1e-14 {
-                break;
-            }
-        }
-        // Boundary points may stop a rounding error outside.
-        (self.evaluate(at).0.distance(p) < 1e-7 * size).then_some(at)
-    }
-}
-
-/// `by^-1 off`, or a regularized least-squares step where the Jacobian is singular.
-fn solve_damped(by: DMat3, off: DVec3) -> Option<DVec3> {
-    let scale = by.x_axis.length() * by.y_axis.length() * by.z_axis.length();
-    if by.determinant().abs() > 1e-6 * scale {
-        return Some(by.inverse() * off);
-    }
-    let normal = by.transpose() * by;
-    let ridge = 1e-6 * (normal.x_axis.x + normal.y_axis.y + normal.z_axis.z);
-    let step = (normal + DMat3::from_diagonal(DVec3::splat(ridge))).inverse() * (by.transpose() * off);
-    step.is_finite().then_some(step)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The simulation methods, each a [`crate::Driver`].
 
 pub mod enrich;
+pub mod muscles;
 pub mod volumetric;
 
 use crate::checkpoint::Checkpoint;

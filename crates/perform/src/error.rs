@@ -54,6 +54,38 @@ pub enum PerformError {
         /// Why.
         source: SolveError,
     },
+    /// The face has no muscles.
+    #[error("the face has no muscles; build it with the muscles of the built-in head")]
+    NoMuscles,
+    /// An activation is out of range.
+    #[error("the activation of {muscle} is {value}; it must be from 0 (relaxed) to 1 (fully tense)")]
+    Activation {
+        /// The muscle.
+        muscle: String,
+        /// As given.
+        value: f64,
+    },
+    /// The jaw turns flesh inside out.
+    #[error(
+        "the jaw cannot open by {open_deg:.1} degrees: flesh beside the joint would be turned inside out; open \
+         it less, or build the face with more nodes"
+    )]
+    JawFolds {
+        /// The opening.
+        open_deg: f64,
+    },
+    /// The flesh with muscles could not be prepared or solved.
+    #[error("the muscles cannot act: {source}")]
+    Muscles {
+        /// Why.
+        source: SolveError,
+    },
+    /// No activations could be computed.
+    #[error("activations could not be computed: {what}")]
+    Activations {
+        /// Why.
+        what: String,
+    },
     /// A checkpoint belongs to another face.
     #[error("the checkpoint after frame {frame} does not fit: {source}; start again from the first frame")]
     Checkpoint {
@@ -72,6 +104,8 @@ impl Advise for PerformError {
         match self {
             Self::Step { .. } => &["dt", "smooth_head"],
             Self::Option { option, .. } => option,
+            Self::Activation { .. } => &["activations"],
+            Self::JawFolds { .. } => &["jaw_open"],
             _ => &[],
         }
     }

@@ -24,6 +24,7 @@ pub use bake::{BakeError, BakePlan};
 pub use checkpoint::{Checkpoint, FrameKey, frame_keys};
 pub use collision_pairs::ContactMode;
 pub use drivers::enrich::{EnrichOptions, enrich};
+pub use drivers::muscles::{Controls, JawPose, MuscleModel, MuscleOptions, MusclePose};
 pub use drivers::volumetric::{VolumetricFace, VolumetricOptions, volumetric};
 pub use drivers::{MethodOptions, perform};
 pub use error::PerformError;

@@ -13,6 +13,7 @@ pub mod detail;
 pub mod fit;
 pub mod inspect;
 pub mod interference;
+pub mod muscle;
 pub mod perform;
 mod plans;
 pub mod plot;

@@ -373,15 +373,16 @@ pub fn set_name(mark: &str) -> &str {
 
 /// Slider values from text: the name of a JSON file, JSON itself, or `jawOpen=0.6,smile=1`.
 pub fn weights_from_text(rig: &Rig, text: &str) -> Result<Vec<f32>> {
-    weights_by_name(rig, &named_weights(text)?)
+    weights_by_name(rig, &named_values(text, "slider")?)
 }
 
 /// As [`weights_from_text`], with the set that names mean and notes.
 pub(crate) fn named_from_text(rig: &Rig, text: &str, set: Option<&str>) -> Result<NamedValues> {
-    named(rig, &named_weights(text)?, set)
+    named(rig, &named_values(text, "slider")?, set)
 }
 
-fn named_weights(text: &str) -> Result<Vec<(String, f32)>> {
+/// Names with values from text: the name of a JSON file, JSON itself, or `NAME=VALUE,...`; `what` they name.
+pub(crate) fn named_values(text: &str, what: &str) -> Result<Vec<(String, f32)>> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
@@ -398,7 +399,7 @@ fn named_weights(text: &str) -> Result<Vec<(String, f32)>> {
         };
         match value.trim().parse::<f32>() {
             Ok(v) if v.is_finite() => Ok((name.trim().to_string(), v)),
-            _ => Err(Error::failed(format!("slider '{}' is '{value}'; give a finite number", name.trim()))),
+            _ => Err(Error::failed(format!("{what} '{}' is '{value}'; give a finite number", name.trim()))),
         }
     };
     text.split(',').filter(|piece| !piece.trim().is_empty()).map(value).collect()

@@ -4,12 +4,14 @@
 //! several elements at once, and the system can distribute ranges over threads. The system sums over
 //! elements, in a fixed order.
 
+pub mod fiber;
 pub mod foldover;
 pub mod inertia;
 pub mod inversion;
 pub mod isotropic;
 mod lanes;
 pub mod least_stretch;
+pub mod muscle;
 pub mod springs;
 pub mod tissue;
 pub mod viscosity;

@@ -178,7 +178,8 @@ fn gradient_of(energy: &dyn Energy, x: &[DVec3]) -> (f64, [DVec3; 4]) {
     (value[0], gradient[0])
 }
 
-fn block_entry(blocks: &ElementBlocks<3>, row: usize, column: usize) -> f64 {
+/// An entry of the 12 x 12 matrix of an element.
+pub(crate) fn block_entry(blocks: &ElementBlocks<3>, row: usize, column: usize) -> f64 {
     let (a, r, b, c) = (row / 3, row % 3, column / 3, column % 3);
     if a >= b { blocks[block_index(a, b)][c][r] } else { blocks[block_index(b, a)][r][c] }
 }

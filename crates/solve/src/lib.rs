@@ -16,6 +16,7 @@ pub mod minimize;
 mod patch;
 mod pool;
 pub mod project;
+pub mod statics;
 pub mod step;
 pub mod untangle;
 
@@ -26,6 +27,7 @@ pub use contact::detect::{CollisionPair, Overlap, Posed, Touch, TouchOptions};
 pub use contact::obstacle::{Obstacle, ObstacleShape};
 pub use contact::planes::{Contact, Contacts, TetAttachment};
 pub use diffuse::{Diffusion, Harmonic};
+pub use energy::muscle::{Fiber, Fibers, MuscleTets, MuscleTissue};
 pub use energy::springs::{Spring, Springs};
 pub use energy::tissue::{Barrier, ElasticTets, Tissue, TissueRest};
 pub use energy::{BodyEnergy, Energy};
@@ -34,6 +36,7 @@ pub use minimize::newton::{Outcome, SolveOptions, SolveReport, minimize};
 pub use minimize::quasi::{Preconditioner, minimize_quasi};
 pub use minimize::system::{Problem, System};
 pub use risorius_linalg::{NO_NODE, Stencil};
+pub use statics::{Acting, Sensitivity, Statics, StaticsReport};
 pub use step::body::{Around, Body, Configuration, State, StepOptions, StepReport};
 pub use step::dynamics::Dynamics;
 pub use step::scheme::{LastStep, Stepping};
@@ -88,6 +91,9 @@ pub enum SolveError {
         /// How far.
         meters: f64,
     },
+    /// Moving bones to their places turns elements between them inside out.
+    #[error("bones cannot be moved that far: elements of the flesh between them would be turned inside out")]
+    BonesFold,
     /// The matrix could not be factored.
     #[error(transparent)]
     Matrix(#[from] SparseError),

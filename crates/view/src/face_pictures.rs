@@ -178,7 +178,7 @@ fn posed(face: &Face, shapes: &[usize]) -> TetMesh {
 }
 
 /// A box around the bones and the nose, with room for an open jaw.
-fn frame(face: &Face) -> Bounds {
+pub(crate) fn frame(face: &Face) -> Bounds {
     let bones = &face.anatomy.bones;
     let points = bones.cranium.positions.iter().chain(&bones.mandible.positions).copied();
     grown(Bounds::of(points.chain(landmark(face, "nose_tip")).chain(landmark(face, "gnathion"))), 0.015)
@@ -203,7 +203,7 @@ fn from_left(size: usize, framing: Framing) -> DrawOptions {
 }
 
 /// Front, three quarters and left.
-fn turned(model: &AnatomyModel) -> Result<Vec<(Canvas, String)>, ViewError> {
+pub(crate) fn turned(model: &AnatomyModel) -> Result<Vec<(Canvas, String)>, ViewError> {
     let views = [(0.0, "front"), (40.0, "three quarters"), (90.0, "left")];
     let draw = |&(yaw, name): &(f32, &str)| {
         let options = DrawOptions { width: 700, height: 860, yaw_degrees: yaw, ..DrawOptions::default() };
@@ -218,7 +218,7 @@ fn skin(face: &Face) -> Piece {
 }
 
 /// Skull, jaw, teeth and eyeballs.
-fn bones(face: &Face) -> Vec<Piece> {
+pub(crate) fn bones(face: &Face) -> Vec<Piece> {
     let anatomy = &face.anatomy;
     let bone = |name: &str, surface: &TriMesh| Piece::new(name, surface.clone(), Finish::Bone);
     let eyes = compact(

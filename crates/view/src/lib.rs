@@ -20,6 +20,7 @@ mod look;
 mod matrix;
 mod model;
 mod movie;
+pub mod muscle_pictures;
 mod overlay;
 mod paint;
 mod plot;

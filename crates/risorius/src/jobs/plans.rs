@@ -145,3 +145,12 @@ pub(crate) const TRANSFER_SHAPES: [Stage; 8] = [
     stage("deformation transfer", "shapes", 2.0),
     stage("writing", "writing", 2.0),
 ];
+
+/// `muscle activate`
+pub(crate) const ACTIVATE: [Stage; 5] = [
+    READING,
+    stage("muscles", "muscles in the flesh", 2.0),
+    stage("solve", "equilibrium", 4.0),
+    stage("drawing", "drawing", 3.0),
+    stage("writing", "writing", 0.5),
+];
