@@ -8,9 +8,10 @@ use risorius_base::progress::no_progress;
 use risorius_benches::{median_secs, read_bandwidth};
 use risorius_flesh::{BuildOptions, Face, Surroundings, build};
 use risorius_head::person::Identity;
-use risorius_perform::bake::PairChoice;
+use risorius_perform::bake::{Ending, PairChoice};
 use risorius_perform::{
-    BakePlan, HeadPath, MethodOptions, Performance, Scene, Settled, VolumetricOptions, settle,
+    BakePlan, ContactMode, HeadPath, MethodOptions, PerformError, Performance, Scene, Settled,
+    VolumetricOptions, settle,
 };
 use risorius_rig::synthetic::{Random, random_rig};
 use risorius_rig::{BoundClip, CombinationRule, Driver, Evaluator, Rig, Role, Shape};
@@ -104,39 +105,67 @@ fn samples(name: &str, face: &Face) {
         Ok((plan, _)) => plan,
         Err(error) => return println!("{name}: {error}"),
     };
+    let (n_nodes, n_skin) = (face.flesh.n_nodes(), face.flesh.embedding.vertices.len());
+    println!(
+        "\n{name}: {n_nodes} nodes, {n_skin} skin vertices, {} threads; minutes for {SAMPLES} samples as in the paper \
+         (aim 10), and for the same pairs, {} samples here",
+        rayon::current_num_threads(),
+        plan.n_samples()
+    );
+    for contact in [ContactMode::Wall, ContactMode::Off] {
+        match timed(face, &plan, contact) {
+            Ok(timed) => println!("{}", timed.line(contact, plan.n_samples())),
+            Err(error) => println!("  {contact:?}: {error}"),
+        }
+    }
+}
+
+/// Samples that were simulated for their time.
+struct Timed {
+    secs_each: f64,
+    settled: Vec<Settled>,
+}
+
+fn timed(face: &Face, plan: &BakePlan, contact: ContactMode) -> Result<Timed, PerformError> {
     let n_sliders = face.rig.sliders.len();
     let numbers: Vec<usize> = (0..=MEASURED).map(|i| (plan.n_samples() - 1) * i / MEASURED).collect();
     let weights: Vec<f32> = numbers.iter().flat_map(|&n| plan.weights(n, n_sliders)).collect();
     let clip = BoundClip { times_secs: vec![0.0; numbers.len()], weights, n_sliders, head: None };
     let performance = Performance { clip: &clip, head: HeadPath::default(), scene: Scene::default() };
-    let options = MethodOptions::Volumetric(VolumetricOptions::default());
+    let options = MethodOptions::Volumetric(VolumetricOptions { contact, ..VolumetricOptions::default() });
     let mut starts = Vec::new();
-    let mut reports = Vec::new();
-    let mut sink = |_: Range<usize>, settled: Vec<Settled>| {
+    let mut settled = Vec::new();
+    let mut sink = |_: Range<usize>, some: Vec<Settled>| {
         starts.push(Instant::now());
-        reports.extend(settled.iter().map(|s| s.report));
+        settled.extend(some);
         ControlFlow::Continue(())
     };
     // The first neutral is simulated apart, so that preparing does not count.
     let ranges = [0..1, 1..numbers.len()];
-    if let Err(error) = settle(face, &performance, &options, &ranges, &mut sink, &no_progress) {
-        return println!("{name}: {error}");
+    settle(face, &performance, &options, &ranges, &mut sink, &no_progress)?;
+    Ok(Timed { secs_each: (starts[1] - starts[0]).as_secs_f64() / MEASURED as f64, settled })
+}
+
+impl Timed {
+    fn line(&self, contact: ContactMode, planned: usize) -> String {
+        let ended = |ending: Ending| self.settled.iter().filter(|s| Ending::of(s) == ending).count();
+        let reports = || self.settled.iter().filter_map(|s| Some(s.skin.as_ref().ok()?.report));
+        let n = self.settled.len() as f64;
+        let iterations = reports().map(|r| r.iterations[0]).sum::<usize>() as f64 / n;
+        let stages: [f64; 5] = std::array::from_fn(|k| reports().map(|r| r.stage_secs[k]).sum::<f64>() / n);
+        let minutes = |n: f64| self.secs_each * n / 60.0;
+        format!(
+            "  contact {contact:?}: {:.1} ms a sample; {:.1} and {:.1} minutes; {iterations:.0} iterations; ms of one \
+             thread: projections {:.1}, substitutions {:.1}, contacts {:.1}; {} retried, {} unsettled, {} failed",
+            1000.0 * self.secs_each,
+            minutes(SAMPLES),
+            minutes(planned as f64),
+            1000.0 * stages[0],
+            1000.0 * stages[1],
+            1000.0 * stages[4],
+            ended(Ending::Retried),
+            ended(Ending::Unsettled),
+            ended(Ending::Failed),
+        )
     }
-    let each = (starts[1] - starts[0]).as_secs_f64() / MEASURED as f64;
-    let (n_nodes, n_skin) = (face.flesh.n_nodes(), face.flesh.embedding.vertices.len());
-    let iterations = reports.iter().map(|r| r.iterations[0]).sum::<usize>() as f64 / reports.len() as f64;
-    let unconverged = reports.iter().filter(|r| r.unconverged > 0).count();
-    println!(
-        "\n{name}: {n_nodes} nodes, {n_skin} skin vertices, {} threads: {:.1} ms a sample, {iterations:.0} iterations, \
-         {unconverged} of {} not converged",
-        rayon::current_num_threads(),
-        1000.0 * each,
-        reports.len()
-    );
-    println!(
-        "  {SAMPLES} samples: {:.1} minutes at this rate (aim 10); the same pairs need {} here: {:.1} minutes",
-        each * SAMPLES / 60.0,
-        plan.n_samples(),
-        each * plan.n_samples() as f64 / 60.0
-    );
 }

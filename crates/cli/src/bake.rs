@@ -8,7 +8,8 @@ use crate::perform_scene::{SceneArgs, parse_vector};
 use crate::session::Session;
 use clap::{Args, ValueEnum};
 use risorius::jobs::bake::{
-    BakeJob, BakeReport, BakedRig, Budget, ClipErrors, Corrective, Keep, PairChoice, SampleSummary,
+    BakeJob, BakeReport, BakedRig, Budget, ClipErrors, Corrective, FailedSample, Keep, PairChoice,
+    SampleSummary, SampleWeights,
 };
 use std::ops::Range;
 use std::path::PathBuf;
@@ -205,15 +206,31 @@ fn text(report: &BakeReport) -> String {
 fn samples_text(samples: &SampleSummary) -> String {
     let [start, end] = samples.range;
     let each = 1000.0 * samples.seconds / samples.simulated.max(1) as f64;
-    let kept = match end - start - samples.simulated {
-        0 => String::new(),
-        n => format!(", {n} were there"),
+    let simulated = match samples.simulated {
+        0 => "all were there".to_string(),
+        n if n == end - start => format!("{each:.0} ms each"),
+        n => format!("{n} simulated, {each:.0} ms each; {} were there", end - start - n),
     };
-    format!(
-        "  samples {start}..{end}: {} simulated, {each:.0} ms each{kept}; {} not converged; at most {:.2} mm deep in \
-         contact\n",
-        samples.simulated, samples.unconverged, samples.depth_mm
-    )
+    let mut text = format!(
+        "  samples {start}..{end}: {simulated}; {} settled at the second attempt; at most {:.2} mm deep in contact\n",
+        samples.retried, samples.depth_mm
+    );
+    if !samples.unsettled.is_empty() {
+        let list: Vec<String> = samples.unsettled.iter().map(sample_text).collect();
+        text += &format!("  {} samples did not settle wholly: {}\n", list.len(), some_of(&list));
+    }
+    if !samples.failed.is_empty() {
+        let one = |f: &FailedSample| format!("{}: {}", sample_text(&f.weights), f.problem);
+        let list: Vec<String> = samples.failed.iter().map(one).collect();
+        text += &format!("  {} samples failed and are left out: {}\n", list.len(), some_of(&list));
+    }
+    text
+}
+
+/// `12 (jawOpen=0.5)`.
+fn sample_text(sample: &SampleWeights) -> String {
+    let values: Vec<String> = sample.weights.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    format!("{} ({})", sample.sample, if values.is_empty() { "neutral".into() } else { values.join(", ") })
 }
 
 fn rig_text(rig: &BakedRig) -> String {
@@ -249,6 +266,9 @@ fn clip_text(clip: &ClipErrors) -> String {
         baked.max_mm
     );
     text += &mapping_text(&clip.mapping);
+    if !clip.failed_frames.is_empty() {
+        text += &format!("  {} frames of the clip could not be simulated\n", clip.failed_frames.len());
+    }
     if !clip.not_baked.is_empty() {
         text +=
             &format!("sliders that the clip moves and that are not baked: {}\n", some_of(&clip.not_baked));

@@ -21,6 +21,7 @@ pub mod error;
 pub mod fit;
 mod joint;
 pub mod key;
+pub mod outcome;
 pub mod plan;
 pub mod rig;
 
@@ -28,5 +29,6 @@ pub use choose::Budget;
 pub use error::BakeError;
 pub use fit::{BakeErrors, Field, FitOptions, Fitted, Keep, Samples, fit};
 pub use key::BakeKey;
+pub use outcome::{Ending, SampleOutcome};
 pub use plan::{BakePlan, PairChoice, Sample, Skipped};
 pub use rig::{BakedShape, baked_rig};

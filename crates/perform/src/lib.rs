@@ -33,5 +33,5 @@ pub use head_path::HeadPath;
 pub use risorius_solve::Stepping;
 pub use run::{Driver, Frame, FrameReport, FrameSink, Performance, RestReport, SteppedBody, run};
 pub use scene::model::Scene;
-pub use settle::{Settled, settle};
+pub use settle::{Settled, SettledSkin, settle};
 pub use skin_out::SkinOut;

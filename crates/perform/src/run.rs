@@ -192,6 +192,14 @@ pub trait Driver: Sync {
     /// The flesh in motion.
     type Body: SteppedBody;
 
+    /// The same method with a slower solver, for equilibria that the usual one does not find; none by default.
+    fn patient(&self) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
     /// The poses of some frames.
     fn poses(&self, frames: Range<usize>) -> Result<Vec<Self::Pose>, PerformError>;
 
@@ -278,7 +286,8 @@ pub fn run<D: Driver>(
         let posed = Mutex::new(None);
         let flow = rayon::in_place_scope(|scope| {
             if !after.is_empty() {
-                let pose = || *posed.lock().unwrap_or_else(PoisonError::into_inner) = Some(driver.poses(after));
+                let pose =
+                    || *posed.lock().unwrap_or_else(PoisonError::into_inner) = Some(driver.poses(after));
                 scope.spawn(move |_| pose());
             }
             let played = run.play(&mut body, &mut last, frames.clone().zip(poses?), waited_secs, sink);

@@ -3,6 +3,9 @@
 //! Frames do not depend on each other, so they are computed side by side: every thread takes the next frame and
 //! runs all parallel loops of its solve by itself, which wastes less than to share each solve between threads.
 //! The result of a frame is the same for any number of threads, because no loop depends on how it is split.
+//!
+//! A frame that does not converge, or cannot be solved, is tried again by [`Driver::patient`]. If that does not
+//! help, its error is passed on, and the other frames go on.
 
 use crate::drivers::enrich::Enrich;
 use crate::drivers::volumetric::{Volumetric, VolumetricFace};
@@ -10,7 +13,7 @@ use crate::drivers::{MethodOptions, expect_weights};
 use crate::error::PerformError;
 use crate::run::{Driver, FrameReport, Performance, settled};
 use rayon::ThreadPool;
-use risorius_base::Progress;
+use risorius_base::{Advise, Cancelled, Progress};
 use risorius_flesh::Face;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,6 +24,15 @@ use std::sync::{Mutex, PoisonError};
 pub struct Settled {
     /// Its index in the clip.
     pub frame: usize,
+    /// Whether it was tried twice.
+    pub retried: bool,
+    /// Its skin, or why there is none.
+    pub skin: Result<SettledSkin, PerformError>,
+}
+
+/// The skin of a frame at rest.
+#[derive(Debug, Clone)]
+pub struct SettledSkin {
     /// The rig's vertices in file units, expressed in the head frame.
     pub vertices: Vec<[f32; 3]>,
     /// What the solve did.
@@ -73,9 +85,11 @@ impl Crew<'_> {
             1 => Vec::new(),
             n => (0..n).map_while(|_| rayon::ThreadPoolBuilder::new().num_threads(1).build().ok()).collect(),
         };
+        let patient = driver.patient();
+        let drivers = [Some(driver), patient.as_ref()];
         let mut done = 0;
         for range in ranges {
-            let settled = self.range(driver, range, &pools, done as f32 / n_frames as f32, n_frames)?;
+            let settled = self.range(drivers, range, &pools, done as f32 / n_frames as f32, n_frames)?;
             done += range.len();
             if sink(range.clone(), settled).is_break() {
                 break;
@@ -84,31 +98,29 @@ impl Crew<'_> {
         Ok(())
     }
 
-    /// The frames of one range. Of several errors, that of the first frame is returned.
+    /// The frames of one range, by the first driver or the second.
     fn range<D: Driver>(
         &self,
-        driver: &D,
+        drivers: [Option<&D>; 2],
         range: &Range<usize>,
         pools: &[ThreadPool],
         before: f32,
         n_frames: usize,
     ) -> Result<Vec<Settled>, PerformError> {
         let next = AtomicUsize::new(range.start);
-        let found: Mutex<Vec<(usize, Result<Settled, PerformError>)>> = Mutex::default();
+        let found: Mutex<Vec<Settled>> = Mutex::default();
         let lock = || found.lock().unwrap_or_else(PoisonError::into_inner);
-        let share = |frame: usize| before + (frame - range.start) as f32 / n_frames as f32;
         let work = || loop {
             let frame = next.fetch_add(1, Ordering::Relaxed);
             if frame >= range.end {
                 return;
             }
-            let progress: &Progress = &|_, _| (self.progress)("samples", share(frame));
-            let one = settled(driver, self.performance, self.dt_secs, frame, progress)
-                .map(|(vertices, report)| Settled { frame, vertices, report });
-            if one.is_err() {
+            let share = before + (frame - range.start) as f32 / n_frames as f32;
+            let one = self.frame(drivers, frame, share);
+            if matches!(&one.skin, Err(PerformError::Cancelled(_))) {
                 next.store(range.end, Ordering::Relaxed);
             }
-            lock().push((frame, one));
+            lock().push(one);
         };
         match pools {
             [] => work(),
@@ -117,7 +129,34 @@ impl Crew<'_> {
             }),
         }
         let mut found = std::mem::take(&mut *lock());
-        found.sort_by_key(|(frame, _)| *frame);
-        found.into_iter().map(|(_, one)| one).collect()
+        found.sort_by_key(|settled| settled.frame);
+        match found.iter().find_map(|settled| settled.skin.as_ref().err().filter(|e| e.is_cancelled())) {
+            Some(cancelled) => Err(cancelled.clone()),
+            None => Ok(found),
+        }
+    }
+
+    /// One frame: of several drivers the first that finds its equilibrium, or else the last that finds anything.
+    fn frame<D: Driver>(&self, drivers: [Option<&D>; 2], frame: usize, share: f32) -> Settled {
+        let progress: &Progress = &|_, _| (self.progress)("samples", share);
+        let mut tries = 0;
+        let mut best: Option<Result<SettledSkin, PerformError>> = None;
+        for driver in drivers.into_iter().flatten() {
+            tries += 1;
+            let skin = settled(driver, self.performance, self.dt_secs, frame, progress)
+                .map(|(vertices, report)| SettledSkin { vertices, report });
+            let is_done = match &skin {
+                Ok(skin) => skin.report.unconverged == 0,
+                Err(error) => error.is_cancelled(),
+            };
+            if is_done || skin.is_ok() || !matches!(best, Some(Ok(_))) {
+                best = Some(skin);
+            }
+            if is_done {
+                break;
+            }
+        }
+        let skin = best.unwrap_or_else(|| Err(PerformError::Cancelled(Cancelled)));
+        Settled { frame, retried: tries > 1, skin }
     }
 }

@@ -6,6 +6,9 @@ use crate::perform::desk;
 use risorius_base::progress::no_progress;
 use risorius_io::open::{OpenOptions, open_rig};
 use risorius_rig::{Evaluator, Rig, Role};
+use serde_json::Value;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 const MOUTH: &str = "jawOpen,mouthSmileLeft,mouthSmileRight";
 
@@ -168,4 +171,103 @@ fn wrong_calls_say_what_to_do() {
     let clip = "time,nothing\n0,0\n1,1\n";
     desk.write("other.csv", clip);
     desk.fails_with(1, &bake(&["--clip", "other.csv", "-o", "rig.glb"]), &["no column of the clip"]);
+    // Forces that no flesh withstands: the neutral cannot be simulated.
+    let storm = ["--wind", "1e7,0,0", "-o", "rig.glb"];
+    desk.fails_with(1, &bake(&storm), &["could not be simulated", "the neutral", "--shapes"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_run_that_was_stopped_resumes_to_the_same_bytes() {
+    let desk = desk();
+    desk.ok(&["bake", "head.face", "--pairs", "all", "-o", "whole.glb"]);
+    let child = Command::new(env!("CARGO_BIN_EXE_risorius"))
+        .args(["bake", "head.face", "--pairs", "all", "-o", "rig.glb"])
+        .current_dir(desk.path(""))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    while !desk.path("rig.glb.partial/0000000-0000064.samples").exists() {
+        assert!(start.elapsed() < Duration::from_secs(120), "no samples were kept in time");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    for words in ["cancelled", "rig.glb.partial", "--resume"] {
+        assert!(said.contains(words), "no '{words}' in: {said}");
+    }
+    assert!(!desk.path("rig.glb").exists());
+    let resumed = desk.json(&["bake", "head.face", "--pairs", "all", "--resume", "-o", "rig.glb"]);
+    let (planned, simulated) = (&resumed["planned"], &resumed["samples"]["simulated"]);
+    assert!(simulated.as_u64().unwrap() <= planned.as_u64().unwrap() - 64, "{resumed}");
+    assert!(desk.read("rig.glb") == desk.read("whole.glb"));
+    assert!(!desk.path("rig.glb.partial").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_full_disk_stops_a_run_and_loses_nothing() {
+    let desk = desk();
+    // File sizes are limited, as if the disk were full: first nothing fits, then samples but not the rig.
+    let run = |blocks: usize| {
+        let program = env!("CARGO_BIN_EXE_risorius");
+        let call = bake(&["-o", "rig.glb"]).join(" ");
+        let call = format!("trap '' XFSZ; ulimit -f {blocks}; exec {program} {call}");
+        let output = Command::new("sh").args(["-c", &call]).current_dir(desk.path("")).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, said) = run(0);
+    assert!(code == Some(1) && said.contains("rig.glb.partial"), "{code:?} {said}");
+    assert!(!desk.path("rig.glb").exists(), "{said}");
+    desk.ok(&bake(&["--samples", "0..61", "-o", "all.samples"]));
+    desk.ok(&bake(&["-o", "whole.glb"]));
+    let [samples, rig] = ["all.samples", "whole.glb"].map(|name| desk.read(name).len().div_ceil(512));
+    assert!(samples < rig, "{samples} {rig}");
+    let (code, said) = run(samples + 1);
+    assert!(code == Some(1) && said.contains("rig.glb"), "{code:?} {said}");
+    assert!(!desk.path("rig.glb").exists(), "{said}");
+    let resumed = desk.json(&bake(&["--resume", "-o", "rig.glb"]));
+    assert_eq!(resumed["samples"]["simulated"], 0, "{resumed}");
+    assert!(desk.read("rig.glb") == desk.read("whole.glb"));
+}
+
+/// The formulas for engines, evaluated by another program than ours, give the poses of `pose`.
+#[test]
+fn formulas_play_the_rig() {
+    let desk = desk();
+    desk.ok(&bake(&["--formulas", "f.json", "-o", "rig.glb"]));
+    let (rig, formulas) = (open(&desk, "rig.glb"), desk.read_json("f.json"));
+    let evaluator = Evaluator::prepare(&rig);
+    for w in [[0.3, 0.9, 0.4, 0.0, 0.0], [1.0, 0.55, 1.0, 0.2, 0.7], [0.5, 0.0, 0.25, 1.0, 0.1]] {
+        let control =
+            |v: &Value| -> f64 { w[rig.slider_index(v["control"].as_str().unwrap()).unwrap()].into() };
+        let mut expected: Vec<[f64; 3]> = rig.neutral.iter().map(|p| p.map(f64::from)).collect();
+        for target in formulas["targets"].as_array().unwrap() {
+            let strength = &target["strength"];
+            let strength = match (strength["product"].as_array(), strength["curve"].as_array()) {
+                (Some(factors), _) => factors.iter().map(control).product(),
+                (_, Some(points)) => curve(points, control(strength)),
+                _ => control(strength),
+            };
+            let shape = rig.shapes.iter().find(|s| s.name == target["target"].as_str().unwrap()).unwrap();
+            for (&v, offset) in shape.deltas.vertices.iter().zip(&shape.deltas.offsets) {
+                (0..3).for_each(|k| expected[v as usize][k] += strength * f64::from(offset[k]));
+            }
+        }
+        for (p, q) in evaluator.positions(&w).iter().zip(&expected) {
+            (0..3).for_each(|k| assert!((f64::from(p[k]) - q[k]).abs() < 1e-5, "{w:?}: {p:?} {q:?}"));
+        }
+    }
+}
+
+/// Straight segments between points.
+fn curve(points: &[Value], x: f64) -> f64 {
+    let points: Vec<[f64; 2]> = points.iter().map(|p| [0, 1].map(|k| p[k].as_f64().unwrap())).collect();
+    let end = (1..points.len() - 1).find(|&i| x < points[i][0]).unwrap_or(points.len() - 1);
+    let [[x0, y0], [x1, y1]] = [points[end - 1], points[end]];
+    y0 + (y1 - y0) * (x - x0) / (x1 - x0)
 }

@@ -11,20 +11,11 @@ use crate::output::WholeFile;
 use risorius_base::array::SharedBytes;
 use risorius_base::{Array, Fingerprint};
 use risorius_perform::BakePlan;
-use risorius_perform::bake::{BakeKey, Field};
+use risorius_perform::bake::{BakeKey, Ending, Field, SampleOutcome};
 use std::ops::Range;
 use std::path::Path;
 
-const FORMAT: &str = "risorius-bake-samples-1";
-
-/// What the simulation of a sample did.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct SampleReport {
-    /// Solves that did not meet the tolerance.
-    pub unconverged: u32,
-    /// The deepest contact beyond what the artist's pose has, mm.
-    pub depth_mm: f32,
-}
+const FORMAT: &str = "risorius-bake-samples-2";
 
 /// Consecutive samples.
 #[derive(Debug, Clone)]
@@ -35,8 +26,8 @@ pub struct SamplePart {
     pub plan: BakePlan,
     /// Their numbers.
     pub range: Range<usize>,
-    /// What the simulation of each did.
-    pub reports: Vec<SampleReport>,
+    /// What came of each.
+    pub outcomes: Vec<SampleOutcome>,
     first: Vec<usize>,
     vertices: Array<u32>,
     offsets: Array<[f32; 3]>,
@@ -49,7 +40,7 @@ impl SamplePart {
         plan: BakePlan,
         range: Range<usize>,
         fields: &[(Vec<u32>, Vec<[f32; 3]>)],
-        reports: Vec<SampleReport>,
+        outcomes: Vec<SampleOutcome>,
     ) -> Self {
         let mut first = vec![0];
         first.extend(fields.iter().scan(0, |end, (vertices, _)| {
@@ -58,7 +49,7 @@ impl SamplePart {
         }));
         let vertices = fields.iter().flat_map(|f| f.0.iter().copied()).collect();
         let offsets = fields.iter().flat_map(|f| f.1.iter().copied()).collect();
-        Self { key, plan, range, reports, first, vertices, offsets }
+        Self { key, plan, range, outcomes, first, vertices, offsets }
     }
 
     /// A sample by its number, which is within the range.
@@ -66,6 +57,11 @@ impl SamplePart {
         let i = number - self.range.start;
         let span = self.first[i]..self.first[i + 1];
         Field { vertices: &self.vertices[span.clone()], offsets: &self.offsets[span] }
+    }
+
+    /// What came of a sample by its number, which is within the range.
+    pub fn outcome(&self, number: usize) -> &SampleOutcome {
+        &self.outcomes[number - self.range.start]
     }
 }
 
@@ -78,17 +74,20 @@ pub fn write(parts: &[&SamplePart], path: &Path) -> Result<(), IoError> {
     file.text("format", FORMAT);
     file.json("key", &key)?;
     file.json("range", &[range.start, range.end])?;
-    let reports = || parts.iter().flat_map(|p| &p.reports);
-    let unconverged: Vec<u32> = reports().map(|r| r.unconverged).collect();
-    let depths: Vec<f32> = reports().map(|r| r.depth_mm).collect();
+    let outcomes = || parts.iter().flat_map(|p| &p.outcomes);
+    let endings: Vec<u32> = outcomes().map(|o| o.ending as u32).collect();
+    let depths: Vec<f32> = outcomes().map(|o| o.depth_mm).collect();
+    let problems: Vec<&str> = outcomes().map(|o| o.problem.as_str()).filter(|p| !p.is_empty()).collect();
     let lengths = parts.iter().flat_map(|p| p.first.windows(2).map(|w| w[1] - w[0]));
     let fields = || parts.iter().map(|p| (&p.vertices[..], &p.offsets[..]));
-    let sum = checksum(&key, &range, &one.plan, &unconverged, &depths, fields());
+    let notes = Notes { endings: &endings, depths: &depths, problems: &problems };
+    let sum = checksum(&key, &range, &one.plan, &notes, fields());
     file.text("checksum", sum.to_string());
     file.first("first", lengths);
     file.array("sliders", &one.plan.sliders);
     file.array("pairs", &one.plan.pairs);
-    file.array("unconverged", &unconverged);
+    file.array("endings", &endings);
+    file.json("problems", &problems)?;
     file.array("depth_mm", &depths);
     file.lists("vertices", parts.iter().map(|p| &p.vertices[..]));
     file.lists("offsets", parts.iter().map(|p| &p.offsets[..]));
@@ -98,19 +97,27 @@ pub fn write(parts: &[&SamplePart], path: &Path) -> Result<(), IoError> {
     out.finish()
 }
 
-/// Of all numbers, in the order of samples.
+/// The outcomes of all samples.
+struct Notes<'a> {
+    endings: &'a [u32],
+    depths: &'a [f32],
+    /// Of those that failed.
+    problems: &'a [&'a str],
+}
+
+/// Of everything, in the order of samples.
 fn checksum<'a>(
     key: &[String],
     range: &Range<usize>,
     plan: &BakePlan,
-    unconverged: &[u32],
-    depths: &[f32],
+    notes: &Notes,
     fields: impl Iterator<Item = (&'a [u32], &'a [[f32; 3]])> + Clone,
 ) -> Fingerprint {
     let mut print = key.iter().fold(Fingerprint::default(), |print, k| print.bytes(k.as_bytes()));
     print = print.bytes(&(range.start as u64).to_le_bytes()).bytes(&(range.end as u64).to_le_bytes());
     print = print.and(plan.fingerprint());
-    print = print.bytes(bytemuck::cast_slice(unconverged)).bytes(bytemuck::cast_slice(depths));
+    print = print.bytes(bytemuck::cast_slice(notes.endings)).bytes(bytemuck::cast_slice(notes.depths));
+    print = notes.problems.iter().fold(print, |print, p| print.bytes(p.as_bytes()).bytes(&[0]));
     print = fields.clone().fold(print, |print, (vertices, _)| print.bytes(bytemuck::cast_slice(vertices)));
     fields.fold(print, |print, (_, offsets)| print.bytes(bytemuck::cast_slice(offsets)))
 }
@@ -151,10 +158,13 @@ pub fn read(bytes: SharedBytes, n_sliders: usize, n_vertices: usize) -> Result<S
     let n_rows = first[n];
     let vertices = file.rows::<u32>("vertices", n_rows, "displacements")?;
     let offsets = file.rows::<[f32; 3]>("offsets", n_rows, "displacements")?;
-    let unconverged = file.rows::<u32>("unconverged", n, "samples")?;
+    let endings = file.rows::<u32>("endings", n, "samples")?;
+    let problems: Vec<String> = file.json("problems")?;
+    let problems: Vec<&str> = problems.iter().map(String::as_str).collect();
     let depths = file.rows::<f32>("depth_mm", n, "samples")?;
     let fields = std::iter::once((&vertices[..], &offsets[..]));
-    let sum = checksum(&texts, &(start..end), &plan, &unconverged, &depths, fields);
+    let notes = Notes { endings: &endings, depths: &depths, problems: &problems };
+    let sum = checksum(&texts, &(start..end), &plan, &notes, fields);
     if Fingerprint::parse(file.text("checksum")?) != Some(sum) {
         return Err(wrong("checksum", "it does not match: the file is damaged"));
     }
@@ -168,7 +178,20 @@ pub fn read(bytes: SharedBytes, n_sliders: usize, n_vertices: usize) -> Result<S
     if !offsets.iter().flatten().all(|x| x.is_finite()) {
         return Err(wrong("offsets", "some are not finite"));
     }
-    let report = |(&unconverged, &depth_mm): (&u32, &f32)| SampleReport { unconverged, depth_mm };
-    let reports = unconverged.iter().zip(depths.iter()).map(report).collect();
-    Ok(SamplePart { key, plan, range: start..end, reports, first, vertices, offsets })
+    let outcomes = outcomes(&notes).ok_or_else(|| wrong("endings", "they are none that samples have"))?;
+    Ok(SamplePart { key, plan, range: start..end, outcomes, first, vertices, offsets })
+}
+
+/// Outcomes of samples; none if the notes are not those of samples.
+fn outcomes(notes: &Notes) -> Option<Vec<SampleOutcome>> {
+    let mut problems = notes.problems.iter();
+    let both = notes.endings.iter().zip(notes.depths);
+    let outcomes: Option<Vec<SampleOutcome>> = both
+        .map(|(&ending, &depth_mm)| {
+            let ending = *Ending::ALL.get(ending as usize)?;
+            let problem = if ending == Ending::Failed { problems.next()?.to_string() } else { String::new() };
+            Some(SampleOutcome { ending, depth_mm, problem })
+        })
+        .collect();
+    outcomes.filter(|_| problems.next().is_none())
 }

@@ -95,3 +95,122 @@ fn drivers_are_expressions_over_keys_and_properties() {
     rig.shapes.push(Shape { name: "crowd".into(), role, deltas: Deltas::default() });
     assert!(blender_drivers(&rig).1.unwrap().contains("crowd"));
 }
+
+/// What Blender makes of an expression: names, numbers, `min`, `max`, `+ - * /`, and `a if b<c else d`.
+struct Expression<'a> {
+    tokens: std::iter::Peekable<std::vec::IntoIter<String>>,
+    variables: &'a dyn Fn(&str) -> f64,
+}
+
+impl<'a> Expression<'a> {
+    fn value(text: &str, variables: &'a dyn Fn(&str) -> f64) -> f64 {
+        let mut tokens: Vec<String> = Vec::new();
+        let (mut number_or_name, mut open) = (String::new(), false);
+        for c in text.chars().chain([' ']) {
+            if c.is_ascii_alphanumeric() || c == '.' {
+                number_or_name.push(c);
+                open = true;
+                continue;
+            }
+            if std::mem::take(&mut open) {
+                tokens.push(std::mem::take(&mut number_or_name));
+            }
+            if c != ' ' {
+                tokens.push(c.to_string());
+            }
+        }
+        let mut expression = Self { tokens: tokens.into_iter().peekable(), variables };
+        let value = expression.choice();
+        assert_eq!(expression.tokens.next(), None, "{text}");
+        value
+    }
+
+    fn eat(&mut self, token: &str) -> bool {
+        self.tokens.next_if(|t| t == token).is_some()
+    }
+
+    fn choice(&mut self) -> f64 {
+        let value = self.sum();
+        if !self.eat("if") {
+            return value;
+        }
+        let low = self.sum();
+        assert!(self.eat("<"));
+        let is_lower = low < self.sum();
+        assert!(self.eat("else"));
+        let other = self.choice();
+        if is_lower { value } else { other }
+    }
+
+    fn sum(&mut self) -> f64 {
+        let mut value = self.product();
+        loop {
+            match () {
+                () if self.eat("+") => value += self.product(),
+                () if self.eat("-") => value -= self.product(),
+                () => return value,
+            }
+        }
+    }
+
+    fn product(&mut self) -> f64 {
+        let mut value = self.term();
+        loop {
+            match () {
+                () if self.eat("*") => value *= self.term(),
+                () if self.eat("/") => value /= self.term(),
+                () => return value,
+            }
+        }
+    }
+
+    fn term(&mut self) -> f64 {
+        let token = self.tokens.next().unwrap();
+        match token.as_str() {
+            "-" => -self.term(),
+            "(" => {
+                let value = self.choice();
+                assert!(self.eat(")"));
+                value
+            }
+            "min" | "max" => {
+                assert!(self.eat("("));
+                let mut value = self.choice();
+                while self.eat(",") {
+                    let other = self.choice();
+                    value = if token == "min" { value.min(other) } else { value.max(other) };
+                }
+                assert!(self.eat(")"));
+                value
+            }
+            text => text.parse().unwrap_or_else(|_| (self.variables)(text)),
+        }
+    }
+}
+
+#[test]
+fn drivers_say_what_the_evaluator_does() {
+    let rig = rig();
+    let table: Value = serde_json::from_slice(&blender_drivers(&rig).0).unwrap();
+    let activation = Activation::prepare(&rig);
+    let mut random = Random(4);
+    for _ in 0..200 {
+        let w: Vec<f64> = (0..4).map(|_| f64::from(0.5 + 0.8 * random.signed())).collect();
+        let expected = activation.coefficients(&w);
+        let slider = |path: &str| {
+            let of = |s: &risorius_rig::Slider| path.contains(&format!("[\"{}\"]", s.name));
+            w[rig.sliders.iter().position(of).unwrap()]
+        };
+        for (shape, &strength) in rig.shapes.iter().zip(&expected) {
+            let drivers = table["drivers"].as_array().unwrap();
+            let found = match drivers.iter().find(|d| d["shape_key"] == shape.name.as_str()) {
+                Some(d) => {
+                    let variable = |name: &str| slider(d["variables"][name].as_str().unwrap());
+                    Expression::value(d["expression"].as_str().unwrap(), &variable)
+                }
+                None => slider(&format!("[\"{}\"]", shape.name)),
+            };
+            assert!((found - strength).abs() < 1e-12, "{} at {w:?}: {found} {strength}", shape.name);
+        }
+    }
+}

@@ -54,18 +54,27 @@ pub enum BakeError {
         /// The valid range.
         wanted: &'static str,
     },
-    /// The least squares problem has no solution; samples are not numbers.
-    #[error("the samples cannot be fitted: some are not finite; simulate them again")]
+    /// The least squares problem has no solution.
+    #[error(
+        "the samples do not determine the shapes of sliders: too many are missing; keep the artist's shapes"
+    )]
     Singular,
-    /// A sample could not be simulated.
-    #[error("sample {number} ({weights}) could not be simulated: {source}; leave one of these sliders out")]
-    Sample {
-        /// Its number.
+    /// The neutral could not be simulated, or too many samples.
+    #[error(
+        "{failed} of {of} samples could not be simulated, the first of them {number} ({weights}): {problem}; leave \
+         out one of these sliders, or simulate without contact"
+    )]
+    Samples {
+        /// How many failed.
+        failed: usize,
+        /// Of how many.
+        of: usize,
+        /// The first that failed.
         number: usize,
         /// Its sliders and values.
         weights: String,
         /// Why.
-        source: PerformError,
+        problem: String,
     },
     /// The simulation could not begin.
     #[error(transparent)]
@@ -80,10 +89,11 @@ impl Advise for BakeError {
         match self {
             Self::TooFewSliders { .. } | Self::NoFlesh { .. } | Self::TooManySamples { .. } => &["shapes"],
             Self::NoPairs { .. } => &["shapes", "pairs"],
-            Self::Sample { .. } => &["shapes"],
+            Self::Samples { .. } => &["shapes", "contact"],
             Self::Option { option, .. } => option,
             Self::Perform(error) => error.options(),
-            Self::Singular | Self::Cancelled(_) => &[],
+            Self::Singular => &["keep"],
+            Self::Cancelled(_) => &[],
         }
     }
 

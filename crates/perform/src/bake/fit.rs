@@ -20,7 +20,7 @@
 use super::BakeError;
 use super::choose::{Budget, Candidate, choose};
 use super::joint::{self, Base};
-use super::plan::{BakePlan, LEVELS, Sample};
+use super::plan::{BakePlan, LEVELS, PER_PAIR, Sample};
 use rayon::prelude::*;
 use risorius_base::progress::{Progress, tick};
 use risorius_rig::Deltas;
@@ -29,8 +29,11 @@ use risorius_rig::Deltas;
 const TRIM: f64 = 0.1;
 
 /// `sum_ab (a b)^2` over the samples of a pair, and `sum_a t(a)^2` over those of a slider.
-pub(super) const PAIR_NORM: f64 = 1.875 * 1.875;
+const PAIR_NORM: f64 = 1.875 * 1.875;
 const HALF_NORM: f64 = 1.5;
+
+/// A corrective is fitted if at least this share of its norm is in samples that can be used.
+const ENOUGH: f64 = 0.5;
 
 /// The displacements of some vertices; the others do not move.
 #[derive(Debug, Clone, Copy, Default)]
@@ -55,6 +58,27 @@ pub struct Samples<'a> {
     pub n_vertices: usize,
     /// The difference from the rig in a sample.
     pub field: &'a (dyn Fn(usize) -> Field<'a> + Sync),
+    /// Whether a sample was simulated; others are no part of the fit.
+    pub usable: &'a (dyn Fn(usize) -> bool + Sync),
+}
+
+impl Samples<'_> {
+    /// Whether each level of a slider alone can be used.
+    fn singles(&self, slider: usize) -> [bool; LEVELS.len()] {
+        std::array::from_fn(|level| (self.usable)(self.plan.single(slider, level)))
+    }
+
+    /// Whether each sample of a pair can be used; where it is measured from those of single sliders, they too.
+    pub(super) fn of_pair(&self, pair: usize, from_singles: bool) -> [bool; PER_PAIR] {
+        let first = self.plan.first_of_pair(pair);
+        let mut usable: [bool; PER_PAIR] = std::array::from_fn(|k| (self.usable)(first + k));
+        if from_singles {
+            let [a, b] = self.plan.pairs[pair].map(|s| self.singles(s as usize));
+            let both = |k: usize| a[k / LEVELS.len()] && b[k % LEVELS.len()];
+            usable.iter_mut().enumerate().for_each(|(k, usable)| *usable &= both(k));
+        }
+        usable
+    }
 }
 
 /// What of the artist's rig stays as it is.
@@ -99,6 +123,8 @@ pub struct Fitted {
     pub invisible: usize,
     /// In-betweens and pairs beyond the budget.
     pub over_budget: usize,
+    /// In-betweens and pairs without enough samples.
+    pub unsampled: usize,
     /// Distances from the samples.
     pub errors: BakeErrors,
 }
@@ -186,13 +212,21 @@ pub fn fit(samples: &Samples, options: &FitOptions, progress: &Progress) -> Resu
     let plan = samples.plan;
     let trim = TRIM * options.visible;
     tick(progress, "fitting", 0.0)?;
-    let all: Vec<usize> = (0..plan.pairs.len()).collect();
+    let from_singles = options.keep == Keep::Shapes;
+    let enough = |pair: &usize| pair_norm(&samples.of_pair(*pair, from_singles)) >= ENOUGH * PAIR_NORM;
+    let all: Vec<usize> = (0..plan.pairs.len()).filter(enough).collect();
+    let mut unsampled = plan.pairs.len() - all.len();
     let mut base = match options.keep {
         Keep::Shapes => Base::Samples,
         keep => joint::base(samples, &all, keep == Keep::Nothing)?,
     };
     let halves = match &base {
-        Base::Samples => halves(samples, &options.halves, trim),
+        Base::Samples => {
+            let enough = |s: &usize| half_norm(&samples.singles(*s)) >= ENOUGH * HALF_NORM;
+            let which: Vec<usize> = options.halves.iter().copied().filter(enough).collect();
+            unsampled += options.halves.len() - which.len();
+            halves(samples, &which, trim)
+        }
         Base::Fitted { .. } => Vec::new(),
     };
     tick(progress, "fitting", 0.2)?;
@@ -223,18 +257,36 @@ pub fn fit(samples: &Samples, options: &FitOptions, progress: &Progress) -> Resu
     tick(progress, "fitting", 0.8)?;
     let (neutral, linear) = base.deltas(samples, trim);
     let (invisible, over_budget) = (chosen.invisible, chosen.over_budget);
-    let mut fitted =
-        Fitted { neutral, linear, halves, pairs, invisible, over_budget, errors: BakeErrors::default() };
-    fitted.errors = errors(samples, &fitted);
+    let errors = BakeErrors::default();
+    let mut fitted = Fitted { neutral, linear, halves, pairs, invisible, over_budget, unsampled, errors };
+    fitted.errors = self::errors(samples, &fitted);
     tick(progress, "fitting", 1.0)?;
     Ok(fitted)
+}
+
+/// `sum_a t(a)^2` over samples that can be used.
+fn half_norm(usable: &[bool; LEVELS.len()]) -> f64 {
+    LEVELS.iter().zip(usable).filter(|(_, usable)| **usable).map(|(&w, _)| tent(w).powi(2)).sum()
+}
+
+/// `sum_ab (a b)^2` over samples that can be used.
+pub(super) fn pair_norm(usable: &[bool; PER_PAIR]) -> f64 {
+    products().iter().zip(usable).filter(|(_, usable)| **usable).map(|(p, _)| p * p).sum()
+}
+
+/// `a b` of the samples of a pair.
+pub(super) fn products() -> [f64; PER_PAIR] {
+    let level = |k: usize| f64::from(LEVELS[k]);
+    std::array::from_fn(|k| level(k / LEVELS.len()) * level(k % LEVELS.len()))
 }
 
 /// q of some sliders.
 fn halves(samples: &Samples, which: &[usize], trim: f64) -> Vec<(usize, Deltas)> {
     let one = |sum: &mut Sum, &slider: &usize| {
-        for (level, &value) in LEVELS.iter().enumerate() {
-            let factor = tent(value) / HALF_NORM;
+        let usable = samples.singles(slider);
+        let norm = half_norm(&usable);
+        for (level, &value) in LEVELS.iter().enumerate().filter(|(level, _)| usable[*level]) {
+            let factor = tent(value) / norm;
             sum.add((samples.field)(samples.plan.single(slider, level)), factor);
             sum.add((samples.field)(0), -factor);
         }
@@ -250,14 +302,14 @@ fn pairs(samples: &Samples, which: &[usize], base: &Base, trim: f64) -> Vec<(usi
         let sliders = plan.pairs[pair].map(|s| s as usize);
         let first = plan.first_of_pair(pair);
         let (mut alone, mut of_neutral) = ([[0.0; LEVELS.len()]; 2], 0.0);
-        for (a, &x) in LEVELS.iter().enumerate() {
-            for (b, &y) in LEVELS.iter().enumerate() {
-                let factor = f64::from(x) * f64::from(y) / PAIR_NORM;
-                sum.add((samples.field)(first + LEVELS.len() * a + b), factor);
-                alone[0][a] += factor;
-                alone[1][b] += factor;
-                of_neutral += factor;
-            }
+        let usable = samples.of_pair(pair, matches!(base, Base::Samples));
+        let norm = pair_norm(&usable);
+        for (k, product) in products().into_iter().enumerate().filter(|(k, _)| usable[*k]) {
+            let factor = product / norm;
+            sum.add((samples.field)(first + k), factor);
+            alone[0][k / LEVELS.len()] += factor;
+            alone[1][k % LEVELS.len()] += factor;
+            of_neutral += factor;
         }
         match base {
             Base::Samples => {
@@ -284,14 +336,14 @@ fn pairs(samples: &Samples, which: &[usize], base: &Base, trim: f64) -> Vec<(usi
 /// Distances of both rigs from every sample.
 fn errors(samples: &Samples, fitted: &Fitted) -> BakeErrors {
     let plan = samples.plan;
-    let n_samples = plan.n_samples();
+    let numbers: Vec<usize> = (0..plan.n_samples()).filter(|&n| (samples.usable)(n)).collect();
     let mut moves = vec![false; samples.n_vertices];
-    for number in 0..n_samples {
+    for &number in &numbers {
         (samples.field)(number).vertices.iter().for_each(|&v| moves[v as usize] = true);
     }
     let n_moving = moves.iter().filter(|m| **m).count();
     let find = |list: &[(usize, Deltas)], key: usize| list.binary_search_by_key(&key, |(k, _)| *k).ok();
-    let one = |sum: &mut Sum, number: usize| {
+    let one = |sum: &mut Sum, &number: &usize| {
         let field = (samples.field)(number);
         sum.add(field, 1.0);
         let before = sum.lengths();
@@ -314,17 +366,17 @@ fn errors(samples: &Samples, fitted: &Fitted) -> BakeErrors {
         sum.take(f64::INFINITY);
         [before, after]
     };
-    let all: Vec<[[f64; 2]; 2]> =
-        (0..n_samples).into_par_iter().map_init(|| Sum::new(samples.n_vertices), one).collect();
+    let all: Vec<[[f64; 2]; 2]> = numbers.par_iter().map_init(|| Sum::new(samples.n_vertices), one).collect();
     let worst = |which: usize| {
-        let largest =
-            (0..n_samples).max_by(|&a, &b| all[a][which][1].total_cmp(&all[b][which][1]).then(b.cmp(&a)));
-        largest.unwrap_or(0)
+        let most = |&a: &usize, &b: &usize| all[a][which][1].total_cmp(&all[b][which][1]).then(b.cmp(&a));
+        (0..numbers.len()).max_by(most)
     };
     let figures = |which: usize| {
         let total: f64 = all.iter().map(|s| s[which][0]).sum();
-        [total / (n_samples * n_moving.max(1)) as f64, all[worst(which)][which][1]]
+        let most = worst(which).map_or(0.0, |i| all[i][which][1]);
+        [total / (numbers.len() * n_moving).max(1) as f64, most]
     };
+    let worst = |which: usize| worst(which).map_or(0, |i| numbers[i]);
     BakeErrors {
         vertices: n_moving,
         before: figures(0),

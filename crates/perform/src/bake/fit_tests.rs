@@ -69,7 +69,7 @@ impl Truth {
 
 fn fitted(plan: &BakePlan, fields: &[Deltas], options: &FitOptions) -> Fitted {
     let field = |i: usize| Field::from(&fields[i]);
-    let samples = Samples { plan, n_vertices: N, field: &field };
+    let samples = Samples { plan, n_vertices: N, field: &field, usable: &|_| true };
     fit(&samples, options, &no_progress).unwrap()
 }
 
@@ -214,7 +214,7 @@ fn correctives_that_are_left_out_are_left_out_of_the_fit() {
     let cut = Fitted { pairs: without(&all), ..all.clone() };
     let fields = truth.samples();
     let field = |i: usize| Field::from(&fields[i]);
-    let samples = Samples { plan: &truth.plan, n_vertices: N, field: &field };
+    let samples = Samples { plan: &truth.plan, n_vertices: N, field: &field, usable: &|_| true };
     let (refitted, cut) = (errors(&samples, &found), errors(&samples, &cut));
     assert!(refitted.after[0] < cut.after[0], "{:?} {:?}", refitted.after, cut.after);
 }
@@ -319,4 +319,33 @@ fn correctives_of_the_artist_stay() {
         }
     }
     assert_eq!(PER_PAIR, 16);
+}
+
+/// Samples that were not simulated, whatever is in their place, are no part of the fit.
+#[test]
+fn samples_that_are_missing_are_left_out() {
+    for keep in [Keep::Shapes, Keep::Neutral, Keep::Nothing] {
+        let truth = Truth::new(keep);
+        let plan = &truth.plan;
+        let missing = [plan.single(1, 2), plan.first_of_pair(0) + 15, plan.first_of_pair(3) + 6];
+        let mut fields = truth.samples();
+        missing.iter().for_each(|&n| fields[n].offsets.fill([1e6; 3]));
+        let field = |i: usize| Field::from(&fields[i]);
+        let usable = |n: usize| !missing.contains(&n);
+        let samples = Samples { plan, n_vertices: N, field: &field, usable: &usable };
+        let found = fit(&samples, &options(keep), &no_progress).unwrap();
+        assert_eq!((found.pairs.len(), found.unsampled), (4, 0));
+        for (p, v) in &found.pairs {
+            assert!(distance(v, &truth.pairs[*p]) < 2e-6, "{keep:?} v {p}");
+        }
+        assert!(found.errors.after[1] < 3e-6, "{keep:?}: {:?}", found.errors);
+        // A pair without most of its samples gets no corrective, and spoils no other.
+        let pair = plan.first_of_pair(2)..plan.first_of_pair(2) + PER_PAIR;
+        let usable = |n: usize| !missing.contains(&n) && !pair.contains(&n);
+        let found = fit(&Samples { usable: &usable, ..samples }, &options(keep), &no_progress).unwrap();
+        assert_eq!(found.unsampled, 1);
+        let pairs: Vec<usize> = found.pairs.iter().map(|p| p.0).collect();
+        assert_eq!(pairs, [0, 1, 3]);
+        assert!(found.errors.after[1] < 3e-6, "{keep:?}: {:?}", found.errors);
+    }
 }

@@ -12,8 +12,8 @@
 //! Cholesky factor. Its right-hand sides are summed in the order of samples.
 
 use super::BakeError;
-use super::fit::{Field, PAIR_NORM, Samples, Sum};
-use super::plan::LEVELS;
+use super::fit::{Field, Samples, Sum, pair_norm, products};
+use super::plan::{LEVELS, PER_PAIR};
 use risorius_linalg::{Cholesky, Matrix};
 use risorius_rig::Deltas;
 
@@ -49,15 +49,16 @@ pub(super) fn base(samples: &Samples, which: &[usize], free_neutral: bool) -> Re
     for (pair, sliders) in plan.pairs.iter().enumerate() {
         let sliders = sliders.map(|s| s as usize);
         sliders.iter().for_each(|&s| counts[s] += 1);
-        let columns = Columns::of_pair(which.binary_search(&pair).is_ok());
-        let mut rows: Vec<(usize, &[f64; 16])> =
+        let usable = samples.of_pair(pair, false);
+        let columns = Columns::of_pair(which.binary_search(&pair).is_ok(), &usable);
+        let mut rows: Vec<(usize, &[f64; PER_PAIR])> =
             sliders.iter().zip(&columns.sliders).map(|(&s, column)| (s + shift, column)).collect();
         if free_neutral {
             rows.push((0, &columns.ones));
         }
         let first = plan.first_of_pair(pair);
         for (row, projected) in &rows {
-            for k in 0..16 {
+            for k in (0..PER_PAIR).filter(|&k| usable[k]) {
                 add(&mut sides[*row], (samples.field)(first + k), projected[k]);
             }
             for (column, other) in &rows {
@@ -69,7 +70,8 @@ pub(super) fn base(samples: &Samples, which: &[usize], free_neutral: bool) -> Re
     }
     for (slider, count) in counts.iter().enumerate() {
         let (row, count) = (slider + shift, (*count).max(1) as f64);
-        for (level, &value) in LEVELS.iter().enumerate() {
+        let usable = |(level, _): &(usize, &f32)| (samples.usable)(plan.single(slider, *level));
+        for (level, &value) in LEVELS.iter().enumerate().filter(usable) {
             let (field, w) = ((samples.field)(plan.single(slider, level)), f64::from(value));
             add(&mut sides[row], field, count * w);
             system[row * (n + shift) + row] += count * w * w;
@@ -89,28 +91,33 @@ pub(super) fn base(samples: &Samples, which: &[usize], free_neutral: bool) -> Re
     solve(&system, sides, free_neutral)
 }
 
-/// The columns of a pair's 16 samples, without their part along that of the pair if it is fitted.
+/// The columns of a pair's samples that can be used, without their part along that of the pair if it is fitted.
 struct Columns {
-    ones: [f64; 16],
-    sliders: [[f64; 16]; 2],
+    ones: [f64; PER_PAIR],
+    sliders: [[f64; PER_PAIR]; 2],
 }
 
 impl Columns {
-    fn of_pair(is_fitted: bool) -> Self {
+    fn of_pair(is_fitted: bool, usable: &[bool; PER_PAIR]) -> Self {
         let level = |k: usize| f64::from(LEVELS[k]);
-        let product: [f64; 16] = std::array::from_fn(|k| level(k / 4) * level(k % 4));
-        let project = |column: [f64; 16]| {
-            let along: f64 = column.iter().zip(&product).map(|(c, p)| c * p).sum::<f64>() / PAIR_NORM;
+        let product = products();
+        let norm = pair_norm(usable);
+        let project = |mut column: [f64; PER_PAIR]| {
+            column.iter_mut().zip(usable).filter(|(_, usable)| !**usable).for_each(|(c, _)| *c = 0.0);
+            let along: f64 = column.iter().zip(&product).map(|(c, p)| c * p).sum();
             match is_fitted {
-                true => std::array::from_fn(|k| column[k] - along * product[k]),
+                true => std::array::from_fn(|k| match usable[k] {
+                    true => column[k] - along / norm * product[k],
+                    false => 0.0,
+                }),
                 false => column,
             }
         };
         Self {
-            ones: project([1.0; 16]),
+            ones: project([1.0; PER_PAIR]),
             sliders: [
-                project(std::array::from_fn(|k| level(k / 4))),
-                project(std::array::from_fn(|k| level(k % 4))),
+                project(std::array::from_fn(|k| level(k / LEVELS.len()))),
+                project(std::array::from_fn(|k| level(k % LEVELS.len()))),
             ],
         }
     }

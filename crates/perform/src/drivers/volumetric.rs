@@ -115,6 +115,9 @@ impl Default for VolumetricOptions {
 /// Iterations of equilibria.
 const AT_REST: Iterations = Iterations { most: 400, tolerance: 2e-7, memory: 8, detect_every: 25 };
 
+/// Iterations of equilibria that were not found so.
+const PATIENT: Iterations = Iterations { most: 2000, memory: 0, ..AT_REST };
+
 /// In equilibria, surfaces that overlap are parted as in steps of this length, seconds.
 const PART_SECS: f64 = 1.0 / 60.0;
 
@@ -368,18 +371,24 @@ fn weights(face: &Face, options: &VolumetricOptions, factors: &Factors) -> TetWe
 pub struct Volumetric<'a> {
     prepared: &'a VolumetricFace<'a>,
     performance: &'a Performance<'a>,
+    /// Iterations of equilibria.
+    rest: Iterations,
 }
 
 impl<'a> Volumetric<'a> {
     /// Plays `performance` on a face that was prepared with its scene.
     pub(crate) fn new(prepared: &'a VolumetricFace<'a>, performance: &'a Performance<'a>) -> Self {
-        Self { prepared, performance }
+        Self { prepared, performance, rest: AT_REST }
     }
 }
 
 impl Driver for Volumetric<'_> {
     type Pose = Pose;
     type Body = ProjectBody;
+
+    fn patient(&self) -> Option<Self> {
+        Some(Self { rest: PATIENT, ..*self })
+    }
 
     fn poses(&self, frames: Range<usize>) -> Result<Vec<Pose>, PerformError> {
         let one = |frame: usize| {
@@ -413,7 +422,8 @@ impl Driver for Volumetric<'_> {
         velocities: Vec<DVec3>,
     ) -> Result<ProjectBody, SolveError> {
         let prepared = self.prepared;
-        ProjectBody::prepare(prepared.parts.clone(), first, frame, velocities, prepared.options.steps())
+        let steps = ProjectOptions { rest: self.rest, ..prepared.options.steps() };
+        ProjectBody::prepare(prepared.parts.clone(), first, frame, velocities, steps)
     }
 
     fn resting_forces(&self, head: &Rigid) -> Vec<DVec3> {

@@ -11,7 +11,9 @@ mod report;
 mod samples;
 
 pub use on_clip::{ClipErrors, FrameErrors};
-pub use report::{BakeReport, BakedRig, Corrective, PlanReport, SampleSummary, SampleWeights, Skips};
+pub use report::{
+    BakeReport, BakedRig, Corrective, FailedSample, PlanReport, SampleSummary, SampleWeights, Skips,
+};
 pub use risorius_perform::bake::{Budget, Keep, PairChoice};
 
 use super::perform::{Method, PerformJob, SceneSource};
@@ -176,8 +178,10 @@ impl BakeJob {
                 if clip.is_some() {
                     all.expect_same(&setting)?;
                 }
-                let mut report = BakeReport::new(self.method, &setting.face.rig, all.plan(), None);
+                let rig = &setting.face.rig;
+                let mut report = BakeReport::new(self.method, rig, all.plan(), None);
                 report.notes = notes;
+                report.samples = Some(SampleSummary::new(rig, &all, 0, 0.0));
                 self.write_plan(&setting, all.plan(), &mut report)?;
                 self.make_rig(&setting, &all, clip.as_ref(), &mut report, progress)?;
                 report
@@ -303,7 +307,7 @@ impl BakeJob {
         let kept = samples::Store::open(&self.output, key, &plan, rig)?;
         let computed = kept.compute(setting, &range, self.resume, progress)?;
         let all = AllSamples::new(plan.clone(), computed.parts)?;
-        report.samples = Some(SampleSummary::new(&all, computed.n_simulated, computed.seconds));
+        report.samples = Some(SampleSummary::new(rig, &all, computed.n_simulated, computed.seconds));
         report.notes.extend(computed.notes);
         match self.samples {
             Some(_) => {
@@ -335,13 +339,15 @@ impl BakeJob {
         progress: &Progress,
     ) -> Result<()> {
         let (rig, plan) = (&setting.face.rig, all.plan());
+        all.check_enough(rig)?;
         let keep = self.keep.unwrap_or(if all.pushed(setting) { Keep::Nothing } else { Keep::Shapes });
         let mm = rig.space.millimeters(1.0);
         let halves = if self.inbetweens { without_inbetweens(rig, plan) } else { Vec::new() };
         let visible = self.visible_mm / mm;
         let options = FitOptions { keep, halves, visible, budget: self.budget };
         let field = |number: usize| all.field(number);
-        let samples = Samples { plan, n_vertices: rig.n_vertices(), field: &field };
+        let usable = |number: usize| all.is_usable(number);
+        let samples = Samples { plan, n_vertices: rig.n_vertices(), field: &field, usable: &usable };
         let fitted = fit(&samples, &options, progress)?;
         let (baked, added) = baked_rig(rig, plan, &fitted);
         let fits = Fits { rig, plan, fitted: &fitted, added: &added, baked: &baked };

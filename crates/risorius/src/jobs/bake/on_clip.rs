@@ -19,7 +19,7 @@ const TOGETHER: usize = 64;
 pub struct ClipErrors {
     /// Number of these vertices.
     pub vertices: usize,
-    /// Time of each frame, seconds.
+    /// Time of each simulated frame, seconds.
     pub times_secs: Vec<f64>,
     /// Of the artist's rig.
     pub linear: Vec<FrameErrors>,
@@ -33,6 +33,8 @@ pub struct ClipErrors {
     pub mapping: Mapping,
     /// Sliders that the clip moves and that are not baked.
     pub not_baked: Vec<String>,
+    /// Frames that could not be simulated; they are not in the lists.
+    pub failed_frames: Vec<usize>,
 }
 
 /// Distances from the simulation in a frame, mm.
@@ -70,20 +72,24 @@ impl Setting {
         let mm = face.rig.space.millimeters(1.0);
         let mut errors: [Vec<FrameErrors>; 2] = Default::default();
         let mut worst: Option<(f64, WorstFrame)> = None;
+        let (mut times_secs, mut failed_frames) = (Vec::new(), Vec::new());
         let mut sink = |_: Range<usize>, settled: Vec<Settled>| {
-            let measured: Vec<[FrameErrors; 2]> = settled
-                .par_iter()
-                .map(|s| {
-                    let weights = posed.frame(s.frame);
-                    [0, 1].map(|r| distances(&s.vertices, &rigs[r].positions(weights), embedded, mm))
-                })
-                .collect();
-            for (s, both) in settled.into_iter().zip(measured) {
+            let measure = |s: &Settled| {
+                let skin = s.skin.as_ref().ok()?;
+                let weights = posed.frame(s.frame);
+                Some([0, 1].map(|r| distances(&skin.vertices, &rigs[r].positions(weights), embedded, mm)))
+            };
+            let measured: Vec<Option<[FrameErrors; 2]>> = settled.par_iter().map(measure).collect();
+            for (Settled { frame, skin, .. }, both) in settled.into_iter().zip(measured) {
+                let (Ok(skin), Some(both)) = (skin, both) else {
+                    failed_frames.push(frame);
+                    continue;
+                };
+                times_secs.push(content.clip.times_secs[frame]);
                 (0..2).for_each(|r| errors[r].push(both[r]));
                 if worst.as_ref().is_none_or(|(most, _)| both[0].p95_mm > *most) {
-                    let weights = posed.frame(s.frame).to_vec();
-                    let frame = WorstFrame { frame: s.frame, weights, simulated: s.vertices };
-                    worst = Some((both[0].p95_mm, frame));
+                    let weights = posed.frame(frame).to_vec();
+                    worst = Some((both[0].p95_mm, WorstFrame { frame, weights, simulated: skin.vertices }));
                 }
             }
             ControlFlow::Continue(())
@@ -102,7 +108,8 @@ impl Setting {
         let [linear, baked] = errors;
         let report = ClipErrors {
             vertices: embedded.len(),
-            times_secs: content.clip.times_secs.clone(),
+            times_secs,
+            failed_frames,
             linear_all: over_all(&linear),
             baked_all: over_all(&baked),
             linear,

@@ -37,7 +37,7 @@ pub(super) fn write(
     let mut pairs: Vec<&BakedShape> = fits.added.iter().filter(|a| a.sliders.len() == 2).collect();
     pairs.sort_by(|a, b| b.most.total_cmp(&a.most).then(a.shape.cmp(&b.shape)));
     for added in pairs.into_iter().take(PAIRS) {
-        let Some(sample) = last_sample(fits, added) else { continue };
+        let Some(sample) = last_sample(fits, added).filter(|&s| all.is_usable(s)) else { continue };
         let weights = fits.plan.weights(sample, fits.rig.sliders.len());
         let mut simulated = artist.positions(&weights);
         let field = all.field(sample);

@@ -6,7 +6,7 @@ use super::{Keep, skips};
 use crate::jobs::perform::Method;
 use risorius_perform::BakePlan;
 use risorius_perform::bake::choose::target_bytes;
-use risorius_perform::bake::{BakedShape, Fitted, Skipped};
+use risorius_perform::bake::{BakedShape, Ending, Fitted, Skipped};
 use risorius_rig::Rig;
 use serde::Serialize;
 
@@ -62,8 +62,12 @@ pub struct SampleSummary {
     pub simulated: usize,
     /// Time of the simulation, seconds.
     pub seconds: f64,
-    /// Samples whose solves did not meet the tolerance.
-    pub unconverged: usize,
+    /// How many settled at the second attempt only.
+    pub retried: usize,
+    /// Samples that were used although the last iterations still moved something.
+    pub unsettled: Vec<SampleWeights>,
+    /// Samples that could not be simulated; the fit goes without them.
+    pub failed: Vec<FailedSample>,
     /// The deepest contact beyond what the artist's pose has, mm.
     pub depth_mm: f64,
 }
@@ -79,6 +83,8 @@ pub struct BakedRig {
     pub invisible: usize,
     /// Visible candidates beyond the budget.
     pub over_budget: usize,
+    /// Candidates of which too many samples failed.
+    pub unsampled: usize,
     /// Bytes of the positions of all correctives as sparse morph targets.
     pub bytes: usize,
     /// Vertices that flesh moves in any sample.
@@ -116,6 +122,16 @@ pub struct SampleWeights {
     pub weights: serde_json::Map<String, serde_json::Value>,
 }
 
+/// A sample that could not be simulated.
+#[derive(Debug, Clone, Serialize)]
+pub struct FailedSample {
+    /// Its slider values.
+    #[serde(flatten)]
+    pub weights: SampleWeights,
+    /// Why.
+    pub problem: String,
+}
+
 /// A plan: everything that a farm must know to split it.
 #[derive(Debug, Clone, Serialize)]
 pub struct PlanReport {
@@ -135,6 +151,13 @@ fn weights(rig: &Rig, plan: &BakePlan, sample: usize) -> SampleWeights {
     let values = plan.values(sample).into_iter();
     let named = values.map(|(s, value)| (name(rig, plan, s), f64::from(value).into()));
     SampleWeights { sample, weights: named.collect() }
+}
+
+/// The slider values of a sample, for messages.
+pub(super) fn weights_text(rig: &Rig, plan: &BakePlan, sample: usize) -> String {
+    let values = plan.values(sample).into_iter();
+    let named: Vec<String> = values.map(|(s, value)| format!("{}={value}", name(rig, plan, s))).collect();
+    if named.is_empty() { "the neutral".into() } else { named.join(", ") }
 }
 
 fn name(rig: &Rig, plan: &BakePlan, slider: usize) -> String {
@@ -174,15 +197,22 @@ impl BakeReport {
 }
 
 impl SampleSummary {
-    pub(super) fn new(all: &AllSamples, simulated: usize, seconds: f64) -> Self {
-        let parts = all.parts();
-        let reports = || parts.iter().flat_map(|p| &p.reports);
+    pub(super) fn new(rig: &Rig, all: &AllSamples, simulated: usize, seconds: f64) -> Self {
+        let range = all.range();
+        let ended = |ending: Ending| range.clone().filter(move |&n| all.outcome(n).ending == ending);
+        let weights = |sample: usize| weights(rig, all.plan(), sample);
+        let failed = |sample: usize| {
+            let problem = all.outcome(sample).problem.clone();
+            FailedSample { weights: weights(sample), problem }
+        };
         Self {
-            range: [parts[0].range.start, parts[parts.len() - 1].range.end],
+            range: [range.start, range.end],
             simulated,
             seconds,
-            unconverged: reports().filter(|r| r.unconverged > 0).count(),
-            depth_mm: reports().map(|r| f64::from(r.depth_mm)).fold(0.0, f64::max),
+            retried: ended(Ending::Retried).count(),
+            unsettled: ended(Ending::Unsettled).map(weights).collect(),
+            failed: ended(Ending::Failed).map(failed).collect(),
+            depth_mm: range.clone().map(|n| f64::from(all.outcome(n).depth_mm)).fold(0.0, f64::max),
         }
     }
 }
@@ -218,6 +248,7 @@ impl Fits<'_> {
             correctives,
             invisible: self.fitted.invisible,
             over_budget: self.fitted.over_budget,
+            unsampled: self.fitted.unsampled,
             vertices: errors.vertices,
             before_mm: errors.before.map(|x| mm * x),
             after_mm: errors.after.map(|x| mm * x),

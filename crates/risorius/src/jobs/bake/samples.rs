@@ -4,14 +4,15 @@
 //! ([`risorius_io::native::bake_part`]). A run reads its own files back before it fits, so that one run, a resumed
 //! run and joined ranges see the same numbers.
 
+use super::report::weights_text;
 use super::{Setting, rows};
 use crate::error::{Error, Result};
 use risorius_base::Progress;
 use risorius_io::IoError;
-use risorius_io::native::bake_part::{self, SamplePart, SampleReport};
+use risorius_io::native::bake_part::{self, SamplePart};
 use risorius_io::native::take_folder::{SAMPLES, TakeFolder};
 use risorius_perform::bake::plan::LEVELS;
-use risorius_perform::bake::{BakeError, BakeKey, Field};
+use risorius_perform::bake::{BakeError, BakeKey, Ending, Field, SampleOutcome};
 use risorius_perform::{BakePlan, PerformError, Settled, settle};
 use risorius_rig::{Evaluator, Rig};
 use std::ops::{ControlFlow, Range};
@@ -23,6 +24,9 @@ const CHUNK: usize = 64;
 
 /// Differences from the artist's rig below this are taken for zero, meters: the accuracy of equilibria.
 const LEAST: f64 = 1e-6;
+
+/// If more than this share of the samples cannot be simulated, something is wrong with the face.
+const MOST_FAILED: f64 = 0.1;
 
 /// The folder of kept samples.
 pub(super) fn folder_beside(output: &Path) -> PathBuf {
@@ -107,14 +111,13 @@ impl<'a> Store<'a> {
         let mut sink = |range: Range<usize>, settled: Vec<Settled>| {
             let fields: Vec<(Vec<u32>, Vec<[f32; 3]>)> = settled
                 .iter()
-                .map(|s| difference(&s.vertices, &evaluator.positions(clip.frame(s.frame)), least))
+                .map(|s| match &s.skin {
+                    Ok(skin) => difference(&skin.vertices, &evaluator.positions(clip.frame(s.frame)), least),
+                    Err(_) => Default::default(),
+                })
                 .collect();
-            let report = |s: &Settled| SampleReport {
-                unconverged: s.report.unconverged as u32,
-                depth_mm: s.report.depth_mm as f32,
-            };
-            let reports = settled.iter().map(report).collect();
-            let part = SamplePart::new(self.key, plan.clone(), range.clone(), &fields, reports);
+            let outcomes = settled.iter().map(SampleOutcome::of).collect();
+            let part = SamplePart::new(self.key, plan.clone(), range.clone(), &fields, outcomes);
             match bake_part::write(&[&part], &self.path(&range)) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
@@ -125,7 +128,10 @@ impl<'a> Store<'a> {
         };
         let performance = setting.performance(&clip);
         let ended = settle(face, &performance, &setting.options, missing, &mut sink, progress);
-        let ended = ended.map_err(|error| self.named(&face.rig, error));
+        let ended = ended.map_err(|error| match error {
+            PerformError::Cancelled(cancelled) => BakeError::Cancelled(cancelled),
+            error => BakeError::Perform(error),
+        });
         match failure {
             Some(error) => Err(error.into()),
             None => ended.map_err(|error| {
@@ -135,20 +141,6 @@ impl<'a> Store<'a> {
                     .with_options(&["resume"])
             }),
         }
-    }
-
-    /// The error of a sample, with its sliders.
-    fn named(&self, rig: &Rig, error: PerformError) -> BakeError {
-        let number = match &error {
-            PerformError::Cancelled(cancelled) => return BakeError::Cancelled(*cancelled),
-            PerformError::Step { frame, .. } | PerformError::Rest { frame, .. } => *frame,
-            _ => return BakeError::Perform(error),
-        };
-        let one = |&(slider, value): &(usize, f32)| {
-            format!("{}={value}", rig.sliders[self.plan.sliders[slider] as usize].name)
-        };
-        let weights: Vec<String> = self.plan.values(number).iter().map(one).collect();
-        BakeError::Sample { number, weights: weights.join(", "), source: error }
     }
 
     /// Removes the kept samples; a note if that fails.
@@ -221,8 +213,38 @@ impl AllSamples {
         &self.plan
     }
 
-    pub fn parts(&self) -> &[SamplePart] {
-        &self.parts
+    /// The numbers of the samples.
+    pub fn range(&self) -> Range<usize> {
+        self.parts[0].range.start..self.parts[self.parts.len() - 1].range.end
+    }
+
+    /// What came of a sample.
+    pub fn outcome(&self, number: usize) -> &SampleOutcome {
+        self.part(number).outcome(number)
+    }
+
+    /// Whether a sample was simulated.
+    pub fn is_usable(&self, number: usize) -> bool {
+        self.outcome(number).ending != Ending::Failed
+    }
+
+    /// Fails if the neutral or too many samples could not be simulated.
+    pub fn check_enough(&self, rig: &Rig) -> Result<()> {
+        let all = self.range();
+        let failed: Vec<usize> = all.clone().filter(|&n| !self.is_usable(n)).collect();
+        match failed.first() {
+            Some(&number) if number == 0 || failed.len() as f64 > MOST_FAILED * all.len() as f64 => {
+                let weights = weights_text(rig, &self.plan, number);
+                let problem = self.outcome(number).problem.clone();
+                let (failed, of) = (failed.len(), all.len());
+                Err(BakeError::Samples { failed, of, number, weights, problem }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn part(&self, number: usize) -> &SamplePart {
+        &self.parts[self.parts.partition_point(|p| p.range.end <= number)]
     }
 
     /// Fails if the samples were not simulated in this setting.
@@ -235,8 +257,7 @@ impl AllSamples {
 
     /// A sample by its number.
     pub fn field(&self, number: usize) -> Field<'_> {
-        let part = self.parts.partition_point(|p| p.range.end <= number);
-        self.parts[part].field(number)
+        self.part(number).field(number)
     }
 
     /// Whether something acted on the flesh besides its shapes: the neutral is not the artist's.
