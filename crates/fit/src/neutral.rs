@@ -155,7 +155,8 @@ impl Neutral<'_> {
         let Self { template, prior, .. } = *self;
         let n_modes = prior.modes.len();
         let mut modes: Vec<Vec<DVec3>> = prior.modes.iter().map(|m| template.skin_part(m)).collect();
-        let (mut expected, mut bounds) = (vec![[0.0, 1.0]; n_modes], vec![[-prior.most, prior.most]; n_modes]);
+        let (mut expected, mut bounds) =
+            (vec![[0.0, 1.0]; n_modes], vec![[-prior.most, prior.most]; n_modes]);
         for s in &shown {
             modes.push(template.slider_mode(s.slider));
             expected.push(s.expected);

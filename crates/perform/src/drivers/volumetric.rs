@@ -21,8 +21,9 @@
 //! strength, it is what the flesh makes of the blend. With `exact`, displacement is measured from the
 //! equilibrium without forces and contact instead, which makes every pose without forces the artist's.
 //!
-//! Overlap of surfaces is allowed only as far as the artist made it: what the neutral has, and what a slider
-//! at full value has where it acts alone ([`crate::drivers::volumetric`]'s `AllowedOverlap`).
+//! Lips and lids may overlap only as far as the artist made them: what the neutral has, and what a single
+//! slider has at its present value (`overlap`). Against teeth and eyes, which the artist places, they may be
+//! as deep as in the artist's pose.
 
 mod overlap;
 
@@ -113,7 +114,11 @@ impl Default for VolumetricOptions {
 }
 
 /// Iterations of equilibria.
-const AT_REST: Iterations = Iterations { most: 400, tolerance: 2e-7, memory: 8, detect_every: 25 };
+const AT_REST: Iterations =
+    Iterations { most: 400, tolerance: 2e-7, memory: 8, detect_every: 25, detections: 20 };
+
+/// How often a step finds contacts, at most.
+const DETECTIONS: usize = 4;
 
 /// Iterations of equilibria that were not found so.
 const PATIENT: Iterations = Iterations { most: 2000, memory: 0, ..AT_REST };
@@ -159,6 +164,7 @@ impl VolumetricOptions {
             step: Iterations {
                 most: self.iterations,
                 tolerance: self.tolerance,
+                detections: DETECTIONS,
                 // Twice at least.
                 detect_every: Iterations::default().detect_every.min(self.iterations.div_ceil(2)),
                 ..Iterations::default()

@@ -21,6 +21,7 @@ use crate::contact::planes::TetAttachment;
 use glam::DVec3;
 use rayon::prelude::*;
 use risorius_linalg::{NO_NODE, Stencil};
+use risorius_mesh::query::closest::closest_on_triangle;
 use risorius_mesh::{TetMesh, within};
 
 /// Least share of two points' weights that does not cancel in the difference of their displacements.
@@ -31,6 +32,16 @@ const IN_SIGHT: f64 = 0.3;
 
 /// Corners of a triangle that must be able to touch a point, so that the triangle can.
 const MOST_CORNERS: usize = 2;
+
+/// A point is behind a triangle if it is so by more than this, meters.
+const BEHIND: f64 = 3e-4;
+
+/// And straight behind if the cosine between the normal and the way to the point is below minus this. Points
+/// beside a convex surface are behind the planes of its triangles too.
+const STRAIGHT_BEHIND: f64 = 0.5;
+
+/// Lips, lids and teeth are thinner than this, meters.
+const MOST_BEHIND: f64 = 9e-3;
 
 /// A surface in a pose that separates what can touch.
 #[derive(Debug, Clone, Default)]
@@ -84,6 +95,19 @@ impl Meeting {
             apart && self.leverage(point, other) > LEVERAGE
         };
         corners.iter().filter(meets).take(MOST_CORNERS).count() == MOST_CORNERS
+    }
+
+    /// Whether a point is straight behind a triangle in the pose that parts most: the triangle is then the
+    /// other side of the point's own lip, or the back of a tooth. Only needed where the overlap that poses
+    /// have is not allowed: nothing else tells such a place from one that the point has passed. The place of
+    /// the triangle that is closest in that pose decides, because triangles may be longer than lips are thick.
+    pub(super) fn is_behind(&self, point: u32, corners: [u32; 3]) -> bool {
+        let Some(OpenPose { points, .. }) = self.poses.last() else { return false };
+        let [a, b, c] = corners.map(|v| points[v as usize]);
+        let p = points[point as usize];
+        let offset = p - closest_on_triangle(p, [a, b, c]).0;
+        let (gap, distance) = ((b - a).cross(c - a).normalize_or_zero().dot(offset), offset.length());
+        gap < -BEHIND && gap < -STRAIGHT_BEHIND * distance && distance < MOST_BEHIND
     }
 
     /// The share of the weights of two points that remains in the difference of their displacements, 0 to 1;

@@ -6,7 +6,7 @@
 //! cannot have brought anything within reach, there is none ([`Moved`], first for blocks of points, then for
 //! each). Contacts are searched in every step; for them, `near` remembers what is near each point.
 
-use crate::contact::detect::{CollisionPair, Touch};
+use crate::contact::detect::{CollisionPair, Overlap, Touch};
 use crate::contact::fans::{across, blended};
 use crate::contact::near::{Found, Near};
 use glam::DVec3;
@@ -200,7 +200,8 @@ impl Touch {
 
     /// Whether a point can ever touch a triangle of its pair.
     fn meets(&self, watched: &Watched, point: u32, corners: [u32; 3]) -> bool {
-        !watched.rule.same_surface || self.meeting.meets(point, corners, self.options.parted)
+        let meets = !watched.rule.same_surface || self.meeting.meets(point, corners, self.options.parted);
+        meets && (self.options.overlap == Overlap::OfPose || !self.meeting.is_behind(point, corners))
     }
 
     /// A place on a triangle, seen from a point.

@@ -3,7 +3,9 @@
 //! Contacts stay the same for some iterations, in which the sum of all energies is one function that a plain
 //! step never raises. Combined steps that raise it are undone. Contacts are found anew when the iteration has
 //! come to rest, or after [`Iterations::detect_every`] iterations; then acceleration begins anew as well. It
-//! ends when an iteration with contacts that were just found hardly moves anything.
+//! ends when an iteration with contacts that were just found hardly moves anything. After
+//! [`Iterations::detections`] searches the contacts stay as they are: a point at an edge may have another
+//! closest place in every search, without end.
 
 use super::anderson::Anderson;
 use super::elements::Gradients;
@@ -76,7 +78,8 @@ impl<'a, T: Number> Descent<'a, T> {
             self.report.energies.push(energy);
             let plain = self.stepped(x)?;
             let is_short = self.report.step < self.options.tolerance;
-            let touches = self.objective.touching.is_some();
+            let touches =
+                self.objective.touching.is_some() && self.report.detections < self.options.detections.max(1);
             // With contacts that were just found, what they change by themselves counts as well.
             let settled = self.since == 1 && self.report.step < self.options.tolerance.max(FOUND_ANEW);
             if is_short && !touches || touches && settled {
@@ -99,7 +102,8 @@ impl<'a, T: Number> Descent<'a, T> {
     fn detect(&mut self, x: &[DVec3]) {
         let Some(touching) = &self.objective.touching else { return };
         let body = (self.system.tets(), self.system.held());
-        self.planes = timed(&mut self.report.seconds[2], || touching.planes(body, &self.factor, x));
+        let (factor, before) = (&self.factor, &self.planes);
+        self.planes = timed(&mut self.report.seconds[2], || touching.planes(body, factor, x, before));
         self.report.detections += 1;
         self.since = 0;
     }

@@ -26,7 +26,7 @@
 use super::solver::Factor;
 use crate::contact::detect::Touch;
 use crate::contact::obstacle::Obstacle;
-use crate::contact::planes::Contact;
+use crate::contact::planes::{Contact, TetAttachment};
 use crate::step::body::Configuration;
 use glam::DVec3;
 use rayon::prelude::*;
@@ -63,8 +63,17 @@ pub struct Touching<'a> {
 }
 
 /// A contact as a row over free nodes.
+struct Sparse {
+    /// The surface point that must not pass.
+    point: u32,
+    nodes: Vec<(u32, DVec3)>,
+    room: f64,
+}
+
+/// The same, over the nodes of all contacts.
 #[derive(Debug, Clone)]
 struct Row {
+    point: u32,
     /// Indices into [`Planes::nodes`].
     nodes: Vec<(usize, DVec3)>,
     /// Room at the positions where it was found.
@@ -97,24 +106,46 @@ impl Touching<'_> {
         let points = self.touch.positions(tets, self.at, x);
         let mut found = self.touch.find(&points, &self.at.surface);
         for contact in &mut found {
-            contact.room += deepest(self.allowed, contact);
+            contact.room += self.allowed_at(contact);
         }
         found.extend(self.touch.find_obstacles(&points, self.obstacles));
         found
     }
 
-    /// The contacts at `x` as rows.
-    pub(super) fn planes(&self, (tets, held): (&[Stencil], &[bool]), factor: &Factor, x: &[DVec3]) -> Planes {
+    /// The depth that a contact may have. Against what the body does not carry (teeth, eyes), it is also that
+    /// of the pose: both are where the artist put them.
+    fn allowed_at(&self, contact: &Contact) -> f64 {
+        let allowed = deepest(self.allowed, contact);
+        let attachments = self.touch.attachments();
+        let of_body = |&p: &u32| attachments[p as usize].tet != TetAttachment::NONE;
+        match contact.points[1..].iter().any(of_body) {
+            true => allowed,
+            false => allowed.max(self.at.surface.depths[contact.points[0] as usize]),
+        }
+    }
+
+    /// The contacts at `x` as rows. Those of `before` that pushed stay if their points have no contact now:
+    /// points that come and go with their contacts would never come to rest.
+    pub(super) fn planes(
+        &self,
+        (tets, held): (&[Stencil], &[bool]),
+        factor: &Factor,
+        x: &[DVec3],
+        before: &Planes,
+    ) -> Planes {
         let contacts = self.contacts(tets, x);
-        let sparse: Vec<_> = contacts.iter().filter_map(|c| self.row(tets, held, c)).collect();
-        let mut nodes: Vec<u32> = sparse.iter().flat_map(|(row, _)| row.iter().map(|n| n.0)).collect();
+        let mut sparse: Vec<Sparse> = contacts.iter().filter_map(|c| self.row(tets, held, c)).collect();
+        let has_contact = |point: u32| sparse.iter().any(|row| row.point == point);
+        let kept: Vec<Sparse> = before.pushing(x).filter(|row| !has_contact(row.point)).collect();
+        sparse.extend(kept);
+        let mut nodes: Vec<u32> = sparse.iter().flat_map(|row| row.nodes.iter().map(|n| n.0)).collect();
         nodes.sort_unstable();
         nodes.dedup();
         let reach = if nodes.is_empty() { Reach::default() } else { factor.sweep().reach(&nodes) };
         let place = |node: u32| nodes.binary_search(&node).unwrap_or(0);
-        let row = |(row, room): (Vec<(u32, DVec3)>, f64)| {
+        let row = |Sparse { point, nodes, room }: Sparse| {
             let (mut heaviest, mut most) = (0, 0.0);
-            for &(node, share) in &row {
+            for &(node, share) in &nodes {
                 if share.length() > most {
                     (heaviest, most) = (node, share.length());
                 }
@@ -122,16 +153,16 @@ impl Touching<'_> {
             // Of points that hardly follow their node, the node moves at most twice the violation.
             let share = f64::max(YIELD, most * (0.5 - most));
             let yields = share * factor.compliance(heaviest);
-            let nodes = row.into_iter().map(|(node, share)| (place(node), share)).collect();
-            Row { nodes, room, yields, heaviest: place(heaviest) }
+            let nodes = nodes.into_iter().map(|(node, share)| (place(node), share)).collect();
+            Row { point, nodes, room, yields, heaviest: place(heaviest) }
         };
         let rows = sparse.into_iter().map(row).collect();
         let found_at = nodes.iter().map(|&node| x[node as usize]).collect();
         Planes { contacts, rows, reach, found_at, nodes, ..Planes::default() }
     }
 
-    /// The free nodes of a contact and their shares, and its room.
-    fn row(&self, tets: &[Stencil], held: &[bool], contact: &Contact) -> Option<(Vec<(u32, DVec3)>, f64)> {
+    /// A contact by the free nodes that carry it.
+    fn row(&self, tets: &[Stencil], held: &[bool], contact: &Contact) -> Option<Sparse> {
         let attachments = self.touch.attachments();
         let mut nodes: Vec<(u32, DVec3)> = Vec::with_capacity(16);
         for (&point, &coefficient) in contact.points.iter().zip(&contact.coefficients) {
@@ -150,7 +181,8 @@ impl Touching<'_> {
         }
         let tolerated = if contact.is_with_obstacle() { 0.0 } else { deepest(self.tolerated, contact) };
         let contact = Contact { room: contact.room + tolerated, ..*contact };
-        (!nodes.is_empty()).then(|| (nodes, self.touch.pushed_out(&contact, self.dt_secs).room))
+        let (point, room) = (contact.points[0], self.touch.pushed_out(&contact, self.dt_secs).room);
+        (!nodes.is_empty()).then_some(Sparse { point, nodes, room })
     }
 }
 
@@ -168,6 +200,16 @@ impl Row {
 }
 
 impl Planes {
+    /// The contacts that may push, as they are at `x`.
+    fn pushing<'a>(&'a self, x: &'a [DVec3]) -> impl Iterator<Item = Sparse> + 'a {
+        let moved = self.moved(x);
+        self.chosen.iter().map(move |(row, _)| {
+            let row = &self.rows[*row];
+            let nodes = row.nodes.iter().map(|&(node, share)| (self.nodes[node], share)).collect();
+            Sparse { point: row.point, nodes, room: row.room + row.along(&moved) }
+        })
+    }
+
     /// The energy of room below zero at `x`.
     pub fn energy(&self, x: &[DVec3]) -> f64 {
         let moved = self.moved(x);

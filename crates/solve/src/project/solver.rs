@@ -81,11 +81,13 @@ pub struct Iterations {
     pub memory: usize,
     /// Contacts are found anew at least after this many iterations.
     pub detect_every: usize,
+    /// How often contacts are found, at most.
+    pub detections: usize,
 }
 
 impl Default for Iterations {
     fn default() -> Self {
-        Self { most: 200, tolerance: 1e-7, memory: 5, detect_every: 10 }
+        Self { most: 200, tolerance: 1e-7, memory: 5, detect_every: 10, detections: 40 }
     }
 }
 

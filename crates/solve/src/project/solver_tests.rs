@@ -135,7 +135,7 @@ fn a_step_is_the_minimum_of_the_quadratic_that_projections_leave() {
         wanted.iter_mut().zip(d).for_each(|(x, d)| x[axis] -= d);
     }
     let mut mine = x.clone();
-    let once = Iterations { most: 1, tolerance: 0.0, memory: 0, detect_every: 1 };
+    let once = Iterations { most: 1, tolerance: 0.0, memory: 0, detect_every: 1, detections: 1 };
     example.system.minimize(&objective, &mut mine, &once, &no_progress).unwrap();
     let moved = farthest(&x, &wanted);
     assert!(farthest(&mine, &wanted) < 1e-5 * moved, "{} of {moved}", farthest(&mine, &wanted));
@@ -147,7 +147,8 @@ fn every_plain_step_lowers_the_energy_and_acceleration_reaches_the_same_minimum(
         let example = example::<T>([8, 3, 3]);
         let objective = example.objective(&[]);
         let start = example.shaken(4e-3);
-        let options = |memory: usize| Iterations { most: 3000, tolerance: 1e-9, memory, detect_every: 1 };
+        let options =
+            |memory: usize| Iterations { most: 3000, tolerance: 1e-9, memory, ..Iterations::default() };
         let (mut plain, mut fast) = (start.clone(), start);
         let plainly = example.system.minimize(&objective, &mut plain, &options(0), &no_progress).unwrap();
         assert!(plainly.converged);
