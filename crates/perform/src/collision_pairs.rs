@@ -18,7 +18,7 @@ use risorius_head::landmarks;
 use risorius_mesh::surface::components::components;
 use risorius_mesh::{Polygons, TriMesh};
 use risorius_rig::Evaluator;
-use risorius_solve::{CollisionPair, SolveError, TetAttachment, Touch, TouchOptions};
+use risorius_solve::{CollisionPair, Overlap, SolveError, TetAttachment, Touch, TouchOptions};
 use std::collections::BTreeMap;
 
 /// Radius of the lip region, in mouth widths.
@@ -26,6 +26,9 @@ const MOUTH: f64 = 1.0;
 
 /// Radius of the lid region, in eyeball radii.
 const EYE: f64 = 2.0;
+
+/// Triangles of eyes look outward if the cosine between their normal and the way from the center is above this.
+const OUT_OF_EYE: f64 = 0.3;
 
 /// Pieces that lips can touch.
 const IN_MOUTH: [PieceKind; 5] = [
@@ -76,7 +79,12 @@ impl ContactSurface {
         let mouth = around_mouth(face);
         let spread = Spread::over(face, evaluator, spacing);
         let mut rules = own_pairs(face, &mouth, &IN_MOUTH);
-        rules.extend(own_pairs(face, &around_eyes(face), &IN_LIDS));
+        let mut of_eyes = own_pairs(face, &around_eyes(face), &IN_LIDS);
+        if options.overlap == Overlap::None {
+            let others = of_eyes.iter_mut().filter(|rule| !rule.same_surface);
+            others.for_each(|rule| rule.triangles.retain(|t| looks_out_of_an_eye(face, t)));
+        }
+        rules.extend(of_eyes);
         rules.extend(pairs.iter().flat_map(|pair| region_pairs(face, pair)));
         rules.iter_mut().for_each(|rule| spread.thin(&mut rule.points));
         rules.retain(|rule| !rule.points.is_empty() && !rule.triangles.is_empty());
@@ -275,6 +283,17 @@ fn around_eyes(face: &Face) -> Vec<bool> {
         eyes.iter().flatten().any(|eye| p.distance(eye.center) < EYE * eye.radius && p.z > eye.center.z)
     };
     face.anatomy.pieces.positions.iter().map(near).collect()
+}
+
+/// Whether a triangle of an eye looks away from the eye's center. Irises, lenses and sheets over the eyeball
+/// have other sides, which the outer skin of a closed lid would be taken to have passed.
+fn looks_out_of_an_eye(face: &Face, triangle: &[u32; 3]) -> bool {
+    let [a, b, c] = triangle.map(|v| face.anatomy.pieces.positions[v as usize]);
+    let normal = (b - a).cross(c - a).normalize_or_zero();
+    let middle = (a + b + c) / 3.0;
+    let eyes = face.anatomy.eyes.iter().flatten();
+    let nearest = eyes.min_by(|a, b| middle.distance(a.center).total_cmp(&middle.distance(b.center)));
+    nearest.is_some_and(|eye| normal.dot((middle - eye.center).normalize_or_zero()) > OUT_OF_EYE)
 }
 
 /// Flips connected pieces that are inside out, judged by their signed volume about their centroid, so that

@@ -104,6 +104,12 @@ const WATCHED: f64 = 6e-4;
 /// Error bound for the depths and clearances that [`Posed::between`] interpolates, meters.
 const SLIP: f64 = 1e-4;
 
+/// A point that is deeper than this is judged by the direction of the place, meters.
+const BESIDE: f64 = 2e-4;
+
+/// Its depth is at least this share of its distance from the place.
+const STEEPEST: f64 = 0.5;
+
 /// A wall is at least this factor times the depth that a point already has.
 const BEHIND: f64 = 1.4;
 
@@ -319,7 +325,11 @@ impl Touch {
             let p = place.point as usize;
             let own = if self.options.overlap == Overlap::None { pose.depths[p] } else { 0.0 };
             let possible = closer - pose.clearances[p] + own + SLIP;
-            (room < WATCHED && room > -possible.max(0.0))
+            // And at the border of an open surface, a point far beside it would seem to be behind.
+            let is_beside = self.options.overlap == Overlap::None
+                && place.gap < -BESIDE
+                && -place.gap < STEEPEST * place.distance;
+            (room < WATCHED && room > -possible.max(0.0) && !is_beside)
                 .then(|| self.contact([place.point, a, b, c], [1.0, -u, -v, -w], place.normal, room))
         };
         let clear = |watched: &Watched, i: usize| pose.clearances[watched.rule.points[i] as usize];

@@ -5,10 +5,10 @@
 //! Here contacts only push, and they yield: below zero, room costs the energy
 //!
 //! ```text
-//! sum_i max(0, -room_i)^2 / (2 e_i)
+//! sum_i max(0, -room_i)^2 / (2 e_i)          up to the force m_i, and linear beyond
 //! ```
 //!
-//! with [`YIELD`] of the compliance of the contact's heaviest node as e_i. Rank deficiency is then no problem:
+//! with [`YIELD`] of the compliance of the contact's heaviest node as e_i, and `0 <= l_i <= m_i` below. Rank deficiency is then no problem:
 //! where more points touch than nodes carry them, or two touch the same plane, forces are shared. And a point
 //! that is carried by held nodes except for a small share does not fling its one free node away. As long as
 //! planes stay the same, the sum of energies is one function of x, which every step lowers. The step that
@@ -35,6 +35,10 @@ use std::collections::BTreeMap;
 
 /// A contact yields as much as a node of its body under this share of the same force.
 const YIELD: f64 = 0.005;
+
+/// Surfaces of the body do not push each other harder than what moves a node this far, meters. If a search has
+/// taken the wrong side of a fold for the right one, flesh is then not torn. Obstacles push as hard as needed.
+const FARTHEST: f64 = 3e-3;
 
 /// A violation below this is left to the next iteration, meters.
 const NEGLIGIBLE: f64 = 1e-6;
@@ -68,6 +72,7 @@ struct Sparse {
     point: u32,
     nodes: Vec<(u32, DVec3)>,
     room: f64,
+    is_with_obstacle: bool,
 }
 
 /// The same, over the nodes of all contacts.
@@ -80,6 +85,9 @@ struct Row {
     room: f64,
     /// Compliance, meters per newton.
     yields: f64,
+    /// Largest force, newtons.
+    strongest: f64,
+    is_with_obstacle: bool,
     /// The node with the largest share.
     heaviest: usize,
 }
@@ -143,7 +151,7 @@ impl Touching<'_> {
         nodes.dedup();
         let reach = if nodes.is_empty() { Reach::default() } else { factor.sweep().reach(&nodes) };
         let place = |node: u32| nodes.binary_search(&node).unwrap_or(0);
-        let row = |Sparse { point, nodes, room }: Sparse| {
+        let row = |Sparse { point, nodes, room, is_with_obstacle }: Sparse| {
             let (mut heaviest, mut most) = (0, 0.0);
             for &(node, share) in &nodes {
                 if share.length() > most {
@@ -152,9 +160,11 @@ impl Touching<'_> {
             }
             // Of points that hardly follow their node, the node moves at most twice the violation.
             let share = f64::max(YIELD, most * (0.5 - most));
-            let yields = share * factor.compliance(heaviest);
+            let compliance = factor.compliance(heaviest);
+            let strongest = if is_with_obstacle { f64::INFINITY } else { FARTHEST / compliance };
+            let yields = share * compliance;
             let nodes = nodes.into_iter().map(|(node, share)| (place(node), share)).collect();
-            Row { point, nodes, room, yields, heaviest: place(heaviest) }
+            Row { point, nodes, room, yields, strongest, is_with_obstacle, heaviest: place(heaviest) }
         };
         let rows = sparse.into_iter().map(row).collect();
         let found_at = nodes.iter().map(|&node| x[node as usize]).collect();
@@ -182,7 +192,8 @@ impl Touching<'_> {
         let tolerated = if contact.is_with_obstacle() { 0.0 } else { deepest(self.tolerated, contact) };
         let contact = Contact { room: contact.room + tolerated, ..*contact };
         let (point, room) = (contact.points[0], self.touch.pushed_out(&contact, self.dt_secs).room);
-        (!nodes.is_empty()).then_some(Sparse { point, nodes, room })
+        let is_with_obstacle = contact.is_with_obstacle();
+        (!nodes.is_empty()).then_some(Sparse { point, nodes, room, is_with_obstacle })
     }
 }
 
@@ -206,7 +217,8 @@ impl Planes {
         self.chosen.iter().map(move |(row, _)| {
             let row = &self.rows[*row];
             let nodes = row.nodes.iter().map(|&(node, share)| (self.nodes[node], share)).collect();
-            Sparse { point: row.point, nodes, room: row.room + row.along(&moved) }
+            let room = row.room + row.along(&moved);
+            Sparse { point: row.point, nodes, room, is_with_obstacle: row.is_with_obstacle }
         })
     }
 
@@ -215,7 +227,12 @@ impl Planes {
         let moved = self.moved(x);
         let of = |row: &Row| {
             let depth = -(row.room + row.along(&moved));
-            if depth > 0.0 { 0.5 * depth * depth / row.yields } else { 0.0 }
+            if depth <= 0.0 {
+                return 0.0;
+            }
+            // The force rises with the depth until it is the strongest.
+            let force = (depth / row.yields).min(row.strongest);
+            force * (depth - 0.5 * force * row.yields)
         };
         self.rows.iter().map(of).sum()
     }
@@ -314,7 +331,8 @@ impl Planes {
         let mut s = Matrix::symmetric(n, |i, j| row(i).along(&self.chosen[j].1));
         (0..n).for_each(|i| s.column_mut(i)[i] += row(i).yields);
         let gradient: Vec<f64> = (0..n).map(|i| row(i).room + row(i).along(moved)).collect();
-        let solved = solve_bounded(&s, &gradient, &vec![0.0; n], &vec![f64::INFINITY; n]);
+        let strongest: Vec<f64> = (0..n).map(|i| row(i).strongest).collect();
+        let solved = solve_bounded(&s, &gradient, &vec![0.0; n], &strongest);
         // The matrix is positive definite; if rounding says otherwise, contacts push in the next iteration.
         let forces = solved.map_or_else(|_| vec![0.0; n], |solution| solution.x);
         let mut now = moved.to_vec();
