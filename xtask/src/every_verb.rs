@@ -39,7 +39,7 @@ const HEADS: [(&str, &str); 3] = [
 ];
 
 /// Calls on every head, run in its folder; `HEAD` is its rig, `DATA` the folder of real data.
-const CALLS: [(&str, &str); 28] = [
+const CALLS: [(&str, &str); 29] = [
     ("inspect", "inspect HEAD"),
     ("pose", "pose HEAD --weights jawOpen=0.6 -o pose.obj"),
     ("pose_ply", "pose HEAD --weights jawOpen=0.6 -o pose.ply"),
@@ -74,6 +74,11 @@ const CALLS: [(&str, &str); 28] = [
     (
         "perform_naive",
         "perform head.face --clip clip.csv --naive --contact off -o naive.mdd --report naive.json",
+    ),
+    (
+        "bake",
+        "bake head.face --shapes jawOpen,mouthSmileLeft --clip clip.csv --formulas formulas.json \
+         --drivers drivers.json -o correctives.glb",
     ),
     ("plot", "plot ours.json naive.json -o figure.png"),
     ("learn", "detail learn --rest HEAD --examples examples --count 40 -o face.detail"),

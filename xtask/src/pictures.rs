@@ -38,7 +38,24 @@ pub fn draw(only_physics: bool) -> Result<(), String> {
     let scratch = root().join("target/pictures");
     risorius(&["demo", "--nodes", NODES, "--out", &text(&scratch)])?;
     draw_physics(&scratch)?;
+    draw_baking(&scratch)?;
     if only_physics { Ok(()) } else { draw_others(&scratch) }
+}
+
+/// Sliders of the mouth whose pairs are baked for the pictures.
+const BAKED: &str = "jawOpen,mouthFunnel,mouthPucker,mouthRollLower,mouthSmile*,mouthStretch*,mouthUpperUp*";
+
+/// The strongest correctives of the mouth beside the simulation, and errors over the clip.
+fn draw_baking(scratch: &Path) -> Result<(), String> {
+    let file = |name: &str| text(&scratch.join(name));
+    let (face, clip, folder) = (file("head.face"), file("talk.csv"), file("baked"));
+    let call = ["bake", &face, "--shapes", BAKED, "--clip", &clip, "--pictures", &folder];
+    risorius(&[&call[..], &["--output", &file("baked.glb")]].concat())?;
+    for (drawn, kept) in [("correctives.png", "bake_correctives.png"), ("clip.png", "bake_clip.png")] {
+        let to = root().join("docs/pictures").join(kept);
+        std::fs::copy(scratch.join("baked").join(drawn), to).map_err(|e| e.to_string())?;
+    }
+    Ok(())
 }
 
 /// The input beside two looks, as a picture that plays; and a strip of all looks.

@@ -59,7 +59,7 @@ pub fn settle(
         }
         MethodOptions::Volumetric(options) => {
             let prepared = VolumetricFace::prepare(face, &performance.scene, options)?;
-            crew.work(&Volumetric::new(&prepared, performance), ranges, sink)
+            crew.work(&Volumetric::at_rest(&prepared, performance), ranges, sink)
         }
     }
 }
@@ -136,11 +136,11 @@ impl Crew<'_> {
         }
     }
 
-    /// One frame: of several drivers the first that finds its equilibrium, or else the last that finds anything.
+    /// One frame: of several drivers the first that finds its equilibrium, or else the one that comes nearest.
     fn frame<D: Driver>(&self, drivers: [Option<&D>; 2], frame: usize, share: f32) -> Settled {
         let progress: &Progress = &|_, _| (self.progress)("samples", share);
         let mut tries = 0;
-        let mut best: Option<Result<SettledSkin, PerformError>> = None;
+        let mut best: Result<SettledSkin, _> = Err(PerformError::Cancelled(Cancelled));
         for driver in drivers.into_iter().flatten() {
             tries += 1;
             let skin = settled(driver, self.performance, self.dt_secs, frame, progress)
@@ -149,14 +149,18 @@ impl Crew<'_> {
                 Ok(skin) => skin.report.unconverged == 0,
                 Err(error) => error.is_cancelled(),
             };
-            if is_done || skin.is_ok() || !matches!(best, Some(Ok(_))) {
-                best = Some(skin);
+            let is_better = match (&skin, &best) {
+                (Ok(new), Ok(old)) => is_done || new.report.residual < old.report.residual,
+                (Err(_), Ok(_)) => is_done,
+                (_, Err(_)) => true,
+            };
+            if is_better {
+                best = skin;
             }
             if is_done {
                 break;
             }
         }
-        let skin = best.unwrap_or_else(|| Err(PerformError::Cancelled(Cancelled)));
-        Settled { frame, retried: tries > 1, skin }
+        Settled { frame, retried: tries > 1, skin: best }
     }
 }

@@ -109,14 +109,14 @@ impl<'a> Store<'a> {
         let least = (LEAST / face.rig.space.meters_per_unit) as f32;
         let mut failure: Option<IoError> = None;
         let mut sink = |range: Range<usize>, settled: Vec<Settled>| {
-            let fields: Vec<(Vec<u32>, Vec<[f32; 3]>)> = settled
-                .iter()
-                .map(|s| match &s.skin {
-                    Ok(skin) => difference(&skin.vertices, &evaluator.positions(clip.frame(s.frame)), least),
-                    Err(_) => Default::default(),
-                })
-                .collect();
-            let outcomes = settled.iter().map(SampleOutcome::of).collect();
+            let outcomes: Vec<SampleOutcome> = settled.iter().map(SampleOutcome::of).collect();
+            let field = |(s, outcome): (&Settled, &SampleOutcome)| match &s.skin {
+                Ok(skin) if outcome.ending != Ending::Failed => {
+                    difference(&skin.vertices, &evaluator.positions(clip.frame(s.frame)), least)
+                }
+                _ => Default::default(),
+            };
+            let fields: Vec<(Vec<u32>, Vec<[f32; 3]>)> = settled.iter().zip(&outcomes).map(field).collect();
             let part = SamplePart::new(self.key, plan.clone(), range.clone(), &fields, outcomes);
             match bake_part::write(&[&part], &self.path(&range)) {
                 Ok(()) => ControlFlow::Continue(()),
