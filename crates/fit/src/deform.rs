@@ -107,11 +107,7 @@ pub struct Sheet {
 impl Sheet {
     /// Prepares a surface; `anchored` are the triangles on which landmarks lie, `stitches` pairs of vertices
     /// that are held together.
-    pub fn prepare(
-        rest: &TriMesh,
-        anchored: &[[u32; 3]],
-        stitches: &[[u32; 2]],
-    ) -> Result<Self, FitError> {
+    pub fn prepare(rest: &TriMesh, anchored: &[[u32; 3]], stitches: &[[u32; 2]]) -> Result<Self, FitError> {
         let (n, polygons) = (rest.n_vertices(), Polygons::from_triangles(&rest.triangles));
         let topology = Edges::of(&polygons);
         let (mut edges, mut hinges) = (Vec::new(), Vec::new());

@@ -178,8 +178,7 @@ fn zero(cloud: &Cloud) -> TriMesh {
     }
     sorted(&mut corners);
     let values: Vec<Option<f64>> = corners.par_iter().map(|k| height(cloud, place(*k))).collect();
-    let known: HashMap<IVec3, f64> =
-        corners.iter().zip(values).filter_map(|(k, v)| Some((*k, v?))).collect();
+    let known: HashMap<IVec3, f64> = corners.iter().zip(values).filter_map(|(k, v)| Some((*k, v?))).collect();
     let mut mesh = TriMesh::default();
     let mut number: HashMap<IVec3, u32> = HashMap::new();
     for &k in &corners {

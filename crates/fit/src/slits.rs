@@ -62,7 +62,8 @@ mod tests {
         for (side, z) in [0.0, gap].into_iter().enumerate() {
             let first = mesh.n_vertices() as u32;
             for k in 0..25u32 {
-                mesh.positions.push(DVec3::new(f64::from(k % 5), f64::from(k / 5), 0.0) * 1e-3 + DVec3::Z * z);
+                mesh.positions
+                    .push(DVec3::new(f64::from(k % 5), f64::from(k / 5), 0.0) * 1e-3 + DVec3::Z * z);
             }
             for k in 0..16u32 {
                 let v = first + k / 4 * 5 + k % 4;

@@ -60,8 +60,7 @@ impl Solids {
         found.positions = vertices.iter().map(|&v| places[v as usize]).collect();
         for (s, slider) in template.rig.sliders.iter().enumerate() {
             let moved = meters::displacements(&template.rig, slider.shape);
-            let moved: Vec<DVec3> =
-                vertices.iter().map(|&v| turns[v as usize] * moved[v as usize]).collect();
+            let moved: Vec<DVec3> = vertices.iter().map(|&v| turns[v as usize] * moved[v as usize]).collect();
             if moved.iter().any(|d| *d != DVec3::ZERO) {
                 found.shapes.push((s, moved));
             }
@@ -90,7 +89,8 @@ impl Solids {
     ) -> Vec<DVec3> {
         let mut positions = self.positions.clone();
         for k in 0..KINDS.len() {
-            let own: Vec<usize> = (0..self.piece.len()).filter(|&v| usize::from(self.piece[v]) == k).collect();
+            let own: Vec<usize> =
+                (0..self.piece.len()).filter(|&v| usize::from(self.piece[v]) == k).collect();
             let points: Vec<DVec3> = own.iter().map(|&v| self.positions[v]).collect();
             let by = around(&points, from, to, weights);
             let shift = shifts.get(k).copied().unwrap_or_default();
