@@ -163,7 +163,9 @@ impl FitActor<'_> {
         for scan in &mut fitted {
             let posed = person.posed(&scan.weights);
             let others = Others::of(&person.solids.posed(&scan.weights));
-            let far = distances(template, &posed, &others, &scan.mesh, &scan.scan_from_template);
+            // The vertices that were measured for the fit.
+            let seen = |v: usize| scan.distances[v].is_finite();
+            let far = distances(template, &posed, &others, &scan.mesh, &scan.scan_from_template, &seen);
             scan.report.rig = Spread::of(far.into_iter());
             note_bad(&scan.report, &mut notes);
         }
@@ -199,9 +201,12 @@ impl Laid {
         let seconds = start.elapsed().as_secs_f64();
         let Laid { pose, skin, modeled, weights } = self;
         let others = Others::of(&solids.posed(&weights));
+        let far = |skin: &[DVec3]| {
+            let seen = |v: usize| taken.target.shows(v, pose.scale);
+            distances(template, skin, &others, &taken.target.mesh, &pose, &seen)
+        };
+        let (model, far) = (Spread::of(far(&modeled).into_iter()), far(&skin));
         let mesh = taken.target.mesh;
-        let far = distances(template, &skin, &others, &mesh, &pose);
-        let model = Spread::of(distances(template, &modeled, &others, &mesh, &pose).into_iter());
         let on = template.rig.sliders.iter().zip(&weights).filter(|(_, w)| w.abs() > 0.005);
         let report = ScanReport {
             name: taken.name,

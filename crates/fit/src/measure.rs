@@ -12,6 +12,9 @@ use serde::Serialize;
 /// Scan vertices farther than this from the surface show something else, meters.
 const ELSEWHERE: f64 = 0.02;
 
+/// Vertices nearer to the skin than this are measured without asking whether they can be seen, meters.
+const NEAR: f64 = 1e-3;
+
 /// Distances of a scan from a surface.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Spread {
@@ -53,26 +56,30 @@ impl Others {
 }
 
 /// The distance of every vertex of a scan from the skin, in meters of the template's space. NaN where the
-/// closest skin is not of the narrow face, where eyes or teeth are nearer, and beyond 2 cm.
+/// closest skin is not of the narrow face, where eyes or teeth are nearer, beyond 2 cm, and where the scan
+/// is not `seen` from outside ([`Target::shows`]): some scans have a mouth bag.
 pub fn distances(
     template: &Template,
     skin: &[DVec3],
     others: &Others,
     scan: &TriMesh,
     scan_from_template: &Similarity,
+    seen: &(dyn Fn(usize) -> bool + Sync),
 ) -> Vec<f64> {
     let surface: Vec<[f32; 3]> = skin.iter().map(|p| p.as_vec3().to_array()).collect();
     let tree = Bvh::build(&surface, &template.mesh.triangles);
     let back = scan_from_template.inverse();
-    let one = |p: &DVec3| {
-        let p = back.apply(*p);
+    let one = |v: usize| {
+        let p = back.apply(scan.positions[v]);
         let Some(found) = tree.closest_point(p, ELSEWHERE) else { return f64::NAN };
         let corners = template.mesh.triangles[found.triangle as usize];
         let is_narrow = corners.iter().any(|&v| template.narrow[v as usize]);
         let distance = found.distance_sq.sqrt();
-        if is_narrow && !others.tree.comes_within(p, distance) { distance } else { f64::NAN }
+        let is_skin = is_narrow && !others.tree.comes_within(p, distance);
+        // Near the skin it does not matter much, and rays take time.
+        if is_skin && (distance < NEAR || seen(v)) { distance } else { f64::NAN }
     };
-    scan.positions.par_iter().map(one).collect()
+    (0..scan.n_vertices()).into_par_iter().map(one).collect()
 }
 
 /// Cells of the points that a misfit is measured at, meters.
@@ -100,7 +107,8 @@ pub fn misfit(
     let positions: Vec<DVec3> = target.mesh.positions.par_iter().map(|p| back.apply(*p)).collect();
     let normals: Vec<DVec3> = target.normals.par_iter().map(|n| back.rigid.rotation * *n).collect();
     let scan = TriMesh { positions, triangles: target.mesh.triangles.clone() };
-    let cloud = Cloud::of(&scan, &normals, FINE, near);
+    let all = Cloud::of(&scan, &normals, FINE, near);
+    let cloud = all.filtered(|i| target.is_seen(all.points[i], all.normals[i], scan_from_template));
     let (tree, own) = (Bvh::build(&surface.positions_f32(), &surface.triangles), surface.vertex_normals());
     let one = |i: usize| {
         let (p, n) = (cloud.points[i], cloud.normals[i]);

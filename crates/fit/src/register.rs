@@ -232,7 +232,7 @@ fn trust(distance: f64, doubt: f64) -> f64 {
     1.0 / (1.0 + t * t).powi(2)
 }
 
-/// Points of a scan around a surface, in its space.
+/// Points of a scan around a surface that can be seen, in the space of the surface.
 pub(crate) fn points(target: &Target, scan_from_template: &Similarity, around: &[DVec3]) -> Cloud {
     let back = scan_from_template.inverse();
     let flat: Vec<[f32; 3]> = around.iter().map(|p| p.as_vec3().to_array()).collect();
@@ -241,5 +241,10 @@ pub(crate) fn points(target: &Target, scan_from_template: &Similarity, around: &
     let positions: Vec<DVec3> = target.mesh.positions.par_iter().map(|p| back.apply(*p)).collect();
     let normals: Vec<DVec3> = target.normals.par_iter().map(|n| back.rigid.rotation * *n).collect();
     let mesh = TriMesh { positions, triangles: target.mesh.triangles.clone() };
-    Cloud::of(&mesh, &normals, CELL, |p| p.cmpge(low).all() && p.cmple(high).all())
+    let all = Cloud::of(&mesh, &normals, CELL, |p| p.cmpge(low).all() && p.cmple(high).all());
+    let seen: Vec<bool> = (0..all.len())
+        .into_par_iter()
+        .map(|i| target.is_seen(all.points[i], all.normals[i], scan_from_template))
+        .collect();
+    all.filtered(|i| seen[i])
 }

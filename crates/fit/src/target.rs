@@ -6,6 +6,7 @@
 //! neighbors, because those of single triangles are mostly noise where triangles are small. Coordinates are
 //! those of the scan; a [`Similarity`] from the template to the scan is passed along with every query.
 
+use crate::visible::is_seen;
 use glam::DVec3;
 use rayon::prelude::*;
 use risorius_mesh::query::bvh::Aabb;
@@ -112,6 +113,24 @@ impl Target {
             is_asked.then(|| self.closest(positions[v], normals[v], scan_from_template, accepted)).flatten()
         };
         (0..positions.len()).into_par_iter().map(one).collect()
+    }
+
+    /// Whether a place of the scan with a normal, in the template's space, can be seen from outside.
+    pub fn is_seen(&self, p: DVec3, normal: DVec3, scan_from_template: &Similarity) -> bool {
+        let normal = scan_from_template.rigid.rotation * normal;
+        normal != DVec3::ZERO
+            && is_seen(&self.tree, scan_from_template.apply(p), normal, scan_from_template.scale)
+    }
+
+    /// Whether a vertex of the scan can be seen from outside; `unit` is the length of a meter in the scan.
+    pub fn shows(&self, vertex: usize, unit: f64) -> bool {
+        let normal = self.normals[vertex];
+        normal != DVec3::ZERO && is_seen(&self.tree, self.mesh.positions[vertex], normal, unit)
+    }
+
+    /// How far the scan is from a place along a unit direction, at most `reach`.
+    pub fn ahead(&self, from: DVec3, direction: DVec3, reach: f64) -> Option<f64> {
+        self.tree.ray(from, direction, reach).map(|hit| hit.distance)
     }
 
     /// The middle of the scan's bounding box and half of its diagonal.

@@ -44,6 +44,18 @@ pub fn visible(skin: &TriMesh, solids: &Solids) -> Vec<f64> {
     (0..skin.n_vertices()).into_par_iter().map(one).collect()
 }
 
+/// Rays of a point of a scan that must leave the head for the point to be seen.
+const FEW: usize = 2;
+
+/// Whether a point with a unit normal on the surface of `tree` can be seen at all; `unit` is the length of a
+/// meter there. Mouth bags and the inner sides of lids that some scans have are seen by no camera.
+pub fn is_seen(tree: &Bvh, p: DVec3, normal: DVec3, unit: f64) -> bool {
+    let (a, b) = normal.any_orthonormal_pair();
+    let start = p + normal * (LIFT * unit);
+    let leaves = |d: &DVec3| tree.ray(start, a * d.x + b * d.y + normal * d.z, FAR * unit).is_none();
+    directions().into_iter().filter(leaves).take(FEW).count() == FEW
+}
+
 /// Directions about +z, even in the cosine from 1 down to a fifth.
 fn directions() -> Vec<DVec3> {
     let golden = std::f64::consts::PI * (3.0 - 5.0_f64.sqrt());

@@ -28,7 +28,7 @@ fn the_neutral_is_found_within_the_prior_and_beyond() {
     let truth = actor.truth_neutral(&template, &fit.scan_from_template, "neutral");
     for (what, skin) in [("model", &fit.surface), ("bent", &fit.skin)] {
         let off = mm(skin, &truth, &template.narrow);
-        let far = distances(&template, skin, &others, &scan.target.mesh, &fit.scan_from_template);
+        let far = distances(&template, skin, &others, &scan.target.mesh, &fit.scan_from_template, &|_| true);
         let far = Spread::of(far.into_iter());
         println!("{what}: to truth {off:?}, scan to surface {far:?}; {secs:.1} s");
         assert!(far.mean_mm < 0.3 && far.p95_mm < 0.8, "{what}: {far:?}");
@@ -50,7 +50,7 @@ fn the_built_in_head_fits_too() {
     let fit = neutral.fit(true, &no_progress).unwrap();
     let secs = start.elapsed().as_secs_f64();
     let others = Others::new(&template, &fit.modeled);
-    let far = distances(&template, &fit.skin, &others, &scan.target.mesh, &fit.scan_from_template);
+    let far = distances(&template, &fit.skin, &others, &scan.target.mesh, &fit.scan_from_template, &|_| true);
     let far = Spread::of(far.into_iter());
     println!("built-in: scan to surface {far:?}; {:?}; {secs:.1} s", fit.expression);
     assert!(far.mean_mm < 0.4, "{far:?}");

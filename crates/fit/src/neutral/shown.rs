@@ -1,9 +1,8 @@
 //! What a scan of a neutral shows besides the person: an open jaw, closed eyes.
 //!
-//! Given landmarks say it: a slider is shown if it moves landmarks near each other apart as they lie on the
-//! scan. Landmarks that were found are too uncertain. So where a fit leaves mouth or eyes unlike the scan, it
-//! is repeated with the other assumption, and kept if it is clearly more alike there in place and direction,
-//! eyeballs included.
+//! Landmarks say it: a slider is shown if it moves landmarks near each other apart as they lie on the scan.
+//! Landmarks that were found are too uncertain. Those of a surface that was bent to the scan are not: lips of
+//! an open mouth came apart there. For eyes, see [`super::lids`].
 
 use crate::subspace::Mark;
 use crate::template::Template;
@@ -25,47 +24,31 @@ pub(super) struct Shown {
 
 /// A part of the face that an expression of a neutral changes.
 pub(super) struct Region {
-    /// Its name.
-    pub name: &'static str,
     /// Sliders.
     sliders: &'static [&'static str],
-    /// Expected value and deviation where nothing else is known.
+    /// Expected value and deviation where only the region is known.
     expected: [f64; 2],
-    /// Least value where nothing else is known.
+    /// Least value there.
     least: f64,
     /// Landmarks; the middle of each pair is a place of the region.
     places: &'static [[&'static str; 2]],
-    /// Radius around the places, meters.
-    pub radius: f64,
-    /// Misfit of a fit that needs no doubt, meters.
-    pub clear: f64,
-    /// Another assumption is kept if its misfit is this part of the first.
-    pub better: f64,
 }
 
-/// Mouth and eyes.
-pub(super) const REGIONS: [Region; 2] = [
-    Region {
-        name: "mouth",
-        sliders: &["jawOpen"],
-        expected: [0.3, 0.3],
-        least: 0.0,
-        places: &[["mouth_left", "mouth_right"]],
-        radius: 0.024,
-        clear: 0.6e-3,
-        better: 0.8,
-    },
-    Region {
-        name: "eyes",
-        sliders: &["eyeBlinkLeft", "eyeBlinkRight"],
-        expected: [0.95, 0.05],
-        least: 0.7,
-        places: &[["eye_left_inner", "eye_left_outer"], ["eye_right_inner", "eye_right_outer"]],
-        radius: 0.017,
-        clear: 0.6e-3,
-        better: 0.9,
-    },
-];
+/// An open mouth.
+pub(super) const MOUTH: Region = Region {
+    sliders: &["jawOpen"],
+    expected: [0.3, 0.3],
+    least: 0.0,
+    places: &[["mouth_left", "mouth_right"]],
+};
+
+/// Closed eyes.
+pub(super) const EYES: Region = Region {
+    sliders: &["eyeBlinkLeft", "eyeBlinkRight"],
+    expected: [0.95, 0.05],
+    least: 0.7,
+    places: &[["eye_left_inner", "eye_left_outer"], ["eye_right_inner", "eye_right_outer"]],
+};
 
 impl Region {
     /// The places on a skin.
@@ -77,16 +60,10 @@ impl Region {
         self.places.iter().filter_map(middle).collect()
     }
 
-    /// What is shown if it is the opposite in this region; `None` if the template cannot show it.
-    pub fn toggled(&self, template: &Template, shown: &[Shown]) -> Option<Vec<Shown>> {
-        let own = sliders(template, self.sliders);
-        let others: Vec<Shown> = shown.iter().filter(|s| !own.contains(&s.slider)).copied().collect();
-        if others.len() < shown.len() {
-            return Some(others);
-        }
+    /// What the region shows if it is known to show something; nothing if the template cannot show it.
+    pub fn shown(&self, template: &Template) -> Vec<Shown> {
         let one = |slider| Shown { slider, expected: self.expected, bounds: [self.least, 1.0] };
-        let more = others.into_iter().chain(own.iter().copied().map(one)).collect();
-        (!own.is_empty()).then_some(more)
+        sliders(template, self.sliders).into_iter().map(one).collect()
     }
 }
 
@@ -99,16 +76,21 @@ const MOTION: f64 = 3e-3;
 /// Landmarks nearer to each other than this are compared, meters.
 const OPPOSITE: f64 = 0.03;
 
-/// What given landmarks show.
+/// What landmarks say about a region: what it shows, or `None` if they do not tell.
 pub(super) fn by_marks(
+    region: &Region,
     template: &Template,
     base: &[DVec3],
     marks: &[Mark],
     placed: &Similarity,
-) -> Vec<Shown> {
-    let all = REGIONS.iter().flat_map(|r| sliders(template, r.sliders));
-    let moved = |s: &usize| motion_of_marks(base, &template.slider_mode(*s), marks, placed) > MOTION;
-    all.filter(moved).map(|slider| Shown { slider, expected: [0.0, DEVIATION], bounds: [0.0, 1.0] }).collect()
+) -> Option<Vec<Shown>> {
+    let mut shown = Vec::new();
+    for slider in sliders(template, region.sliders) {
+        if motion_of_marks(base, &template.slider_mode(slider), marks, placed)? > MOTION {
+            shown.push(Shown { slider, expected: [0.0, DEVIATION], bounds: [0.0, 1.0] });
+        }
+    }
+    Some(shown)
 }
 
 fn sliders(template: &Template, names: &[&str]) -> Vec<usize> {
@@ -117,8 +99,8 @@ fn sliders(template: &Template, names: &[&str]) -> Vec<usize> {
 }
 
 /// How far the landmarks of a scan have moved by a slider, in meters: from pairs of nearby landmarks that it
-/// moves differently, because their distance says more than their place.
-fn motion_of_marks(base: &[DVec3], mode: &[DVec3], marks: &[Mark], placed: &Similarity) -> f64 {
+/// moves differently, because their distance says more than their place. `None` without such pairs.
+fn motion_of_marks(base: &[DVec3], mode: &[DVec3], marks: &[Mark], placed: &Similarity) -> Option<f64> {
     let on = |field: &[DVec3], m: &Mark| -> DVec3 {
         m.corners.iter().zip(m.barycentric).map(|(&v, w)| field[v as usize] * w).sum()
     };
@@ -137,5 +119,5 @@ fn motion_of_marks(base: &[DVec3], mode: &[DVec3], marks: &[Mark], placed: &Simi
             }
         }
     }
-    if squares > 0.0 { longest * along / squares } else { 0.0 }
+    (squares > 0.0).then(|| longest * along / squares)
 }

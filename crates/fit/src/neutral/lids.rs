@@ -1,0 +1,109 @@
+//! Whether the eyes of a scan are closed, from its relief.
+//!
+//! The edge of an open upper lid stands about a millimeter in front of the eyeball below it: a step, some
+//! millimeters above the line between the corners of the eye. Closed lids bulge there, and their only groove is
+//! at or below that line. Heights of the surface are sampled in columns between the corners, and
+//! `z(v + s) + z(v - s) - 2 z(v)` with `s` = 1.5 mm, averaged over the columns, tells grooves from bulges.
+//! Distances of a surface from closed and from open lids do not tell: an eyeball moved forward by the thickness
+//! of a lid looks like one.
+//!
+//! Limits: nothing is told where the scan has holes in more than half of the columns, and lashes or glasses
+//! look like steps.
+
+use crate::target::Target;
+use crate::template::Template;
+use glam::DVec3;
+use risorius_head::landmarks::index;
+use risorius_mesh::Similarity;
+
+/// Distance between samples along a column, meters.
+const STEP: f64 = 0.5e-3;
+
+/// Samples between a place and those that it is compared with.
+const APART: usize = 3;
+
+/// First and last height of a column over the line between the corners, meters.
+const COLUMN: [f64; 2] = [-0.010, 0.012];
+
+/// Columns, as parts of the way from the inner to the outer corner.
+const COLUMNS: [f64; 7] = [0.32, 0.38, 0.44, 0.5, 0.56, 0.62, 0.68];
+
+/// Heights at which the edge of an open upper lid is looked for, meters.
+const UPPER: [f64; 2] = [2e-3, 8e-3];
+
+/// Heights at which the groove of closed lids, or that of an open lower lid, is looked for, meters.
+const LOWER: [f64; 2] = [-6e-3, 2.5e-3];
+
+/// Samples from the groove within which its ridges are.
+const RIDGE: usize = 7;
+
+/// One ridge is clearly higher than the other by this, meters.
+const CLEARLY: f64 = 0.15e-3;
+
+/// Rays start this far in front of the eyes, meters.
+const AHEAD: f64 = 0.03;
+
+/// Depth of the groove below the edge of an open lid, at least, meters.
+const EDGE: f64 = 0.4e-3;
+
+/// Whether the eyes are closed; `None` where the scan does not tell. `skin` is about where the skin is.
+pub(super) fn closed(
+    template: &Template,
+    skin: &[DVec3],
+    target: &Target,
+    scan_from_template: &Similarity,
+) -> Option<bool> {
+    let open = |side: &str| {
+        let at = |end: &str| template.on_skin(index(&format!("eye_{side}_{end}"))?, skin);
+        Some(is_open(&profile(at("inner")?, at("outer")?, target, scan_from_template)?))
+    };
+    let told: Vec<bool> = ["left", "right"].into_iter().filter_map(open).collect();
+    (!told.is_empty()).then(|| !told.contains(&true))
+}
+
+/// Whether a profile over an eye, from below to above, is that of an open one: there is an edge above the
+/// line of the corners, or the deepest groove about that line has its ridge below (the edge of the lower lid)
+/// and not above (the edge of a closed upper lid).
+fn is_open(profile: &[f64]) -> bool {
+    let groove = |k: usize| profile[k + APART] + profile[k - APART] - 2.0 * profile[k];
+    let all = || APART..profile.len() - APART;
+    let within = |range: [f64; 2]| {
+        all().filter(move |&k| (range[0]..=range[1]).contains(&(COLUMN[0] + STEP * k as f64)))
+    };
+    if within(UPPER).any(|k| groove(k) > EDGE) {
+        return true;
+    }
+    let Some(deepest) = within(LOWER).max_by(|&i, &j| groove(i).total_cmp(&groove(j))) else { return false };
+    let ridge = |near: std::ops::RangeInclusive<usize>| {
+        all().filter(|k| near.contains(k)).map(|k| -groove(k)).fold(0.0, f64::max)
+    };
+    let below = ridge(deepest.saturating_sub(RIDGE)..=deepest);
+    below > ridge(deepest..=deepest + RIDGE) + CLEARLY
+}
+
+/// Depths of the scan over the line between the corners of an eye, from below to above, the mean of the
+/// columns; `None` if more than half of these have holes.
+fn profile(inner: DVec3, outer: DVec3, target: &Target, scan_from_template: &Similarity) -> Option<Vec<f64>> {
+    let n = ((COLUMN[1] - COLUMN[0]) / STEP) as usize + 1;
+    let column = |along: f64| -> Option<Vec<f64>> {
+        let foot = inner.lerp(outer, along);
+        (0..n)
+            .map(|k| ahead(foot + DVec3::Y * (COLUMN[0] + STEP * k as f64), target, scan_from_template))
+            .collect()
+    };
+    let columns: Vec<Vec<f64>> = COLUMNS.iter().filter_map(|&c| column(c)).collect();
+    if 2 * columns.len() <= COLUMNS.len() {
+        return None;
+    }
+    let mean = |k: usize| columns.iter().map(|c| c[k]).sum::<f64>() / columns.len() as f64;
+    Some((0..n).map(mean).collect())
+}
+
+/// The depth of the scan along +Z at a place, relative to it.
+fn ahead(p: DVec3, target: &Target, scan_from_template: &Similarity) -> Option<f64> {
+    let start = p + DVec3::Z * AHEAD;
+    let there = scan_from_template.apply(start);
+    let along = scan_from_template.rigid.rotation * -DVec3::Z;
+    let far = target.ahead(there, along, 2.0 * AHEAD * scan_from_template.scale)?;
+    Some(start.z - far / scan_from_template.scale)
+}
