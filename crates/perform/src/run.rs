@@ -278,7 +278,8 @@ pub fn run<D: Driver>(
         let posed = Mutex::new(None);
         let flow = rayon::in_place_scope(|scope| {
             if !after.is_empty() {
-                let pose = || *posed.lock().unwrap_or_else(PoisonError::into_inner) = Some(driver.poses(after));
+                let pose =
+                    || *posed.lock().unwrap_or_else(PoisonError::into_inner) = Some(driver.poses(after));
                 scope.spawn(move |_| pose());
             }
             let played = run.play(&mut body, &mut last, frames.clone().zip(poses?), waited_secs, sink);
