@@ -1,6 +1,8 @@
-//! `muscle`: poses a face by its muscles, and finds the activations of shapes.
+//! `muscle`: poses a face by its muscles, finds the activations of shapes, and leads muscles to shapes.
 
 mod activate;
+mod solve;
+mod target;
 
 use crate::outcome::{Failure, Printed};
 use crate::session::Session;
@@ -19,6 +21,10 @@ pub struct Arguments {
 enum MuscleVerb {
     /// Pose a face by muscle activations and the jaw.
     Activate(activate::Arguments),
+    /// Find the activations and the jaw that make shapes of the rig, or come nearest to a mesh.
+    Solve(solve::Arguments),
+    /// Lead muscles so that the simulated skin comes to shapes of the rig, or to a mesh.
+    Target(target::Arguments),
 }
 
 /// How flesh and muscles respond.
@@ -56,9 +62,17 @@ fn muscles_text(muscles: &[MuscleState]) -> String {
     muscles.iter().map(line).collect()
 }
 
+/// The most active muscles in a line; nothing without any.
+fn leading_text(muscles: &[(String, f64)]) -> String {
+    let all: Vec<String> = muscles.iter().take(6).map(|(name, a)| format!("{name} {a:.2}")).collect();
+    if all.is_empty() { String::new() } else { format!("    {}\n", all.join(", ")) }
+}
+
 /// Runs the verb.
 pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure> {
     match &arguments.verb {
         MuscleVerb::Activate(arguments) => activate::run(arguments, session),
+        MuscleVerb::Solve(arguments) => solve::run(arguments, session),
+        MuscleVerb::Target(arguments) => target::run(arguments, session),
     }
 }

@@ -41,6 +41,13 @@ pub struct Arguments {
     /// Of --method volumetric: make every pose without forces the artist's, not only those of single shapes.
     #[arg(long)]
     exact: bool,
+    /// Of --method muscles: share of the final snaps, 0 to 1; default 1, with which a slider that is on alone
+    /// shows the artist's shape.
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    snap: Option<f64>,
+    /// Of --method muscles: flesh without inertia, at rest in every frame.
+    #[arg(long)]
+    no_inertia: bool,
     /// How far flesh swings: a preset of --stiffness, --gain and --viscosity.
     #[arg(long, value_enum, default_value_t = LookName::Natural)]
     look: LookName,
@@ -134,6 +141,8 @@ pub enum MethodName {
     Enrich,
     /// Volumetric blendshapes: flesh is drawn to blended gradients, keeps its volume and does not pass itself.
     Volumetric,
+    /// The muscles of each shape, blended and simulated; the face needs `muscle solve` or `muscle target` first.
+    Muscles,
 }
 
 impl From<MethodName> for Method {
@@ -141,6 +150,7 @@ impl From<MethodName> for Method {
         match name {
             MethodName::Enrich => Self::Enrich,
             MethodName::Volumetric => Self::Volumetric,
+            MethodName::Muscles => Self::Muscles,
         }
     }
 }
@@ -242,6 +252,8 @@ fn job(arguments: &Arguments) -> Result<PerformJob, Failure> {
         active: arguments.active,
         iterations: arguments.iterations,
         exact: arguments.exact,
+        snap: arguments.snap,
+        inertia: !arguments.no_inertia,
         look: match arguments.look {
             LookName::Subtle => Look::Subtle,
             LookName::Natural => Look::Natural,
@@ -321,6 +333,10 @@ fn summary(report: &PerformReport) -> String {
         ),
         Method::Volumetric => format!(
             "  volumetric: {steps} steps, {each:.1} ms each; {:.1} iterations, largest force left {:.1e} N\n",
+            iterations[0], report.method.residual
+        ),
+        Method::Muscles => format!(
+            "  muscles: {steps} steps, {each:.1} ms each; {:.1} Newton steps, largest force left {:.1e} N\n",
             iterations[0], report.method.residual
         ),
     };

@@ -210,7 +210,7 @@ pub fn build(
     clock.stage("pairs");
     report.stages = clock.stages;
     note_fused(&report, &mut anatomy.notes);
-    Ok(Face { rig: rig.clone(), anatomy, flesh, report })
+    Ok(Face { rig: rig.clone(), anatomy, flesh, report, muscle_shapes: Vec::new() })
 }
 
 pub(crate) fn skin_of(rig: &Rig, anatomy: &Anatomy) -> Skin {

@@ -86,7 +86,9 @@ pub fn coarsen(face: &Face, nodes: usize, progress: &Progress) -> Result<Face, B
     flesh.materials = places.materials(&fine.materials);
     let (n_nodes, n_tets) = (flesh.n_nodes(), flesh.tets.len());
     let report = BuildReport { n_nodes, n_tets, embedding_mm, ..BuildReport::default() };
-    Ok(Face { rig: rig.clone(), anatomy: anatomy.clone(), flesh, report })
+    // Tracks are those of control points, which the flesh does not know.
+    let muscle_shapes = face.muscle_shapes.clone();
+    Ok(Face { rig: rig.clone(), anatomy: anatomy.clone(), flesh, report, muscle_shapes })
 }
 
 /// A fine volume as a domain to mesh.

@@ -2,6 +2,7 @@
 
 use crate::flesh::Flesh;
 use risorius_anatomy::carry::Anatomy;
+use risorius_muscle::MuscleShape;
 use risorius_rig::Rig;
 
 /// Rig, anatomy and flesh; saved as a `.face` file.
@@ -15,6 +16,8 @@ pub struct Face {
     pub flesh: Flesh,
     /// Figures of the build.
     pub report: BuildReport,
+    /// How muscles make shapes of the rig, ascending by shape; empty until they are solved for.
+    pub muscle_shapes: Vec<MuscleShape>,
 }
 
 /// Figures of a build.

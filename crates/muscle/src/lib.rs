@@ -3,16 +3,19 @@
 //! A muscle is a tensor-product B-spline volume whose fibers run along its first parameter. Its origin and
 //! insertion are each on the cranium, on the mandible or in soft tissue. Lengths are in meters. [`spline`]
 //! evaluates the solids, [`locate`] finds the parameters of points, [`mod@overlap`] the part of every tet that
-//! muscles fill, and [`mod@check`] tells muscles that cannot pull.
+//! muscles fill, [`mod@check`] tells muscles that cannot pull, and [`shape`] is how
+//! muscles make a shape of a rig.
 
 pub mod check;
 pub mod locate;
 pub mod overlap;
+pub mod shape;
 pub mod spline;
 
 pub use check::MuscleProblem;
 pub use locate::Locator;
 pub use overlap::{Overlap, TetFiber, overlap};
+pub use shape::{MuscleShape, Snap, Tracks};
 
 use glam::DVec3;
 

@@ -9,6 +9,8 @@
 
 use crate::drivers::MethodOptions;
 use crate::drivers::enrich::EnrichOptions;
+use crate::drivers::muscles::MuscleOptions;
+use crate::drivers::muscles::play::MusclesOptions;
 use crate::drivers::volumetric::VolumetricOptions;
 use crate::run::{ONSET, Performance};
 use risorius_base::Fingerprint;
@@ -70,6 +72,7 @@ pub fn frame_keys(face: Fingerprint, performance: &Performance, options: &Method
     let settings = match options {
         MethodOptions::Enrich(options) => of_enrich(options),
         MethodOptions::Volumetric(options) => of_volumetric(options),
+        MethodOptions::Muscles(options) => of_muscles(options),
     };
     let lasting = scene.lasting_fingerprint();
     let mut chain = Fingerprint::default();
@@ -165,6 +168,19 @@ fn of_volumetric(options: &VolumetricOptions) -> Fingerprint {
         .numbers(numbers)
         .bytes(&(iterations as u64).to_le_bytes())
         .bytes(&[contact as u8, (stepping == Stepping::Bdf2).into(), exact.into()])
+}
+
+fn of_muscles(options: &MusclesOptions) -> Fingerprint {
+    let MusclesOptions { model, snap, inertia, dt_secs, gain, mass, gravity } = *options;
+    let MuscleOptions { stiffness, strength, bulk, contact, solve } = model;
+    let SolveOptions { force_tolerance, step_tolerance, max_iterations, allow_inversion } = solve;
+    let numbers =
+        [snap, dt_secs, gain, mass, gravity, stiffness, strength, bulk, force_tolerance, step_tolerance];
+    Fingerprint::default()
+        .bytes(b"muscles")
+        .numbers(numbers)
+        .bytes(&(max_iterations as u64).to_le_bytes())
+        .bytes(&[contact as u8, inertia.into(), allow_inversion.into()])
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::checkpoint::Checkpoint;
 use crate::error::PerformError;
 use crate::run::{FrameSink, Performance};
 use enrich::{EnrichOptions, enrich};
+use muscles::play::{MusclesOptions, muscles};
 use rayon::prelude::*;
 use risorius_base::Progress;
 use risorius_flesh::Face;
@@ -21,6 +22,8 @@ pub enum MethodOptions {
     Enrich(EnrichOptions),
     /// [`volumetric`].
     Volumetric(VolumetricOptions),
+    /// [`muscles()`].
+    Muscles(MusclesOptions),
 }
 
 impl MethodOptions {
@@ -29,6 +32,7 @@ impl MethodOptions {
         match self {
             Self::Enrich(options) => options.check(),
             Self::Volumetric(options) => options.check(),
+            Self::Muscles(options) => options.check(),
         }
     }
 
@@ -37,6 +41,7 @@ impl MethodOptions {
         match self {
             Self::Enrich(options) => options.dt_secs,
             Self::Volumetric(options) => options.dt_secs,
+            Self::Muscles(options) => options.dt_secs,
         }
     }
 
@@ -45,6 +50,7 @@ impl MethodOptions {
         match self {
             Self::Enrich(options) => options.gain,
             Self::Volumetric(options) => options.gain,
+            Self::Muscles(options) => options.gain,
         }
     }
 }
@@ -63,6 +69,7 @@ pub fn perform(
         MethodOptions::Volumetric(options) => {
             volumetric(face, performance, options, checkpoint, sink, progress)
         }
+        MethodOptions::Muscles(options) => muscles(face, performance, options, checkpoint, sink, progress),
     }
 }
 

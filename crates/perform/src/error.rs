@@ -57,6 +57,12 @@ pub enum PerformError {
     /// The face has no muscles.
     #[error("the face has no muscles; build it with the muscles of the built-in head")]
     NoMuscles,
+    /// The face has no muscle shapes.
+    #[error(
+        "no shape of this face was solved for by muscles; find the activations of its shapes first (`muscle solve`, or \
+         `muscle target` for tracks)"
+    )]
+    NoMuscleShapes,
     /// An activation is out of range.
     #[error("the activation of {muscle} is {value}; it must be from 0 (relaxed) to 1 (fully tense)")]
     Activation {
@@ -79,6 +85,17 @@ pub enum PerformError {
     Muscles {
         /// Why.
         source: SolveError,
+    },
+    /// A target is not of this face.
+    #[error(
+        "the target of {vertex} is {distance_mm:.0} mm away from the simulated skin: it is not finite, not of this \
+         face, or in another unit or place"
+    )]
+    Target {
+        /// The vertex, for people.
+        vertex: String,
+        /// How far its target is.
+        distance_mm: f64,
     },
     /// No activations could be computed.
     #[error("activations could not be computed: {what}")]

@@ -8,10 +8,13 @@
 //! help, its error is passed on, and the other frames go on.
 
 use crate::drivers::enrich::Enrich;
+use crate::drivers::muscles::MuscleModel;
+use crate::drivers::muscles::play::Muscles;
 use crate::drivers::volumetric::{Volumetric, VolumetricFace};
 use crate::drivers::{MethodOptions, expect_weights};
 use crate::error::PerformError;
 use crate::run::{Driver, FrameReport, Performance, settled};
+use crate::skin_out::SkinOut;
 use rayon::ThreadPool;
 use risorius_base::{Advise, Cancelled, Progress};
 use risorius_flesh::Face;
@@ -60,6 +63,10 @@ pub fn settle(
         MethodOptions::Volumetric(options) => {
             let prepared = VolumetricFace::prepare(face, &performance.scene, options)?;
             crew.work(&Volumetric::at_rest(&prepared, performance), ranges, sink)
+        }
+        MethodOptions::Muscles(options) => {
+            let (model, skin) = (MuscleModel::prepare(face, &options.model)?, SkinOut::prepare(face));
+            crew.work(&Muscles::prepare(&model, &skin, performance, options)?, ranges, sink)
         }
     }
 }

@@ -57,6 +57,23 @@ impl<'a> SkinOut<'a> {
         TetAttachment { tet: embedding.tets[row], weights }
     }
 
+    /// A skin whose vertices are where `neutral` has them as far as they follow the flesh, and otherwise where
+    /// `artist` has them; all in file units.
+    pub fn unmoved(&self, neutral: &[[f32; 3]], artist: &[[f32; 3]]) -> Vec<[f32; 3]> {
+        let mut vertices = artist.to_vec();
+        let mut mix = |vertex: u32, share: f64| {
+            let v = vertex as usize;
+            vertices[v] = match share {
+                1.0 => neutral[v],
+                _ => Vec3::from(artist[v]).lerp(neutral[v].into(), share as f32).to_array(),
+            };
+        };
+        let rows = self.face.flesh.embedding.vertices.iter().zip(&self.shares);
+        rows.for_each(|(&vertex, &share)| mix(vertex, share));
+        self.hanging.iter().for_each(|&(vertex, row)| mix(vertex, self.shares[row as usize]));
+        vertices
+    }
+
     /// Adds the displacements of flesh nodes, in meters, to a pose of the rig in file units.
     pub fn add(&self, node_offsets: &[DVec3], pose: &mut [[f32; 3]]) -> Moved {
         let embedding = &self.face.flesh.embedding;

@@ -38,10 +38,19 @@ const STAGES: usize = 60;
 const RELAXING: usize = 4;
 
 /// Most rounds of contact detection.
-const ROUNDS: usize = 8;
+const ROUNDS: usize = 6;
 
-/// In each round, the stiffness of contacts that are too deep grows by this factor.
+/// The first rounds take few Newton steps: planes that were found far from the result are soon out of date.
+const FIRST_ROUNDS: usize = 2;
+const FIRST_STEPS: usize = 10;
+
+/// In the first rounds after those, the stiffness of contacts that are too deep grows by this factor; not beyond
+/// the last power of it, or Newton steps get short.
 const HARDER: f64 = 3.0;
+const HARDEST: i32 = 2;
+
+/// Contacts deeper than this many walls are too deep.
+const TOO_DEEP: f64 = 2.0;
 
 /// Rounds end when nodes move by less than this, meters, and no point is too deep.
 const SETTLED: f64 = 2e-5;
@@ -76,6 +85,8 @@ pub struct StaticsReport {
     pub contacts: usize,
     /// Deepest penetration beyond that of the rest shape, meters.
     pub depth: f64,
+    /// Its surface point.
+    pub deepest: u32,
 }
 
 /// The energies at an equilibrium, for derivatives of it.
@@ -147,6 +158,30 @@ impl Statics {
         options: &SolveOptions,
         progress: &Progress,
     ) -> Result<StaticsReport, SolveError> {
+        self.solve_in(acting, places, x, options, ROUNDS, progress)
+    }
+
+    /// Moves `x` near to an equilibrium, in one short round of contact detection: a stop on the way to another.
+    pub fn approach(
+        &self,
+        acting: &Acting,
+        places: &[DVec3],
+        x: &mut Vec<DVec3>,
+        options: &SolveOptions,
+        progress: &Progress,
+    ) -> Result<StaticsReport, SolveError> {
+        self.solve_in(acting, places, x, options, 1, progress)
+    }
+
+    fn solve_in(
+        &self,
+        acting: &Acting,
+        places: &[DVec3],
+        x: &mut Vec<DVec3>,
+        options: &SolveOptions,
+        rounds: usize,
+        progress: &Progress,
+    ) -> Result<StaticsReport, SolveError> {
         check_length("places of nodes", places.len(), self.rest.len())?;
         check_length("surface points", acting.surface.len(), self.neutral.points.len())?;
         let mut report = StaticsReport::default();
@@ -154,7 +189,7 @@ impl Statics {
             x.clone_from(&self.rest);
         }
         self.move_held(acting, places, x, options, &mut report, progress)?;
-        self.settle(acting, x, options, &mut report, progress)?;
+        self.settle(acting, x, options, rounds, &mut report, progress)?;
         Ok(report)
     }
 
@@ -211,15 +246,18 @@ impl Statics {
         acting: &Acting,
         x: &mut Vec<DVec3>,
         options: &SolveOptions,
+        rounds: usize,
         report: &mut StaticsReport,
         progress: &Progress,
     ) -> Result<(), SolveError> {
         let wall = self.touch.options().wall;
-        let deep = |contact: &Contact| -contact.room > wall;
+        let deep = |contact: &Contact| -contact.room > TOO_DEEP * wall;
         let mut found = self.contacts(acting, x);
-        for round in 0..ROUNDS {
+        for round in 0..rounds {
             let before = x.clone();
-            let solved = self.minimize(acting, &found, x, options, progress)?;
+            let is_first = round < FIRST_ROUNDS && !found.is_empty();
+            let few = SolveOptions { max_iterations: FIRST_STEPS.min(options.max_iterations), ..*options };
+            let solved = self.minimize(acting, &found, x, if is_first { &few } else { options }, progress)?;
             report.rounds += 1;
             report.iterations += solved.iterations;
             (report.residual, report.smallest_det) = (solved.residual, solved.smallest_det);
@@ -228,13 +266,15 @@ impl Statics {
             found = self.contacts(acting, x);
             let pressing = || found.iter().filter(|contact| contact.room < 0.0);
             report.contacts = pressing().count();
-            report.depth = pressing().fold(0.0, |depth, contact| f64::max(depth, -contact.room));
+            (report.depth, report.deepest) = pressing().fold((0.0, 0), |deepest, contact| {
+                if -contact.room > deepest.0 { (-contact.room, contact.points[0]) } else { deepest }
+            });
             let moved = before.iter().zip(&*x).map(|(a, b)| *b - *a).collect::<Vec<_>>();
             let still = !had || longest(&moved) < SETTLED;
-            if found.is_empty() || (still && !found.iter().any(deep)) {
+            if found.is_empty() && !is_first || (still && report.converged && !found.iter().any(deep)) {
                 break;
             }
-            let harder = HARDER.powi(round as i32 + 1);
+            let harder = HARDER.powi((round as i32 + 1).min(HARDEST));
             found.iter_mut().filter(|contact| deep(contact)).for_each(|contact| contact.stiffness *= harder);
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! The `.face` file: rig, anatomy, flesh and report in one safetensors file that Python can open directly.
 //!
-//! [`crate::native::container`] is the container format; `rig`, `anatomy` and `flesh` define the arrays and
-//! metadata (docs/face-file.md has the table); `check` validates them; [`cache`] keeps shapes of an
+//! [`crate::native::container`] is the container format; `rig`, `anatomy`, `flesh` and `muscles` define the
+//! arrays and metadata (docs/face-file.md has the table); `check` validates them; [`cache`] keeps shapes of an
 //! interrupted build. Everything is restored to the bit.
 //!
 //! Opening maps the file, so flesh is read from disk on first access, and several processes share it. A file
@@ -15,6 +15,7 @@ mod anatomy;
 pub mod cache;
 mod check;
 mod flesh;
+mod muscles;
 pub(crate) mod rig;
 
 pub use crate::native::container::{ArrayInfo, Dtype};
@@ -87,6 +88,7 @@ fn contents(face: &Face) -> Result<Writer<'_>, IoError> {
     rig::save(&face.rig, &mut file)?;
     anatomy::save(&face.anatomy, &mut file)?;
     flesh::save(&face.flesh, &mut file)?;
+    muscles::save(&face.muscle_shapes, &mut file)?;
     // Build times are left out, so that the same face gives the same bytes.
     file.json("report", &BuildReport { stages: Vec::new(), ..face.report.clone() })?;
     Ok(file)
@@ -124,7 +126,8 @@ pub fn read(bytes: SharedBytes) -> Result<FaceFile, IoError> {
     let report: BuildReport = file.json("report")?;
     let mut flesh = flesh;
     flesh.parting_weights = parting_weights(&rig, &report);
-    let face = Face { rig, anatomy, flesh, report };
+    let muscle_shapes = muscles::load(&file, &anatomy.muscles)?;
+    let face = Face { rig, anatomy, flesh, report, muscle_shapes };
     check::check(&face, OF_FILE)?;
     let software = file.text("software")?.chars().take(100).collect();
     Ok(FaceFile { face, software, n_bytes, arrays: file.arrays().clone() })

@@ -25,6 +25,7 @@ fn what_is_saved_comes_back() {
     let opened = face::open(&path).unwrap();
     assert_eq!(printed(&face), printed(&opened));
     assert_eq!(face.flesh, opened.flesh);
+    assert_eq!(face.muscle_shapes, opened.muscle_shapes);
     assert_eq!(first_uv(&face), first_uv(&opened));
     let bytes = face::to_bytes(&face).unwrap();
     assert_eq!(bytes, std::fs::read(&path).unwrap());
@@ -78,6 +79,7 @@ fn a_rig_without_anything_comes_back() {
     face.anatomy.jaw_motion.clear();
     face.anatomy.eye_motion = Default::default();
     face.anatomy.muscles.clear();
+    face.muscle_shapes.clear();
     face.anatomy.eyes = [None, None];
     face.flesh = risorius_flesh::Flesh::default();
     face.report = risorius_flesh::BuildReport::default();

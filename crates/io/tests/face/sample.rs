@@ -16,7 +16,7 @@ use risorius_flesh::{
 use risorius_head::landmarks::NAMES;
 use risorius_head::{Bones, JawJoint};
 use risorius_mesh::{Polygons, TriMesh};
-use risorius_muscle::{Muscle, MuscleEnd, SplineSolid};
+use risorius_muscle::{Muscle, MuscleEnd, MuscleShape, Snap, SplineSolid, Tracks};
 use risorius_rig::classify::roles::RoleTable;
 use risorius_rig::{Deltas, FaceGroup, Image, Material, RawPart, RawRig, RawShape, Rig, assemble};
 
@@ -26,7 +26,25 @@ pub const SHAPES: [&str; 4] = ["jawOpen", "smile_L", "jawOpen33", "smile_L__jawO
 pub fn face() -> Face {
     let rig = rig();
     let anatomy = anatomy(&rig);
-    Face { rig, anatomy, flesh: flesh(), report: report() }
+    let muscle_shapes = vec![muscle_shape(&rig, &anatomy)];
+    Face { rig, anatomy, flesh: flesh(), report: report(), muscle_shapes }
+}
+
+fn muscle_shape(rig: &Rig, anatomy: &Anatomy) -> MuscleShape {
+    let n_points: usize = anatomy.muscles.iter().map(|m| m.solid.control.len()).sum();
+    let key = |k: usize| (0..n_points).map(|i| [k as f32, 0.1 * i as f32, -0.0]).collect();
+    MuscleShape {
+        shape: 1,
+        activations: vec![1.0 / 3.0; anatomy.muscles.len()],
+        jaw: [12.5, 0.1, -0.0],
+        tracks: Tracks { keys: (1..4).map(key).collect() },
+        leads: vec![true; anatomy.muscles.len()],
+        snap: Snap::between(
+            &rig.neutral,
+            &rig.neutral.iter().map(|p| p.map(|x| x + 0.25)).collect::<Vec<_>>(),
+        ),
+        miss_mm: [0.5, 2.0],
+    }
 }
 
 fn shape(name: &str, moves: &[(u32, [f32; 3])]) -> RawShape {

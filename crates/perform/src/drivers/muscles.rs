@@ -4,8 +4,11 @@
 //! [`risorius_solve::energy::muscle`] with the stiffness that the face has. Nodes on the skull and at the
 //! border of the flesh stay, nodes on the jaw move with it ([`jaw`]); everything else is free. The skin is the
 //! artist's neutral plus the displacement of the flesh: without activation and with a closed jaw it is the
-//! neutral, to the bit. Lower teeth, their gums and the tongue follow the jaw. Lips, lids and teeth collide as
+//! neutral, to the bit. The scalp slides on the skull. Lower teeth, their gums and the tongue follow the jaw. Lips, lids and teeth collide as
 //! in the other methods ([`crate::collision_pairs`]), with the overlap that the neutral has.
+//!
+//! Muscles can also lead: springs drag their flesh along tracks ([`lead`]; [Cong16, sec. 4]). From far away the
+//! springs are stiffened in stages, because flesh that keeps its volume cannot follow at once.
 //!
 //! Muscles are named as in Terminologia Anatomica, with `_L` and `_R` for the character's left and right.
 //!
@@ -15,15 +18,21 @@
 pub mod inverse;
 pub mod jaw;
 pub mod landmarks;
+pub mod lead;
 mod names;
+pub mod play;
+pub mod shapes;
+pub mod target;
 
 pub use jaw::JawPose;
+pub use lead::Lead;
 pub use names::{find_muscle, short_name};
 
 use crate::collision_pairs::{ContactMode, ContactSurface, touch_options};
 use crate::error::PerformError;
 use crate::skin_out::SkinOut;
 use glam::DVec3;
+use lead::LeadSprings;
 use risorius_anatomy::PieceKind;
 use risorius_base::{Progress, Rigid};
 use risorius_flesh::{Bound, Face};
@@ -33,9 +42,12 @@ use risorius_mesh::{TetMesh, TriMesh};
 use risorius_muscle::{MuscleProblem, Overlap, check, overlap};
 use risorius_rig::Evaluator;
 use risorius_solve::{
-    Acting, Fiber, Fibers, MuscleTissue, SolveError, SolveOptions, Springs, Statics, StaticsReport,
+    Acting, Energy, Fiber, Fibers, MuscleTissue, SolveError, SolveOptions, Springs, Statics, StaticsReport,
 };
 use std::sync::Arc;
+
+/// Shares of their stiffness that springs to tracks have in the stages of a solve from the neutral.
+const STIFFENING: [f64; 3] = [0.01, 0.1, 1.0];
 
 /// Options of the model.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -61,9 +73,9 @@ impl Default for MuscleOptions {
             bulk: 10.0,
             contact: ContactMode::default(),
             solve: SolveOptions {
-                force_tolerance: 5e-6,
-                step_tolerance: 3e-7,
-                max_iterations: 60,
+                force_tolerance: 2e-5,
+                step_tolerance: 2e-6,
+                max_iterations: 40,
                 ..SolveOptions::default()
             },
         }
@@ -94,6 +106,8 @@ pub struct Controls {
     pub activations: Vec<f64>,
     /// The jaw.
     pub jaw: JawPose,
+    /// Where muscles lead; nowhere by default.
+    pub lead: Lead,
 }
 
 /// A pose of the flesh.
@@ -105,6 +119,22 @@ pub struct MusclePose {
     pub nodes: Vec<DVec3>,
     /// The solve.
     pub report: StaticsReport,
+}
+
+/// Where the search for a pose starts.
+#[derive(Debug, Clone, Copy)]
+pub struct Start<'n> {
+    /// Positions of the nodes, meters.
+    pub nodes: &'n [DVec3],
+    /// The jaw there.
+    pub jaw: JawPose,
+}
+
+impl MusclePose {
+    /// As the start of a search.
+    pub fn as_start(&self) -> Start<'_> {
+        Start { nodes: &self.nodes, jaw: self.controls.jaw }
+    }
 }
 
 /// A face whose muscles can act.
@@ -120,7 +150,7 @@ pub struct MuscleModel<'a> {
     /// Without activation.
     tissue: MuscleTissue,
     statics: Statics,
-    springs: Springs,
+    springs: LeadSprings,
     contacts: ContactSurface,
     skin: SkinOut<'a>,
     /// The neutral, in file units.
@@ -135,7 +165,6 @@ impl<'a> MuscleModel<'a> {
     /// Prepares a face.
     pub fn prepare(face: &'a Face, options: &MuscleOptions) -> Result<Self, PerformError> {
         options.check()?;
-        let failed = |source| PerformError::Muscles { source };
         let muscles = &face.anatomy.muscles;
         if muscles.is_empty() {
             return Err(PerformError::NoMuscles);
@@ -144,7 +173,9 @@ impl<'a> MuscleModel<'a> {
         let overlap = overlap(&mesh, muscles);
         let bones = [&face.anatomy.bones.cranium, &face.anatomy.bones.mandible].map(WindingNumbers::of);
         let problems = check::check(muscles, &overlap, |p| bones.iter().any(|bone| bone.at(p) > 0.5));
-        let held = held_nodes(face);
+        let sliding = lead::sliding_nodes(face);
+        let held = held_nodes(face, &sliding);
+        let springs = LeadSprings::prepare(face, &mesh, &sliding);
         let tissue = tissue(face, options, &overlap, &held).map_err(failed)?;
         let evaluator = Evaluator::prepare(&face.rig);
         let neutral = evaluator.positions(&vec![0.0; face.rig.sliders.len()]);
@@ -152,14 +183,14 @@ impl<'a> MuscleModel<'a> {
         let touch = (touch_options(options.contact, 0.0), 0.0);
         let contacts = ContactSurface::prepare(face, &evaluator, &skin, touch, &[], false).map_err(failed)?;
         let surface = contacts.surface(&neutral, &Rigid::IDENTITY);
-        let elements = risorius_solve::Energy::stencils(&tissue);
-        let statics =
-            Statics::prepare(&mesh, elements, &[], &held, &contacts.touch, surface).map_err(failed)?;
+        let elements = tissue.stencils();
+        let statics = Statics::prepare(&mesh, elements, &springs.stencils(), &held, &contacts.touch, surface)
+            .map_err(failed)?;
         let control: Vec<DVec3> = muscles.iter().flat_map(|m| m.solid.control.iter().copied()).collect();
         Ok(Self {
             control: Embedding::prepare(&mesh, &control, &EmbedOptions::default(), |_, _| true),
             names: muscles.iter().map(|m| short_name(&m.name)).collect(),
-            springs: Springs::prepare(&[]).map_err(failed)?,
+            springs,
             with_jaw: with_jaw(face),
             options: *options,
             face,
@@ -180,50 +211,113 @@ impl<'a> MuscleModel<'a> {
 
     /// Nothing active, the jaw closed.
     pub fn relaxed(&self) -> Controls {
-        Controls { activations: vec![0.0; self.names.len()], jaw: JawPose::default() }
+        Controls { activations: vec![0.0; self.names.len()], ..Controls::default() }
     }
 
-    /// The equilibrium for some controls, searched from `start`, or from the neutral.
+    /// The equilibrium for some controls, searched from `start`, or from the neutral. The jaw gets there in
+    /// strides, so that lips and teeth stay on their sides; then springs to tracks are stiffened in stages.
     pub fn pose(
         &self,
         controls: &Controls,
-        start: Option<&[DVec3]>,
+        start: Option<Start>,
+        progress: &Progress,
+    ) -> Result<MusclePose, PerformError> {
+        self.pose_in(controls, start, None, progress)
+    }
+
+    /// As [`Self::pose`], with inertia: for each node where it would fly in a time step, and mass over its square.
+    fn pose_in(
+        &self,
+        controls: &Controls,
+        start: Option<Start>,
+        flights: Option<&[(DVec3, f64)]>,
         progress: &Progress,
     ) -> Result<MusclePose, PerformError> {
         self.check(controls)?;
+        let far = start.is_none();
+        let Start { nodes, jaw: from } =
+            start.unwrap_or_else(|| Start { nodes: self.statics.rest(), jaw: JawPose::default() });
+        let mut nodes = nodes.to_vec();
+        let mut report = StaticsReport::default();
+        let strides = from.strides_to(&controls.jaw);
+        for jaw in strides.iter().take(strides.len() - 1) {
+            let between = Controls { jaw: *jaw, ..controls.clone() };
+            let springs = self.springs.at(&between.lead, STIFFENING[0], None).map_err(failed)?;
+            report = after(report, self.solve(&between, &springs, false, &mut nodes, progress)?);
+        }
+        let stages: &[f64] = match controls.lead.is_active() && far {
+            true => &STIFFENING,
+            false => &[1.0],
+        };
+        for (k, &strength) in stages.iter().enumerate() {
+            let springs = self.springs.at(&controls.lead, strength, flights).map_err(failed)?;
+            let is_last = k + 1 == stages.len();
+            report = after(report, self.solve(controls, &springs, is_last, &mut nodes, progress)?);
+        }
+        Ok(MusclePose { controls: controls.clone(), nodes, report })
+    }
+
+    /// Moves `nodes` to the equilibrium with some springs, or near to it.
+    fn solve(
+        &self,
+        controls: &Controls,
+        springs: &Springs,
+        is_last: bool,
+        nodes: &mut Vec<DVec3>,
+        progress: &Progress,
+    ) -> Result<StaticsReport, PerformError> {
         let tissue = self.tissue_at(controls)?;
         let surface = self.surface(controls);
-        let acting = Acting { energy: &tissue, springs: &self.springs, surface: &surface };
-        let mut nodes = start.unwrap_or(self.statics.rest()).to_vec();
-        let places = self.places(controls);
-        let report = self
-            .statics
-            .solve(&acting, &places, &mut nodes, &self.options.solve, progress)
-            .map_err(|source| match source {
-                SolveError::Cancelled(cancelled) => PerformError::Cancelled(cancelled),
-                SolveError::BonesFold => PerformError::JawFolds { open_deg: controls.jaw.open_deg },
-                source => PerformError::Muscles { source },
-            })?;
-        Ok(MusclePose { controls: controls.clone(), nodes, report })
+        let acting = Acting { energy: &tissue, springs, surface: &surface };
+        let (places, options) = (self.places(controls), &self.options.solve);
+        let solved = match is_last {
+            true => self.statics.solve(&acting, &places, nodes, options, progress),
+            false => self.statics.approach(&acting, &places, nodes, options, progress),
+        };
+        solved.map_err(|source| match source {
+            SolveError::Cancelled(cancelled) => PerformError::Cancelled(cancelled),
+            SolveError::BonesFold => PerformError::JawFolds { open_deg: controls.jaw.open_deg },
+            source => failed(source),
+        })
     }
 
     /// Refuses controls out of range.
     fn check(&self, controls: &Controls) -> Result<(), PerformError> {
         if controls.activations.len() != self.names.len() {
             let (got, wanted) = (controls.activations.len(), self.names.len());
-            let source = SolveError::Length { what: "activations", got, wanted };
-            return Err(PerformError::Muscles { source });
+            return Err(failed(SolveError::Length { what: "activations", got, wanted }));
         }
         let bad = |(_, a): &(usize, &f64)| !(0.0..=1.0).contains(*a);
         if let Some((muscle, &value)) = controls.activations.iter().enumerate().find(bad) {
             return Err(PerformError::Activation { muscle: self.names[muscle].clone(), value });
+        }
+        if controls.lead.is_active() {
+            let lead = &controls.lead;
+            let n_points = self.control.len();
+            for (what, got, wanted) in [
+                ("control points of tracks", lead.to.len(), n_points),
+                ("shares of tracks", lead.shares.len(), self.names.len()),
+            ] {
+                if got != wanted {
+                    return Err(failed(SolveError::Length { what, got, wanted }));
+                }
+            }
         }
         controls.jaw.check()
     }
 
     fn tissue_at(&self, controls: &Controls) -> Result<MuscleTissue, PerformError> {
         let activated = self.tissue.clone().activated(&controls.activations);
-        activated.map_err(|source| PerformError::Muscles { source })
+        activated.map_err(failed)
+    }
+
+    /// Energy of the flesh, joules.
+    fn elastic(&self, controls: &Controls, nodes: &[DVec3]) -> f64 {
+        let Ok(tissue) = self.tissue_at(controls) else { return 0.0 };
+        let n = tissue.stencils().len();
+        let mut values = vec![0.0; n];
+        tissue.values(nodes, 0..n, &mut values);
+        values.iter().sum()
     }
 
     /// The motion of the jaw.
@@ -291,10 +385,14 @@ impl<'a> MuscleModel<'a> {
         mesh.volumes().iter().sum::<f64>() / rest
     }
 
+    /// The displacements of the control points of all muscles for those of the nodes, meters.
+    fn control_offsets(&self, node_offsets: &[DVec3]) -> Vec<DVec3> {
+        self.control.apply(node_offsets)
+    }
+
     /// The control points of all muscles in a pose, muscle by muscle, meters.
     pub fn control_points(&self, pose: &MusclePose) -> Vec<Vec<DVec3>> {
-        let moved = self.control.apply(&self.offsets(pose));
-        let mut moved = moved.into_iter();
+        let mut moved = self.control_offsets(&self.offsets(pose)).into_iter();
         let muscle = |m: &risorius_muscle::Muscle| {
             m.solid.control.iter().zip(&mut moved).map(|(p, d)| *p + d).collect()
         };
@@ -312,10 +410,24 @@ impl<'a> MuscleModel<'a> {
     }
 }
 
-/// Nodes on skull, jaw and border, and components of the flesh that none of them holds.
-fn held_nodes(face: &Face) -> Vec<bool> {
+/// A solve after another: counts are added.
+fn after(earlier: StaticsReport, solved: StaticsReport) -> StaticsReport {
+    StaticsReport {
+        iterations: earlier.iterations + solved.iterations,
+        rounds: earlier.rounds + solved.rounds,
+        stages: earlier.stages + solved.stages,
+        ..solved
+    }
+}
+
+fn failed(source: SolveError) -> PerformError {
+    PerformError::Muscles { source }
+}
+
+/// Nodes on skull, jaw and border but those that slide, and components of the flesh that none of them holds.
+fn held_nodes(face: &Face, sliding: &[bool]) -> Vec<bool> {
     let flesh = &face.flesh;
-    let fixed: Vec<bool> = (0..flesh.n_nodes()).map(|n| flesh.is_held(n)).collect();
+    let fixed: Vec<bool> = (0..flesh.n_nodes()).map(|n| flesh.is_held(n) && !sliding[n]).collect();
     let (mut supported, neighbors) = (fixed.clone(), flesh.mesh().neighbors());
     let mut work: Vec<u32> = (0..fixed.len() as u32).filter(|&n| fixed[n as usize]).collect();
     while let Some(n) = work.pop() {

@@ -1,6 +1,8 @@
 //! Jobs with the muscles of a face. Shared: which model of a face, what of a pose is reported and drawn.
 
 pub mod activate;
+pub mod solve;
+pub mod target;
 
 use crate::error::{Error, Result};
 use risorius_flesh::Face;
@@ -111,6 +113,30 @@ pub(crate) fn states(model: &MuscleModel, pose: &MusclePose) -> Result<Vec<Muscl
         .collect())
 }
 
+/// Muscles that are active by 0.02 or more, the most active first.
+pub(crate) fn leading(model: &MuscleModel, activations: &[f64]) -> Vec<(String, f64)> {
+    let named = model.names.iter().cloned().zip(activations.iter().copied());
+    let mut all: Vec<(String, f64)> = named.filter(|(_, a)| *a >= 0.02).collect();
+    all.sort_by(|a, b| b.1.total_cmp(&a.1));
+    all
+}
+
+/// Some skins from the front, and the muscles of a pose.
+pub(crate) fn row_of_pictures(
+    model: &MuscleModel,
+    skins: &[(&str, &[[f32; 3]])],
+    pose: &MusclePose,
+) -> Result<Vec<(Canvas, String)>> {
+    let look = FaceLook::prepare(&model.face().rig);
+    let options = DrawOptions { width: 700, height: 860, yaw_degrees: 15.0, ..DrawOptions::default() };
+    let mut cells = Vec::new();
+    for (name, vertices) in skins {
+        cells.push((draw(&look, vertices, &options)?, name.to_string()));
+    }
+    cells.extend(muscle_views(model, pose)?.into_iter().take(1));
+    Ok(cells)
+}
+
 /// The skin and the muscles of a pose.
 pub(crate) fn pictures(model: &MuscleModel, pose: &MusclePose) -> Result<Vec<(Canvas, String)>> {
     let face = model.face();
@@ -121,6 +147,13 @@ pub(crate) fn pictures(model: &MuscleModel, pose: &MusclePose) -> Result<Vec<(Ca
         let options = DrawOptions { width: 700, height: 860, yaw_degrees: yaw, ..DrawOptions::default() };
         cells.push((draw(&look, &vertices, &options)?, name.to_string()));
     }
+    cells.extend(muscle_views(model, pose)?);
+    Ok(cells)
+}
+
+/// The muscles of a pose from three sides, colored by tension.
+fn muscle_views(model: &MuscleModel, pose: &MusclePose) -> Result<Vec<(Canvas, String)>> {
+    let face = model.face();
     let tensions = model.tensions(pose)?;
     let tense = |((muscle, control), [stress, _]): ((&risorius_muscle::Muscle, Vec<_>), [f64; 2])| {
         let solid = risorius_muscle::SplineSolid { control, ..muscle.solid.clone() };
@@ -129,6 +162,5 @@ pub(crate) fn pictures(model: &MuscleModel, pose: &MusclePose) -> Result<Vec<(Ca
     let muscles: Vec<TenseMuscle> =
         face.anatomy.muscles.iter().zip(model.control_points(pose)).zip(tensions).map(tense).collect();
     let most = muscles.iter().map(|m| m.tension_kpa).fold(1.0, f64::max);
-    cells.extend(muscles_at_work(face, &model.mandible(pose), &muscles, most as f32)?);
-    Ok(cells)
+    Ok(muscles_at_work(face, &model.mandible(pose), &muscles, most as f32)?)
 }

@@ -94,6 +94,11 @@ pub struct PerformJob {
     pub iterations: Option<usize>,
     /// Of `volumetric`: make every pose without forces the artist's, not only those of single shapes.
     pub exact: bool,
+    /// Of `muscles`: share of the final snaps, 0 to 1. At 1, a slider that is on alone shows the artist's shape.
+    /// Default 1.
+    pub snap: Option<f64>,
+    /// Of `muscles`: whether flesh has inertia. Without, it is at rest in every frame. Default true.
+    pub inertia: bool,
     /// Everything that acts on the face besides the motion of the head.
     pub scene: SceneSource,
     /// How contacts of lips, lids, teeth and colliders are enforced.
@@ -150,6 +155,8 @@ impl Default for PerformJob {
             active: None,
             iterations: None,
             exact: false,
+            snap: None,
+            inertia: true,
             scene: SceneSource::default(),
             contact: usual.contact,
             adhesion: usual.adhesion,

@@ -154,3 +154,22 @@ pub(crate) const ACTIVATE: [Stage; 5] = [
     stage("drawing", "drawing", 3.0),
     stage("writing", "writing", 0.5),
 ];
+
+/// `muscle solve`
+pub(crate) const SOLVE_MUSCLES: [Stage; 5] = [
+    READING,
+    stage("muscles", "muscles in the flesh", 2.0),
+    stage("activations", "activations", 300.0),
+    stage("drawing", "drawing", 10.0),
+    stage("writing", "writing", 0.5),
+];
+
+/// `muscle target`
+pub(crate) const TARGET_MUSCLES: [Stage; 6] = [
+    READING,
+    stage("muscles", "muscles in the flesh", 2.0),
+    stage("activations", "activations", 200.0),
+    stage("targeting", "tracks", 200.0),
+    stage("drawing", "drawing", 10.0),
+    stage("writing", "writing", 0.5),
+];

@@ -109,6 +109,7 @@ pub fn check(face: &Face, advice: &str) -> Result<(), IoError> {
     check_rig_parts(&face.rig, &mut problems);
     check_anatomy(&face.anatomy, &face.rig, &mut problems);
     check_flesh(&face.flesh, &face.rig, &mut problems);
+    check_muscle_shapes(face, &mut problems);
     problems.finish(advice)
 }
 
@@ -358,5 +359,32 @@ fn check_materials(flesh: &Flesh, n_tets: usize, n_shapes: usize, problems: &mut
         problems.expect(fine, "flesh.materials.responses", || {
             format!("entry {i} names no shape or slider of the rig, or its curve does not rise")
         });
+    }
+}
+
+fn check_muscle_shapes(face: &Face, problems: &mut Problems) {
+    let (n_shapes, n_vertices) = (face.rig.shapes.len(), face.rig.n_vertices());
+    let (muscles, shapes) = (&face.anatomy.muscles, &face.muscle_shapes);
+    let numbers: Vec<u32> = shapes.iter().map(|s| s.shape).collect();
+    problems.ascending("muscle_shapes.shapes", &numbers, n_shapes, "shapes of the rig");
+    let n_points: usize = muscles.iter().map(|m| m.solid.control.len()).sum();
+    for (i, shape) in shapes.iter().enumerate() {
+        let of = |array: &str| format!("muscle_shapes.{array}, shape {i}");
+        problems.count(&of("activations"), shape.activations.len(), muscles.len(), "muscles");
+        problems.count(&of("leads"), shape.leads.len(), muscles.len(), "muscles");
+        let bad = shape.activations.iter().position(|a| !(0.0..=1.0).contains(a));
+        problems.expect(bad.is_none(), &of("activations"), || {
+            format!("that of muscle {} is not from 0 to 1", bad.unwrap_or(0))
+        });
+        problems.finite(&of("jaw"), &[shape.jaw]);
+        problems.finite(&of("miss_mm"), &[shape.miss_mm]);
+        for key in &shape.tracks.keys {
+            problems.count(&of("tracks"), key.len(), n_points, "control points");
+            problems.finite(&of("tracks"), key);
+        }
+        problems.ascending(&of("snap.vertices"), &shape.snap.vertices, n_vertices, "vertices");
+        let n = shape.snap.vertices.len();
+        problems.count(&of("snap.offsets"), shape.snap.offsets.len(), n, "vertices");
+        problems.finite(&of("snap.offsets"), &shape.snap.offsets);
     }
 }

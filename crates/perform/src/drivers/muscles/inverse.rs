@@ -16,7 +16,7 @@
 //! The small pull to zero decides between muscles that do the same: without it antagonists tense each other.
 
 use super::landmarks::SkinMarks;
-use super::{Controls, JawPose, MuscleModel, MusclePose};
+use super::{Controls, JawPose, MuscleModel, MusclePose, Start};
 use crate::error::PerformError;
 use glam::DVec3;
 use rayon::prelude::*;
@@ -74,6 +74,8 @@ pub struct Solved {
     pub steps: usize,
     /// Equilibria that were found.
     pub equilibria: usize,
+    /// Newton steps in all of them.
+    pub newton_steps: usize,
     /// Factors that were of the exact second derivatives, and all factors.
     pub exact: [usize; 2],
 }
@@ -130,6 +132,11 @@ impl<'m, 'f> Inverse<'m, 'f> {
         })
     }
 
+    /// The face.
+    pub fn model(&self) -> &'m MuscleModel<'f> {
+        self.model
+    }
+
     /// Displacements of the landmarks in a pose, meters.
     pub fn displacements(&self, pose: &MusclePose) -> Vec<DVec3> {
         self.marks.moved(&self.model.face().flesh.tets, &self.model.offsets(pose))
@@ -139,9 +146,7 @@ impl<'m, 'f> Inverse<'m, 'f> {
     /// the target, as far as known.
     pub fn solve(&self, target: &[DVec3], jaw: JawPose, progress: &Progress) -> Result<Solved, PerformError> {
         let relaxed = self.model.relaxed();
-        let rest = self.model.statics.rest().to_vec();
-        let still = Controls { ..relaxed.clone() };
-        let mut now = self.at(&still, &rest, target, &jaw, progress)?;
+        let mut now = self.at(&relaxed, None, target, &jaw, progress)?;
         let before_mm = distances_mm(&now.off);
         let mut solved = Solved {
             pose: now.pose.clone(),
@@ -149,6 +154,7 @@ impl<'m, 'f> Inverse<'m, 'f> {
             before_mm,
             steps: 0,
             equilibria: 1,
+            newton_steps: now.pose.report.iterations,
             exact: [0; 2],
         };
         if before_mm[0] < STILL_MM {
@@ -156,8 +162,9 @@ impl<'m, 'f> Inverse<'m, 'f> {
         }
         if jaw != JawPose::default() {
             let opened = Controls { jaw, ..relaxed };
-            now = self.at(&opened, &rest, target, &jaw, progress)?;
+            now = self.at(&opened, None, target, &jaw, progress)?;
             solved.equilibria += 1;
+            solved.newton_steps += now.pose.report.iterations;
         }
         let mut trust = TRUST;
         while solved.steps < self.options.iterations && trust > SMALL_STEP {
@@ -177,8 +184,10 @@ impl<'m, 'f> Inverse<'m, 'f> {
                 }
                 let controls = self.moved(&now.pose.controls, &step);
                 let ahead = ahead(&now.pose.nodes, &responses, &step);
-                let trial = self.at(&controls, &ahead, target, &jaw, progress)?;
+                let start = Start { nodes: &ahead, jaw: controls.jaw };
+                let trial = self.at(&controls, Some(start), target, &jaw, progress)?;
                 solved.equilibria += 1;
+                solved.newton_steps += trial.pose.report.iterations;
                 if trial.cost < now.cost {
                     let gain = 1.0 - trial.cost / now.cost;
                     trust = if longest >= 0.9 * trust { (2.0 * trust).min(1.0) } else { trust };
@@ -205,14 +214,14 @@ impl<'m, 'f> Inverse<'m, 'f> {
     fn at(
         &self,
         controls: &Controls,
-        start: &[DVec3],
+        start: Option<Start>,
         target: &[DVec3],
         jaw: &JawPose,
         progress: &Progress,
     ) -> Result<Tried, PerformError> {
         // Stages of solves are not stages of this search.
         let quiet: &Progress = &|_, _| progress("activations", 0.0);
-        let pose = self.model.pose(controls, Some(start), quiet)?;
+        let pose = self.model.pose(controls, start, quiet)?;
         let moved = self.displacements(&pose);
         let off: Vec<DVec3> = moved.iter().zip(target).map(|(p, q)| 1000.0 * (*p - *q)).collect();
         let effort: f64 = self.muscles.iter().map(|&m| controls.activations[m].powi(2)).sum();
@@ -229,7 +238,8 @@ impl<'m, 'f> Inverse<'m, 'f> {
         let failed = |source: SolveError| PerformError::Muscles { source };
         let tissue = model.tissue_at(&pose.controls)?;
         let surface = model.surface(&pose.controls);
-        let acting = Acting { energy: &tissue, springs: &model.springs, surface: &surface };
+        let springs = model.springs.at(&pose.controls.lead, 1.0, None).map_err(failed)?;
+        let acting = Acting { energy: &tissue, springs: &springs, surface: &surface };
         let n = pose.nodes.len();
         let mut changes: Vec<Vec<DVec3>> = self
             .muscles

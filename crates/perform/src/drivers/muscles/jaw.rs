@@ -14,6 +14,9 @@ pub const MOST_OPEN_DEG: f64 = 35.0;
 /// The part of the track that condyles slide while the jaw opens all the way.
 const SLIDE_OPEN: f64 = 0.8;
 
+/// Longest strides in which the jaw moves to a position: degrees, tracks, tracks.
+const STRIDE: [f64; 3] = [2.5, 0.3, 0.3];
+
 /// A position of the jaw; closed by default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct JawPose {
@@ -54,6 +57,17 @@ impl JawPose {
             }
         }
         Ok(())
+    }
+
+    /// Positions on the way to another, the last of which is that: lips move by a few millimeters between two.
+    pub fn strides_to(&self, end: &Self) -> Vec<Self> {
+        let (from, to) = (self.to_array(), end.to_array());
+        let far = (0..3).map(|k| (to[k] - from[k]).abs() / STRIDE[k]).fold(0.0, f64::max);
+        let n = far.ceil().max(1.0) as usize;
+        let at = |i: usize| -> [f64; 3] {
+            std::array::from_fn(|k| from[k] + (to[k] - from[k]) * (i as f64 / n as f64))
+        };
+        (1..=n).map(|i| if i == n { *end } else { Self::from_array(at(i)) }).collect()
     }
 
     /// The motion of the jaw; exactly the identity when closed.

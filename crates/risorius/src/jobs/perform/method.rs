@@ -2,7 +2,10 @@
 
 use super::{PerformJob, preview};
 use crate::error::{Error, Result};
-use risorius_perform::{ContactMode, EnrichOptions, FrameReport, MethodOptions, Scene, VolumetricOptions};
+use risorius_perform::{
+    ContactMode, EnrichOptions, FrameReport, MethodOptions, MuscleOptions, MusclesOptions, Scene,
+    VolumetricOptions,
+};
 
 /// A simulation method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
@@ -14,7 +17,22 @@ pub enum Method {
     /// Volumetric blendshapes: flesh is drawn to blended gradients, keeps its volume and does not pass itself
     /// [Ichim16].
     Volumetric,
+    /// The muscles of each shape, blended and simulated [Cong16]. The face needs muscle shapes.
+    Muscles,
 }
+
+impl Method {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Enrich => "enrich",
+            Self::Volumetric => "volumetric",
+            Self::Muscles => "muscles",
+        }
+    }
+}
+
+/// An option that a method does not have: whether it is given, its names, and what it is.
+type Foreign = (bool, &'static [&'static str], &'static str);
 
 /// What the method did over all frames.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -48,33 +66,47 @@ impl PerformJob {
     /// Refuses options that the method does not have.
     pub(in crate::jobs) fn check_method(&self) -> Result<()> {
         let usual = EnrichOptions::default();
-        let foreign: &[(bool, &'static [&'static str], &str)] = match self.method {
-            Method::Enrich => &[
-                (self.active.is_some(), &["active", "method"], "an active share"),
-                (self.iterations.is_some(), &["iterations", "method"], "a number of iterations"),
-                (self.exact, &["exact", "method"], "exactness as an option: poses without forces are exact"),
-            ],
-            Method::Volumetric => &[
-                (
-                    self.tightening != usual.tightening,
-                    &["tightening", "method"],
-                    "tightening: its stiffness is constant",
-                ),
-                (self.adhesion != 0.0, &["adhesion", "method"], "adhesion of lips"),
-                (
-                    self.contact == ContactMode::Penalty,
-                    &["contact", "method"],
-                    "penalties: its contacts are walls, or off",
-                ),
-            ],
+        let of_volumetric: [Foreign; 3] = [
+            (self.active.is_some(), &["active", "method"], "an active share"),
+            (self.iterations.is_some(), &["iterations", "method"], "a number of iterations"),
+            (self.exact, &["exact", "method"], "exactness as an option"),
+        ];
+        let of_muscles: [Foreign; 2] = [
+            (self.snap.is_some(), &["snap", "method"], "snaps"),
+            (!self.inertia, &["no_inertia", "method"], "inertia as an option"),
+        ];
+        let of_enrich: [Foreign; 3] = [
+            (
+                self.tightening != usual.tightening,
+                &["tightening", "method"],
+                "tightening: its stiffness does not depend on shapes",
+            ),
+            (self.adhesion != 0.0, &["adhesion", "method"], "adhesion of lips"),
+            (
+                self.contact == ContactMode::Penalty,
+                &["contact", "method"],
+                "penalties: its contacts are walls, or off",
+            ),
+        ];
+        let of_steps: [Foreign; 4] = [
+            (self.rebalance != usual.rebalance, &["rebalance", "method"], "rebalancing"),
+            (self.stepping != usual.stepping, &["stepping", "method"], "a choice of formulas for time steps"),
+            (self.damping != usual.damping, &["damping", "method"], "damping: its time steps are damped"),
+            (
+                self.viscosity != usual.viscosity,
+                &["viscosity", "method"],
+                "viscosity: its time steps are damped",
+            ),
+        ];
+        let foreign: Vec<Foreign> = match self.method {
+            Method::Enrich => of_volumetric.into_iter().chain(of_muscles).collect(),
+            Method::Volumetric => of_muscles.into_iter().chain(of_enrich).collect(),
+            Method::Muscles => of_volumetric.into_iter().chain(of_enrich).chain(of_steps).collect(),
         };
         match foreign.iter().find(|(given, ..)| *given) {
             Some((_, options, what)) => {
-                let name = match self.method {
-                    Method::Enrich => "enrich",
-                    Method::Volumetric => "volumetric",
-                };
-                Err(Error::request(format!("the method {name} does not have {what}")).with_options(options))
+                let message = format!("the method {} does not have {what}", self.method.name());
+                Err(Error::request(message).with_options(options))
             }
             None => Ok(()),
         }
@@ -95,6 +127,7 @@ impl PerformJob {
         match self.method {
             Method::Enrich => MethodOptions::Enrich(self.enrich_options(times_secs, factors)),
             Method::Volumetric => MethodOptions::Volumetric(self.volumetric_options(times_secs, factors)),
+            Method::Muscles => MethodOptions::Muscles(self.muscles_options(times_secs, factors)),
         }
     }
 
@@ -148,6 +181,24 @@ impl PerformJob {
             iterations: self.iterations.unwrap_or(usual.iterations),
             exact: self.exact,
             ..usual
+        }
+    }
+
+    fn muscles_options(&self, times_secs: &[f64], [stiffness, mass]: [f64; 2]) -> MusclesOptions {
+        let usual = MusclesOptions::default();
+        let [softness, gain, _] = self.look.factors();
+        MusclesOptions {
+            model: MuscleOptions {
+                stiffness: stiffness * softness,
+                contact: self.contact,
+                ..MuscleOptions::default()
+            },
+            snap: self.snap.unwrap_or(usual.snap),
+            inertia: self.inertia,
+            dt_secs: self.dt_secs(times_secs, usual.dt_secs),
+            gain: self.gain * gain,
+            mass,
+            gravity: self.gravity,
         }
     }
 }
