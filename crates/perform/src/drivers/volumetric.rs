@@ -127,6 +127,9 @@ const QUICK: Iterations =
 /// Iterations of those that were not found so.
 const PATIENT: Iterations = Iterations { most: 800, ..AT_REST };
 
+/// Speed at which overlap is pushed out that did not arise in the same step, m/s.
+const OUT_SPEED: f64 = 0.02;
+
 /// In equilibria, surfaces that overlap are parted as in steps of this length, seconds.
 const PART_SECS: f64 = 1.0 / 60.0;
 
@@ -236,7 +239,8 @@ impl<'a> VolumetricFace<'a> {
         let failed = |source| PerformError::Rest { frame: 0, source };
         let factors = Factors::prepare(face, scene).map_err(failed)?;
         let pushed = !scene.colliders.is_empty();
-        let touch = TouchOptions { overlap: Overlap::None, ..touch_options(options.contact, 0.0) };
+        let usual = touch_options(options.contact, 0.0);
+        let touch = TouchOptions { overlap: Overlap::None, out_speed: OUT_SPEED, ..usual };
         let contacts = ContactSurface::prepare(face, &evaluator, &skin, (touch, 0.0), &scene.touch, pushed);
         let contacts = contacts.map_err(failed)?;
         let density = &face.flesh.materials.density;

@@ -213,3 +213,28 @@ impl ThroughBody {
             || self.near[a * self.n_rows.div_ceil(64) + b / 64] >> (b % 64) & 1 == 1
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A lip 3 mm thick whose front, seen from +z, is one long triangle.
+    #[test]
+    fn points_straight_behind_a_triangle_are_on_the_other_side_of_its_flesh() {
+        let mm = |x: f64, y: f64, z: f64| 1e-3 * DVec3::new(x, y, z);
+        let front = [mm(0.0, 0.0, 0.0), mm(20.0, 0.0, 0.0), mm(0.0, 6.0, 0.0)];
+        let others = [
+            (mm(1.0, 1.0, -3.0), true, "the back of the lip"),
+            (mm(1.0, 1.0, -0.2), false, "a point that is a little deep"),
+            (mm(1.0, 1.0, 3.0), false, "the other lip, in front"),
+            (mm(-6.0, 1.0, -2.0), false, "beside the lip"),
+            (mm(1.0, 1.0, -15.0), false, "farther behind than lips are thick"),
+        ];
+        for (point, is_behind, what) in others {
+            let points = front.iter().copied().chain([point]).collect();
+            let poses = vec![OpenPose::default(), OpenPose { points, normals: Vec::new() }];
+            let meeting = Meeting { poses, ..Meeting::default() };
+            assert_eq!(meeting.is_behind(3, [0, 1, 2]), is_behind, "{what}");
+        }
+    }
+}

@@ -6,10 +6,9 @@
 //! nothing). A step minimizes the energy of [`super`] with inertia; velocities follow from the positions as in
 //! [`crate::step::dynamics`], in a moving frame, by the same formulas.
 //!
-//! Contacts are found where points come within reach during the step, and kept out. A point that was too deep
+//! Contacts are found where points come within reach during the step, and kept out. Overlap that was there
 //! already at the end of the last step is pushed out at
-//! [`TouchOptions::out_speed`](crate::TouchOptions::out_speed). How deep points were is part of the resume
-//! state, as the only list of its configuration's parameters.
+//! [`TouchOptions::out_speed`](crate::TouchOptions::out_speed).
 //!
 //! With the rebalancing share alpha, inertia does not see this share of the pose's own motion. At 0 changes
 //! of the targets move flesh only through its elasticity, as in the paper; at 1 they excite no motion.
@@ -67,8 +66,6 @@ pub struct ProjectBody {
     configuration: Configuration,
     aims: Option<Aims>,
     allowed: Vec<f64>,
-    /// How much deeper than allowed surface points are, meters; empty for none.
-    deeper: Vec<f64>,
     positions: Vec<DVec3>,
     velocities: Vec<DVec3>,
     frame: Rigid,
@@ -130,7 +127,7 @@ impl ProjectParts {
                 touch: &self.touch,
                 at,
                 allowed: &at.parameters[N_NUMBERS],
-                tolerated: &[],
+                last: None,
                 obstacles: around.obstacles,
                 dt_secs: options.part_secs,
             }),
@@ -167,7 +164,6 @@ impl ProjectBody {
             configuration: Configuration::default(),
             aims: None,
             allowed: Vec::new(),
-            deeper: Vec::new(),
             velocities,
             frame,
             last: LastStep::default(),
@@ -198,10 +194,7 @@ impl ProjectBody {
     pub fn state(&self) -> State {
         let rest = self.configuration.rest.clone();
         State {
-            configuration: Configuration {
-                parameters: vec![self.deeper.clone()],
-                ..self.configuration.clone()
-            },
+            configuration: self.configuration.clone(),
             positions: self.positions.clone(),
             velocities: self.velocities.clone(),
             frame: self.frame,
@@ -224,12 +217,12 @@ impl ProjectBody {
         if !state.positions.iter().chain(&state.velocities).all(|p| p.is_finite()) {
             return Err(SolveError::BadStart);
         }
-        let mut configuration = state.configuration;
-        self.deeper = configuration.parameters.pop().unwrap_or_default();
-        let n_deeper = if self.deeper.is_empty() { 0 } else { self.parts.touch.n_points() };
-        check_length("depths of surface points", self.deeper.len(), n_deeper)?;
-        configuration.parameters.clear();
-        self.configuration = configuration;
+        check_length(
+            "surface points",
+            state.configuration.surface.points.len(),
+            self.parts.touch.n_points(),
+        )?;
+        self.configuration = Configuration { parameters: Vec::new(), ..state.configuration };
         self.positions = state.positions;
         self.velocities = state.velocities;
         self.frame = state.frame;
@@ -243,7 +236,7 @@ impl ProjectBody {
         let Some(aims) = &self.aims else { return Ok(report) };
         let mut x = self.positions.clone();
         let touching =
-            self.touching(&self.configuration, (&self.allowed, &[]), around, self.options.part_secs);
+            self.touching(&self.configuration, (&self.allowed, None), around, self.options.part_secs);
         let objective = Objective {
             aims,
             inertial: None,
@@ -253,40 +246,27 @@ impl ProjectBody {
         };
         let solved = self.parts.system.minimize(&objective, &mut x, &self.options.rest, progress)?;
         self.parts.check_near(&x, &self.configuration.rest)?;
-        let deeper = self.note(solved, &touching, &x, &mut report);
-        (self.positions, self.deeper) = (x, deeper);
+        self.note(solved, &touching, &x, &mut report);
+        self.positions = x;
         Ok(report)
     }
 
     fn touching<'a>(
         &'a self,
         at: &'a Configuration,
-        (allowed, tolerated): (&'a [f64], &'a [f64]),
+        (allowed, last): (&'a [f64], Option<&'a [DVec3]>),
         around: &Around<'a>,
         dt_secs: f64,
     ) -> Touching<'a> {
-        Touching { touch: &self.parts.touch, at, allowed, tolerated, obstacles: around.obstacles, dt_secs }
-    }
-
-    /// What stays tolerated in a step of `dt_secs` of the depth that points have.
-    fn tolerated(&self, dt_secs: f64) -> Vec<f64> {
-        let out = self.parts.touch.options().out_speed * dt_secs;
-        self.deeper.iter().map(|depth| (depth - out).max(0.0)).collect()
+        Touching { touch: &self.parts.touch, at, allowed, last, obstacles: around.obstacles, dt_secs }
     }
 
     fn acting<'a>(&self, touching: Touching<'a>) -> Option<Touching<'a>> {
         self.parts.pushes.then_some(touching)
     }
 
-    /// Adds a minimization and the contacts at its end to a report. Returns how much deeper than allowed
-    /// surface points are.
-    fn note(
-        &self,
-        solved: ProjectReport,
-        touching: &Touching,
-        x: &[DVec3],
-        report: &mut StepReport,
-    ) -> Vec<f64> {
+    /// Adds a minimization and the contacts at its end to a report.
+    fn note(&self, solved: ProjectReport, touching: &Touching, x: &[DVec3], report: &mut StepReport) {
         let begin = Instant::now();
         let contacts = match self.parts.pushes {
             true => solved.contacts,
@@ -301,14 +281,6 @@ impl ProjectBody {
         let [projecting, sweeping, of_contacts, factoring] = solved.seconds.map(Duration::from_secs_f64);
         let all = [projecting, sweeping, Duration::ZERO, factoring, of_contacts + begin.elapsed()];
         report.times.iter_mut().zip(all).for_each(|(sum, time)| *sum += time);
-        let too_deep = contacts.iter().filter(|c| !c.is_with_obstacle() && c.room < 0.0);
-        let mut deeper = Vec::new();
-        for contact in too_deep.filter(|_| self.parts.pushes) {
-            deeper.resize(self.parts.touch.n_points(), 0.0);
-            let depth: &mut f64 = &mut deeper[contact.points[0] as usize];
-            *depth = depth.max(-contact.room);
-        }
-        deeper
     }
 
     /// A step of `dt_secs` to `next`, while the frame moves to `frame`. On an error the body is unchanged.
@@ -347,8 +319,10 @@ impl ProjectBody {
             false => carried_on,
         };
         x.iter_mut().enumerate().for_each(|(i, x)| *x = held(i).unwrap_or(*x));
-        let tolerated = self.tolerated(dt_secs);
-        let touching = self.touching(next, (&next.parameters[N_NUMBERS], &tolerated), around, dt_secs);
+        let tets = self.parts.system.tets();
+        let ended =
+            self.parts.pushes.then(|| self.parts.touch.positions(tets, &self.configuration, &self.positions));
+        let touching = self.touching(next, (&next.parameters[N_NUMBERS], ended.as_deref()), around, dt_secs);
         let objective = Objective {
             aims: &aims,
             inertial: Some(Inertial { span_secs: scheme.span_secs(), flight: &flight, from: &from }),
@@ -358,7 +332,7 @@ impl ProjectBody {
         };
         let solved = self.parts.system.minimize(&objective, &mut x, &self.options.step, progress)?;
         self.parts.check_near(&x, &next.rest)?;
-        let deeper = self.note(solved, &touching, &x, &mut report);
+        self.note(solved, &touching, &x, &mut report);
         let world = |frame: &Rigid, p: DVec3| if *frame == Rigid::IDENTITY { p } else { frame.apply(p) };
         let old = |i: usize| if before.is_empty() { self.positions[i] } else { shifted[i] };
         let moved_in_frame: Vec<DVec3> = (0..n).map(|i| x[i] - old(i)).collect();
@@ -376,7 +350,6 @@ impl ProjectBody {
             self.last = motion.last;
         }
         (self.positions, self.velocities, self.frame) = (x, motion.velocities, frame);
-        self.deeper = deeper;
         self.aims = Some(aims);
         self.allowed = next.parameters[N_NUMBERS].clone();
         self.configuration =

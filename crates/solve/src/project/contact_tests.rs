@@ -34,7 +34,7 @@ impl Touched {
 
     fn objective<'a>(&'a self, obstacles: &'a [Obstacle]) -> Objective<'a, f32> {
         let Self { touch, at, allowed, .. } = self;
-        let touching = Touching { touch, at, allowed, tolerated: &[], obstacles, dt_secs: 1.0 };
+        let touching = Touching { touch, at, allowed, last: None, obstacles, dt_secs: 1.0 };
         Objective { touching: Some(touching), ..self.example.objective(&[]) }
     }
 

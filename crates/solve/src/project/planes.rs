@@ -58,8 +58,8 @@ pub struct Touching<'a> {
     pub at: &'a Configuration,
     /// Depth that is allowed at each surface point, meters.
     pub allowed: &'a [f64],
-    /// Depth that is tolerated beyond it for now, because points were that deep already; none if empty.
-    pub tolerated: &'a [f64],
+    /// Surface points at the end of the last step; none if there was none.
+    pub last: Option<&'a [DVec3]>,
     /// In the frame of the body.
     pub obstacles: &'a [Obstacle],
     /// Time in which points that are too deep are pushed out, seconds.
@@ -95,7 +95,7 @@ struct Row {
 /// The contacts found at some positions.
 #[derive(Default)]
 pub(super) struct Planes {
-    /// With the allowed depth, but not the tolerated one, as part of their room.
+    /// With the allowed depth as part of their room.
     pub contacts: Vec<Contact>,
     rows: Vec<Row>,
     /// Nodes of all rows, ascending, and their paths.
@@ -171,6 +171,18 @@ impl Touching<'_> {
         Planes { contacts, rows, reach, found_at, nodes, ..Planes::default() }
     }
 
+    /// The room that a contact has in a solve. Overlap that was there before the step is pushed out slowly: the
+    /// point may have come in at an edge, or have another closest place now, and would be flung out.
+    fn room(&self, contact: &Contact) -> f64 {
+        let Some(last) = self.last.filter(|_| !contact.is_with_obstacle()) else {
+            return self.touch.pushed_out(contact, self.dt_secs).room;
+        };
+        let sides = contact.points.iter().zip(contact.coefficients);
+        let gap: f64 = sides.map(|(&p, c)| contact.normal.dot(last[p as usize]) * c).sum();
+        let before = gap + self.allowed_at(contact);
+        contact.room + (-before - self.touch.options().out_speed * self.dt_secs).max(0.0)
+    }
+
     /// A contact by the free nodes that carry it.
     fn row(&self, tets: &[Stencil], held: &[bool], contact: &Contact) -> Option<Sparse> {
         let attachments = self.touch.attachments();
@@ -189,9 +201,7 @@ impl Touching<'_> {
                 }
             }
         }
-        let tolerated = if contact.is_with_obstacle() { 0.0 } else { deepest(self.tolerated, contact) };
-        let contact = Contact { room: contact.room + tolerated, ..*contact };
-        let (point, room) = (contact.points[0], self.touch.pushed_out(&contact, self.dt_secs).room);
+        let (point, room) = (contact.points[0], self.room(contact));
         let is_with_obstacle = contact.is_with_obstacle();
         (!nodes.is_empty()).then_some(Sparse { point, nodes, room, is_with_obstacle })
     }
