@@ -40,9 +40,6 @@ const RIDGE: usize = 7;
 /// One ridge is clearly higher than the other by this, meters.
 const CLEARLY: f64 = 0.15e-3;
 
-/// Rays start this far in front of the eyes, meters.
-const AHEAD: f64 = 0.03;
-
 /// Depth of the groove below the edge of an open lid, at least, meters.
 const EDGE: f64 = 0.4e-3;
 
@@ -87,9 +84,8 @@ fn profile(inner: DVec3, outer: DVec3, target: &Target, scan_from_template: &Sim
     let n = ((COLUMN[1] - COLUMN[0]) / STEP) as usize + 1;
     let column = |along: f64| -> Option<Vec<f64>> {
         let foot = inner.lerp(outer, along);
-        (0..n)
-            .map(|k| ahead(foot + DVec3::Y * (COLUMN[0] + STEP * k as f64), target, scan_from_template))
-            .collect()
+        let height = |k: usize| DVec3::Y * (COLUMN[0] + STEP * k as f64);
+        (0..n).map(|k| target.depth(foot + height(k), scan_from_template)).collect()
     };
     let columns: Vec<Vec<f64>> = COLUMNS.iter().filter_map(|&c| column(c)).collect();
     if 2 * columns.len() <= COLUMNS.len() {
@@ -97,13 +93,4 @@ fn profile(inner: DVec3, outer: DVec3, target: &Target, scan_from_template: &Sim
     }
     let mean = |k: usize| columns.iter().map(|c| c[k]).sum::<f64>() / columns.len() as f64;
     Some((0..n).map(mean).collect())
-}
-
-/// The depth of the scan along +Z at a place, relative to it.
-fn ahead(p: DVec3, target: &Target, scan_from_template: &Similarity) -> Option<f64> {
-    let start = p + DVec3::Z * AHEAD;
-    let there = scan_from_template.apply(start);
-    let along = scan_from_template.rigid.rotation * -DVec3::Z;
-    let far = target.ahead(there, along, 2.0 * AHEAD * scan_from_template.scale)?;
-    Some(start.z - far / scan_from_template.scale)
 }
