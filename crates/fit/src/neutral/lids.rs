@@ -94,3 +94,30 @@ fn profile(inner: DVec3, outer: DVec3, target: &Target, scan_from_template: &Sim
     let mean = |k: usize| columns.iter().map(|c| c[k]).sum::<f64>() / columns.len() as f64;
     Some((0..n).map(mean).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A profile over an eyeball of 12 mm, with lids of 1.5 mm in front of it above and below some heights (mm).
+    fn lids(below: f64, above: f64) -> Vec<f64> {
+        let n = ((COLUMN[1] - COLUMN[0]) / STEP) as usize + 1;
+        let depth = |k: usize| {
+            let height = COLUMN[0] + STEP * k as f64;
+            let ball = (0.012f64.powi(2) - (height - 1e-3).powi(2)).max(0.0).sqrt();
+            // Edges are round: a lid gets its thickness over a millimeter.
+            let lid = |past: f64| (past / 1e-3).clamp(0.0, 1.0) * 1.5e-3;
+            ball + lid(height - above * 1e-3).max(lid(below * 1e-3 - height))
+        };
+        (0..n).map(depth).collect()
+    }
+
+    #[test]
+    fn edges_of_lids_tell_whether_they_are_open() {
+        assert!(is_open(&lids(-3.0, 6.0)));
+        assert!(is_open(&lids(-2.0, 9.5)), "corners too low");
+        // The edge of the upper lid stands over the lower lid.
+        assert!(!is_open(&lids(-10.0, -3.0)));
+        assert!(!is_open(&lids(-10.0, -1.0)));
+    }
+}
