@@ -8,16 +8,16 @@
 //!
 //! A jaw that is open and eyes that are closed are modes as well, so that they are not taken for features of
 //! the person; the neutral is what is left without them. Whether the scan shows them is decided by
-//! [`shown`], [`lids`] and [`mouth`]: to closest points alone, an eyeball between open lids looks like a lid.
+//! [`shown`], [`crate::lids`] and [`mouth`]: to closest points alone, an eyeball between open lids looks like a lid.
 //!
 //! The scale of a scan is unknown, so the size of the person is the one that the prior finds most likely.
 
-mod lids;
 mod mouth;
 mod shown;
 
 use crate::FitError;
 use crate::deform::Stiffness;
+use crate::lids;
 use crate::prior::Prior;
 use crate::register::{Registered, Registration, Stage};
 use crate::solids::{N_EYES, Solids};
@@ -29,7 +29,7 @@ use mouth::Opening;
 use risorius_base::Progress;
 use risorius_head::landmarks::{N_LANDMARKS, index};
 use risorius_mesh::{Similarity, TriMesh};
-use shown::{EYES, MOUTH, Shown};
+use shown::{MOUTH, Shown};
 
 /// What the neutral is found from.
 #[derive(Clone, Copy)]
@@ -128,7 +128,7 @@ impl Neutral<'_> {
             let by_marks = || shown::by_marks(names, self.template, &base, self.marks, &placed);
             marks_are_given.then(by_marks).flatten()
         };
-        let (mouth, eyes) = (told(&MOUTH), told(&EYES));
+        let (mouth, eyes) = (told(&MOUTH), told(&lids::BLINKS));
         let shown = [&mouth, &eyes].into_iter().flatten().flatten().copied().collect();
         let coefficients = vec![0.0; self.prior.modes.len()];
         let start = Explained { scan_from_template: placed, coefficients };
@@ -149,7 +149,7 @@ impl Neutral<'_> {
         let pose = &best.explained.scan_from_template;
         let closed = || lids::closed(self.template, &best.registered.skin, self.target, pose);
         if eyes.is_none() && closed() == Some(true) {
-            let shown = shown::known(&EYES, self.template, |_| 0.95, [0.05, 0.7]);
+            let shown = shown::known(&lids::BLINKS, self.template, |_| lids::CLOSED, [lids::DEVIATION, 0.7]);
             best = opened.also(&best, shown, progress)?;
         }
         Ok(self.finished(best))

@@ -1,7 +1,7 @@
 //! What a scan of a neutral shows besides the person: an open jaw, closed eyes.
 //!
 //! Landmarks say it: a slider is shown if it moves landmarks near each other apart as they lie on the scan.
-//! Landmarks that were found are too uncertain; without given ones, see [`super::mouth`] and [`super::lids`].
+//! Landmarks that were found are too uncertain; without given ones, see [`super::mouth`] and [`crate::lids`].
 
 use crate::subspace::Mark;
 use crate::template::Template;
@@ -22,9 +22,6 @@ pub(super) struct Shown {
 
 /// Sliders that open the mouth.
 pub(super) const MOUTH: [&str; 1] = ["jawOpen"];
-
-/// Sliders that close the eyes.
-pub(super) const EYES: [&str; 2] = ["eyeBlinkLeft", "eyeBlinkRight"];
 
 /// Sliders that are known to be shown, at about a value for each; none if the template lacks them.
 pub(super) fn known(

@@ -16,6 +16,15 @@ use glam::DVec3;
 use risorius_head::landmarks::index;
 use risorius_mesh::Similarity;
 
+/// Sliders that close the eyes.
+pub const BLINKS: [&str; 2] = ["eyeBlinkLeft", "eyeBlinkRight"];
+
+/// Their value in closed eyes.
+pub const CLOSED: f64 = 0.95;
+
+/// Deviation of that value.
+pub const DEVIATION: f64 = 0.05;
+
 /// Distance between samples along a column, meters.
 const STEP: f64 = 0.5e-3;
 
@@ -44,7 +53,7 @@ const CLEARLY: f64 = 0.15e-3;
 const EDGE: f64 = 0.4e-3;
 
 /// Whether the eyes are closed; `None` where the scan does not tell. `skin` is about where the skin is.
-pub(super) fn closed(
+pub fn closed(
     template: &Template,
     skin: &[DVec3],
     target: &Target,
