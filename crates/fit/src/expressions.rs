@@ -9,6 +9,7 @@
 
 use crate::FitError;
 use crate::deform::Sheet;
+use crate::lids;
 use crate::neutral::{bend_stages, place};
 use crate::register::Registration;
 use crate::solids::Solids;
@@ -19,7 +20,7 @@ use glam::{DMat3, DVec3};
 use risorius_base::Progress;
 use risorius_mesh::surface::walk::EdgeGraph;
 use risorius_mesh::{Similarity, TriMesh};
-use risorius_rig::classify::names::key;
+use risorius_rig::classify::names::{find, key};
 
 /// Deviation of a given weight from the true one.
 const GIVEN: f64 = 0.15;
@@ -41,6 +42,9 @@ const EXCHANGED: f64 = 0.6;
 
 /// which is at least this, meters.
 const LEAST_WRONG: f64 = 6e-4;
+
+/// Values of blinks below this are those of open eyes.
+const HALF_CLOSED: f64 = 0.6;
 
 /// Rounds in which local frames are averaged over neighbors.
 const FRAME_ROUNDS: usize = 6;
@@ -64,6 +68,8 @@ pub struct Person {
     pub over_bone: Vec<f64>,
     /// The slider of the other side for each slider; itself in the middle.
     pub partner: Vec<usize>,
+    /// Sliders that close the eyes.
+    pub blinks: Vec<usize>,
     /// Eyeballs and teeth in the neutral; none until they are placed.
     pub solids: Solids,
 }
@@ -99,6 +105,7 @@ impl Person {
         let frames = frames(template, skin)?;
         let carry =
             |mode: Vec<DVec3>| -> Vec<DVec3> { mode.iter().zip(&frames).map(|(d, f)| *f * *d).collect() };
+        let slider = |name: &str| find(name, template.rig.sliders.iter().map(|s| s.name.as_str()));
         Ok(Self {
             neutral: TriMesh { positions: skin.to_vec(), triangles: template.mesh.triangles.clone() },
             shapes: template.slider_modes().into_iter().map(carry).collect(),
@@ -108,6 +115,7 @@ impl Person {
             weights: template.area_weights(),
             over_bone,
             partner: partners(template),
+            blinks: lids::BLINKS.into_iter().filter_map(slider).collect(),
             solids: Solids::default(),
         })
     }
@@ -131,8 +139,12 @@ impl Person {
         name: &str,
         progress: &Progress,
     ) -> Result<ExpressionFit, FitError> {
-        let explanation = self.explain(template, target, marks, given)?;
-        let Explanation { pose, weights, over_bone, .. } = explanation;
+        let mut explanation = self.explain(template, target, marks, given, &[])?;
+        if given.is_none() && self.has_closed_eyes(template, target, &explanation) {
+            let known: Vec<(usize, f64)> = self.blinks.iter().map(|&s| (s, lids::CLOSED)).collect();
+            explanation = self.explain(template, target, marks, given, &known)?;
+        }
+        let Explanation { pose, weights, over_bone } = explanation;
         let surface = TriMesh { positions: self.posed(&weights), triangles: self.neutral.triangles.clone() };
         let solids = self.solids.posed(&weights);
         let registration = Registration {
@@ -149,16 +161,24 @@ impl Person {
         Ok(ExpressionFit { scan_from_template: pose, weights, modeled, skin, over_bone, is_exchanged })
     }
 
-    /// Weights and stabilized pose.
+    /// Whether the eyes of a scan are closed, which closest points take for open lids on an eyeball.
+    fn has_closed_eyes(&self, template: &Template, target: &Target, found: &Explanation) -> bool {
+        let skin = self.posed(&found.weights);
+        let is_closed = || lids::closed(template, &skin, target, &found.pose) == Some(true);
+        self.blinks.iter().any(|&s| found.weights[s] < HALF_CLOSED) && is_closed()
+    }
+
+    /// Weights and stabilized pose. `known` are values of sliders that are nearly certain.
     fn explain(
         &self,
         template: &Template,
         target: &Target,
         marks: &[Mark],
         given: Option<&[f64]>,
+        known: &[(usize, f64)],
     ) -> Result<Explanation, FitError> {
         let chosen = self.choose(given);
-        let (modes, expected, bounds) = self.modes(&chosen, given);
+        let (modes, expected, bounds) = self.modes(&chosen, given, known);
         let mut model = Model {
             base: &self.neutral.positions,
             modes: &modes,
@@ -220,7 +240,7 @@ impl Person {
             return Ok(false);
         }
         let here = self.distance(target, &self.posed(found), &weights, pose);
-        let other = self.explain(template, target, marks, Some(&exchanged))?;
+        let other = self.explain(template, target, marks, Some(&exchanged), &[])?;
         let there = self.distance(target, &self.posed(&other.weights), &weights, &other.pose);
         Ok(there < EXCHANGED * here && here > LEAST_WRONG)
     }
@@ -238,8 +258,10 @@ impl Person {
     }
 
     /// The chosen sliders as modes.
-    fn modes(&self, chosen: &[usize], given: Option<&[f64]>) -> Modes {
+    fn modes(&self, chosen: &[usize], given: Option<&[f64]>, known: &[(usize, f64)]) -> Modes {
+        let certain = |s: usize| known.iter().find(|(k, _)| *k == s).map(|(_, w)| [*w, lids::DEVIATION]);
         let expect = |&s: &usize| match given {
+            _ if certain(s).is_some() => certain(s).unwrap_or_default(),
             Some(given) if given[s] != 0.0 => [given[s], GIVEN],
             Some(_) => [0.0, LEFT_OUT],
             None => [0.0, UNKNOWN],

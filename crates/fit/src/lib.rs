@@ -11,6 +11,7 @@ pub mod deformation;
 pub mod error;
 pub mod expressions;
 pub mod find;
+mod lids;
 pub mod measure;
 pub mod neutral;
 pub mod person;

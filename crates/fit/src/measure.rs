@@ -1,8 +1,6 @@
 //! How far a scan is from the surface laid onto it.
 
-use crate::find::cloud::Cloud;
 use crate::solids::Solids;
-use crate::target::Target;
 use crate::template::Template;
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
@@ -57,7 +55,7 @@ impl Others {
 
 /// The distance of every vertex of a scan from the skin, in meters of the template's space. NaN where the
 /// closest skin is not of the narrow face, where eyes or teeth are nearer, beyond 2 cm, and where the scan
-/// is not `seen` from outside ([`Target::shows`]): some scans have a mouth bag.
+/// is not `seen` from outside ([`crate::target::Target::shows`]): some scans have a mouth bag.
 pub fn distances(
     template: &Template,
     skin: &[DVec3],
@@ -80,44 +78,4 @@ pub fn distances(
         if is_skin && (distance < NEAR || seen(v)) { distance } else { f64::NAN }
     };
     (0..scan.n_vertices()).into_par_iter().map(one).collect()
-}
-
-/// Cells of the points that a misfit is measured at, meters.
-const FINE: f64 = 8e-4;
-
-/// Distance that a difference of directions by one counts as in a misfit, meters.
-const TURN: f64 = 4e-3;
-
-/// No misfit of a point counts more than this, meters.
-const WORST: f64 = 4e-3;
-
-/// How unlike a scan and a surface are around some places (in the scan's coordinates): the mean of distance
-/// and difference of directions, meters. `surface` is everything that can be seen, eyeballs included. Infinite
-/// where the scan has no points.
-pub fn misfit(
-    target: &Target,
-    scan_from_template: &Similarity,
-    surface: &TriMesh,
-    places: &[DVec3],
-    radius: f64,
-) -> f64 {
-    let back = scan_from_template.inverse();
-    let places: Vec<DVec3> = places.iter().map(|p| back.apply(*p)).collect();
-    let near = |p: DVec3| places.iter().any(|q| q.distance(p) < radius);
-    let positions: Vec<DVec3> = target.mesh.positions.par_iter().map(|p| back.apply(*p)).collect();
-    let normals: Vec<DVec3> = target.normals.par_iter().map(|n| back.rigid.rotation * *n).collect();
-    let scan = TriMesh { positions, triangles: target.mesh.triangles.clone() };
-    let all = Cloud::of(&scan, &normals, FINE, near);
-    let cloud = all.filtered(|i| target.is_seen(all.points[i], all.normals[i], scan_from_template));
-    let (tree, own) = (Bvh::build(&surface.positions_f32(), &surface.triangles), surface.vertex_normals());
-    let one = |i: usize| {
-        let (p, n) = (cloud.points[i], cloud.normals[i]);
-        let faces = |_, t: [u32; 3]| t.iter().map(|&v| own[v as usize]).sum::<DVec3>().dot(n) > 0.0;
-        let Some(hit) = tree.closest_within(p, WORST, faces) else { return WORST };
-        let corners = surface.triangles[hit.triangle as usize];
-        let there: DVec3 = corners.iter().zip(hit.barycentric).map(|(&v, w)| own[v as usize] * w).sum();
-        (hit.distance_sq + there.normalize_or_zero().distance_squared(n) * TURN * TURN).sqrt().min(WORST)
-    };
-    let all: Vec<f64> = (0..cloud.len()).into_par_iter().map(one).collect();
-    if all.is_empty() { f64::INFINITY } else { all.iter().sum::<f64>() / all.len() as f64 }
 }

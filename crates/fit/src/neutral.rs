@@ -8,16 +8,16 @@
 //!
 //! A jaw that is open and eyes that are closed are modes as well, so that they are not taken for features of
 //! the person; the neutral is what is left without them. Whether the scan shows them is decided by
-//! [`shown`] and [`lids`]: to closest points alone, an eyeball between open lids looks like a lid.
+//! [`shown`], [`crate::lids`] and [`mouth`]: to closest points alone, an eyeball between open lids looks like a lid.
 //!
 //! The scale of a scan is unknown, so the size of the person is the one that the prior finds most likely.
 
-mod lids;
+mod mouth;
 mod shown;
 
 use crate::FitError;
 use crate::deform::Stiffness;
-use crate::measure::misfit;
+use crate::lids;
 use crate::prior::Prior;
 use crate::register::{Registered, Registration, Stage};
 use crate::solids::{N_EYES, Solids};
@@ -25,10 +25,11 @@ use crate::subspace::{Explained, Mark, Model, Round};
 use crate::target::{Acceptance, Target};
 use crate::template::Template;
 use glam::{DMat3, DVec3};
+use mouth::Opening;
 use risorius_base::Progress;
-use risorius_head::landmarks::N_LANDMARKS;
+use risorius_head::landmarks::{N_LANDMARKS, index};
 use risorius_mesh::{Similarity, TriMesh};
-use shown::{EYES, MOUTH, Region, Shown};
+use shown::{MOUTH, Shown};
 
 /// What the neutral is found from.
 #[derive(Clone, Copy)]
@@ -103,8 +104,11 @@ pub(crate) fn bend_stages() -> Vec<Stage> {
     ]
 }
 
-/// Radius about the middle of the mouth within which attempts are compared, meters.
-const AROUND_MOUTH: f64 = 0.024;
+/// The edges of the lips in the middle.
+const LIPS: [&str; 2] = ["lip_upper_middle_inner", "lip_lower_middle_inner"];
+
+/// A slider that opens the lips by less does not open the mouth, meters.
+const LEAST_MOTION: f64 = 5e-3;
 
 /// A fit that assumes what the neutral shows.
 struct Attempt {
@@ -112,8 +116,6 @@ struct Attempt {
     explained: Explained,
     surface: TriMesh,
     registered: Registered,
-    /// The skin and what else can be seen, in place.
-    visible: TriMesh,
 }
 
 impl Neutral<'_> {
@@ -122,42 +124,70 @@ impl Neutral<'_> {
     pub fn fit(&self, marks_are_given: bool, progress: &Progress) -> Result<NeutralFit, FitError> {
         let base = self.template.skin_part(&self.prior.mean);
         let placed = place(&base, self.marks);
-        let told = |region: &Region| {
-            let by_marks = || shown::by_marks(region, self.template, &base, self.marks, &placed);
+        let told = |names: &[&str]| {
+            let by_marks = || shown::by_marks(names, self.template, &base, self.marks, &placed);
             marks_are_given.then(by_marks).flatten()
         };
-        let [mouth, eyes] = [&MOUTH, &EYES].map(told);
+        let (mouth, eyes) = (told(&MOUTH), told(&lids::BLINKS));
         let shown = [&mouth, &eyes].into_iter().flatten().flatten().copied().collect();
         let coefficients = vec![0.0; self.prior.modes.len()];
         let start = Explained { scan_from_template: placed, coefficients };
         let mut best = self.attempt(shown, start, &model_rounds(), progress)?;
-        if mouth.is_none() && self.is_open(&best) {
-            let again = self.also(&best, &MOUTH, progress)?;
-            if self.miss(&best, &again) < self.miss(&best, &best) {
-                best = again;
-            }
+        let mut opening = None;
+        if mouth.is_none() {
+            let Attempt { registered, explained, .. } = &best;
+            let pose = &explained.scan_from_template;
+            opening = mouth::opening(self.template, &registered.skin, self.target, pose);
+        }
+        let marks = opening.map(|o| self.marks_of(&o, &best));
+        let opened = Neutral { marks: marks.as_deref().unwrap_or(self.marks), ..*self };
+        if let Some(opening) = &opening {
+            let open = |jaw| opened.opened_by(jaw, opening);
+            let shown = shown::known(&MOUTH, self.template, open, [0.15, 0.0]);
+            best = opened.also(&best, shown, progress)?;
         }
         let pose = &best.explained.scan_from_template;
         let closed = || lids::closed(self.template, &best.registered.skin, self.target, pose);
         if eyes.is_none() && closed() == Some(true) {
-            best = self.also(&best, &EYES, progress)?;
+            let shown = shown::known(&lids::BLINKS, self.template, |_| lids::CLOSED, [lids::DEVIATION, 0.7]);
+            best = opened.also(&best, shown, progress)?;
         }
         Ok(self.finished(best))
     }
 
-    /// Whether the mouth of an attempt is open: its lips came apart when it was bent to the scan.
-    fn is_open(&self, attempt: &Attempt) -> bool {
-        let skin = &attempt.registered.skin;
-        let places: Vec<_> = (0..N_LANDMARKS).map(|i| self.template.on_skin(i, skin)).collect();
-        let marks = self.template.marks(&places);
-        let base = &attempt.surface.positions;
-        let found = shown::by_marks(&MOUTH, self.template, base, &marks, &Similarity::default());
-        found.is_some_and(|shown| !shown.is_empty())
+    /// Landmarks with those of the lips where they open; what was found below the nose is doubtful then.
+    fn marks_of(&self, opening: &Opening, attempt: &Attempt) -> Vec<Mark> {
+        let Attempt { explained, registered, .. } = attempt;
+        let nose = index("subnasale").and_then(|i| self.template.on_skin(i, &registered.skin));
+        let base = nose.map_or(f64::NEG_INFINITY, |p| p.y);
+        let back = explained.scan_from_template.inverse();
+        let mut marks: Vec<Mark> =
+            self.marks.iter().filter(|m| back.apply(m.place).y > base).copied().collect();
+        let mut places = vec![None; N_LANDMARKS];
+        for (name, p) in [(LIPS[0], opening.upper), (LIPS[1], opening.lower)] {
+            if let Some(i) = index(name) {
+                places[i] = Some(explained.scan_from_template.apply(p));
+            }
+        }
+        marks.extend(self.template.marks(&places));
+        marks
     }
 
-    /// The attempt again, with a region's expression.
-    fn also(&self, attempt: &Attempt, region: &Region, progress: &Progress) -> Result<Attempt, FitError> {
-        let shown = attempt.shown.iter().copied().chain(region.shown(self.template)).collect();
+    /// The value of a slider that opens the lips this far.
+    fn opened_by(&self, slider: usize, opening: &Opening) -> f64 {
+        let mode = self.template.slider_mode(slider);
+        let at = |name: &str| index(name).and_then(|i| self.template.on_skin(i, &mode));
+        match (at(LIPS[0]), at(LIPS[1])) {
+            (Some(a), Some(b)) if a.y - b.y > LEAST_MOTION => {
+                ((opening.upper.y - opening.lower.y) / (a.y - b.y)).min(1.0)
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// The attempt again, with more that it shows.
+    fn also(&self, attempt: &Attempt, more: Vec<Shown>, progress: &Progress) -> Result<Attempt, FitError> {
+        let shown = attempt.shown.iter().copied().chain(more).collect();
         self.attempt(shown, self.identity(&attempt.explained), &model_rounds()[KNOWN..], progress)
     }
 
@@ -210,12 +240,7 @@ impl Neutral<'_> {
             solids_follow: true,
         };
         let registered = registration.run(self.target, &bend_stages(), "neutral", progress)?;
-        let Registered { skin, eye_shifts } = &registered;
-        let mut visible = TriMesh { positions: skin.clone(), triangles: self.seen(&weights) };
-        let first = skin.len() as u32;
-        visible.positions.extend(solids.carried(&surface.positions, skin, &weights, eye_shifts));
-        visible.triangles.extend(solids.triangles.iter().map(|t| t.map(|v| first + v)));
-        Ok(Attempt { shown, explained, surface, registered, visible })
+        Ok(Attempt { shown, explained, surface, registered })
     }
 
     /// Eyeballs and teeth of the model.
@@ -226,21 +251,6 @@ impl Neutral<'_> {
         let mut values = vec![0.0; self.template.rig.sliders.len()];
         shown.iter().zip(&explained.coefficients[n_modes..]).for_each(|(s, w)| values[s.slider] = *w);
         solids.posed(&values)
-    }
-
-    /// Triangles of the skin that can be seen.
-    fn seen(&self, weights: &[f64]) -> Vec<[u32; 3]> {
-        let is_seen = |t: &&[u32; 3]| t.iter().all(|&v| weights[v as usize] > 0.0);
-        self.template.mesh.triangles.iter().filter(is_seen).copied().collect()
-    }
-
-    /// How unlike the scan an attempt is about the mouth, which is where `first` has it.
-    fn miss(&self, first: &Attempt, attempt: &Attempt) -> f64 {
-        let pose = &first.explained.scan_from_template;
-        let places = MOUTH.places(self.template, &first.registered.skin);
-        let places: Vec<DVec3> = places.into_iter().map(|p| pose.apply(p)).collect();
-        let pose = &attempt.explained.scan_from_template;
-        misfit(self.target, pose, &attempt.visible, &places, AROUND_MOUTH)
     }
 
     fn finished(&self, attempt: Attempt) -> NeutralFit {

@@ -15,6 +15,9 @@ use risorius_mesh::{Bvh, Edges, Polygons, Similarity, TriMesh};
 /// Rounds in which normals are averaged over neighbors.
 const NORMAL_ROUNDS: usize = 2;
 
+/// Depths are sampled this far before and behind a place, meters.
+const AHEAD: f64 = 0.03;
+
 /// A scan prepared for closest points; see the module.
 #[derive(Debug, Clone)]
 pub struct Target {
@@ -128,9 +131,12 @@ impl Target {
         normal != DVec3::ZERO && is_seen(&self.tree, self.mesh.positions[vertex], normal, unit)
     }
 
-    /// How far the scan is from a place along a unit direction, at most `reach`.
-    pub fn ahead(&self, from: DVec3, direction: DVec3, reach: f64) -> Option<f64> {
-        self.tree.ray(from, direction, reach).map(|hit| hit.distance)
+    /// The foremost point of the scan over or under a place, along the template's +Z: its z there.
+    pub fn depth(&self, p: DVec3, scan_from_template: &Similarity) -> Option<f64> {
+        let start = p + DVec3::Z * AHEAD;
+        let (there, unit) = (scan_from_template.apply(start), scan_from_template.scale);
+        let hit = self.tree.ray(there, scan_from_template.rigid.rotation * -DVec3::Z, 2.0 * AHEAD * unit)?;
+        (!hit.from_behind).then_some(start.z - hit.distance / unit)
     }
 
     /// The middle of the scan's bounding box and half of its diagonal.

@@ -54,7 +54,9 @@ fn expressions_and_their_poses_are_found() {
             let secs = start.elapsed().as_secs_f64();
             let far = |skin: &[DVec3]| {
                 let mesh = &scan.target.mesh;
-                Spread::of(distances(&template, skin, &others, mesh, &fit.scan_from_template, &|_| true).into_iter())
+                Spread::of(
+                    distances(&template, skin, &others, mesh, &fit.scan_from_template, &|_| true).into_iter(),
+                )
             };
             let (far, model) = (far(&fit.skin), far(&fit.modeled));
             // How the fitted pose maps the truth's frame, against how the neutral does.

@@ -100,6 +100,24 @@ fn an_open_mouth_is_not_taken_for_a_feature_of_the_person() {
 }
 
 #[test]
+fn an_open_mouth_and_closed_eyes_are_seen_without_landmarks() {
+    let shown = [("jawOpen", 0.6), ("eyeBlinkLeft", 1.0), ("eyeBlinkRight", 1.0)];
+    let captured = capture(&people().3, "neutral", &shown, &Capture::default());
+    let scan = Scan { landmarks: Vec::new(), ..captured.scan };
+    let actor = fit(vec![scan]).unwrap();
+    let found = &actor.scans[0].report;
+    println!("{:?} {:?}", found.distance, found.weights);
+    for (name, value) in shown {
+        let weight = found.weights.get(name).copied().unwrap_or(0.0);
+        assert!((weight - f64::from(value)).abs() < 0.2, "{name}: {weight:.2}");
+    }
+    assert!(found.distance.mean_mm < 0.4 && actor.notes.iter().any(|n| n.what.contains("not neutral")));
+    // And nothing is seen in a neutral.
+    let plain = fit(vec![Scan { landmarks: Vec::new(), ..neutral().scan }]).unwrap();
+    assert!(plain.scans[0].report.weights.is_empty(), "{:?}", plain.scans[0].report.weights);
+}
+
+#[test]
 fn units_turns_and_winding_do_not_matter() {
     let plain = neutral().scan;
     let inches = scaled(&plain, DVec3::splat(1.0 / 25.4));

@@ -1,13 +1,11 @@
 //! What a scan of a neutral shows besides the person: an open jaw, closed eyes.
 //!
 //! Landmarks say it: a slider is shown if it moves landmarks near each other apart as they lie on the scan.
-//! Landmarks that were found are too uncertain. Those of a surface that was bent to the scan are not: lips of
-//! an open mouth came apart there. For eyes, see [`super::lids`].
+//! Landmarks that were found are too uncertain; without given ones, see [`super::mouth`] and [`crate::lids`].
 
 use crate::subspace::Mark;
 use crate::template::Template;
 use glam::DVec3;
-use risorius_head::landmarks::index;
 use risorius_mesh::Similarity;
 use risorius_rig::classify::names::find;
 
@@ -22,49 +20,18 @@ pub(super) struct Shown {
     pub bounds: [f64; 2],
 }
 
-/// A part of the face that an expression of a neutral changes.
-pub(super) struct Region {
-    /// Sliders.
-    sliders: &'static [&'static str],
-    /// Expected value and deviation where only the region is known.
-    expected: [f64; 2],
-    /// Least value there.
-    least: f64,
-    /// Landmarks; the middle of each pair is a place of the region.
-    places: &'static [[&'static str; 2]],
-}
+/// Sliders that open the mouth.
+pub(super) const MOUTH: [&str; 1] = ["jawOpen"];
 
-/// An open mouth.
-pub(super) const MOUTH: Region = Region {
-    sliders: &["jawOpen"],
-    expected: [0.3, 0.3],
-    least: 0.0,
-    places: &[["mouth_left", "mouth_right"]],
-};
-
-/// Closed eyes.
-pub(super) const EYES: Region = Region {
-    sliders: &["eyeBlinkLeft", "eyeBlinkRight"],
-    expected: [0.95, 0.05],
-    least: 0.7,
-    places: &[["eye_left_inner", "eye_left_outer"], ["eye_right_inner", "eye_right_outer"]],
-};
-
-impl Region {
-    /// The places on a skin.
-    pub fn places(&self, template: &Template, skin: &[DVec3]) -> Vec<DVec3> {
-        let middle = |pair: &[&str; 2]| {
-            let [a, b] = pair.map(|name| index(name).and_then(|i| template.on_skin(i, skin)));
-            Some((a? + b?) * 0.5)
-        };
-        self.places.iter().filter_map(middle).collect()
-    }
-
-    /// What the region shows if it is known to show something; nothing if the template cannot show it.
-    pub fn shown(&self, template: &Template) -> Vec<Shown> {
-        let one = |slider| Shown { slider, expected: self.expected, bounds: [self.least, 1.0] };
-        sliders(template, self.sliders).into_iter().map(one).collect()
-    }
+/// Sliders that are known to be shown, at about a value for each; none if the template lacks them.
+pub(super) fn known(
+    names: &[&str],
+    template: &Template,
+    value: impl Fn(usize) -> f64,
+    [deviation, least]: [f64; 2],
+) -> Vec<Shown> {
+    let one = |slider| Shown { slider, expected: [value(slider), deviation], bounds: [least, 1.0] };
+    sliders(template, names).into_iter().map(one).collect()
 }
 
 /// Deviation of values that landmarks show.
@@ -76,16 +43,16 @@ const MOTION: f64 = 3e-3;
 /// Landmarks nearer to each other than this are compared, meters.
 const OPPOSITE: f64 = 0.03;
 
-/// What landmarks say about a region: what it shows, or `None` if they do not tell.
+/// What landmarks say about some sliders: which are shown, or `None` if they do not tell.
 pub(super) fn by_marks(
-    region: &Region,
+    names: &[&str],
     template: &Template,
     base: &[DVec3],
     marks: &[Mark],
     placed: &Similarity,
 ) -> Option<Vec<Shown>> {
     let mut shown = Vec::new();
-    for slider in sliders(template, region.sliders) {
+    for slider in sliders(template, names) {
         if motion_of_marks(base, &template.slider_mode(slider), marks, placed)? > MOTION {
             shown.push(Shown { slider, expected: [0.0, DEVIATION], bounds: [0.0, 1.0] });
         }

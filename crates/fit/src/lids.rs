@@ -16,6 +16,15 @@ use glam::DVec3;
 use risorius_head::landmarks::index;
 use risorius_mesh::Similarity;
 
+/// Sliders that close the eyes.
+pub const BLINKS: [&str; 2] = ["eyeBlinkLeft", "eyeBlinkRight"];
+
+/// Their value in closed eyes.
+pub const CLOSED: f64 = 0.95;
+
+/// Deviation of that value.
+pub const DEVIATION: f64 = 0.05;
+
 /// Distance between samples along a column, meters.
 const STEP: f64 = 0.5e-3;
 
@@ -40,14 +49,11 @@ const RIDGE: usize = 7;
 /// One ridge is clearly higher than the other by this, meters.
 const CLEARLY: f64 = 0.15e-3;
 
-/// Rays start this far in front of the eyes, meters.
-const AHEAD: f64 = 0.03;
-
 /// Depth of the groove below the edge of an open lid, at least, meters.
 const EDGE: f64 = 0.4e-3;
 
 /// Whether the eyes are closed; `None` where the scan does not tell. `skin` is about where the skin is.
-pub(super) fn closed(
+pub fn closed(
     template: &Template,
     skin: &[DVec3],
     target: &Target,
@@ -87,9 +93,8 @@ fn profile(inner: DVec3, outer: DVec3, target: &Target, scan_from_template: &Sim
     let n = ((COLUMN[1] - COLUMN[0]) / STEP) as usize + 1;
     let column = |along: f64| -> Option<Vec<f64>> {
         let foot = inner.lerp(outer, along);
-        (0..n)
-            .map(|k| ahead(foot + DVec3::Y * (COLUMN[0] + STEP * k as f64), target, scan_from_template))
-            .collect()
+        let height = |k: usize| DVec3::Y * (COLUMN[0] + STEP * k as f64);
+        (0..n).map(|k| target.depth(foot + height(k), scan_from_template)).collect()
     };
     let columns: Vec<Vec<f64>> = COLUMNS.iter().filter_map(|&c| column(c)).collect();
     if 2 * columns.len() <= COLUMNS.len() {
@@ -99,11 +104,29 @@ fn profile(inner: DVec3, outer: DVec3, target: &Target, scan_from_template: &Sim
     Some((0..n).map(mean).collect())
 }
 
-/// The depth of the scan along +Z at a place, relative to it.
-fn ahead(p: DVec3, target: &Target, scan_from_template: &Similarity) -> Option<f64> {
-    let start = p + DVec3::Z * AHEAD;
-    let there = scan_from_template.apply(start);
-    let along = scan_from_template.rigid.rotation * -DVec3::Z;
-    let far = target.ahead(there, along, 2.0 * AHEAD * scan_from_template.scale)?;
-    Some(start.z - far / scan_from_template.scale)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A profile over an eyeball of 12 mm, with lids of 1.5 mm in front of it above and below some heights (mm).
+    fn lids(below: f64, above: f64) -> Vec<f64> {
+        let n = ((COLUMN[1] - COLUMN[0]) / STEP) as usize + 1;
+        let depth = |k: usize| {
+            let height = COLUMN[0] + STEP * k as f64;
+            let ball = (0.012f64.powi(2) - (height - 1e-3).powi(2)).max(0.0).sqrt();
+            // Edges are round: a lid gets its thickness over a millimeter.
+            let lid = |past: f64| (past / 1e-3).clamp(0.0, 1.0) * 1.5e-3;
+            ball + lid(height - above * 1e-3).max(lid(below * 1e-3 - height))
+        };
+        (0..n).map(depth).collect()
+    }
+
+    #[test]
+    fn edges_of_lids_tell_whether_they_are_open() {
+        assert!(is_open(&lids(-3.0, 6.0)));
+        assert!(is_open(&lids(-2.0, 9.5)), "corners too low");
+        // The edge of the upper lid stands over the lower lid.
+        assert!(!is_open(&lids(-10.0, -3.0)));
+        assert!(!is_open(&lids(-10.0, -1.0)));
+    }
 }
