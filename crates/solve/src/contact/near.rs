@@ -7,10 +7,11 @@
 //! exceeds the distance of the closest found. The motion of a patch is a box of displacements, so flesh that
 //! moves as a whole does not count.
 //!
-//! Lists are made when they are asked for, and again when they are too short. When searches and repeated
-//! lists have looked at more triangles than all first lists of a snapshot, there is a new snapshot. What is
-//! found is the closest of all triangles in any case, in double precision, so it does not depend on earlier
-//! searches.
+//! Lists are made when they are asked for, and again when they are too short. When searches have looked at
+//! more triangles than the lists in use hold, the snapshot moves on to the present surface: distances of
+//! listed triangles are computed anew, and the lists reach less far, by the approach of their patches. So no
+//! list has to be made again only because flesh has moved. What is found is the closest of all triangles in
+//! any case, in double precision, so it does not depend on earlier searches.
 
 use crate::contact::search::{Asked, Bounds, Patch, Watched};
 use glam::DVec3;
@@ -93,6 +94,8 @@ struct NearPoint {
     last: Option<u32>,
     /// Triangles, ascending, and whether the point can ever touch them.
     known: Vec<(u32, bool)>,
+    /// Searched for since the snapshot.
+    is_used: bool,
 }
 
 /// The closest point on the triangles of a pair.
@@ -103,13 +106,13 @@ pub(super) struct Found {
     pub(super) distance_sq: f64,
 }
 
-/// Triangles that were looked at since a snapshot.
+/// What searches have cost.
 #[derive(Debug, Clone, Copy, Default)]
 struct Work {
-    /// For lists that were not there before.
-    new: usize,
-    /// For lists that were too short, and in searches.
-    again: usize,
+    /// Triangles that were looked at, other than for first lists.
+    looked: usize,
+    /// Triangles in the lists of the points that were searched for.
+    listed: usize,
 }
 
 /// A snapshot of the surface and what is near each point of a pair in it.
@@ -121,7 +124,10 @@ pub(super) struct Near {
     /// The trees of the patches, fitted when they are needed.
     trees: Vec<OnceLock<Bvh>>,
     points: Vec<NearPoint>,
-    work: Work,
+    /// Triangles that were looked at since the snapshot.
+    looked: usize,
+    /// Triangles in the lists that the last searches used.
+    listed: usize,
 }
 
 impl Near {
@@ -134,13 +140,19 @@ impl Near {
         asked: &[Asked],
         search: impl Fn(&Asked, &mut NearSearch) -> Option<T> + Sync,
     ) -> Vec<T> {
-        let is_worn = self.work.again > self.work.new + watched.rule.points.len();
-        if is_worn || !self.is_finite || self.snapshot.len() != positions.len() {
+        if !self.is_finite || self.snapshot.len() != positions.len() {
             self.renew(watched, positions);
         }
+        let since = |snapshot: &[DVec3]| {
+            let moved = |patch: &Patch| Displaced::of(&patch.corners, positions, snapshot);
+            watched.patches.par_iter().with_min_len(8).map(moved).collect::<Vec<Displaced>>()
+        };
+        let mut moved = since(&self.snapshot);
+        if self.looked > self.listed && positions.iter().all(|p| p.is_finite()) {
+            self.advance(watched, positions, &moved);
+            moved = since(&self.snapshot);
+        }
         let Self { snapshot, boxes, trees, points, .. } = self;
-        let moved = |patch: &Patch| Displaced::of(&patch.corners, positions, snapshot);
-        let moved: Vec<Displaced> = watched.patches.par_iter().with_min_len(8).map(moved).collect();
         let all = moved.iter().fold(Displaced::NOTHING, |a, b| a.union(*b));
         let pair = NearPair { watched, snapshot, boxes, trees, moved: &moved, all: &all, positions };
         let of_task = |(first, points): (usize, &mut [NearPoint])| {
@@ -157,26 +169,72 @@ impl Near {
         };
         let tasks = points.par_chunks_mut(TASK).enumerate().map(|(k, points)| of_task((k * TASK, points)));
         let tasks: Vec<(Vec<T>, Work)> = tasks.collect();
-        for (_, work) in &tasks {
-            self.work.new += work.new;
-            self.work.again += work.again;
-        }
+        self.looked += tasks.iter().map(|(_, work)| work.looked).sum::<usize>();
+        self.listed = tasks.iter().map(|(_, work)| work.listed).sum();
         tasks.into_iter().flat_map(|(found, _)| found).collect()
     }
 
+    /// A new snapshot without any lists.
     fn renew(&mut self, watched: &Watched, positions: &[DVec3]) {
+        self.points.resize(watched.rule.points.len(), NearPoint::default());
+        self.points.iter_mut().for_each(NearPoint::clear);
+        self.is_finite = positions.iter().all(|p| p.is_finite());
+        self.keep(watched, positions);
+    }
+
+    /// Moves the snapshot on to the present surface, with the lists of points that were searched for since
+    /// the last one. `moved`: displacements of the patches.
+    fn advance(&mut self, watched: &Watched, positions: &[DVec3], moved: &[Displaced]) {
+        let from = std::mem::take(&mut self.snapshot);
+        self.keep(watched, positions);
+        let all = moved.iter().fold(Displaced::NOTHING, |a, b| a.union(*b));
+        let boxes = &self.boxes;
+        let points = self.points.par_iter_mut().zip(&watched.rule.points).with_min_len(TASK);
+        points.for_each(|(near, &point)| {
+            if !std::mem::take(&mut near.is_used) {
+                return near.clear();
+            }
+            let p = positions[point as usize];
+            let own = p - from[point as usize];
+            near.beyond -= all.closer(own);
+            for near in &mut near.patches {
+                near.within -= moved[near.patch as usize].closer(own);
+                near.away = boxes[near.patch as usize].distance_sq(p).sqrt();
+            }
+            let NearPoint { patches, candidates, .. } = near;
+            candidates.retain_mut(|candidate| {
+                let corners = watched.rule.triangles[candidate.triangle as usize];
+                let place = closest_on_triangle(p, corners.map(|v| positions[v as usize])).0;
+                candidate.distance = place.distance(p);
+                // Patches are ascending.
+                let of = patches.binary_search_by_key(&candidate.patch, |near| near.patch);
+                of.is_ok_and(|k| candidate.distance <= patches[k].within)
+            });
+            near.sort();
+        });
+    }
+
+    /// Takes the positions for the snapshot.
+    fn keep(&mut self, watched: &Watched, positions: &[DVec3]) {
         self.snapshot.clear();
         self.snapshot.extend_from_slice(positions);
-        self.is_finite = positions.iter().all(|p| p.is_finite());
         self.boxes = watched.patches.par_iter().with_min_len(8).map(|p| p.bounds(positions)).collect();
         self.trees = watched.patches.iter().map(|_| OnceLock::new()).collect();
-        self.points.resize(watched.rule.points.len(), NearPoint::default());
-        for near in &mut self.points {
-            near.beyond = f64::NEG_INFINITY;
-            near.patches.clear();
-            near.candidates.clear();
-        }
-        self.work = Work::default();
+        self.looked = 0;
+    }
+}
+
+impl NearPoint {
+    /// Forgets the lists.
+    fn clear(&mut self) {
+        self.beyond = f64::NEG_INFINITY;
+        self.patches.clear();
+        self.candidates.clear();
+    }
+
+    fn sort(&mut self) {
+        self.candidates
+            .sort_unstable_by(|a, b| a.distance.total_cmp(&b.distance).then(a.triangle.cmp(&b.triangle)));
     }
 }
 
@@ -214,6 +272,10 @@ impl NearSearch<'_> {
     ) -> Option<Found> {
         let most = self.prepare(reach, meets)?;
         let Self { pair, own, place, near, work } = self;
+        work.listed += near.candidates.len();
+        if near.candidates.first().is_none_or(|first| first.distance - most > reach + MARGIN) {
+            return None;
+        }
         let triangles = &pair.watched.rule.triangles;
         let mut best: Option<Found> = None;
         let mut look = |triangle: u32, best: &mut Option<Found>| {
@@ -221,7 +283,7 @@ impl NearSearch<'_> {
             if !faces(corners) {
                 return;
             }
-            work.again += 1;
+            work.looked += 1;
             let (at, barycentric) =
                 closest_on_triangle(place[1], corners.map(|v| pair.positions[v as usize]));
             let found = Found { triangle, barycentric, distance_sq: at.distance_squared(place[1]) };
@@ -254,6 +316,7 @@ impl NearSearch<'_> {
 
     /// Lists all triangles within `reach`. Returns the largest approach of a patch that has some, if any.
     fn prepare(&mut self, reach: f64, meets: impl Fn([u32; 3]) -> bool) -> Option<f64> {
+        self.near.is_used = true;
         self.gather(reach);
         let Self { pair, own, near, work, .. } = self;
         let mut most: Option<f64> = None;
@@ -269,15 +332,14 @@ impl NearSearch<'_> {
                 near.patches[k].within = reach + closer + AHEAD;
                 near.candidates.retain(|candidate| candidate.patch != patch);
                 let looked = Self::list(pair, near, self.place[0], near.patches[k], &meets);
-                *(if within < 0.0 { &mut work.new } else { &mut work.again }) += looked;
+                work.looked += if within < 0.0 { 0 } else { looked };
                 extended = true;
             }
         }
         if extended {
-            near.candidates
-                .sort_unstable_by(|a, b| a.distance.total_cmp(&b.distance).then(a.triangle.cmp(&b.triangle)));
+            near.sort();
         }
-        most.filter(|_| !near.candidates.is_empty())
+        most
     }
 
     /// Lists all patches within `reach`.
@@ -358,5 +420,69 @@ impl NearLog {
 
     pub(super) fn put(&self, known: Vec<Near>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = known;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::contact::detect::{CollisionPair, Touch, TouchOptions};
+    use crate::contact::planes::TetAttachment;
+    use glam::DVec3;
+
+    /// Points on each side of a sheet.
+    const SIDE: u32 = 24;
+    /// Their distance, meters.
+    const CELL: f64 = 1e-3;
+
+    /// A point of a sheet, at a height.
+    fn point(k: u32, y: f64) -> DVec3 {
+        DVec3::new(f64::from(k % SIDE) * CELL, y, f64::from(k / SIDE) * CELL)
+    }
+
+    /// Triangles of the sheet that begins at point `first`; their normals are up or down.
+    fn sheet(first: u32, up: bool) -> Vec<[u32; 3]> {
+        let cells = (0..SIDE * (SIDE - 1)).filter(|k| k % SIDE != SIDE - 1).map(|k| first + k);
+        let of = |k: u32| [[k, k + SIDE, k + 1], [k + 1, k + SIDE, k + SIDE + 1]];
+        cells.flat_map(of).map(|[a, b, c]| if up { [a, b, c] } else { [a, c, b] }).collect()
+    }
+
+    /// Two sheets slide past each other and touch here and there.
+    #[test]
+    fn snapshots_that_move_on_change_nothing() {
+        let n = SIDE * SIDE;
+        let points: Vec<DVec3> =
+            (0..n).map(|k| point(k, 0.0)).chain((0..n).map(|k| point(k, 8e-4))).collect();
+        let pair = |points: std::ops::Range<u32>, triangles: Vec<[u32; 3]>| CollisionPair {
+            points: points.collect(),
+            triangles,
+            same_surface: false,
+        };
+        let rules = vec![pair(n..2 * n, sheet(0, true)), pair(0..n, sheet(n, false))];
+        let attachments = vec![TetAttachment::FIXED; points.len()];
+        let areas = vec![1e-6; points.len()];
+        let body = (&[][..], &[][..], vec![points.clone()]);
+        let options = TouchOptions::default();
+        let touch = Touch::prepare(attachments, areas, rules, body, false, options).unwrap();
+        let pose = touch.posed(points.clone());
+        let (mut n_found, mut n_advances) = (0, 0);
+        let mut last: Vec<Vec<DVec3>> = Vec::new();
+        for round in 0..80 {
+            let time = f64::from(round);
+            let at = |(k, p): (usize, &DVec3)| {
+                let side = if k < n as usize { -1.0 } else { 1.0 };
+                let wave = (300.0 * p.x + 0.2 * time).sin() * (200.0 * p.z - 0.1 * time).cos();
+                *p + DVec3::new(6e-5 * time, -3e-4 * wave - 2e-4 * (0.15 * time).sin(), 2e-5 * time) * side
+            };
+            let positions: Vec<DVec3> = points.iter().enumerate().map(at).collect();
+            let found = touch.find(&positions, &pose);
+            assert_eq!(found, touch.clone().find(&positions, &pose), "round {round}");
+            n_found += found.len();
+            let known = touch.log.take(2);
+            let now: Vec<Vec<DVec3>> = known.iter().map(|near| near.snapshot.clone()).collect();
+            n_advances += usize::from(round > 0 && now != last);
+            last = now;
+            touch.log.put(known);
+        }
+        assert!(n_found > 4000 && n_advances > 3, "{n_found} contacts, {n_advances} new snapshots");
     }
 }

@@ -131,6 +131,27 @@ impl Prepared {
     }
 }
 
+/// Slopes of a few contacts at one state: their sides are at carriers close to each other.
+struct Known([(u32, f64); Known::N]);
+
+impl Known {
+    const N: usize = 128;
+
+    fn slope(&mut self, contact: u32, of: impl FnOnce() -> f64) -> f64 {
+        let slot = &mut self.0[contact as usize % Self::N];
+        if slot.0 != contact {
+            *slot = (contact, of());
+        }
+        slot.1
+    }
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self([(u32::MAX, 0.0); Self::N])
+    }
+}
+
 /// The tets that carry surface points: where contacts can act.
 #[derive(Debug, Clone, Default)]
 pub struct Carriers {
@@ -260,6 +281,24 @@ impl<'a> Contacts<'a> {
     fn of(&self, side: &Side) -> &Prepared {
         &self.prepared[side.contact as usize]
     }
+
+    /// Energy that a carrier counts, and the forces at its nodes; `None` if it has no contacts.
+    fn of_carrier(&self, carrier: usize, x: &[DVec3], known: &mut Known) -> Option<(f64, Forces)> {
+        let sides = self.sides(carrier);
+        if sides.is_empty() {
+            return None;
+        }
+        let value = self.counted(carrier..carrier + 1).iter().map(|contact| contact.push(x)[0]).sum();
+        let mut forces = [DVec3::ZERO; 4];
+        for side in sides {
+            let contact = self.of(side);
+            let slope = known.slope(side.contact, || contact.slope(x));
+            if slope != 0.0 {
+                forces.iter_mut().zip(side.weights).for_each(|(g, w)| *g -= contact.normal * (slope * w));
+            }
+        }
+        Some((value, forces))
+    }
 }
 
 impl Energy for Contacts<'_> {
@@ -274,18 +313,31 @@ impl Energy for Contacts<'_> {
     }
 
     fn gradients(&self, x: &[DVec3], elements: Range<usize>, values: &mut [f64], gradients: &mut [Forces]) {
+        let mut known = Known::default();
         for ((value, gradient), carrier) in values.iter_mut().zip(gradients).zip(elements) {
-            *value = self.counted(carrier..carrier + 1).iter().map(|contact| contact.push(x)[0]).sum();
-            *gradient = [DVec3::ZERO; 4];
-            for side in self.sides(carrier) {
-                let contact = self.of(side);
-                let slope = contact.slope(x);
-                if slope == 0.0 {
-                    continue;
-                }
-                gradient.iter_mut().zip(side.weights).for_each(|(g, w)| *g -= contact.normal * (slope * w));
+            (*value, *gradient) = self.of_carrier(carrier, x, &mut known).unwrap_or_default();
+        }
+    }
+
+    /// Most carriers have no contacts, so that there is nothing to add.
+    fn add_gradients(
+        &self,
+        x: &[DVec3],
+        elements: Range<usize>,
+        values: &mut [f64],
+        corners: &[[u16; 4]],
+        sums: &mut [DVec3],
+    ) -> f64 {
+        let mut known = Known::default();
+        for ((value, corners), carrier) in values.iter_mut().zip(corners).zip(elements) {
+            *value = 0.0;
+            let Some((mine, forces)) = self.of_carrier(carrier, x, &mut known) else { continue };
+            *value = mine;
+            for (&corner, force) in corners.iter().zip(forces) {
+                sums[usize::from(corner)] += force;
             }
         }
+        self.reach()
     }
 
     fn hessians(&self, x: &[DVec3], elements: Range<usize>, _exact: bool, blocks: &mut [ElementBlocks<3>]) {
