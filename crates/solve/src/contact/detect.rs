@@ -108,7 +108,7 @@ const SLIP: f64 = 1e-4;
 const BESIDE: f64 = 2e-4;
 
 /// Its depth is at least this share of its distance from the place.
-const STEEPEST: f64 = 0.5;
+const STEEPEST: f64 = 0.9;
 
 /// A wall is at least this factor times the depth that a point already has.
 const BEHIND: f64 = 1.4;
@@ -396,6 +396,14 @@ impl Touch {
         let stiffness = self.options.stiffness * self.areas[points[0] as usize];
         let wall = self.options.wall.max(-BEHIND * room);
         Contact { points, coefficients, normal, room, stiffness, wall, film: false }
+    }
+
+    /// The distance of a contact's point from its place, along the normal there, at other positions.
+    pub(crate) fn gap(&self, contact: &Contact, positions: &[DVec3]) -> f64 {
+        let ([point, corners @ ..], [_, weights @ ..]) = (contact.points, contact.coefficients);
+        let barycentric = weights.map(|w| -w);
+        let normal = self.fans.normal_at(positions, corners, barycentric);
+        normal.dot(positions[point as usize] - blended(positions, corners, barycentric))
     }
 
     /// The contact as a step's solve uses it. The depth is clamped to what [`TouchOptions::out_speed`]

@@ -177,9 +177,7 @@ impl Touching<'_> {
         let Some(last) = self.last.filter(|_| !contact.is_with_obstacle()) else {
             return self.touch.pushed_out(contact, self.dt_secs).room;
         };
-        let sides = contact.points.iter().zip(contact.coefficients);
-        let gap: f64 = sides.map(|(&p, c)| contact.normal.dot(last[p as usize]) * c).sum();
-        let before = gap + self.allowed_at(contact);
+        let before = self.touch.gap(contact, last) + self.allowed_at(contact);
         contact.room + (-before - self.touch.options().out_speed * self.dt_secs).max(0.0)
     }
 
