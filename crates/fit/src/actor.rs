@@ -136,6 +136,7 @@ impl FitActor<'_> {
         let taken = Taken::new(template, first, &finder, &mut notes, inner)?;
         let neutral = Neutral { template, prior: self.prior, target: &taken.target, marks: &taken.marks };
         let fit = neutral.fit(!taken.found, inner)?;
+        notes.extend(fit.notes.iter().cloned());
         note_shown(template, &fit.expression, &mut notes);
         let mut person = Person::new(template, &fit.rest, self.over_bone.to_vec())?;
         let (places, turns) = self.personal(&fit, &person).places();
