@@ -9,7 +9,9 @@ use crate::measure::{Others, Spread, distances};
 use crate::neutral::{Neutral, NeutralFit};
 use crate::person::Personal;
 use crate::prior::Prior;
+use crate::slits::passed;
 use crate::solids::Solids;
+use crate::subspace::vertex_normals;
 use crate::taken::Taken;
 use crate::template::Template;
 use glam::DVec3;
@@ -66,6 +68,11 @@ pub struct ScanReport {
     pub model: Spread,
     /// Distance of the scan from the personal rig at the scan's weights.
     pub rig: Spread,
+    /// How far lips and lids have passed each other in the registered surface, mm, and how many pairs of
+    /// vertices by more than 0.1 mm.
+    pub passed_mm: (f64, usize),
+    /// Number of visible triangles of the registered surface that are turned over.
+    pub n_folded: usize,
     /// Mean distance of an expression from the skin over the skull, which does not move, mm.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over_bone_mm: Option<f64>,
@@ -129,6 +136,7 @@ impl FitActor<'_> {
         let taken = Taken::new(template, first, &finder, &mut notes, inner)?;
         let neutral = Neutral { template, prior: self.prior, target: &taken.target, marks: &taken.marks };
         let fit = neutral.fit(!taken.found, inner)?;
+        notes.extend(fit.notes.iter().cloned());
         note_shown(template, &fit.expression, &mut notes);
         let mut person = Person::new(template, &fit.rest, self.over_bone.to_vec())?;
         let (places, turns) = self.personal(&fit, &person).places();
@@ -207,6 +215,8 @@ impl Laid {
         };
         let (model, far) = (Spread::of(far(&modeled).into_iter()), far(&skin));
         let mesh = taken.target.mesh;
+        let surface = TriMesh { positions: skin.clone(), triangles: template.mesh.triangles.clone() };
+        let (deepest, n_passed) = passed(&surface, &template.mesh.positions, &template.slits);
         let on = template.rig.sliders.iter().zip(&weights).filter(|(_, w)| w.abs() > 0.005);
         let report = ScanReport {
             name: taken.name,
@@ -215,6 +225,8 @@ impl Laid {
             distance: Spread::of(far.iter().copied()),
             model,
             rig: Spread::default(),
+            passed_mm: (deepest * 1e3, n_passed),
+            n_folded: folded(template, &skin),
             over_bone_mm: None,
             scale: pose.scale,
             rotation_degrees: pose.rigid.rotation.to_scaled_axis().to_array().map(f64::to_degrees),
@@ -223,6 +235,19 @@ impl Laid {
         };
         FittedScan { mesh, scan_from_template: pose, skin, distances: far, weights, report }
     }
+}
+
+/// Number of visible triangles that are turned over: they face away from the smooth surface around them.
+fn folded(template: &Template, skin: &[DVec3]) -> usize {
+    let triangles = &template.mesh.triangles;
+    let normals = vertex_normals(skin, triangles);
+    let is_folded = |t: &&[u32; 3]| {
+        let [a, b, c] = t.map(|v| skin[v as usize]);
+        let around: DVec3 = t.iter().map(|&v| normals[v as usize]).sum();
+        let is_seen = t.iter().all(|&v| template.weights[v as usize] > 0.5);
+        is_seen && (b - a).cross(c - a).dot(around) < 0.0
+    };
+    triangles.iter().filter(is_folded).count()
 }
 
 /// The neutral shows an expression.

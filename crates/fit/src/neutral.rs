@@ -26,6 +26,7 @@ use crate::target::{Acceptance, Target};
 use crate::template::Template;
 use glam::{DMat3, DVec3};
 use mouth::Opening;
+use risorius_anatomy::Note;
 use risorius_base::Progress;
 use risorius_head::landmarks::{N_LANDMARKS, index};
 use risorius_mesh::{Similarity, TriMesh};
@@ -63,6 +64,8 @@ pub struct NeutralFit {
     pub rest: Vec<DVec3>,
     /// Shifts of the eyes beyond the motion of the skin around them.
     pub eye_shifts: [DVec3; N_EYES],
+    /// What the scan shows and the template cannot.
+    pub notes: Vec<Note>,
 }
 
 /// Values below this are part of the person, not an expression.
@@ -133,7 +136,7 @@ impl Neutral<'_> {
         let coefficients = vec![0.0; self.prior.modes.len()];
         let start = Explained { scan_from_template: placed, coefficients };
         let mut best = self.attempt(shown, start, &model_rounds(), progress)?;
-        let mut opening = None;
+        let (mut opening, mut notes) = (None, Vec::new());
         if mouth.is_none() {
             let Attempt { registered, explained, .. } = &best;
             let pose = &explained.scan_from_template;
@@ -144,15 +147,19 @@ impl Neutral<'_> {
         if let Some(opening) = &opening {
             let open = |jaw| opened.opened_by(jaw, opening);
             let shown = shown::known(&MOUTH, self.template, open, [0.15, 0.0]);
+            notes.extend(shown.is_empty().then(|| cannot("the mouth is open", "jawOpen")));
             best = opened.also(&best, shown, progress)?;
         }
         let pose = &best.explained.scan_from_template;
         let closed = || lids::closed(self.template, &best.registered.skin, self.target, pose);
         if eyes.is_none() && closed() == Some(true) {
             let shown = shown::known(&lids::BLINKS, self.template, |_| lids::CLOSED, [lids::DEVIATION, 0.7]);
+            notes.extend(
+                shown.is_empty().then(|| cannot("the eyes are closed", "eyeBlinkLeft and eyeBlinkRight")),
+            );
             best = opened.also(&best, shown, progress)?;
         }
-        Ok(self.finished(best))
+        Ok(NeutralFit { notes, ..self.finished(best) })
     }
 
     /// Landmarks with those of the lips where they open; what was found below the nose is doubtful then.
@@ -272,8 +279,15 @@ impl Neutral<'_> {
             skin: registered.skin,
             rest,
             eye_shifts: registered.eye_shifts,
+            notes: Vec::new(),
         }
     }
+}
+
+/// The template lacks a shape that the scan shows.
+fn cannot(shows: &str, shapes: &str) -> Note {
+    let what = format!("{shows} in the neutral, and the template has no {shapes}: the fit is wrong there");
+    Note::new(what, "scan a neutral, or give a template that has the shape")
 }
 
 /// Rounds in which landmarks that contradict the others lose weight.

@@ -6,6 +6,7 @@
 //! and cut necks there. Everything is in meters, +Y up, +Z front, over the vertices of the skin.
 
 use crate::FitError;
+use crate::slits::slits;
 use crate::solids::Solids;
 use crate::subspace::Mark;
 use crate::visible::visible;
@@ -42,6 +43,8 @@ pub struct Template {
     pub weights: Vec<f64>,
     /// Skin of the narrow face: brows to chin, between the cheekbones.
     pub narrow: Vec<bool>,
+    /// Pairs of skin vertices on both sides of slits: lips and lids that touch.
+    pub slits: Vec<[u32; 2]>,
 }
 
 impl Template {
@@ -73,7 +76,9 @@ impl Template {
             front: Vec::new(),
             weights: Vec::new(),
             narrow: Vec::new(),
+            slits: Vec::new(),
         };
+        template.slits = slits(&template.mesh);
         template.weigh();
         Ok(template)
     }
