@@ -1,6 +1,7 @@
 //! `muscle`: poses a face by its muscles, finds the activations of shapes, and leads muscles to shapes.
 
 mod activate;
+mod edit;
 mod solve;
 mod target;
 
@@ -25,12 +26,14 @@ enum MuscleVerb {
     Solve(solve::Arguments),
     /// Lead muscles so that the simulated skin comes to shapes of the rig, or to a mesh.
     Target(target::Arguments),
+    /// Edit the tracks of muscles in a shape: move or scale their ends.
+    Edit(edit::Arguments),
 }
 
 /// How flesh and muscles respond.
 #[derive(Args)]
 struct MaterialArgs {
-    /// Greatest stress of a muscle, kPa; default 100.
+    /// Greatest stress of a muscle, kPa; default 300.
     #[arg(long, value_name = "KPA", allow_negative_numbers = true)]
     strength: Option<f64>,
     /// Factor on the stiffness of the flesh; default 1.
@@ -74,5 +77,6 @@ pub fn run(arguments: &Arguments, session: &Session) -> Result<Printed, Failure>
         MuscleVerb::Activate(arguments) => activate::run(arguments, session),
         MuscleVerb::Solve(arguments) => solve::run(arguments, session),
         MuscleVerb::Target(arguments) => target::run(arguments, session),
+        MuscleVerb::Edit(arguments) => edit::run(arguments, session),
     }
 }

@@ -98,6 +98,8 @@ mod pages {
     struct Scans;
     #[doc = include_str!("../../../docs/transfer.md")]
     struct Transfer;
+    #[doc = include_str!("../../../docs/muscles.md")]
+    struct Muscles;
     #[doc = include_str!("../../../docs/volumetric.md")]
     struct Volumetric;
 }

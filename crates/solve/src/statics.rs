@@ -37,8 +37,8 @@ const STAGES: usize = 60;
 /// Newton steps after a stage.
 const RELAXING: usize = 4;
 
-/// Most rounds of contact detection.
-const ROUNDS: usize = 6;
+/// Rounds of contact detection that bring nearly every state to rest.
+pub const ROUNDS: usize = 6;
 
 /// The first rounds take few Newton steps: planes that were found far from the result are soon out of date.
 const FIRST_ROUNDS: usize = 2;
@@ -158,28 +158,17 @@ impl Statics {
         options: &SolveOptions,
         progress: &Progress,
     ) -> Result<StaticsReport, SolveError> {
-        self.solve_in(acting, places, x, options, ROUNDS, progress)
+        self.solve_in(acting, places, x, (options, ROUNDS), progress)
     }
 
-    /// Moves `x` near to an equilibrium, in one short round of contact detection: a stop on the way to another.
-    pub fn approach(
+    /// As [`Self::solve`], with at most `rounds` rounds of contact detection. One or two short ones lead near to the
+    /// equilibrium: enough for a stop on the way, or from a start that is nearly there.
+    pub fn solve_in(
         &self,
         acting: &Acting,
         places: &[DVec3],
         x: &mut Vec<DVec3>,
-        options: &SolveOptions,
-        progress: &Progress,
-    ) -> Result<StaticsReport, SolveError> {
-        self.solve_in(acting, places, x, options, 1, progress)
-    }
-
-    fn solve_in(
-        &self,
-        acting: &Acting,
-        places: &[DVec3],
-        x: &mut Vec<DVec3>,
-        options: &SolveOptions,
-        rounds: usize,
+        (options, rounds): (&SolveOptions, usize),
         progress: &Progress,
     ) -> Result<StaticsReport, SolveError> {
         check_length("places of nodes", places.len(), self.rest.len())?;
@@ -189,7 +178,7 @@ impl Statics {
             x.clone_from(&self.rest);
         }
         self.move_held(acting, places, x, options, &mut report, progress)?;
-        self.settle(acting, x, options, rounds, &mut report, progress)?;
+        self.settle(acting, x, (options, rounds), &mut report, progress)?;
         Ok(report)
     }
 
@@ -245,8 +234,7 @@ impl Statics {
         &self,
         acting: &Acting,
         x: &mut Vec<DVec3>,
-        options: &SolveOptions,
-        rounds: usize,
+        (options, rounds): (&SolveOptions, usize),
         report: &mut StaticsReport,
         progress: &Progress,
     ) -> Result<(), SolveError> {

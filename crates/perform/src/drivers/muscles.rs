@@ -15,6 +15,7 @@
 //! Limits: the jaw is moved by its joint, not by the muscles of mastication; their activation tenses them
 //! only. Muscles outside the flesh pull nothing ([`MuscleModel::problems`] tells them).
 
+pub mod edit;
 pub mod inverse;
 pub mod jaw;
 pub mod landmarks;
@@ -41,6 +42,7 @@ use risorius_mesh::tet::embed::{EmbedOptions, Embedding};
 use risorius_mesh::{TetMesh, TriMesh};
 use risorius_muscle::{MuscleProblem, Overlap, check, overlap};
 use risorius_rig::Evaluator;
+use risorius_solve::statics::ROUNDS;
 use risorius_solve::{
     Acting, Energy, Fiber, Fibers, MuscleTissue, SolveError, SolveOptions, Springs, Statics, StaticsReport,
 };
@@ -54,7 +56,7 @@ const STIFFENING: [f64; 3] = [0.01, 0.1, 1.0];
 pub struct MuscleOptions {
     /// Factor on the stiffness of the flesh, positive. Default 1.
     pub stiffness: f64,
-    /// Greatest isometric stress of muscles, Pa, positive.
+    /// Greatest isometric stress of muscles, Pa, positive. Default 3e5 [Blemker05, table 1].
     pub strength: f64,
     /// Bulk modulus in multiples of the shear modulus, at least 1. Default 10, a Poisson's ratio of 0.45:
     /// elements of four nodes lock if they are less compressible. Muscle adds its strength to it.
@@ -69,7 +71,7 @@ impl Default for MuscleOptions {
     fn default() -> Self {
         Self {
             stiffness: 1.0,
-            strength: 1e5,
+            strength: 3e5,
             bulk: 10.0,
             contact: ContactMode::default(),
             solve: SolveOptions {
@@ -222,15 +224,17 @@ impl<'a> MuscleModel<'a> {
         start: Option<Start>,
         progress: &Progress,
     ) -> Result<MusclePose, PerformError> {
-        self.pose_in(controls, start, None, progress)
+        self.pose_in(controls, start, None, ROUNDS, progress)
     }
 
-    /// As [`Self::pose`], with inertia: for each node where it would fly in a time step, and mass over its square.
+    /// As [`Self::pose`], with at most `rounds` rounds of contact detection, and with inertia: for each node where it
+    /// would fly in a time step, and mass over its square.
     fn pose_in(
         &self,
         controls: &Controls,
         start: Option<Start>,
         flights: Option<&[(DVec3, f64)]>,
+        rounds: usize,
         progress: &Progress,
     ) -> Result<MusclePose, PerformError> {
         self.check(controls)?;
@@ -242,27 +246,29 @@ impl<'a> MuscleModel<'a> {
         let strides = from.strides_to(&controls.jaw);
         for jaw in strides.iter().take(strides.len() - 1) {
             let between = Controls { jaw: *jaw, ..controls.clone() };
-            let springs = self.springs.at(&between.lead, STIFFENING[0], None).map_err(failed)?;
-            report = after(report, self.solve(&between, &springs, false, &mut nodes, progress)?);
+            let springs =
+                self.springs.at(&between.lead, STIFFENING[0], &self.jaw(&between), None).map_err(failed)?;
+            report = after(report, self.solve(&between, &springs, 1, &mut nodes, progress)?);
         }
+        let motion = self.jaw(controls);
         let stages: &[f64] = match controls.lead.is_active() && far {
             true => &STIFFENING,
             false => &[1.0],
         };
         for (k, &strength) in stages.iter().enumerate() {
-            let springs = self.springs.at(&controls.lead, strength, flights).map_err(failed)?;
-            let is_last = k + 1 == stages.len();
-            report = after(report, self.solve(controls, &springs, is_last, &mut nodes, progress)?);
+            let springs = self.springs.at(&controls.lead, strength, &motion, flights).map_err(failed)?;
+            let rounds = if k + 1 == stages.len() { rounds } else { 1 };
+            report = after(report, self.solve(controls, &springs, rounds, &mut nodes, progress)?);
         }
         Ok(MusclePose { controls: controls.clone(), nodes, report })
     }
 
-    /// Moves `nodes` to the equilibrium with some springs, or near to it.
+    /// Moves `nodes` to the equilibrium with some springs, in at most `rounds` rounds of contact detection.
     fn solve(
         &self,
         controls: &Controls,
         springs: &Springs,
-        is_last: bool,
+        rounds: usize,
         nodes: &mut Vec<DVec3>,
         progress: &Progress,
     ) -> Result<StaticsReport, PerformError> {
@@ -270,10 +276,7 @@ impl<'a> MuscleModel<'a> {
         let surface = self.surface(controls);
         let acting = Acting { energy: &tissue, springs, surface: &surface };
         let (places, options) = (self.places(controls), &self.options.solve);
-        let solved = match is_last {
-            true => self.statics.solve(&acting, &places, nodes, options, progress),
-            false => self.statics.approach(&acting, &places, nodes, options, progress),
-        };
+        let solved = self.statics.solve_in(&acting, &places, nodes, (options, rounds), progress);
         solved.map_err(|source| match source {
             SolveError::Cancelled(cancelled) => PerformError::Cancelled(cancelled),
             SolveError::BonesFold => PerformError::JawFolds { open_deg: controls.jaw.open_deg },

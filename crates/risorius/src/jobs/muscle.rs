@@ -1,6 +1,7 @@
 //! Jobs with the muscles of a face. Shared: which model of a face, what of a pose is reported and drawn.
 
 pub mod activate;
+pub mod edit;
 pub mod solve;
 pub mod target;
 
@@ -18,7 +19,7 @@ use std::path::Path;
 /// How the flesh and its muscles respond.
 #[derive(Debug, Clone, Default)]
 pub struct MuscleMaterial {
-    /// Greatest isometric stress of muscles, kPa; 100 by default.
+    /// Greatest isometric stress of muscles, kPa; 300 by default.
     pub strength_kpa: Option<f64>,
     /// Factor on the stiffness of the flesh; 1 by default.
     pub stiffness: Option<f64>,

@@ -173,3 +173,11 @@ pub(crate) const TARGET_MUSCLES: [Stage; 6] = [
     stage("drawing", "drawing", 10.0),
     stage("writing", "writing", 0.5),
 ];
+
+/// `muscle edit`
+pub(crate) const EDIT_MUSCLES: [Stage; 4] = [
+    READING,
+    stage("solve", "equilibria", 20.0),
+    stage("drawing", "drawing", 3.0),
+    stage("writing", "writing", 0.5),
+];

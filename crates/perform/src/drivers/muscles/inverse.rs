@@ -24,7 +24,7 @@ use risorius_base::Progress;
 use risorius_base::progress::tick;
 use risorius_linalg::bounds::solve_bounded;
 use risorius_linalg::dense::Matrix;
-use risorius_solve::{Acting, SolveError};
+use risorius_solve::{Acting, Energy, SolveError};
 
 /// Options of [`Inverse`].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,6 +46,9 @@ impl Default for InverseOptions {
 /// One unit of the unknowns of the jaw: degrees, shares of the track.
 const JAW_UNITS: [f64; 3] = [10.0, 0.5, 0.5];
 
+/// Half the distance of finite differences, units of the jaw.
+const DIFFERENCE: f64 = 1e-5;
+
 /// Pull of the jaw to where the rig has it, relative to that of activations to zero.
 const JAW_PULL: f64 = 4.0;
 
@@ -57,6 +60,10 @@ const SMALL_STEP: f64 = 4e-3;
 
 /// So do steps that improve less than this share.
 const SMALL_GAIN: f64 = 1e-3;
+
+/// Most rounds of contact detection for a trial, which starts where first derivatives expect it to end. The last
+/// one is solved with all.
+const TRIAL_ROUNDS: usize = 2;
 
 /// Landmarks that move less than this on average are no target, mm.
 const STILL_MM: f64 = 1e-3;
@@ -201,8 +208,12 @@ impl<'m, 'f> Inverse<'m, 'f> {
                 break;
             }
         }
-        solved.residual_mm = distances_mm(&now.off);
-        solved.pose = now.pose;
+        let quiet: &Progress = &|_, _| progress("activations", 0.0);
+        solved.pose = self.model.pose(&now.pose.controls, Some(now.pose.as_start()), quiet)?;
+        solved.newton_steps += solved.pose.report.iterations;
+        let moved = self.displacements(&solved.pose);
+        let off: Vec<DVec3> = moved.iter().zip(target).map(|(p, q)| 1000.0 * (*p - *q)).collect();
+        solved.residual_mm = distances_mm(&off);
         Ok(solved)
     }
 
@@ -221,7 +232,7 @@ impl<'m, 'f> Inverse<'m, 'f> {
     ) -> Result<Tried, PerformError> {
         // Stages of solves are not stages of this search.
         let quiet: &Progress = &|_, _| progress("activations", 0.0);
-        let pose = self.model.pose(controls, start, quiet)?;
+        let pose = self.model.pose_in(controls, start, None, TRIAL_ROUNDS, quiet)?;
         let moved = self.displacements(&pose);
         let off: Vec<DVec3> = moved.iter().zip(target).map(|(p, q)| 1000.0 * (*p - *q)).collect();
         let effort: f64 = self.muscles.iter().map(|&m| controls.activations[m].powi(2)).sum();
@@ -238,7 +249,8 @@ impl<'m, 'f> Inverse<'m, 'f> {
         let failed = |source: SolveError| PerformError::Muscles { source };
         let tissue = model.tissue_at(&pose.controls)?;
         let surface = model.surface(&pose.controls);
-        let springs = model.springs.at(&pose.controls.lead, 1.0, None).map_err(failed)?;
+        let springs =
+            model.springs.at(&pose.controls.lead, 1.0, &model.jaw(&pose.controls), None).map_err(failed)?;
         let acting = Acting { energy: &tissue, springs: &springs, surface: &surface };
         let n = pose.nodes.len();
         let mut changes: Vec<Vec<DVec3>> = self
@@ -251,7 +263,12 @@ impl<'m, 'f> Inverse<'m, 'f> {
             })
             .collect();
         let motions: Vec<Vec<DVec3>> = (0..3).map(|k| self.jaw_motion(&pose.controls, k)).collect();
-        changes.extend(motions.iter().map(|d| model.statics.forces_of_motion(&acting, &pose.nodes, d)));
+        for (k, motion) in motions.iter().enumerate() {
+            let mut change = model.statics.forces_of_motion(&acting, &pose.nodes, motion);
+            let anchors = self.anchor_forces(pose, k)?;
+            change.iter_mut().zip(anchors).for_each(|(sum, force)| *sum += force);
+            changes.push(change);
+        }
         let sensitivity = model.statics.sensitivity(&acting, &pose.nodes).map_err(failed)?;
         let mut responses = sensitivity.responses(&changes);
         for (response, motion) in responses[self.muscles.len()..].iter_mut().zip(&motions) {
@@ -262,15 +279,31 @@ impl<'m, 'f> Inverse<'m, 'f> {
 
     /// The motion of held nodes per unit of an unknown of the jaw.
     fn jaw_motion(&self, controls: &Controls, k: usize) -> Vec<DVec3> {
-        // The joint is smooth beyond its limits.
-        let h = 1e-5;
-        let places = |h: f64| {
-            let mut jaw = controls.jaw.to_array();
-            jaw[k] += h * JAW_UNITS[k];
-            self.model.places(&Controls { jaw: JawPose::from_array(jaw), ..controls.clone() })
+        let [plus, minus] = [DIFFERENCE, -DIFFERENCE].map(|h| self.model.places(&beside(controls, k, h)));
+        plus.iter().zip(&minus).map(|(a, b)| (*a - *b) / (2.0 * DIFFERENCE)).collect()
+    }
+
+    /// The change of the forces of anchors on the jaw per unit of an unknown of the jaw.
+    fn anchor_forces(&self, pose: &MusclePose, k: usize) -> Result<Vec<DVec3>, PerformError> {
+        let model = self.model;
+        let forces = |h: f64| {
+            let jaw = model.jaw(&beside(&pose.controls, k, h));
+            let springs = model.springs.at(&pose.controls.lead, 1.0, &jaw, None)?;
+            let n = springs.stencils().len();
+            let (mut values, mut gradients) = (vec![0.0; n], vec![[DVec3::ZERO; 4]; n]);
+            springs.gradients(&pose.nodes, 0..n, &mut values, &mut gradients);
+            let mut sums = vec![DVec3::ZERO; pose.nodes.len()];
+            for (nodes, forces) in springs.stencils().iter().zip(gradients) {
+                for (&node, force) in nodes.iter().zip(forces) {
+                    // Springs of single nodes are padded.
+                    sums.get_mut(node as usize).into_iter().for_each(|sum| *sum += force);
+                }
+            }
+            Ok::<_, SolveError>(sums)
         };
-        let (plus, minus) = (places(h), places(-h));
-        plus.iter().zip(&minus).map(|(a, b)| (*a - *b) / (2.0 * h)).collect()
+        let failed = |source: SolveError| PerformError::Muscles { source };
+        let (plus, minus) = (forces(DIFFERENCE).map_err(failed)?, forces(-DIFFERENCE).map_err(failed)?);
+        Ok(plus.iter().zip(&minus).map(|(a, b)| (*a - *b) / (2.0 * DIFFERENCE)).collect())
     }
 
     /// The Gauss-Newton step within the bounds and the region of trust.
@@ -327,6 +360,13 @@ impl<'m, 'f> Inverse<'m, 'f> {
         moved.jaw = JawPose::from_array(jaw);
         moved
     }
+}
+
+/// Controls whose jaw is off by a part of a unit; the joint is smooth beyond its limits.
+fn beside(controls: &Controls, k: usize, units: f64) -> Controls {
+    let mut jaw = controls.jaw.to_array();
+    jaw[k] += units * JAW_UNITS[k];
+    Controls { jaw: JawPose::from_array(jaw), ..controls.clone() }
 }
 
 fn jaw_units(jaw: JawPose) -> [f64; 3] {

@@ -9,21 +9,24 @@
 //! The scalp slides on the skull, or a frontalis could not raise brows: nodes on the skull above the orbits are
 //! held along the bone's normal only, and weakly in the others.
 //!
+//! Ends of muscles on skull or jaw are anchored there: flesh of a coarse mesh need not be held where they begin.
+//!
 //! The inertia of a time step is a spring of every node, too: from where it would fly without forces.
 
 use glam::DVec3;
+use risorius_base::Rigid;
 use risorius_flesh::{Bound, Face};
 use risorius_head::landmarks;
 use risorius_mesh::tet::embed::{EmbedOptions, Embedding};
 use risorius_mesh::{Bvh, TetMesh};
-use risorius_muscle::Muscle;
 use risorius_muscle::spline::basis;
+use risorius_muscle::{Muscle, MuscleEnd};
 use risorius_solve::energy::springs::lumped_masses;
 use risorius_solve::{SolveError, Spring, Springs, Stencil};
 
 /// Stiffness of springs to tracks per volume of muscle, N/m^4: in a layer of a millimeter they outweigh flesh of
 /// 5 kPa over a length of about a millimeter.
-const DRAG: f64 = 4e10;
+const DRAG: f64 = 1e10;
 
 /// Distance of the points, meters.
 const SPACING: f64 = 0.003;
@@ -31,6 +34,12 @@ const SPACING: f64 = 0.003;
 /// Stiffness on the skull per volume of flesh, N/m^4: along the normal of the bone, and across it. The galea is
 /// loose: a forehead of 40 cm^3 resists by 0.4 N for each millimeter.
 const ON_SKULL: [f64; 2] = [3e10, 1e7];
+
+/// Stiffness of anchors per volume of muscle, N/m^4: a pull of 6 N on the end of a zygomaticus gives by 0.3 mm.
+const ANCHOR: f64 = 3e11;
+
+/// The part of a muscle's length that is anchored.
+const ANCHORED: f64 = 0.06;
 
 /// The scalp slides from this far below the upper edges of the orbits, meters.
 const BELOW_BROW: f64 = 0.004;
@@ -68,6 +77,8 @@ struct Point {
 #[derive(Debug, Clone, Default)]
 pub(super) struct LeadSprings {
     points: Vec<Point>,
+    /// Anchors with their places in the neutral, and whether they are on the jaw.
+    anchors: Vec<(Spring, bool)>,
     sliding: Vec<Spring>,
     n_nodes: usize,
 }
@@ -81,32 +92,32 @@ impl LeadSprings {
             points.extend(points_of(i as u32, first, muscle));
             first += muscle.solid.control.len() as u32;
         }
-        let places: Vec<DVec3> = points.iter().map(|p| p.rest).collect();
-        let bound = Embedding::prepare(mesh, &places, &EmbedOptions::default(), |_, _| true);
-        let mut kept = Vec::new();
-        for (k, mut point) in points.into_iter().enumerate() {
-            // Points outside the flesh drag nothing.
-            if bound.tets[k] != u32::MAX && bound.distances[k] == 0.0 {
-                (point.nodes, point.weights) = (bound.nodes[k], bound.weights[k]);
-                kept.push(point);
-            }
-        }
+        let points = inside(mesh, points);
+        let anchors = [(MuscleEnd::Cranium, false), (MuscleEnd::Mandible, true)];
+        let anchors = anchors.into_iter().flat_map(|(bone, on_jaw)| {
+            anchors_on(face, mesh, bone).into_iter().map(move |spring| (spring, on_jaw))
+        });
+        let anchors = anchors.collect();
         let sliding = sliding_springs(face, mesh, sliding);
-        Self { points: kept, sliding, n_nodes: mesh.nodes.len() }
+        Self { points, anchors, sliding, n_nodes: mesh.nodes.len() }
     }
 
     /// The nodes of every spring, whatever leads; the last ones are those of inertia, one for each node.
     pub fn stencils(&self) -> Vec<Stencil> {
-        let own = self.points.iter().map(|p| p.nodes).chain(self.sliding.iter().map(|s| s.nodes));
-        own.chain((0..self.n_nodes as u32).map(|n| Spring::at_node(n, DVec3::ZERO, 0.0).nodes)).collect()
+        let own = self.points.iter().map(|p| p.nodes).chain(self.anchors.iter().map(|(s, _)| s.nodes));
+        own.chain(self.sliding.iter().map(|s| s.nodes))
+            .chain((0..self.n_nodes as u32).map(|n| Spring::at_node(n, DVec3::ZERO, 0.0).nodes))
+            .collect()
     }
 
-    /// The springs for what leads, with `strength` times the usual stiffness. `inertia`: for each node where it
-    /// would fly in a time step, and its mass over the squared step, N/m; `None` at rest.
+    /// The springs for what leads, with `strength` times the usual stiffness, and for a motion of the jaw.
+    /// `inertia`: for each node where it would fly in a time step, and its mass over the squared step, N/m; `None`
+    /// at rest.
     pub fn at(
         &self,
         lead: &Lead,
         strength: f64,
+        jaw: &Rigid,
         inertia: Option<&[(DVec3, f64)]>,
     ) -> Result<Springs, SolveError> {
         let is_active = lead.is_active();
@@ -123,25 +134,66 @@ impl LeadSprings {
         let still = (DVec3::ZERO, 0.0);
         let flight = |n: usize| inertia.map_or(still, |all| all[n]);
         let flights = (0..self.n_nodes).map(|n| Spring::at_node(n as u32, flight(n).0, flight(n).1));
-        let own = self.points.iter().map(spring).chain(self.sliding.iter().copied());
+        let anchored = self.anchors.iter().map(|(anchor, on_jaw)| match on_jaw {
+            true => Spring { target: jaw.apply(anchor.target), ..*anchor },
+            false => *anchor,
+        });
+        let own = self.points.iter().map(spring).chain(anchored).chain(self.sliding.iter().copied());
         Springs::prepare(&own.chain(flights).collect::<Vec<_>>())
     }
 }
 
-/// Points spread over the middle layers of a muscle.
+/// The anchors of the ends of muscles on a bone, in the neutral.
+fn anchors_on(face: &Face, mesh: &TetMesh, bone: MuscleEnd) -> Vec<Spring> {
+    let mut points = Vec::new();
+    for (i, muscle) in face.anatomy.muscles.iter().enumerate() {
+        for (end, layer) in [(muscle.origin, [0.0, ANCHORED]), (muscle.insertion, [1.0 - ANCHORED, 1.0])] {
+            if end == bone {
+                points.extend(spread(i as u32, 0, muscle, layer, [1, 4, 1]));
+            }
+        }
+    }
+    let anchor = |p: Point| Spring {
+        nodes: p.nodes,
+        weights: p.weights,
+        target: p.rest,
+        stiffness: ANCHOR * p.volume,
+        normal: None,
+    };
+    inside(mesh, points).into_iter().map(anchor).collect()
+}
+
+/// The points in the flesh, with the tets that they are in. Others drag nothing.
+fn inside(mesh: &TetMesh, mut points: Vec<Point>) -> Vec<Point> {
+    let places: Vec<DVec3> = points.iter().map(|p| p.rest).collect();
+    let bound = Embedding::prepare(mesh, &places, &EmbedOptions::default(), |_, _| true);
+    for (k, point) in points.iter_mut().enumerate() {
+        (point.nodes, point.weights) = (bound.nodes[k], bound.weights[k]);
+    }
+    let is_inside = |k: usize| bound.tets[k] != u32::MAX && bound.distances[k] == 0.0;
+    points.into_iter().enumerate().filter(|(k, _)| is_inside(*k)).map(|(_, point)| point).collect()
+}
+
+/// Points spread over a muscle.
 fn points_of(muscle: u32, first: u32, of: &Muscle) -> Vec<Point> {
     let solid = &of.solid;
     let middle = solid.evaluate([0.5; 3]).1;
     let lengths = [solid.length(), middle.y_axis.length(), middle.z_axis.length()];
     let most = [64.0, 24.0, 4.0];
     let n: [usize; 3] = std::array::from_fn(|k| (lengths[k] / SPACING).ceil().clamp(1.0, most[k]) as usize);
-    let n = [n[0].max(4), n[1].max(2), n[2]];
-    let cell = 1.0 / n.iter().product::<usize>() as f64;
+    spread(muscle, first, of, [0.0, 1.0], [n[0].max(4), n[1].max(2), n[2]])
+}
+
+/// `n` points along u, v, w over a part of a muscle's length, each for its part of the volume.
+fn spread(muscle: u32, first: u32, of: &Muscle, [from, to]: [f64; 2], n: [usize; 3]) -> Vec<Point> {
+    let solid = &of.solid;
+    let cell = (to - from) / n.iter().product::<usize>() as f64;
     let mut points = Vec::new();
     for i in 0..n[0] {
         for j in 0..n[1] {
             for k in 0..n[2] {
-                let at = [(i, n[0]), (j, n[1]), (k, n[2])].map(|(i, n)| (i as f64 + 0.5) / n as f64);
+                let mut at = [(i, n[0]), (j, n[1]), (k, n[2])].map(|(i, n)| (i as f64 + 0.5) / n as f64);
+                at[0] = from + (to - from) * at[0];
                 let (rest, by) = solid.evaluate(at);
                 let volume = by.determinant() * cell;
                 if volume.is_nan() || volume <= 0.0 {

@@ -71,6 +71,9 @@ impl Default for MusclesOptions {
 /// At the start, flesh comes to rest in this many damped steps of this length, seconds.
 const SETTLING: (usize, f64) = (5, 0.1);
 
+/// Most rounds of contact detection in a time step; the next step goes on where one ends.
+const STEP_ROUNDS: usize = 3;
+
 impl MusclesOptions {
     /// Refuses values out of range.
     pub fn check(&self) -> Result<(), PerformError> {
@@ -234,12 +237,14 @@ impl MuscleBody<'_> {
     ) -> Result<MusclePose, SolveError> {
         let [before, controls] = [&self.configuration, next].map(|c| self.model.controls(c));
         let start = Start { nodes: from, jaw: before?.jaw };
-        self.model.pose_in(&controls?, Some(start), flights, progress).map_err(|error| match error {
-            PerformError::Cancelled(cancelled) => SolveError::Cancelled(cancelled),
-            PerformError::Muscles { source } => source,
-            PerformError::JawFolds { .. } => SolveError::BonesFold,
-            // Blended controls are within their limits.
-            _ => SolveError::Length { what: "controls", got: 0, wanted: 1 },
+        self.model.pose_in(&controls?, Some(start), flights, STEP_ROUNDS, progress).map_err(|error| {
+            match error {
+                PerformError::Cancelled(cancelled) => SolveError::Cancelled(cancelled),
+                PerformError::Muscles { source } => source,
+                PerformError::JawFolds { .. } => SolveError::BonesFold,
+                // Blended controls are within their limits.
+                _ => SolveError::Length { what: "controls", got: 0, wanted: 1 },
+            }
         })
     }
 

@@ -22,6 +22,9 @@ use risorius_rig::{Evaluator, meters};
 /// Places of a path at which it is simulated.
 pub const KEYS: usize = 4;
 
+/// Most rounds of contact detection for them.
+const WAY_ROUNDS: usize = 2;
+
 /// Slider values at which a muscle shape is blended, with the shape.
 pub type Blend<'s> = Vec<(&'s MuscleShape, f64)>;
 
@@ -67,19 +70,22 @@ impl MuscleModel<'_> {
         sliders.filter(|(_, w)| **w > 0.0).filter_map(|(s, &w)| Some((of(s.shape)?, w.into()))).collect()
     }
 
-    /// The tracks of all control points to the end of a path.
-    pub fn trace(&self, end: &Controls, progress: &Progress) -> Result<Tracks, PerformError> {
+    /// The tracks of all control points to a pose without leading muscles. Places on the way are simulated from each
+    /// other, near to rest.
+    pub fn trace(&self, end: &MusclePose, progress: &Progress) -> Result<Tracks, PerformError> {
         let mut tracks = Tracks::default();
         let mut before: Option<MusclePose> = None;
-        for key in 1..=KEYS {
+        for key in 1..KEYS {
             let place = key as f64 / KEYS as f64;
-            let jaw = JawPose::from_array(end.jaw.to_array().map(|j| place * j));
-            let activations = end.activations.iter().map(|a| place * a).collect();
+            let jaw = JawPose::from_array(end.controls.jaw.to_array().map(|j| place * j));
+            let activations = end.controls.activations.iter().map(|a| place * a).collect();
             let controls = Controls { activations, jaw, lead: Lead::default() };
-            let pose = self.pose(&controls, before.as_ref().map(MusclePose::as_start), progress)?;
+            let start = before.as_ref().map(MusclePose::as_start);
+            let pose = self.pose_in(&controls, start, None, WAY_ROUNDS, progress)?;
             tracks.keys.push(self.track_points(&pose));
             before = Some(pose);
         }
+        tracks.keys.push(self.track_points(end));
         Ok(tracks)
     }
 
@@ -154,7 +160,7 @@ impl Inverse<'_, '_> {
             shape: shape as u32,
             activations: controls.activations.clone(),
             jaw: controls.jaw.to_array(),
-            tracks: model.trace(controls, progress)?,
+            tracks: model.trace(&solved.pose, progress)?,
             leads: vec![false; model.names.len()],
             snap: Snap::default(),
             miss_mm: solved.residual_mm,

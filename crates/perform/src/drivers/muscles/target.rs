@@ -22,7 +22,7 @@ use risorius_solve::{Energy, Harmonic, TetAttachment};
 const LEAST_CARRIED: f64 = 0.05;
 
 /// Muscles whose ends move by less than this do not lead, meters.
-const LEAST_MOVED: f64 = 5e-5;
+const LEAST_MOVED: f64 = 2e-4;
 
 /// An iteration that lowers the snap by less than this share is the last.
 const LEAST_GAIN: f64 = 0.02;
@@ -111,7 +111,7 @@ impl<'m, 'f> Targeting<'m, 'f> {
         let quiet: &Progress = &|_, _| progress("targeting", 0.0);
         let mut pose = model.pose(&model.controls_of(&shape, 1.0), None, quiet)?;
         if shape.tracks.keys.is_empty() {
-            shape.tracks = model.trace(&pose.controls, quiet)?;
+            shape.tracks = model.trace(&pose, quiet)?;
         }
         let mut snap = self.snap(&show(&pose), goal);
         self.check(&snap)?;
@@ -162,9 +162,12 @@ impl<'m, 'f> Targeting<'m, 'f> {
         let mut shape = shape.clone();
         shape.tracks.move_ends(&by);
         let mut first = 0;
-        for (muscle, leads) in model.face().anatomy.muscles.iter().zip(&mut shape.leads) {
+        let volumes = &model.overlap.volumes;
+        for ((muscle, leads), volume) in
+            model.face().anatomy.muscles.iter().zip(&mut shape.leads).zip(volumes)
+        {
             let own = first..first + muscle.solid.control.len();
-            *leads |= by[own.clone()].iter().any(|d| d.length() > LEAST_MOVED);
+            *leads |= *volume > 0.0 && by[own.clone()].iter().any(|d| d.length() > LEAST_MOVED);
             first = own.end;
         }
         Ok(shape)
