@@ -48,6 +48,7 @@ impl Displaced {
     }
 
     const NOTHING: Self = Self { low: DVec3::INFINITY, high: DVec3::NEG_INFINITY };
+    const STILL: Self = Self { low: DVec3::ZERO, high: DVec3::ZERO };
 
     pub(super) fn union(self, other: Self) -> Self {
         Self { low: self.low.min(other.low), high: self.high.max(other.high) }
@@ -150,7 +151,7 @@ impl Near {
         let mut moved = since(&self.snapshot);
         if self.looked > self.listed && positions.iter().all(|p| p.is_finite()) {
             self.advance(watched, positions, &moved);
-            moved = since(&self.snapshot);
+            moved.fill(Displaced::STILL);
         }
         let Self { snapshot, boxes, trees, points, .. } = self;
         let all = moved.iter().fold(Displaced::NOTHING, |a, b| a.union(*b));
@@ -182,18 +183,16 @@ impl Near {
         self.keep(watched, positions);
     }
 
-    /// Moves the snapshot on to the present surface, with the lists of points that were searched for since
-    /// the last one. `moved`: displacements of the patches.
+    /// Moves the snapshot on to the present surface. Points that were searched for since the last one get
+    /// the distances of their triangles, the others a bound. `moved`: displacements of the patches.
     fn advance(&mut self, watched: &Watched, positions: &[DVec3], moved: &[Displaced]) {
         let from = std::mem::take(&mut self.snapshot);
         self.keep(watched, positions);
         let all = moved.iter().fold(Displaced::NOTHING, |a, b| a.union(*b));
         let boxes = &self.boxes;
         let points = self.points.par_iter_mut().zip(&watched.rule.points).with_min_len(TASK);
-        points.for_each(|(near, &point)| {
-            if !std::mem::take(&mut near.is_used) {
-                return near.clear();
-            }
+        points.filter(|(near, _)| !near.patches.is_empty()).for_each(|(near, &point)| {
+            let is_used = std::mem::take(&mut near.is_used);
             let p = positions[point as usize];
             let own = p - from[point as usize];
             near.beyond -= all.closer(own);
@@ -203,12 +202,18 @@ impl Near {
             }
             let NearPoint { patches, candidates, .. } = near;
             candidates.retain_mut(|candidate| {
-                let corners = watched.rule.triangles[candidate.triangle as usize];
-                let place = closest_on_triangle(p, corners.map(|v| positions[v as usize])).0;
-                candidate.distance = place.distance(p);
                 // Patches are ascending.
                 let of = patches.binary_search_by_key(&candidate.patch, |near| near.patch);
-                of.is_ok_and(|k| candidate.distance <= patches[k].within)
+                let Some(within) = of.ok().map(|k| patches[k].within).filter(|&within| within > 0.0) else {
+                    return false;
+                };
+                candidate.distance = if is_used {
+                    let corners = watched.rule.triangles[candidate.triangle as usize];
+                    closest_on_triangle(p, corners.map(|v| positions[v as usize])).0.distance(p)
+                } else {
+                    candidate.distance - moved[candidate.patch as usize].closer(own)
+                };
+                candidate.distance <= within
             });
             near.sort();
         });
