@@ -46,7 +46,9 @@ impl Anderson {
                 self.steps.pop_front();
                 self.points.pop_front();
                 self.gram.pop_front();
-                self.gram.iter_mut().for_each(|row| drop(row.pop_front()));
+                self.gram.iter_mut().for_each(|row| {
+                    row.pop_front();
+                });
             }
             if let Some(newest) = self.steps.back() {
                 let row: VecDeque<f64> = self.steps.iter().map(|step| dot(step, newest)).collect();

@@ -113,7 +113,7 @@ fn contacts_that_depend_on_each_other_share_their_forces() {
 fn with_the_same_planes_every_step_lowers_the_energy() {
     let touched = Touched::new([20, 6, 8]);
     for memory in [0, 5] {
-        let options = Iterations { most: 60, tolerance: 0.0, memory, detect_every: 1000 };
+        let options = Iterations { most: 60, tolerance: 0.0, memory, detect_every: 1000, detections: 40 };
         let (_, report) = touched.minimized(&[ball(0.013)], &options);
         assert!(report.pushing > 3 && report.energies[59] < 0.5 * report.energies[0]);
         for pair in report.energies.windows(2).filter(|_| memory == 0) {

@@ -3,7 +3,7 @@
 //! A [`Pack`] is a register of the processor at hand, by `pulp`, or a single number in double precision. There
 //! are no fused multiply-adds, so results are the same bits for every width.
 
-use super::{LANES, Lane};
+use super::Lane;
 use pulp::Simd;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -11,7 +11,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 pub trait Pack<T>:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
 {
-    /// Numbers side by side; divides [`LANES`].
+    /// Numbers side by side; divides [`LANES`](super::LANES).
     const WIDTH: usize;
     /// One truth value for each number.
     type Mask: Copy;
