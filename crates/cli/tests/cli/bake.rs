@@ -162,7 +162,8 @@ fn wrong_calls_say_what_to_do() {
     desk.fails_with(2, &bake(&["--tilt", "a", "-o", "rig.glb"]), &["--tilt", "0,0,90"]);
     desk.fails_with(2, &bake(&["--head", "motion.csv", "-o", "rig.glb"]), &["--tilt"]);
     desk.fails_with(2, &bake(&["--method", "enrich", "-o", "rig.glb"]), &["nothing to bake", "--tilt"]);
-    desk.fails_with(2, &bake(&["--contact", "penalty", "-o", "rig.glb"]), &["--contact"]);
+    let penalty = ["bake", "head.face", "--contact", "penalty", "-o", "rig.glb"];
+    desk.fails_with(2, &penalty, &["--contact"]);
     let shapes = |list: &'static str| ["bake", "head.face", "--shapes", list, "-o", "rig.glb"];
     desk.fails_with(1, &shapes("jawOpne,mouthSmileLeft"), &["jawOpne", "did you mean jawOpen"]);
     desk.fails_with(1, &shapes("jawOpen"), &["two or more", "--shapes"]);
