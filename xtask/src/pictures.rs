@@ -38,7 +38,6 @@ pub fn draw(only_physics: bool) -> Result<(), String> {
     let scratch = root().join("target/pictures");
     risorius(&["demo", "--nodes", NODES, "--out", &text(&scratch)])?;
     draw_physics(&scratch)?;
-    draw_baking(&scratch)?;
     if only_physics { Ok(()) } else { draw_others(&scratch) }
 }
 
@@ -46,10 +45,11 @@ pub fn draw(only_physics: bool) -> Result<(), String> {
 const BAKED: &str = "jawOpen,mouthFunnel,mouthPucker,mouthRollLower,mouthSmile*,mouthStretch*,mouthUpperUp*";
 
 /// The strongest correctives of the mouth beside the simulation, and errors over the clip.
-fn draw_baking(scratch: &Path) -> Result<(), String> {
+fn draw_baking(scratch: &Path, data: &Path) -> Result<(), String> {
     let file = |name: &str| text(&scratch.join(name));
-    let (face, clip, folder) = (file("head.face"), file("talk.csv"), file("baked"));
-    let call = ["bake", &face, "--shapes", BAKED, "--clip", &clip, "--pictures", &folder];
+    let (rig, face) = (text(&data.join("facecap/facecap_plain.glb")), file("facecap.face"));
+    risorius(&["build", &rig, "--nodes", "3000", "--output", &face])?;
+    let call = ["bake", &face, "--shapes", BAKED, "--clip", &file("talk.csv"), "--pictures", &file("baked")];
     risorius(&[&call[..], &["--output", &file("baked.glb")]].concat())?;
     for (drawn, kept) in [("correctives.png", "bake_correctives.png"), ("clip.png", "bake_clip.png")] {
         let to = root().join("docs/pictures").join(kept);
@@ -156,6 +156,7 @@ fn draw_others(scratch: &Path) -> Result<(), String> {
     risorius(&[&["interference", &head][..], &pair].concat())?;
 
     draw_transfer(scratch, &data)?;
+    draw_baking(scratch, &data)?;
 
     // Figures that tests draw on request.
     let mut tests = Command::new(env!("CARGO"));

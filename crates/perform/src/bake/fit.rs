@@ -9,6 +9,9 @@
 //! v_ij = sum_ab a b (d(a e_i + b e_j) - d(a e_i) - d(b e_j) + d(0)) / sum_ab (a b)^2
 //! ```
 //!
+//! Where the in-between at 0.5 leaves a visible difference at 0.25 or 0.75, the slider gets in-betweens there too, and
+//! q is the difference at 0.5 itself; then its samples are met. With a budget it stays at one.
+//!
 //! So a pair gets only what its sliders do together. In a least squares fit over everything at once the pairs also
 //! take over what sliders do alone and nothing else can express; where ten sliders are on, that is added once for
 //! each of their pairs. With [`Keep::Neutral`] and [`Keep::Nothing`], u, or m and u, are unknowns too, and everything
@@ -21,6 +24,7 @@ use super::BakeError;
 use super::choose::{Budget, Candidate, choose};
 use super::joint::{self, Base};
 use super::plan::{BakePlan, LEVELS, PER_PAIR, Sample};
+use super::rig::QUARTERS;
 use rayon::prelude::*;
 use risorius_base::progress::{Progress, tick};
 use risorius_rig::Deltas;
@@ -31,6 +35,9 @@ const TRIM: f64 = 0.1;
 /// `sum_ab (a b)^2` over the samples of a pair, and `sum_a t(a)^2` over those of a slider.
 const PAIR_NORM: f64 = 1.875 * 1.875;
 const HALF_NORM: f64 = 1.5;
+
+/// In-betweens at 0.25 and 0.75 are added if they correct by more than this share of the one at 0.5.
+const WORTH: f64 = 0.01;
 
 /// A corrective is fitted if at least this share of its norm is in samples that can be used.
 const ENOUGH: f64 = 0.5;
@@ -117,6 +124,9 @@ pub struct Fitted {
     pub linear: Vec<Deltas>,
     /// Sliders, as indices into those of the plan, and their q; ascending.
     pub halves: Vec<(usize, Deltas)>,
+    /// Sliders with in-betweens at 0.25 and 0.75, and what these add to the straight segments to that at 0.5;
+    /// ascending, each is one of `halves`.
+    pub quarters: Vec<(usize, [Deltas; 2])>,
     /// Pairs of the plan and their v; ascending.
     pub pairs: Vec<(usize, Deltas)>,
     /// In-betweens and pairs that would not be visible.
@@ -246,7 +256,11 @@ pub fn fit(samples: &Samples, options: &FitOptions, progress: &Progress) -> Resu
         list.into_iter().zip(chosen).filter(|(_, chosen)| **chosen).map(|(one, _)| one).collect()
     };
     let n_halves = halves.len();
-    let halves = kept(halves, &chosen.kept[..n_halves]);
+    let mut halves = kept(halves, &chosen.kept[..n_halves]);
+    let quarters = match options.budget {
+        Budget::All => quarters(samples, &mut halves, options.visible, trim),
+        _ => Vec::new(),
+    };
     pairs = kept(pairs, &chosen.kept[n_halves..]);
     if !matches!(base, Base::Samples) && pairs.len() < all.len() {
         // Shapes of sliders are fitted again beside the pairs that are left.
@@ -258,7 +272,8 @@ pub fn fit(samples: &Samples, options: &FitOptions, progress: &Progress) -> Resu
     let (neutral, linear) = base.deltas(samples, trim);
     let (invisible, over_budget) = (chosen.invisible, chosen.over_budget);
     let errors = BakeErrors::default();
-    let mut fitted = Fitted { neutral, linear, halves, pairs, invisible, over_budget, unsampled, errors };
+    let mut fitted =
+        Fitted { neutral, linear, halves, quarters, pairs, invisible, over_budget, unsampled, errors };
     fitted.errors = self::errors(samples, &fitted);
     tick(progress, "fitting", 1.0)?;
     Ok(fitted)
@@ -293,6 +308,36 @@ fn halves(samples: &Samples, which: &[usize], trim: f64) -> Vec<(usize, Deltas)>
         (slider, sum.take(trim))
     };
     which.par_iter().map_init(|| Sum::new(samples.n_vertices), one).collect()
+}
+
+/// What is left at 0.25 and 0.75 of sliders where it is visible; their q becomes that of the sample at 0.5.
+fn quarters(
+    samples: &Samples,
+    halves: &mut [(usize, Deltas)],
+    visible: f64,
+    trim: f64,
+) -> Vec<(usize, [Deltas; 2])> {
+    let one = |sum: &mut Sum, (slider, half): &mut (usize, Deltas)| {
+        if samples.singles(*slider)[..3] != [true; 3] {
+            return None;
+        }
+        let field = |level: usize| (samples.field)(samples.plan.single(*slider, level));
+        let mut left = |half: &Deltas, level: usize| {
+            sum.add(field(level), 1.0);
+            sum.add((samples.field)(0), -1.0);
+            sum.add(half.into(), -tent(LEVELS[level]));
+            sum.take(trim)
+        };
+        let longest = |deltas: &Deltas| f64::from(deltas.max_length());
+        let most = longest(&left(half, 0)).max(longest(&left(half, 2)));
+        if most <= visible || most <= WORTH * longest(half) {
+            return None;
+        }
+        *half = left(&Deltas::default(), 1);
+        Some((*slider, [left(half, 0), left(half, 2)]))
+    };
+    let found = halves.par_iter_mut().map_init(|| Sum::new(samples.n_vertices), one);
+    found.collect::<Vec<_>>().into_iter().flatten().collect()
 }
 
 /// v of some pairs.
@@ -354,6 +399,10 @@ fn errors(samples: &Samples, fitted: &Fitted) -> BakeErrors {
             }
             if let Some(i) = find(&fitted.halves, slider) {
                 sum.add((&fitted.halves[i].1).into(), -tent(value));
+            }
+            let quarter = fitted.quarters.iter().find(|(s, _)| *s == slider);
+            for (deltas, at) in quarter.iter().flat_map(|(_, both)| both.iter().zip(QUARTERS)) {
+                sum.add(deltas.into(), -f64::from(u8::from(value == at)));
             }
         }
         if let Sample::Pair { pair, levels: [a, b] } = plan.sample(number)

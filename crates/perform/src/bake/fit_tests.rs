@@ -349,3 +349,40 @@ fn samples_that_are_missing_are_left_out() {
         assert!(found.errors.after[1] < 3e-6, "{keep:?}: {:?}", found.errors);
     }
 }
+
+/// A slider whose way is curved gets three in-betweens, which meet its samples; with a budget, one.
+#[test]
+fn curved_ways_get_three_in_betweens() {
+    let rig = random_rig(N, 5, 0.6, 4);
+    let plan = BakePlan { sliders: vec![0, 2], pairs: vec![[0, 1]] };
+    let own = random(7, 1.0);
+    let curve = |w: f64| 4.0 * w * (1.0 - w) * (1.0 + w);
+    let field = |number: usize| {
+        let strength: f64 = plan.values(number).iter().filter(|v| v.0 == 0).map(|v| curve(v.1.into())).sum();
+        let offsets = own.iter().map(|o| o.map(|x| (strength * x) as f32)).collect();
+        Deltas { vertices: (0..N as u32).collect(), offsets }
+    };
+    let fields: Vec<Deltas> = (0..plan.n_samples()).map(field).collect();
+    let options = FitOptions { halves: vec![0, 1], visible: 1e-3, ..options(Keep::Shapes) };
+    let found = fitted(&plan, &fields, &options);
+    assert_eq!((found.halves.len(), found.quarters.len(), found.pairs.len()), (1, 1, 0));
+    assert!(found.errors.after[1] < 1e-3, "{:?}", found.errors);
+    let (baked, shapes) = baked_rig(&rig, &plan, &found);
+    let names: Vec<&str> = shapes.iter().map(|s| baked.shapes[s.shape].name.as_str()).collect();
+    let base = &rig.sliders[0].name;
+    assert_eq!(names, [50, 25, 75].map(|p| format!("{base}_{p}")));
+    let (before, after) = (Evaluator::prepare(&rig), Evaluator::prepare(&baked));
+    for i in 0..=16 {
+        let w = f64::from(i) / 16.0;
+        let below = (4.0 * w).floor().min(3.0) / 4.0;
+        let wanted = curve(below) + (curve(below + 0.25) - curve(below)) * (w - below) / 0.25;
+        let weights = [w as f32, 0.0, 0.0, 0.0, 0.0];
+        for ((p, q), o) in before.positions(&weights).iter().zip(after.positions(&weights)).zip(&own) {
+            let error = length(std::array::from_fn(|k| f64::from(q[k] - p[k]) - wanted * o[k]));
+            assert!(error < 2e-3, "{w}: {error}");
+        }
+    }
+    let one = fitted(&plan, &fields, &FitOptions { budget: Budget::Shapes(3), ..options });
+    assert_eq!((one.halves.len(), one.quarters.len()), (1, 0));
+    assert!(one.errors.after[1] > found.errors.after[1]);
+}

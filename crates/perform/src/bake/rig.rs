@@ -12,6 +12,9 @@ use std::collections::HashSet;
 /// Slider value of in-betweens.
 pub const HALF: f32 = 0.5;
 
+/// Slider values of two more where one is not enough.
+pub const QUARTERS: [f32; 2] = [0.25, 0.75];
+
 /// A shape that was added.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BakedShape {
@@ -58,12 +61,17 @@ pub fn baked_rig(rig: &Rig, plan: &BakePlan, fitted: &Fitted) -> (Rig, Vec<Baked
     for (s, deltas) in &fitted.halves {
         let slider = slider(*s);
         let full = &rig.sliders[slider];
-        let zero = Deltas::default();
-        let half = plus(&plus(&zero, f64::from(HALF), &rig.shapes[full.shape].deltas), 1.0, deltas);
-        let name = unique(format!("{}_50", full.name), &mut taken);
-        let role = Role::Inbetween { slider, at: HALF };
-        baked.push(BakedShape { shape: out.shapes.len(), sliders: vec![slider], most: most(deltas) });
-        out.shapes.push(Shape { name, role, deltas: half });
+        let quarters = fitted.quarters.iter().find(|(q, _)| q == s);
+        let more = quarters.iter().flat_map(|(_, both)| both.iter().zip(QUARTERS));
+        let more = more.map(|(left, at)| (at, plus(left, f64::from(HALF), deltas)));
+        for (at, correction) in std::iter::once((HALF, deltas.clone())).chain(more) {
+            let straight = plus(&Deltas::default(), f64::from(at), &rig.shapes[full.shape].deltas);
+            let name = unique(format!("{}_{:.0}", full.name, 100.0 * at), &mut taken);
+            let most = most(&correction);
+            baked.push(BakedShape { shape: out.shapes.len(), sliders: vec![slider], most });
+            let role = Role::Inbetween { slider, at };
+            out.shapes.push(Shape { name, role, deltas: plus(&straight, 1.0, &correction) });
+        }
     }
     for (pair, deltas) in &fitted.pairs {
         let sliders = plan.pairs[*pair].map(|s| slider(s as usize));
