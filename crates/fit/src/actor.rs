@@ -139,6 +139,10 @@ impl FitActor<'_> {
         notes.extend(fit.notes.iter().cloned());
         note_shown(template, &fit.expression, &mut notes);
         let mut person = Person::new(template, &fit.rest, self.over_bone.to_vec())?;
+        for &(s, _) in &fit.expression {
+            // These shapes lead from the neutral back to what was scanned, as they led away from it.
+            person.shapes[s] = template.slider_mode(s);
+        }
         let (places, turns) = self.personal(&fit, &person).places();
         person.solids = Solids::new(template, &places, &turns);
         let mut weights = vec![0.0; template.rig.sliders.len()];

@@ -110,6 +110,9 @@ pub(crate) fn bend_stages() -> Vec<Stage> {
 /// The edges of the lips in the middle.
 const LIPS: [&str; 2] = ["lip_upper_middle_inner", "lip_lower_middle_inner"];
 
+/// Values of blinks above this hide most of the eyes.
+const HALF_CLOSED: f64 = 0.7;
+
 /// A slider that opens the lips by less does not open the mouth, meters.
 const LEAST_MOTION: f64 = 5e-3;
 
@@ -236,7 +239,10 @@ impl Neutral<'_> {
         let explained = model.explain(self.target, start, rounds)?;
         let positions = model.positions(&explained.coefficients);
         let surface = TriMesh { positions, triangles: template.mesh.triangles.clone() };
-        let solids = self.solids(&explained, &shown);
+        let all = self.solids(&explained, &shown);
+        // Closed lids hide the eyes: no point of the scan is theirs.
+        let is_closed = self.shows_closed_eyes(&shown, &explained);
+        let solids = if is_closed { all.without_eyes() } else { all };
         let weights = template.weights_of(&surface, &solids);
         let registration = Registration {
             surface: &surface,
@@ -246,8 +252,26 @@ impl Neutral<'_> {
             solids: &solids,
             solids_follow: true,
         };
-        let registered = registration.run(self.target, &bend_stages(), "neutral", progress)?;
+        let mut registered = registration.run(self.target, &bend_stages(), "neutral", progress)?;
+        let seen = TriMesh { positions: registered.skin.clone(), triangles: self.seen(&weights) };
+        let eyes = solids.carried(&surface.positions, &seen.positions, &weights, &registered.eye_shifts);
+        let behind = solids.behind(&eyes, &seen);
+        registered.eye_shifts.iter_mut().zip(behind).for_each(|(shift, by)| *shift += by);
         Ok(Attempt { shown, explained, surface, registered })
+    }
+
+    /// Whether an attempt has closed eyes.
+    fn shows_closed_eyes(&self, shown: &[Shown], explained: &Explained) -> bool {
+        let blinks = shown::known(&lids::BLINKS, self.template, |_| lids::CLOSED, [lids::DEVIATION, 0.0]);
+        let values = &explained.coefficients[self.prior.modes.len()..];
+        let is_blink = |s: &Shown| blinks.iter().any(|b| b.slider == s.slider);
+        shown.iter().zip(values).any(|(s, w)| is_blink(s) && *w > HALF_CLOSED)
+    }
+
+    /// Triangles of the skin that can be seen.
+    fn seen(&self, weights: &[f64]) -> Vec<[u32; 3]> {
+        let is_seen = |t: &&[u32; 3]| t.iter().all(|&v| weights[v as usize] > 0.0);
+        self.template.mesh.triangles.iter().filter(is_seen).copied().collect()
     }
 
     /// Eyeballs and teeth of the model.

@@ -8,7 +8,7 @@
 use crate::template::Template;
 use glam::{DMat3, DVec3};
 use risorius_anatomy::PieceKind;
-use risorius_mesh::{Bvh, Similarity};
+use risorius_mesh::{Bvh, Similarity, TriMesh};
 use risorius_rig::meters;
 
 /// Pieces, eyes first.
@@ -76,6 +76,28 @@ impl Solids {
         }
         let (triangles, piece) = (self.triangles.clone(), self.piece.clone());
         Self { positions, triangles, piece, shapes: Vec::new() }
+    }
+
+    /// Without the surfaces of the eyeballs, which closed lids hide; their positions stay.
+    pub fn without_eyes(&self) -> Self {
+        let is_other = |t: &&[u32; 3]| usize::from(self.piece[t[0] as usize]) >= N_EYES;
+        Self { triangles: self.triangles.iter().filter(is_other).copied().collect(), ..self.clone() }
+    }
+
+    /// Shifts that bring the eyeballs at `positions` behind the lids, `seen`: no lid is pierced then. A place of
+    /// an eyeball is before a lid if the outer side of seen skin is right behind it.
+    pub fn behind(&self, positions: &[DVec3], seen: &TriMesh) -> [DVec3; N_EYES] {
+        let tree = Bvh::build(&seen.positions_f32(), &seen.triangles);
+        let pierced = |p: DVec3| {
+            let hit = tree.ray(p, -DVec3::Z, LONGEST).filter(|hit| !hit.from_behind);
+            hit.map_or(0.0, |hit| hit.distance)
+        };
+        let mut shifts = [DVec3::ZERO; N_EYES];
+        for (p, &k) in positions.iter().zip(&self.piece).filter(|(_, k)| usize::from(**k) < N_EYES) {
+            let shift = &mut shifts[usize::from(k)];
+            shift.z = shift.z.min(-pierced(*p));
+        }
+        shifts
     }
 
     /// Where the skin around each piece has moved them `from` a state `to` another; `weights` are those of
