@@ -3,6 +3,7 @@
 
 mod depth;
 mod flesh;
+mod muscles;
 mod performing;
 mod preview;
 mod rest_shapes;

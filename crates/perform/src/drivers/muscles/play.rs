@@ -288,6 +288,8 @@ impl SteppedBody for MuscleBody<'_> {
             positions: self.positions.clone(),
             velocities: self.velocities.clone(),
             frame: self.frame,
+            // There are no preconditioners; a run that resumes makes its body from this.
+            factored: self.configuration.clone(),
             ..State::default()
         }
     }
