@@ -1,5 +1,5 @@
-//! `muscle` and `perform --method muscles`: poses, shapes found, reached and edited, performances with the same bytes
-//! for any number of threads and when resumed, wrong calls refused.
+//! `muscle` and `perform --method muscles`: poses, shapes found, reached and edited, performances with the
+//! same bytes for any number of threads and when resumed, wrong calls refused.
 
 use crate::desk::Desk;
 use std::sync::OnceLock;

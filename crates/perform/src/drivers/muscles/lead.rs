@@ -1,17 +1,17 @@
 //! Springs on the flesh of muscles: those that drag it along tracks, and those on which the scalp slides.
 //!
-//! Points are spread evenly in the solid of each muscle, each for a small volume V. Where the tracks of a muscle
-//! lead, a spring of zero length and stiffness [`DRAG`] V pulls each point of the flesh to the point of the
-//! moved solid with the same parameters [Cong16, sec. 4]. Departure: [Cong16] drags the nodes of the flesh that
-//! lie in a muscle. Most muscles are thinner than tets, and some contain no node; points inside tets do not
-//! depend on where nodes are.
+//! Points are spread evenly in the solid of each muscle, each for a small volume V. Where the tracks of a
+//! muscle lead, a spring of zero length and stiffness [`DRAG`] V pulls each point of the flesh to the point
+//! of the moved solid with the same parameters [Cong16, sec. 4]. Departure: [Cong16] drags the nodes of the
+//! flesh that lie in a muscle. Most muscles are thinner than tets, and some contain no node; points inside
+//! tets do not depend on where nodes are.
 //!
-//! The scalp slides on the skull, or a frontalis could not raise brows: nodes on the skull above the orbits are
-//! held along the bone's normal only, and weakly in the others.
+//! The scalp slides on the skull, or a frontalis could not raise brows: nodes on the skull above the orbits
+//! are held along the bone's normal only, and weakly in the others.
 //!
-//! Ends of muscles on skull or jaw are anchored there: flesh of a coarse mesh need not be held where they begin.
-//! Anchors give way as tracks lead, which hold the ends themselves: artists move skin over cheekbones, where anchors
-//! would leave dents [Cong16, sec. 6 releases such flesh too].
+//! Ends of muscles on skull or jaw are anchored there: flesh of a coarse mesh need not be held where they
+//! begin. Anchors give way as tracks lead, which hold the ends themselves: artists move skin over cheekbones,
+//! where anchors would leave dents [Cong16, sec. 6 releases such flesh too].
 //!
 //! The inertia of a time step is a spring of every node, too: from where it would fly without forces.
 
@@ -26,18 +26,19 @@ use risorius_muscle::{Muscle, MuscleEnd};
 use risorius_solve::energy::springs::lumped_masses;
 use risorius_solve::{SolveError, Spring, Springs, Stencil};
 
-/// Stiffness of springs to tracks per volume of muscle, N/m^4: in a layer of a millimeter they outweigh flesh of
-/// 5 kPa over a length of about a millimeter.
+/// Stiffness of springs to tracks per volume of muscle, N/m^4: in a layer of a millimeter they outweigh flesh
+/// of 5 kPa over a length of about a millimeter.
 const DRAG: f64 = 2e10;
 
 /// Distance of the points, meters.
 const SPACING: f64 = 0.003;
 
-/// Stiffness on the skull per volume of flesh, N/m^4: along the normal of the bone, and across it. The galea is
-/// loose: a forehead of 40 cm^3 resists by 0.4 N for each millimeter.
+/// Stiffness on the skull per volume of flesh, N/m^4: along the normal of the bone, and across it. The galea
+/// is loose: a forehead of 40 cm^3 resists by 0.4 N for each millimeter.
 const ON_SKULL: [f64; 2] = [3e10, 1e7];
 
-/// Stiffness of anchors per volume of muscle, N/m^4: a pull of 6 N on the end of a zygomaticus gives by 0.3 mm.
+/// Stiffness of anchors per volume of muscle, N/m^4: a pull of 6 N on the end of a zygomaticus gives by 0.3
+/// mm.
 const ANCHOR: f64 = 3e11;
 
 /// The part of a muscle's length that is anchored.
@@ -118,8 +119,8 @@ impl LeadSprings {
     }
 
     /// The springs for what leads, with `strength` times the usual stiffness, and for a motion of the jaw.
-    /// `inertia`: for each node where it would fly in a time step, and its mass over the squared step, N/m; `None`
-    /// at rest.
+    /// `inertia`: for each node where it would fly in a time step, and its mass over the squared step, N/m;
+    /// `None` at rest.
     pub fn at(
         &self,
         lead: &Lead,

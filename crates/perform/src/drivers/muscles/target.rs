@@ -1,13 +1,14 @@
 //! Tracks that lead the simulated skin to a target: snap, morph, simulate [Cong16, sec. 5].
 //!
-//! The snap is the displacement from the simulated skin to the target. A harmonic field over the deformed tets
-//! takes it inwards: nodes that carry outer skin have the mean snap of that skin, nodes on bone stay. The field
-//! lives on the tets, not in space, so the snap of the upper lip never reaches the lower one, even where they
-//! touch or overlap. The field moves the ends of all tracks; tracks lead from then on, and the face is simulated
-//! again. Ends add up what is missing from iteration to iteration until the snap stops falling.
+//! The snap is the displacement from the simulated skin to the target. A harmonic field over the deformed
+//! tets takes it inwards: nodes that carry outer skin have the mean snap of that skin, nodes on bone stay.
+//! The field lives on the tets, not in space, so the snap of the upper lip never reaches the lower one, even
+//! where they touch or overlap. The field moves the ends of all tracks; tracks lead from then on, and the
+//! face is simulated again. Ends add up what is missing from iteration to iteration until the snap stops
+//! falling.
 //!
-//! Departure: activations stay those of the raw pose. [Cong16] takes them from the length of the muscle, which
-//! adds tension where tracks shorten a muscle; here the springs supply it.
+//! Departure: activations stay those of the raw pose. [Cong16] takes them from the length of the muscle,
+//! which adds tension where tracks shorten a muscle; here the springs supply it.
 
 use super::{MuscleModel, MusclePose};
 use crate::error::PerformError;
@@ -100,7 +101,8 @@ impl<'m, 'f> Targeting<'m, 'f> {
         norms_mm(&self.snap(from, to))
     }
 
-    /// Leads muscles so that the outer skin comes to `goal`. `show`: the vertices of a pose; both in file units.
+    /// Leads muscles so that the outer skin comes to `goal`. `show`: the vertices of a pose; both in file
+    /// units.
     pub fn approach(
         &self,
         start: &MuscleShape,
@@ -138,8 +140,8 @@ impl<'m, 'f> Targeting<'m, 'f> {
         Ok(Targeted { shape, pose, snaps_mm })
     }
 
-    /// The shape, its pose and what is left, with ends moved by the snap, or by a part of it if that lowers the snap
-    /// and the whole does not; `None` if nothing does.
+    /// The shape, its pose and what is left, with ends moved by the snap, or by a part of it if that lowers
+    /// the snap and the whole does not; `None` if nothing does.
     fn improved(
         &self,
         shape: &MuscleShape,
