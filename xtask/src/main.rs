@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 const USAGE: &str =
-    "usage: cargo xtask test [--full] | tidy | bench [evaluate|attenuate|face|rest|perform|volumetric|bake|detail] [ARGUMENT...] | pictures [physics] |
+    "usage: cargo xtask test [--full] | tidy | bench [evaluate|attenuate|face|rest|perform|volumetric|muscles|bake|detail] [ARGUMENT...] | pictures [physics] |
     every-verb PROGRAM FOLDER | every-verb-list FOLDER";
 
-const BENCHES: [&str; 8] =
-    ["evaluate", "attenuate", "face", "rest", "perform", "volumetric", "bake", "detail"];
+const BENCHES: [&str; 9] =
+    ["evaluate", "attenuate", "face", "rest", "perform", "volumetric", "muscles", "bake", "detail"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

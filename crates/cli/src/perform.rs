@@ -139,9 +139,11 @@ enum SteppingName {
 pub enum MethodName {
     /// Physics on top of the artist's animation, which is exact without forces.
     Enrich,
-    /// Volumetric blendshapes: flesh is drawn to blended gradients, keeps its volume and does not pass itself.
+    /// Volumetric blendshapes: flesh is drawn to blended gradients, keeps its volume and does not pass
+    /// itself.
     Volumetric,
-    /// The muscles of each shape, blended and simulated; the face needs `muscle solve` or `muscle target` first.
+    /// The muscles of each shape, blended and simulated; the face needs `muscle solve` or `muscle target`
+    /// first.
     Muscles,
 }
 

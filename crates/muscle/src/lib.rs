@@ -2,8 +2,8 @@
 //!
 //! A muscle is a tensor-product B-spline volume whose fibers run along its first parameter. Its origin and
 //! insertion are each on the cranium, on the mandible or in soft tissue. Lengths are in meters. [`spline`]
-//! evaluates the solids, [`locate`] finds the parameters of points, [`mod@overlap`] the part of every tet that
-//! muscles fill, [`mod@check`] tells muscles that cannot pull, and [`shape`] is how
+//! evaluates the solids, [`locate`] finds the parameters of points, [`mod@overlap`] the part of every tet
+//! that muscles fill, [`mod@check`] tells muscles that cannot pull, and [`shape`] is how
 //! muscles make a shape of a rig.
 
 pub mod check;

@@ -1,11 +1,11 @@
 //! From a face and a clip to a take: physics on top of the artist's animation.
 //!
 //! [`run()`] plays a clip frame by frame, in time steps, with any method. Methods are [`Driver`]s: [`enrich`]
-//! [Kozlov17, sec. 5] and [`volumetric`] [Ichim16, sec. 3.4]. [`HeadPath`] interpolates the motion of the head between
-//! samples. A [`Scene`] holds everything else that acts on the face. A [`Checkpoint`] is a state from which a
-//! run can be resumed. Without forces, the result is the artist's animation, to the bit. [`fit_shapes()`]
-//! puts the difference that physics makes into a few more shapes; [`bake`] makes corrective shapes from poses at rest
-//! ([`settle()`]).
+//! [Kozlov17, sec. 5] and [`volumetric`] [Ichim16, sec. 3.4]. [`HeadPath`] interpolates the motion of the
+//! head between samples. A [`Scene`] holds everything else that acts on the face. A [`Checkpoint`] is a state
+//! from which a run can be resumed. Without forces, the result is the artist's animation, to the bit.
+//! [`fit_shapes()`] puts the difference that physics makes into a few more shapes; [`bake`] makes corrective
+//! shapes from poses at rest ([`settle()`]).
 
 pub mod bake;
 pub mod checkpoint;

@@ -57,8 +57,8 @@ impl<'a> SkinOut<'a> {
         TetAttachment { tet: embedding.tets[row], weights }
     }
 
-    /// A skin whose vertices are where `neutral` has them as far as they follow the flesh, and otherwise where
-    /// `artist` has them; all in file units.
+    /// A skin whose vertices are where `neutral` has them as far as they follow the flesh, and otherwise
+    /// where `artist` has them; all in file units.
     pub fn unmoved(&self, neutral: &[[f32; 3]], artist: &[[f32; 3]]) -> Vec<[f32; 3]> {
         let mut vertices = artist.to_vec();
         let mut mix = |vertex: u32, share: f64| {

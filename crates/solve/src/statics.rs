@@ -44,8 +44,8 @@ pub const ROUNDS: usize = 6;
 const FIRST_ROUNDS: usize = 2;
 const FIRST_STEPS: usize = 10;
 
-/// In the first rounds after those, the stiffness of contacts that are too deep grows by this factor; not beyond
-/// the last power of it, or Newton steps get short.
+/// In the first rounds after those, the stiffness of contacts that are too deep grows by this factor; not
+/// beyond the last power of it, or Newton steps get short.
 const HARDER: f64 = 3.0;
 const HARDEST: i32 = 2;
 
@@ -161,8 +161,8 @@ impl Statics {
         self.solve_in(acting, places, x, (options, ROUNDS), progress)
     }
 
-    /// As [`Self::solve`], with at most `rounds` rounds of contact detection. One or two short ones lead near to the
-    /// equilibrium: enough for a stop on the way, or from a start that is nearly there.
+    /// As [`Self::solve`], with at most `rounds` rounds of contact detection. One or two short ones lead near
+    /// to the equilibrium: enough for a stop on the way, or from a start that is nearly there.
     pub fn solve_in(
         &self,
         acting: &Acting,

@@ -4,6 +4,7 @@
 mod bake;
 mod depth;
 mod flesh;
+mod muscles;
 mod performing;
 mod preview;
 mod rest_shapes;

@@ -19,7 +19,8 @@ pub struct Arguments {
     /// Move the end of a muscle: to the character's left, up, to the front; repeat for several.
     #[arg(long = "move", value_name = "MUSCLE:X,Y,Z[mm]", allow_hyphen_values = true)]
     moves: Vec<String>,
-    /// Scale the end of a muscle around its middle, by one factor or one for each of x, y, z; repeat for several.
+    /// Scale the end of a muscle around its middle, by one factor or one for each of x, y, z; repeat for
+    /// several.
     #[arg(long = "scale", value_name = "MUSCLE:FACTOR[,Y,Z]")]
     scales: Vec<String>,
     /// Do the same on the other side.

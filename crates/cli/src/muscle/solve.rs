@@ -14,7 +14,8 @@ use std::path::PathBuf;
 pub struct Arguments {
     /// The face (.face).
     face: PathBuf,
-    /// Sliders whose shapes are solved for, by names or patterns with * and ?, separated by commas; default all.
+    /// Sliders whose shapes are solved for, by names or patterns with * and ?, separated by commas; default
+    /// all.
     #[arg(long, value_name = "NAMES")]
     shapes: Option<String>,
     /// Solve for a mesh with the face's vertices instead; the output is the pose that comes nearest.

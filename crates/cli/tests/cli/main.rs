@@ -20,6 +20,7 @@ mod inspect;
 mod interference;
 mod many_shapes;
 mod movies;
+mod muscle;
 mod perform;
 mod perform_resume;
 mod perform_scene;

@@ -1,8 +1,8 @@
 //! The `.face` file: rig, anatomy, flesh and report in one safetensors file that Python can open directly.
 //!
 //! [`crate::native::container`] is the container format; `rig`, `anatomy`, `flesh` and `muscles` define the
-//! arrays and metadata (docs/face-file.md has the table); `check` validates them; [`cache`] keeps shapes of an
-//! interrupted build. Everything is restored to the bit.
+//! arrays and metadata (docs/face-file.md has the table); `check` validates them; [`cache`] keeps shapes of
+//! an interrupted build. Everything is restored to the bit.
 //!
 //! Opening maps the file, so flesh is read from disk on first access, and several processes share it. A file
 //! must not be modified while it is mapped: numbers would change after they were checked, and truncating the

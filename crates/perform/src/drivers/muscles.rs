@@ -2,13 +2,14 @@
 //!
 //! [`MuscleModel::prepare`] finds the part of every tet that each muscle fills and makes the flesh of
 //! [`risorius_solve::energy::muscle`] with the stiffness that the face has. Nodes on the skull and at the
-//! border of the flesh stay, nodes on the jaw move with it ([`jaw`]); everything else is free. The skin is the
-//! artist's neutral plus the displacement of the flesh: without activation and with a closed jaw it is the
-//! neutral, to the bit. The scalp slides on the skull. Lower teeth, their gums and the tongue follow the jaw. Lips, lids and teeth collide as
-//! in the other methods ([`crate::collision_pairs`]), with the overlap that the neutral has.
+//! border of the flesh stay, nodes on the jaw move with it ([`jaw`]); everything else is free. The skin is
+//! the artist's neutral plus the displacement of the flesh: without activation and with a closed jaw it is
+//! the neutral, to the bit. The scalp slides on the skull. Lower teeth, their gums and the tongue follow the
+//! jaw. Lips, lids and teeth collide as in the other methods ([`crate::collision_pairs`]), with the overlap
+//! that the neutral has.
 //!
-//! Muscles can also lead: springs drag their flesh along tracks ([`lead`]; [Cong16, sec. 4]). From far away the
-//! springs are stiffened in stages, because flesh that keeps its volume cannot follow at once.
+//! Muscles can also lead: springs drag their flesh along tracks ([`lead`]; [Cong16, sec. 4]). From far away
+//! the springs are stiffened in stages, because flesh that keeps its volume cannot follow at once.
 //!
 //! Muscles are named as in Terminologia Anatomica, with `_L` and `_R` for the character's left and right.
 //!
@@ -227,8 +228,8 @@ impl<'a> MuscleModel<'a> {
         self.pose_in(controls, start, None, ROUNDS, progress)
     }
 
-    /// As [`Self::pose`], with at most `rounds` rounds of contact detection, and with inertia: for each node where it
-    /// would fly in a time step, and mass over its square.
+    /// As [`Self::pose`], with at most `rounds` rounds of contact detection, and with inertia: for each node
+    /// where it would fly in a time step, and mass over its square.
     fn pose_in(
         &self,
         controls: &Controls,

@@ -1,7 +1,7 @@
 //! How muscles make shapes, in a `.face` file: activations, jaw, tracks and snaps, concatenated over shapes.
 //!
-//! The arrays are there only if some shape was solved for; files without them have no muscle shapes. All lists
-//! that differ in length between shapes come with the index at which each begins.
+//! The arrays are there only if some shape was solved for; files without them have no muscle shapes. All
+//! lists that differ in length between shapes come with the index at which each begins.
 
 use crate::IoError;
 use crate::native::container::{Archive, Writer, damaged};

@@ -1,9 +1,10 @@
 //! Tracks edited by an artist, and the tension that goes with them [Cong16, sec. 4].
 //!
-//! An edit moves the ends of the tracks of whole muscles: by a vector, or towards their middle. Points on the way
-//! move by their share. The muscles edited lead from then on. Their activation follows from the length of the edited
-//! center line by a curve: the muscle alone is simulated at [`STEPS`] activations, from relaxed to full; the lengths,
-//! made monotone, are inverted. A muscle that is edited to be shorter than its full activation makes it stays at 1.
+//! An edit moves the ends of the tracks of whole muscles: by a vector, or towards their middle. Points on the
+//! way move by their share. The muscles edited lead from then on. Their activation follows from the length of
+//! the edited center line by a curve: the muscle alone is simulated at [`STEPS`] activations, from relaxed to
+//! full; the lengths, made monotone, are inverted. A muscle that is edited to be shorter than its full
+//! activation makes it stays at 1.
 
 use super::{Controls, MuscleModel, MusclePose};
 use crate::error::PerformError;
@@ -92,7 +93,8 @@ impl MuscleModel<'_> {
         SplineSolid { control, ..solid.clone() }
     }
 
-    /// Edits the end of a muscle's tracks, which lead from then on, and sets its activation by its new length.
+    /// Edits the end of a muscle's tracks, which lead from then on, and sets its activation by its new
+    /// length.
     pub fn edit(
         &self,
         shape: &mut MuscleShape,

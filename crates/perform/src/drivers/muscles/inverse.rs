@@ -1,7 +1,7 @@
 //! Raw activations: the activations and the jaw whose equilibrium is nearest to a target skin [Sifakis05].
 //!
-//! With `r(q)` the distances in millimeters between landmarks of the simulated skin and of the target, `a` the
-//! activations, `j` the jaw in scaled coordinates and `j0` the jaw's motion that the rig has:
+//! With `r(q)` the distances in millimeters between landmarks of the simulated skin and of the target, `a`
+//! the activations, `j` the jaw in scaled coordinates and `j0` the jaw's motion that the rig has:
 //!
 //! ```text
 //! minimize  |r(a, j)|^2 + rho |a|^2 + rho_j |j - j0|^2     subject to  0 <= a <= 1 and the limits of the jaw
@@ -10,8 +10,8 @@
 //! by Gauss-Newton steps within the bounds, in a region of trust. `dr/dq` follows from the equilibrium
 //! condition `g(x, q) = 0`: `dx/dq = -H^-1 dg/dq`, one right-hand side for each muscle and each motion of the
 //! jaw, all solved with one factor of the exact second derivatives H at the last equilibrium, contacts
-//! included. Where H is not positive definite the projected one takes its place, which makes steps shorter and
-//! changes no result; [`Solved::exact`] says how often.
+//! included. Where H is not positive definite the projected one takes its place, which makes steps shorter
+//! and changes no result; [`Solved::exact`] says how often.
 //!
 //! The small pull to zero decides between muscles that do the same: without it antagonists tense each other.
 
@@ -61,8 +61,8 @@ const SMALL_STEP: f64 = 4e-3;
 /// So do steps that improve less than this share.
 const SMALL_GAIN: f64 = 1e-3;
 
-/// Most rounds of contact detection for a trial, which starts where first derivatives expect it to end. The last
-/// one is solved with all.
+/// Most rounds of contact detection for a trial, which starts where first derivatives expect it to end. The
+/// last one is solved with all.
 const TRIAL_ROUNDS: usize = 2;
 
 /// Landmarks that move less than this on average are no target, mm.
@@ -106,7 +106,8 @@ struct Tried {
 }
 
 impl<'m, 'f> Inverse<'m, 'f> {
-    /// Chooses landmarks and the muscles that take part: those in the flesh that do not run from bone to bone.
+    /// Chooses landmarks and the muscles that take part: those in the flesh that do not run from bone to
+    /// bone.
     pub fn prepare(model: &'m MuscleModel<'f>, options: &InverseOptions) -> Result<Self, PerformError> {
         let checks: [(&'static [&'static str], _, _, _, _); 2] = [
             (
@@ -149,8 +150,8 @@ impl<'m, 'f> Inverse<'m, 'f> {
         self.marks.moved(&self.model.face().flesh.tets, &self.model.offsets(pose))
     }
 
-    /// The controls that come nearest to displacements of the landmarks, in meters. `jaw`: where the jaw is in
-    /// the target, as far as known.
+    /// The controls that come nearest to displacements of the landmarks, in meters. `jaw`: where the jaw is
+    /// in the target, as far as known.
     pub fn solve(&self, target: &[DVec3], jaw: JawPose, progress: &Progress) -> Result<Solved, PerformError> {
         let relaxed = self.model.relaxed();
         let mut now = self.at(&relaxed, None, target, &jaw, progress)?;

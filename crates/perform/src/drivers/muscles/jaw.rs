@@ -1,8 +1,8 @@
 //! The jaw on its joint: opening in degrees, protrusion and sideways motion, with limits.
 //!
-//! The condyles slide along their tracks and the jaw turns about the line between them [Cong16, sec. 3]. While
-//! the jaw opens, both condyles slide forward in proportion, over [`SLIDE_OPEN`] of the track at the largest
-//! opening: a healthy jaw opens by turning and sliding at once.
+//! The condyles slide along their tracks and the jaw turns about the line between them [Cong16, sec. 3].
+//! While the jaw opens, both condyles slide forward in proportion, over [`SLIDE_OPEN`] of the track at the
+//! largest opening: a healthy jaw opens by turning and sliding at once.
 
 use crate::error::PerformError;
 use risorius_base::Rigid;
@@ -59,7 +59,8 @@ impl JawPose {
         Ok(())
     }
 
-    /// Positions on the way to another, the last of which is that: lips move by a few millimeters between two.
+    /// Positions on the way to another, the last of which is that: lips move by a few millimeters between
+    /// two.
     pub fn strides_to(&self, end: &Self) -> Vec<Self> {
         let (from, to) = (self.to_array(), end.to_array());
         let far = (0..3).map(|k| (to[k] - from[k]).abs() / STRIDE[k]).fold(0.0, f64::max);

@@ -1,15 +1,17 @@
 //! Springs on the flesh of muscles: those that drag it along tracks, and those on which the scalp slides.
 //!
-//! Points are spread evenly in the solid of each muscle, each for a small volume V. Where the tracks of a muscle
-//! lead, a spring of zero length and stiffness [`DRAG`] V pulls each point of the flesh to the point of the
-//! moved solid with the same parameters [Cong16, sec. 4]. Departure: [Cong16] drags the nodes of the flesh that
-//! lie in a muscle. Most muscles are thinner than tets, and some contain no node; points inside tets do not
-//! depend on where nodes are.
+//! Points are spread evenly in the solid of each muscle, each for a small volume V. Where the tracks of a
+//! muscle lead, a spring of zero length and stiffness [`DRAG`] V pulls each point of the flesh to the point
+//! of the moved solid with the same parameters [Cong16, sec. 4]. Departure: [Cong16] drags the nodes of the
+//! flesh that lie in a muscle. Most muscles are thinner than tets, and some contain no node; points inside
+//! tets do not depend on where nodes are.
 //!
-//! The scalp slides on the skull, or a frontalis could not raise brows: nodes on the skull above the orbits are
-//! held along the bone's normal only, and weakly in the others.
+//! The scalp slides on the skull, or a frontalis could not raise brows: nodes on the skull above the orbits
+//! are held along the bone's normal only, and weakly in the others.
 //!
-//! Ends of muscles on skull or jaw are anchored there: flesh of a coarse mesh need not be held where they begin.
+//! Ends of muscles on skull or jaw are anchored there: flesh of a coarse mesh need not be held where they
+//! begin. Anchors give way as tracks lead, which hold the ends themselves: artists move skin over cheekbones,
+//! where anchors would leave dents [Cong16, sec. 6 releases such flesh too].
 //!
 //! The inertia of a time step is a spring of every node, too: from where it would fly without forces.
 
@@ -24,18 +26,19 @@ use risorius_muscle::{Muscle, MuscleEnd};
 use risorius_solve::energy::springs::lumped_masses;
 use risorius_solve::{SolveError, Spring, Springs, Stencil};
 
-/// Stiffness of springs to tracks per volume of muscle, N/m^4: in a layer of a millimeter they outweigh flesh of
-/// 5 kPa over a length of about a millimeter.
-const DRAG: f64 = 1e10;
+/// Stiffness of springs to tracks per volume of muscle, N/m^4: in a layer of a millimeter they outweigh flesh
+/// of 5 kPa over a length of about a millimeter.
+const DRAG: f64 = 2e10;
 
 /// Distance of the points, meters.
 const SPACING: f64 = 0.003;
 
-/// Stiffness on the skull per volume of flesh, N/m^4: along the normal of the bone, and across it. The galea is
-/// loose: a forehead of 40 cm^3 resists by 0.4 N for each millimeter.
+/// Stiffness on the skull per volume of flesh, N/m^4: along the normal of the bone, and across it. The galea
+/// is loose: a forehead of 40 cm^3 resists by 0.4 N for each millimeter.
 const ON_SKULL: [f64; 2] = [3e10, 1e7];
 
-/// Stiffness of anchors per volume of muscle, N/m^4: a pull of 6 N on the end of a zygomaticus gives by 0.3 mm.
+/// Stiffness of anchors per volume of muscle, N/m^4: a pull of 6 N on the end of a zygomaticus gives by 0.3
+/// mm.
 const ANCHOR: f64 = 3e11;
 
 /// The part of a muscle's length that is anchored.
@@ -73,12 +76,20 @@ struct Point {
     volume: f64,
 }
 
+/// A spring at the end of a muscle.
+#[derive(Debug, Clone, Copy)]
+struct Anchor {
+    spring: Spring,
+    muscle: u32,
+    on_jaw: bool,
+}
+
 /// All springs of a face; prepared once.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LeadSprings {
     points: Vec<Point>,
-    /// Anchors with their places in the neutral, and whether they are on the jaw.
-    anchors: Vec<(Spring, bool)>,
+    /// In the neutral.
+    anchors: Vec<Anchor>,
     sliding: Vec<Spring>,
     n_nodes: usize,
 }
@@ -93,26 +104,23 @@ impl LeadSprings {
             first += muscle.solid.control.len() as u32;
         }
         let points = inside(mesh, points);
-        let anchors = [(MuscleEnd::Cranium, false), (MuscleEnd::Mandible, true)];
-        let anchors = anchors.into_iter().flat_map(|(bone, on_jaw)| {
-            anchors_on(face, mesh, bone).into_iter().map(move |spring| (spring, on_jaw))
-        });
-        let anchors = anchors.collect();
+        let bones = [MuscleEnd::Cranium, MuscleEnd::Mandible];
+        let anchors = bones.into_iter().flat_map(|bone| anchors_on(face, mesh, bone)).collect();
         let sliding = sliding_springs(face, mesh, sliding);
         Self { points, anchors, sliding, n_nodes: mesh.nodes.len() }
     }
 
     /// The nodes of every spring, whatever leads; the last ones are those of inertia, one for each node.
     pub fn stencils(&self) -> Vec<Stencil> {
-        let own = self.points.iter().map(|p| p.nodes).chain(self.anchors.iter().map(|(s, _)| s.nodes));
+        let own = self.points.iter().map(|p| p.nodes).chain(self.anchors.iter().map(|a| a.spring.nodes));
         own.chain(self.sliding.iter().map(|s| s.nodes))
             .chain((0..self.n_nodes as u32).map(|n| Spring::at_node(n, DVec3::ZERO, 0.0).nodes))
             .collect()
     }
 
     /// The springs for what leads, with `strength` times the usual stiffness, and for a motion of the jaw.
-    /// `inertia`: for each node where it would fly in a time step, and its mass over the squared step, N/m; `None`
-    /// at rest.
+    /// `inertia`: for each node where it would fly in a time step, and its mass over the squared step, N/m;
+    /// `None` at rest.
     pub fn at(
         &self,
         lead: &Lead,
@@ -134,9 +142,11 @@ impl LeadSprings {
         let still = (DVec3::ZERO, 0.0);
         let flight = |n: usize| inertia.map_or(still, |all| all[n]);
         let flights = (0..self.n_nodes).map(|n| Spring::at_node(n as u32, flight(n).0, flight(n).1));
-        let anchored = self.anchors.iter().map(|(anchor, on_jaw)| match on_jaw {
-            true => Spring { target: jaw.apply(anchor.target), ..*anchor },
-            false => *anchor,
+        let share = |muscle: u32| if is_active { lead.shares[muscle as usize] } else { 0.0 };
+        let anchored = self.anchors.iter().map(|anchor| {
+            let Spring { target, stiffness, .. } = anchor.spring;
+            let target = if anchor.on_jaw { jaw.apply(target) } else { target };
+            Spring { target, stiffness: stiffness * (1.0 - share(anchor.muscle)), ..anchor.spring }
         });
         let own = self.points.iter().map(spring).chain(anchored).chain(self.sliding.iter().copied());
         Springs::prepare(&own.chain(flights).collect::<Vec<_>>())
@@ -144,7 +154,7 @@ impl LeadSprings {
 }
 
 /// The anchors of the ends of muscles on a bone, in the neutral.
-fn anchors_on(face: &Face, mesh: &TetMesh, bone: MuscleEnd) -> Vec<Spring> {
+fn anchors_on(face: &Face, mesh: &TetMesh, bone: MuscleEnd) -> Vec<Anchor> {
     let mut points = Vec::new();
     for (i, muscle) in face.anatomy.muscles.iter().enumerate() {
         for (end, layer) in [(muscle.origin, [0.0, ANCHORED]), (muscle.insertion, [1.0 - ANCHORED, 1.0])] {
@@ -153,12 +163,10 @@ fn anchors_on(face: &Face, mesh: &TetMesh, bone: MuscleEnd) -> Vec<Spring> {
             }
         }
     }
-    let anchor = |p: Point| Spring {
-        nodes: p.nodes,
-        weights: p.weights,
-        target: p.rest,
-        stiffness: ANCHOR * p.volume,
-        normal: None,
+    let anchor = |p: Point| {
+        let stiffness = ANCHOR * p.volume;
+        let spring = Spring { nodes: p.nodes, weights: p.weights, target: p.rest, stiffness, normal: None };
+        Anchor { spring, muscle: p.muscle, on_jaw: bone == MuscleEnd::Mandible }
     };
     inside(mesh, points).into_iter().map(anchor).collect()
 }

@@ -1,20 +1,20 @@
 //! Performances by muscles: muscle shapes blended as blendshapes, simulated, with interpolated snaps
 //! [Cong16, sec. 7].
 //!
-//! Each frame blends the muscle shapes of all sliders that are on: activations, jaw and tracks add up. Between
-//! frames they are interpolated linearly. The flesh follows in equilibrium, or with inertia: a step of h seconds
-//! minimizes the energy of the pose plus
+//! Each frame blends the muscle shapes of all sliders that are on: activations, jaw and tracks add up.
+//! Between frames they are interpolated linearly. The flesh follows in equilibrium, or with inertia: a step
+//! of h seconds minimizes the energy of the pose plus
 //!
 //! ```text
 //! sum over nodes  m / (2 h^2) |x - (xp + h vp + h^2 f / m)|^2
 //! ```
 //!
-//! which is backward Euler. Forces f are those of [`crate::scene::loads`]; x is expressed in the frame that moves
-//! with the head, free flight in the world. Without inertia nothing but muscles and contact acts.
+//! which is backward Euler. Forces f are those of [`crate::scene::loads`]; x is expressed in the frame that
+//! moves with the head, free flight in the world. Without inertia nothing but muscles and contact acts.
 //!
-//! Final snaps are added in proportion to their sliders. At 1 a slider that is on alone shows the artist's shape.
-//! Sliders without a muscle shape move nothing that muscles move: solve for them first. In-betweens and
-//! combinations of the rig show in eyes and ears only; in the flesh, muscles act on each other instead.
+//! Final snaps are added in proportion to their sliders. At 1 a slider that is on alone shows the artist's
+//! shape. Sliders without a muscle shape move nothing that muscles move: solve for them first. In-betweens
+//! and combinations of the rig show in eyes and ears only; in the flesh, muscles act on each other instead.
 
 use super::{Controls, JawPose, Lead, MuscleModel, MuscleOptions, MusclePose, Start};
 use crate::checkpoint::Checkpoint;
@@ -102,8 +102,8 @@ impl MusclesOptions {
     }
 }
 
-/// Simulates `performance` by the muscles of `face` and passes every frame to `sink`. Starts after a checkpoint of
-/// the same performance, or from the first frame.
+/// Simulates `performance` by the muscles of `face` and passes every frame to `sink`. Starts after a
+/// checkpoint of the same performance, or from the first frame.
 pub fn muscles(
     face: &Face,
     performance: &Performance,
@@ -288,6 +288,8 @@ impl SteppedBody for MuscleBody<'_> {
             positions: self.positions.clone(),
             velocities: self.velocities.clone(),
             frame: self.frame,
+            // There are no preconditioners; a run that resumes makes its body from this.
+            factored: self.configuration.clone(),
             ..State::default()
         }
     }

@@ -70,8 +70,8 @@ impl MuscleModel<'_> {
         sliders.filter(|(_, w)| **w > 0.0).filter_map(|(s, &w)| Some((of(s.shape)?, w.into()))).collect()
     }
 
-    /// The tracks of all control points to a pose without leading muscles. Places on the way are simulated from each
-    /// other, near to rest.
+    /// The tracks of all control points to a pose without leading muscles. Places on the way are simulated
+    /// from each other, near to rest.
     pub fn trace(&self, end: &MusclePose, progress: &Progress) -> Result<Tracks, PerformError> {
         let mut tracks = Tracks::default();
         let mut before: Option<MusclePose> = None;

@@ -1,13 +1,14 @@
 //! Tracks that lead the simulated skin to a target: snap, morph, simulate [Cong16, sec. 5].
 //!
-//! The snap is the displacement from the simulated skin to the target. A harmonic field over the deformed tets
-//! takes it inwards: nodes that carry outer skin have the mean snap of that skin, nodes on bone stay. The field
-//! lives on the tets, not in space, so the snap of the upper lip never reaches the lower one, even where they
-//! touch or overlap. The field moves the ends of all tracks; tracks lead from then on, and the face is simulated
-//! again. Ends add up what is missing from iteration to iteration until the snap stops falling.
+//! The snap is the displacement from the simulated skin to the target. A harmonic field over the deformed
+//! tets takes it inwards: nodes that carry outer skin have the mean snap of that skin, nodes on bone stay.
+//! The field lives on the tets, not in space, so the snap of the upper lip never reaches the lower one, even
+//! where they touch or overlap. The field moves the ends of all tracks; tracks lead from then on, and the
+//! face is simulated again. Ends add up what is missing from iteration to iteration until the snap stops
+//! falling.
 //!
-//! Departure: activations stay those of the raw pose. [Cong16] takes them from the length of the muscle, which
-//! adds tension where tracks shorten a muscle; here the springs supply it.
+//! Departure: activations stay those of the raw pose. [Cong16] takes them from the length of the muscle,
+//! which adds tension where tracks shorten a muscle; here the springs supply it.
 
 use super::{MuscleModel, MusclePose};
 use crate::error::PerformError;
@@ -22,10 +23,13 @@ use risorius_solve::{Energy, Harmonic, TetAttachment};
 const LEAST_CARRIED: f64 = 0.05;
 
 /// Muscles whose ends move by less than this do not lead, meters.
-const LEAST_MOVED: f64 = 2e-4;
+const LEAST_MOVED: f64 = 1e-4;
 
 /// An iteration that lowers the snap by less than this share is the last.
 const LEAST_GAIN: f64 = 0.02;
+
+/// Parts of the snap by which ends are moved, one after another until the snap falls.
+const PARTS: [f64; 2] = [1.0, 0.4];
 
 /// A target farther than this from the simulated skin is none, meters.
 pub(super) const FARTHEST: f64 = 0.1;
@@ -97,7 +101,8 @@ impl<'m, 'f> Targeting<'m, 'f> {
         norms_mm(&self.snap(from, to))
     }
 
-    /// Leads muscles so that the outer skin comes to `goal`. `show`: the vertices of a pose; both in file units.
+    /// Leads muscles so that the outer skin comes to `goal`. `show`: the vertices of a pose; both in file
+    /// units.
     pub fn approach(
         &self,
         start: &MuscleShape,
@@ -122,14 +127,10 @@ impl<'m, 'f> Targeting<'m, 'f> {
             if before <= options.enough_mm {
                 break;
             }
-            let trial = self.morphed(&shape, &pose, &snap)?;
-            let next = model.pose(&model.controls_of(&trial, 1.0), Some(pose.as_start()), quiet)?;
-            let left = self.snap(&show(&next), goal);
-            let norms = norms_mm(&left);
-            if norms[0] >= before {
-                break;
-            }
-            (shape, pose, snap) = (trial, next, left);
+            let now = (&pose, snap.as_slice());
+            let Some(next) = self.improved(&shape, now, before, goal, show, quiet)? else { break };
+            (shape, pose, snap) = next;
+            let norms = norms_mm(&snap);
             snaps_mm.push(norms);
             if norms[0] > (1.0 - LEAST_GAIN) * before {
                 break;
@@ -137,6 +138,30 @@ impl<'m, 'f> Targeting<'m, 'f> {
         }
         shape.miss_mm = snaps_mm[snaps_mm.len() - 1];
         Ok(Targeted { shape, pose, snaps_mm })
+    }
+
+    /// The shape, its pose and what is left, with ends moved by the snap, or by a part of it if that lowers
+    /// the snap and the whole does not; `None` if nothing does.
+    fn improved(
+        &self,
+        shape: &MuscleShape,
+        (pose, snap): (&MusclePose, &[DVec3]),
+        before: f64,
+        goal: &[[f32; 3]],
+        show: &dyn Fn(&MusclePose) -> Vec<[f32; 3]>,
+        progress: &Progress,
+    ) -> Result<Option<(MuscleShape, MusclePose, Vec<DVec3>)>, PerformError> {
+        let model = self.model;
+        for part in PARTS {
+            let by: Vec<DVec3> = snap.iter().map(|d| *d * part).collect();
+            let trial = self.morphed(shape, pose, &by)?;
+            let next = model.pose(&model.controls_of(&trial, 1.0), Some(pose.as_start()), progress)?;
+            let left = self.snap(&show(&next), goal);
+            if norms_mm(&left)[0] < before {
+                return Ok(Some((trial, next, left)));
+            }
+        }
+        Ok(None)
     }
 
     fn check(&self, snap: &[DVec3]) -> Result<(), PerformError> {

@@ -28,8 +28,8 @@ pub struct EditMusclesJob {
     pub shape: String,
     /// Muscles whose ends are moved, as text: `orbicularis_oris:0,0,3mm`, in millimeters or with `m`.
     pub moves: Vec<String>,
-    /// Muscles whose ends are scaled around their middle, as text: `orbicularis_oris:0.7` or one factor for each of
-    /// x, y, z: `orbicularis_oris:0.7,1,1`.
+    /// Muscles whose ends are scaled around their middle, as text: `orbicularis_oris:0.7` or one factor for
+    /// each of x, y, z: `orbicularis_oris:0.7,1,1`.
     pub scales: Vec<String>,
     /// Do the same on the other side.
     pub mirror: bool,
@@ -163,8 +163,8 @@ impl EditMusclesJob {
         }
     }
 
-    /// An edit of the muscles that a name means. Mirrored, the right one of a pair gets the mirror image of the edit, or
-    /// the other side of a single one.
+    /// An edit of the muscles that a name means. Mirrored, the right one of a pair gets the mirror image of
+    /// the edit, or the other side of a single one.
     fn on_sides(&self, names: &[String], found: &[usize], edit: Edit) -> Vec<(usize, Edit)> {
         match *found {
             [left, right] if self.mirror => vec![(left, edit), (right, edit.mirrored())],
