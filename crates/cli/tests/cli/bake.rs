@@ -121,9 +121,9 @@ fn the_rig_plays_in_other_verbs() {
         weights[slider] = 1.0;
         assert_eq!(before.positions(&weights), after.positions(&weights));
     }
-    desk.ok(&["pose", "rig.glb", "--weights", "jawOpen=0.6,mouthSmileLeft=0.7", "-o", "pose.npz"]);
-    desk.ok(&["pose", "head.face", "--weights", "jawOpen=0.6,mouthSmileLeft=0.7", "-o", "own.npz"]);
-    assert!(desk.read("pose.npz") != desk.read("own.npz"));
+    desk.ok(&["pose", "rig.glb", "--weights", "jawOpen=0.6,mouthSmileLeft=0.7", "-o", "pose.obj"]);
+    desk.ok(&["pose", "head.face", "--weights", "jawOpen=0.6,mouthSmileLeft=0.7", "-o", "own.obj"]);
+    assert!(desk.read("pose.obj") != desk.read("own.obj"));
     let inspected = desk.json(&["inspect", "rig.glb"]);
     assert_eq!(inspected["sliders"], 5, "{inspected}");
     // Fewer correctives.
