@@ -137,9 +137,9 @@ fn solve(system: &[f64], mut sides: Vec<Vec<[f64; 3]>>, free_neutral: bool) -> R
     let mut column = vec![0.0; n];
     for v in 0..sides.first().map_or(0, Vec::len) {
         for k in 0..3 {
-            (0..n).for_each(|i| column[i] = sides[i][v][k]);
+            column.iter_mut().zip(&sides).for_each(|(c, side)| *c = side[v][k]);
             factor.solve_in_place(&mut column);
-            (0..n).for_each(|i| sides[i][v][k] = column[i]);
+            sides.iter_mut().zip(&column).for_each(|(side, c)| side[v][k] = *c);
         }
     }
     let neutral = if free_neutral { sides.remove(0) } else { Vec::new() };

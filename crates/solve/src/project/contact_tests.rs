@@ -75,12 +75,6 @@ fn contacts_only_push_and_keep_points_out() {
         x.iter().map(|p| p.distance(DVec3::new(0.05, 0.026, 0.01)) - 0.01).collect()
     };
     let deepest = gaps(&x).into_iter().fold(f64::INFINITY, f64::min);
-    println!(
-        "{:.1} um deep, {} iterations, {} detections",
-        1e6 * deepest,
-        report.iterations,
-        report.detections
-    );
     assert!(deepest > -3e-5, "{deepest} m");
     // Forces at the points that touch point out of the ball; elsewhere there are none.
     let free = touched.example.objective(&[]);

@@ -227,10 +227,7 @@ impl<T: Number> Task<T> for EnergyBlock<'_, T> {
         for k in self.first..(self.first + GROUPS).min(all) {
             let (group, aim, nodes) =
                 (&self.elements.groups[k], &self.aims.groups[k], self.elements.nodes(k));
-            let from = match self.from {
-                Some((from, span_secs)) => Some((&from.groups[k], 1.0 / span_secs)),
-                None => None,
-            };
+            let from = self.from.map(|(from, span_secs)| (&from.groups[k], 1.0 / span_secs));
             let f = group.gradients::<P>(token, nodes, self.x);
             group.evaluate::<P>(token, &f, aim, from, &mut out);
             group.settle(&f, aim, from, &mut out);
