@@ -1,8 +1,10 @@
-//! Baking: time of a sample at rest and of the paper's 8,120 samples at this rate, and evaluation of 29 linear and 406
-//! quadratic shapes at 7,366 vertices beside [Ichim16, sec. 5] and the memory limit of this run.
+//! Baking: time of a sample at rest and of the paper's 8,120 samples at this rate, and evaluation of 29
+//! linear and 406 quadratic shapes at 7,366 vertices beside [Ichim16, sec. 5] and the memory limit of this
+//! run.
 //!
-//! Arguments are faces made by `build`, or numbers of nodes for the built-in head (default 2500). Samples of a face
-//! are spread evenly over the plan of its first 29 sliders that move flesh: [`MEASURED`] of them, after one to warm up.
+//! Arguments are faces made by `build`, or numbers of nodes for the built-in head (default 2500). Samples of
+//! a face are spread evenly over the plan of its first 29 sliders that move flesh: [`MEASURED`] of them,
+//! after one to warm up.
 
 use risorius_base::progress::no_progress;
 use risorius_benches::{median_secs, read_bandwidth};

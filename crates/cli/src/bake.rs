@@ -19,16 +19,19 @@ use std::path::PathBuf;
 pub struct Arguments {
     /// The face (.face), made by `build` or `fit`.
     face: PathBuf,
-    /// How flesh is simulated. With enrich, flesh at rest is the artist's unless --tilt, --wind or --scene act on it.
+    /// How flesh is simulated. With enrich, flesh at rest is the artist's unless --tilt, --wind or --scene
+    /// act on it.
     #[arg(long, value_enum, default_value_t = MethodName::Volumetric)]
     method: MethodName,
-    /// Only these sliders; * and ? stand for any text. Separate names by commas. Default: all that move flesh.
+    /// Only these sliders; * and ? stand for any text. Separate names by commas. Default: all that move
+    /// flesh.
     #[arg(long, value_delimiter = ',')]
     shapes: Vec<String>,
     /// Which pairs are simulated.
     #[arg(long, value_enum, default_value_t = Pairs::Auto)]
     pairs: Pairs,
-    /// What of the artist's rig stays as it is. Default: shapes; nothing where forces act, because they change all.
+    /// What of the artist's rig stays as it is. Default: shapes; nothing where forces act, because they
+    /// change all.
     #[arg(long, value_enum)]
     keep: Option<Kept>,
     /// In-betweens for sliders whose way is not straight, such as jaws; only with --keep shapes.
@@ -42,8 +45,8 @@ pub struct Arguments {
     budget: Option<String>,
     #[command(flatten)]
     acting: SceneArgs,
-    /// Rotation of the head, a rotation vector in degrees about X (the character's left), Y (up), Z (front): 0,0,90
-    /// lies on a side, -90,0,0 on the back.
+    /// Rotation of the head, a rotation vector in degrees about X (the character's left), Y (up), Z (front):
+    /// 0,0,90 lies on a side, -90,0,0 on the back.
     #[arg(long, value_name = "X,Y,Z", allow_hyphen_values = true)]
     tilt: Option<String>,
     /// Gravity, m/s^2. Only tilting the head has an effect.
@@ -93,7 +96,8 @@ pub struct Arguments {
 /// See [`PairChoice`].
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 enum Pairs {
-    /// Those that can need a correction: shapes that move something in common, and are neither multiples nor opposite.
+    /// Those that can need a correction: shapes that move something in common, and are neither multiples nor
+    /// opposite.
     Auto,
     /// All of them.
     All,

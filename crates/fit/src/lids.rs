@@ -1,11 +1,11 @@
 //! Whether the eyes of a scan are closed, from its relief.
 //!
 //! The edge of an open upper lid stands about a millimeter in front of the eyeball below it: a step, some
-//! millimeters above the line between the corners of the eye. Closed lids bulge there, and their only groove is
-//! at or below that line. Heights of the surface are sampled in columns between the corners, and
-//! `z(v + s) + z(v - s) - 2 z(v)` with `s` = 1.5 mm, averaged over the columns, tells grooves from bulges.
-//! Distances of a surface from closed and from open lids do not tell: an eyeball moved forward by the thickness
-//! of a lid looks like one.
+//! millimeters above the line between the corners of the eye. Closed lids bulge there, and their only groove
+//! is at or below that line. Heights of the surface are sampled in columns between the corners, and `z(v + s)
+//! + z(v - s) - 2 z(v)` with `s` = 1.5 mm, averaged over the columns, tells grooves from bulges. Distances of
+//! a surface from closed and from open lids do not tell: an eyeball moved forward by the thickness of a lid
+//! looks like one.
 //!
 //! Limits: nothing is told where the scan has holes in more than half of the columns, and lashes or glasses
 //! look like steps.
@@ -108,7 +108,8 @@ fn profile(inner: DVec3, outer: DVec3, target: &Target, scan_from_template: &Sim
 mod tests {
     use super::*;
 
-    /// A profile over an eyeball of 12 mm, with lids of 1.5 mm in front of it above and below some heights (mm).
+    /// A profile over an eyeball of 12 mm, with lids of 1.5 mm in front of it above and below some heights
+    /// (mm).
     fn lids(below: f64, above: f64) -> Vec<f64> {
         let n = ((COLUMN[1] - COLUMN[0]) / STEP) as usize + 1;
         let depth = |k: usize| {

@@ -7,8 +7,8 @@
 //! 3. the surface bends from there to the scan ([`crate::register`]), while the prior's weight falls.
 //!
 //! A jaw that is open and eyes that are closed are modes as well, so that they are not taken for features of
-//! the person; the neutral is what is left without them. Whether the scan shows them is decided by
-//! [`shown`], [`crate::lids`] and [`mouth`]: to closest points alone, an eyeball between open lids looks like a lid.
+//! the person; the neutral is what is left without them. Whether the scan shows them is decided by [`shown`],
+//! [`crate::lids`] and [`mouth`]: to closest points alone, an eyeball between open lids looks like a lid.
 //!
 //! The scale of a scan is unknown, so the size of the person is the one that the prior finds most likely.
 
@@ -125,8 +125,8 @@ struct Attempt {
 }
 
 impl Neutral<'_> {
-    /// Fits the neutral. What it shows is asked of landmarks if they were given, not found, and of the surface
-    /// otherwise.
+    /// Fits the neutral. What it shows is asked of landmarks if they were given, not found, and of the
+    /// surface otherwise.
     pub fn fit(&self, marks_are_given: bool, progress: &Progress) -> Result<NeutralFit, FitError> {
         let base = self.template.skin_part(&self.prior.mean);
         let placed = place(&base, self.marks);

@@ -48,9 +48,9 @@ impl Prior {
         })
     }
 
-    /// The modes of named arrays: `mean` (vertices, 3), `modes` (modes, vertices, 3) or with the modes last, and
-    /// `deviations` (modes), in the unit, the axes and the vertices of the template's file. Other usual names
-    /// are understood; without a mean it is the template, without deviations modes are scaled by them.
+    /// The modes of named arrays: `mean` (vertices, 3), `modes` (modes, vertices, 3) or with the modes last,
+    /// and `deviations` (modes), in the unit, the axes and the vertices of the template's file. Other usual
+    /// names are understood; without a mean it is the template, without deviations modes are scaled by them.
     pub fn of_arrays(arrays: &[Named], template: &Rig) -> Result<Self, FitError> {
         let n = template.n_file_vertices();
         let problem = |text: String| FitError::Prior(text);

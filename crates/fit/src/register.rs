@@ -4,9 +4,9 @@
 //! The surface starts as the prior (the model of [`crate::subspace`]), which is also its rest state. Each
 //! stage matches both ways and solves [`crate::deform`] a few times:
 //!
-//! - vertices with the points of the scan that are alike in place and direction, the least
-//!   `|dp|^2 + (T |dn|)^2`: directions say how far a surface has to slide, where distances alone do not (wings
-//!   of the nose, corners, lids). T falls to zero, which is the closest point;
+//! - vertices with the points of the scan that are alike in place and direction, the least `|dp|^2 + (T
+//!   |dn|)^2`: directions say how far a surface has to slide, where distances alone do not (wings of the
+//!   nose, corners, lids). T falls to zero, which is the closest point;
 //! - points of the scan with the closest points of the surface, so that no part of the scan is left out.
 //!
 //! Matches farther away than a stage's doubt count less. Eyeballs and teeth take the points of the scan that

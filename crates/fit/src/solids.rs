@@ -84,8 +84,8 @@ impl Solids {
         Self { triangles: self.triangles.iter().filter(is_other).copied().collect(), ..self.clone() }
     }
 
-    /// Shifts that bring the eyeballs at `positions` behind the lids, `seen`: no lid is pierced then. A place of
-    /// an eyeball is before a lid if the outer side of seen skin is right behind it.
+    /// Shifts that bring the eyeballs at `positions` behind the lids, `seen`: no lid is pierced then. A place
+    /// of an eyeball is before a lid if the outer side of seen skin is right behind it.
     pub fn behind(&self, positions: &[DVec3], seen: &TriMesh) -> [DVec3; N_EYES] {
         let tree = Bvh::build(&seen.positions_f32(), &seen.triangles);
         let pierced = |p: DVec3| {

@@ -172,8 +172,8 @@ fn are_opposite(pair: [&Shape; 2]) -> bool {
     alignment(pair) < OPPOSITE
 }
 
-/// The cosine of the angle between the displacements of the skin in two shapes: 1 for multiples of one another,
-/// -1 for opposite ones, 0 where one does not move the skin.
+/// The cosine of the angle between the displacements of the skin in two shapes: 1 for multiples of one
+/// another, -1 for opposite ones, 0 where one does not move the skin.
 pub fn alignment([a, b]: [&Shape; 2]) -> f64 {
     let squared =
         |s: &Shape| s.deltas.offsets.iter().map(|&o| Vec3::from(o).as_dvec3().length_squared()).sum::<f64>();

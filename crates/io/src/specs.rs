@@ -1,5 +1,5 @@
-//! Small JSON files that users write: landmarks, sidecars of rigs, scenes, slider values; and formulas of rigs, for
-//! other programs.
+//! Small JSON files that users write: landmarks, sidecars of rigs, scenes, slider values; and formulas of
+//! rigs, for other programs.
 
 pub mod formulas;
 pub mod landmarks;

@@ -27,7 +27,8 @@ const MOUTH: f64 = 1.0;
 /// Radius of the lid region, in eyeball radii.
 const EYE: f64 = 2.0;
 
-/// Triangles of eyes look outward if the cosine between their normal and the way from the center is above this.
+/// Triangles of eyes look outward if the cosine between their normal and the way from the center is above
+/// this.
 const OUT_OF_EYE: f64 = 0.3;
 
 /// Pieces that lips can touch.
@@ -65,8 +66,8 @@ pub(crate) struct ContactSurface {
 }
 
 impl ContactSurface {
-    /// With collision pairs for the regions in `pairs`, besides lips and lids. `spacing`: the least
-    /// distance between vertices that are kept out, meters. `obstacles_push`: whether there will be obstacles.
+    /// With collision pairs for the regions in `pairs`, besides lips and lids. `spacing`: the least distance
+    /// between vertices that are kept out, meters. `obstacles_push`: whether there will be obstacles.
     pub fn prepare(
         face: &Face,
         evaluator: &Evaluator,

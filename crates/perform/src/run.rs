@@ -192,7 +192,8 @@ pub trait Driver: Sync {
     /// The flesh in motion.
     type Body: SteppedBody;
 
-    /// The same method with a slower solver, for equilibria that the usual one does not find; none by default.
+    /// The same method with a slower solver, for equilibria that the usual one does not find; none by
+    /// default.
     fn patient(&self) -> Option<Self>
     where
         Self: Sized,
@@ -242,9 +243,9 @@ pub trait Driver: Sync {
     fn vertex_of_point(&self, point: u32) -> Option<u32>;
 }
 
-/// Frames whose poses are computed together, while those before them are stepped. Steps have hundreds of small
-/// parallel loops and leave threads idle between them; posing fills the gaps, if the run is itself on a thread
-/// of the pool.
+/// Frames whose poses are computed together, while those before them are stepped. Steps have hundreds of
+/// small parallel loops and leave threads idle between them; posing fills the gaps, if the run is itself on a
+/// thread of the pool.
 const AHEAD: usize = 8;
 
 /// In the first frame, the forces of a scene are ramped up in this many stages.

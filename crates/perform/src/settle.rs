@@ -1,11 +1,12 @@
 //! The skin at rest in the frames of a performance, each as if the performance began there.
 //!
-//! Frames do not depend on each other, so they are computed side by side: every thread takes the next frame and
-//! runs all parallel loops of its solve by itself, which wastes less than to share each solve between threads.
-//! The result of a frame is the same for any number of threads, because no loop depends on how it is split.
+//! Frames do not depend on each other, so they are computed side by side: every thread takes the next frame
+//! and runs all parallel loops of its solve by itself, which wastes less than to share each solve between
+//! threads. The result of a frame is the same for any number of threads, because no loop depends on how it is
+//! split.
 //!
-//! A frame that does not converge, or cannot be solved, is tried again by [`Driver::patient`]. If that does not
-//! help, its error is passed on, and the other frames go on.
+//! A frame that does not converge, or cannot be solved, is tried again by [`Driver::patient`]. If that does
+//! not help, its error is passed on, and the other frames go on.
 
 use crate::drivers::enrich::Enrich;
 use crate::drivers::muscles::MuscleModel;
@@ -143,7 +144,8 @@ impl Crew<'_> {
         }
     }
 
-    /// One frame: of several drivers the first that finds its equilibrium, or else the one that comes nearest.
+    /// One frame: of several drivers the first that finds its equilibrium, or else the one that comes
+    /// nearest.
     fn frame<D: Driver>(&self, drivers: [Option<&D>; 2], frame: usize, share: f32) -> Settled {
         let progress: &Progress = &|_, _| (self.progress)("samples", share);
         let mut tries = 0;

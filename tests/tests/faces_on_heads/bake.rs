@@ -1,5 +1,5 @@
-//! Baked correctives on two heads [Ichim16, sec. 4, figs. 12 and 13]: at weights that were not sampled, the baked rig
-//! is nearer to the simulation than the artist's, and lips overlap less.
+//! Baked correctives on two heads [Ichim16, sec. 4, figs. 12 and 13]: at weights that were not sampled, the
+//! baked rig is nearer to the simulation than the artist's, and lips overlap less.
 
 use crate::depth::Rims;
 use crate::performing::{bound, talk};

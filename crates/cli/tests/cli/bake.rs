@@ -1,5 +1,5 @@
-//! `bake`: samples in parts, resumed and on any number of threads give the same rig, which plays the formula; wrong
-//! calls say what to do.
+//! `bake`: samples in parts, resumed and on any number of threads give the same rig, which plays the formula;
+//! wrong calls say what to do.
 
 use crate::desk::Desk;
 use crate::perform::desk;

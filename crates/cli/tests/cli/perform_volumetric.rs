@@ -1,5 +1,5 @@
-//! `perform --method volumetric`: single shapes as the artist made them, motion, the same bytes for any thread
-//! count and when resumed, options of the other method refused.
+//! `perform --method volumetric`: single shapes as the artist made them, motion, the same bytes for any
+//! thread count and when resumed, options of the other method refused.
 
 use crate::desk::Desk;
 

@@ -2,9 +2,9 @@
 //! (triangles, 3) u32.
 //!
 //! Written uncompressed (like `numpy.savez`), with the same bytes for the same take. Read: the arrays
-//! `positions` (4- or 8-byte floats) and `times`, uncompressed, little-endian and in C order, or all arrays of
-//! floats under their names; compressed archives are refused with advice. Sizes are checked against the bytes of the file before anything is
-//! allocated.
+//! `positions` (4- or 8-byte floats) and `times`, uncompressed, little-endian and in C order, or all arrays
+//! of floats under their names; compressed archives are refused with advice. Sizes are checked against the
+//! bytes of the file before anything is allocated.
 
 use crate::IoError;
 use crate::take_out::{Count, TakeHeader, TakeWriter, finished, product};

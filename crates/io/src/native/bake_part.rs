@@ -1,9 +1,9 @@
 //! Samples of a bake: the differences from the artist's rig in a range of samples, as one safetensors file.
 //!
-//! Farms compute ranges on several machines, interrupted runs keep ranges that are done; both are these files. A
-//! file contains the plan, a fingerprint of everything that samples depend on ([`BakeKey`]), and a checksum. The
-//! same samples give the same bytes, however the range was computed. Files are mapped, and everything in them
-//! is checked before it is used.
+//! Farms compute ranges on several machines, interrupted runs keep ranges that are done; both are these
+//! files. A file contains the plan, a fingerprint of everything that samples depend on ([`BakeKey`]), and a
+//! checksum. The same samples give the same bytes, however the range was computed. Files are mapped, and
+//! everything in them is checked before it is used.
 
 use crate::IoError;
 use crate::native::container::{Archive, Writer};

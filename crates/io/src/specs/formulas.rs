@@ -1,10 +1,11 @@
-//! How strong each shape of a rig is for given sliders, for programs that play morph targets: formulas for engines,
-//! and a table of drivers for Blender. Both are JSON and say the same as [`risorius_rig::coefficients`].
+//! How strong each shape of a rig is for given sliders, for programs that play morph targets: formulas for
+//! engines, and a table of drivers for Blender. Both are JSON and say the same as
+//! [`risorius_rig::coefficients`].
 //!
 //! A *control* is what animators or captures move; a *target* is a morph target of the file. Targets without
-//! in-betweens have the strength of their control. In-betweens, and shapes that have some, follow a curve of straight
-//! segments over their control, extended at both ends. Combinations are the product or the least of their controls,
-//! each at least 0.
+//! in-betweens have the strength of their control. In-betweens, and shapes that have some, follow a curve of
+//! straight segments over their control, extended at both ends. Combinations are the product or the least of
+//! their controls, each at least 0.
 
 use risorius_rig::{CombinationRule, Rig, Role};
 use serde_json::{Map, Value, json};
@@ -103,8 +104,8 @@ pub fn formulas(rig: &Rig) -> Vec<u8> {
 
 /// Drivers for shape keys in Blender as JSON, and a note if some cannot be written.
 ///
-/// Sliders with in-betweens become properties of the shape keys' data block, because the key of their full shape
-/// follows a curve; all other sliders are moved by the value of their own key.
+/// Sliders with in-betweens become properties of the shape keys' data block, because the key of their full
+/// shape follows a curve; all other sliders are moved by the value of their own key.
 pub fn blender_drivers(rig: &Rig) -> (Vec<u8>, Option<String>) {
     let is_bent = |slider: usize| knots(rig, slider).len() > 1;
     let path = |slider: usize| {

@@ -1,3 +1,5 @@
+//! Formulas and drivers, evaluated as engines would, say what the evaluator of rigs does.
+
 use super::*;
 use risorius_rig::coefficients::Activation;
 use risorius_rig::synthetic::{Random, random_rig};

@@ -1,8 +1,8 @@
 //! Which correctives are kept: visible ones, and of those the best for a number of shapes or of bytes.
 //!
-//! A corrective v whose column in the least squares problem has the squared norm s removes `s |v|^2` of the squared
-//! error over the samples. Columns of different pairs are orthogonal, so the best n are the n that remove most.
-//! For bytes, the most error removed per byte goes first, until nothing more fits.
+//! A corrective v whose column in the least squares problem has the squared norm s removes `s |v|^2` of the
+//! squared error over the samples. Columns of different pairs are orthogonal, so the best n are the n that
+//! remove most. For bytes, the most error removed per byte goes first, until nothing more fits.
 
 use super::fit::length;
 use risorius_rig::Deltas;
@@ -40,7 +40,8 @@ impl Candidate {
     }
 }
 
-/// Bytes of a sparse morph target's positions: for each vertex an index and three floats, and its description.
+/// Bytes of a sparse morph target's positions: for each vertex an index and three floats, and its
+/// description.
 pub fn target_bytes(n_vertices: usize) -> usize {
     const DESCRIPTION: usize = 400;
     (4 + 12) * n_vertices + DESCRIPTION

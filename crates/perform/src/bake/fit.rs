@@ -1,24 +1,25 @@
 //! Fits the correctives of a plan to its samples.
 //!
 //! A sample is the difference d between the simulated skin and the artist's rig at the same weights. With
-//! [`Keep::Shapes`] the difference is taken apart in order: that of sliders alone first, then what is left for
-//! pairs, each a least squares problem with one unknown vector per vertex:
+//! [`Keep::Shapes`] the difference is taken apart in order: that of sliders alone first, then what is left
+//! for pairs, each a least squares problem with one unknown vector per vertex:
 //!
 //! ```text
 //! q_i  = sum_a t(a) d_i(a) / sum_a t(a)^2,                                d_i(a) = d(a e_i) - d(0)
 //! v_ij = sum_ab a b (d(a e_i + b e_j) - d(a e_i) - d(b e_j) + d(0)) / sum_ab (a b)^2
 //! ```
 //!
-//! Where the in-between at 0.5 leaves a visible difference at 0.25 or 0.75, the slider gets in-betweens there too, and
-//! q is the difference at 0.5 itself; then its samples are met. With a budget it stays at one.
+//! Where the in-between at 0.5 leaves a visible difference at 0.25 or 0.75, the slider gets in-betweens there
+//! too, and q is the difference at 0.5 itself; then its samples are met. With a budget it stays at one.
 //!
-//! So a pair gets only what its sliders do together. In a least squares fit over everything at once the pairs also
-//! take over what sliders do alone and nothing else can express; where ten sliders are on, that is added once for
-//! each of their pairs. With [`Keep::Neutral`] and [`Keep::Nothing`], u, or m and u, are unknowns too, and everything
-//! is one least squares problem, as in the paper ([`super::joint`]).
+//! So a pair gets only what its sliders do together. In a least squares fit over everything at once the pairs
+//! also take over what sliders do alone and nothing else can express; where ten sliders are on, that is added
+//! once for each of their pairs. With [`Keep::Neutral`] and [`Keep::Nothing`], u, or m and u, are unknowns
+//! too, and everything is one least squares problem, as in the paper ([`super::joint`]).
 //!
-//! Vertices are independent of each other, and every sum runs in the order of samples, so results do not depend on
-//! threads or on how samples were computed. Samples are read where they are; memory holds the results.
+//! Vertices are independent of each other, and every sum runs in the order of samples, so results do not
+//! depend on threads or on how samples were computed. Samples are read where they are; memory holds the
+//! results.
 
 use super::BakeError;
 use super::choose::{Budget, Candidate, choose};
@@ -75,7 +76,8 @@ impl Samples<'_> {
         std::array::from_fn(|level| (self.usable)(self.plan.single(slider, level)))
     }
 
-    /// Whether each sample of a pair can be used; where it is measured from those of single sliders, they too.
+    /// Whether each sample of a pair can be used; where it is measured from those of single sliders, they
+    /// too.
     pub(super) fn of_pair(&self, pair: usize, from_singles: bool) -> [bool; PER_PAIR] {
         let first = self.plan.first_of_pair(pair);
         let mut usable: [bool; PER_PAIR] = std::array::from_fn(|k| (self.usable)(first + k));

@@ -1,3 +1,5 @@
+//! Fits of correctives: known formulas are found again, missing samples are left out, threads change nothing.
+
 use super::*;
 use crate::bake::plan::PER_PAIR;
 use crate::bake::rig::{baked_rig, without_inbetweens};

@@ -1,15 +1,15 @@
 //! The least squares fit of neutral, shapes and pairs together [Ichim16, sec. 4].
 //!
 //! Every pair counts with its whole grid of weights, `{0, .25, .5, .75, 1}^2`: a slider alone counts once for
-//! each of its pairs, the neutral once for each pair, both at least once. No sample has two pairs, so the columns of
-//! pairs are orthogonal to each other, and each v follows from m and u:
+//! each of its pairs, the neutral once for each pair, both at least once. No sample has two pairs, so the
+//! columns of pairs are orthogonal to each other, and each v follows from m and u:
 //!
 //! ```text
 //! v_ij = sum_ab a b (d - m - a u_i - b u_j) / sum_ab (a b)^2
 //! ```
 //!
-//! What is left is a system for m and u of `1 + b` unknowns, the same for every coordinate of every vertex: one
-//! Cholesky factor. Its right-hand sides are summed in the order of samples.
+//! What is left is a system for m and u of `1 + b` unknowns, the same for every coordinate of every vertex:
+//! one Cholesky factor. Its right-hand sides are summed in the order of samples.
 
 use super::BakeError;
 use super::fit::{Field, Samples, Sum, pair_norm, products};
@@ -91,7 +91,8 @@ pub(super) fn base(samples: &Samples, which: &[usize], free_neutral: bool) -> Re
     solve(&system, sides, free_neutral)
 }
 
-/// The columns of a pair's samples that can be used, without their part along that of the pair if it is fitted.
+/// The columns of a pair's samples that can be used, without their part along that of the pair if it is
+/// fitted.
 struct Columns {
     ones: [f64; PER_PAIR],
     sliders: [[f64; PER_PAIR]; 2],

@@ -25,8 +25,8 @@ const FACE: usize = 1;
 pub struct BakeKey(pub [Fingerprint; BAKE_INPUTS.len()]);
 
 impl BakeKey {
-    /// Of a plan on the face with the fingerprint `face`; `resting` is a performance of one frame with all sliders
-    /// at 0.
+    /// Of a plan on the face with the fingerprint `face`; `resting` is a performance of one frame with all
+    /// sliders at 0.
     pub fn new(face: Fingerprint, resting: &Performance, options: &MethodOptions, plan: &BakePlan) -> Self {
         let keys = frame_keys(face, resting, options);
         let mut all = [plan.fingerprint(); BAKE_INPUTS.len()];

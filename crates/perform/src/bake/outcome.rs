@@ -4,7 +4,8 @@ use crate::error::PerformError;
 use crate::run::FrameReport;
 use crate::settle::{Settled, SettledSkin};
 
-/// If a solve that did not settle leaves a tet with a volume below this, relative to the neutral, it ran away.
+/// If a solve that did not settle leaves a tet with a volume below this, relative to the neutral, it ran
+/// away.
 const INSIDE_OUT: f64 = -1.0;
 
 /// How a sample ended.

@@ -1,14 +1,14 @@
 //! Which sliders and pairs are sampled, and the samples in their order.
 //!
 //! Samples are the neutral, every slider alone at [`LEVELS`], and every pair of sliders at all pairs of these
-//! levels: together the grid `{0, .25, .5, .75, 1}^2` of each pair. The paper's list has 20 samples for each pair,
-//! those of the first slider alone again for every partner, and the last slider never alone; here each vector of
-//! weights is simulated once: `1 + 4 b + 16 p` samples for b sliders and p pairs, 6,613 for the 406 pairs of 29
-//! sliders, which the paper samples 8,120 times.
+//! levels: together the grid `{0, .25, .5, .75, 1}^2` of each pair. The paper's list has 20 samples for each
+//! pair, those of the first slider alone again for every partner, and the last slider never alone; here each
+//! vector of weights is simulated once: `1 + 4 b + 16 p` samples for b sliders and p pairs, 6,613 for the 406
+//! pairs of 29 sliders, which the paper samples 8,120 times.
 //!
 //! [`PairChoice::Auto`] leaves out pairs that have nothing to correct: shapes that move nothing in common (no
-//! cell of [`CELL`] contains or touches flesh or skin that both move), shapes that are multiples of one another,
-//! and opposite shapes, which nobody uses together.
+//! cell of [`CELL`] contains or touches flesh or skin that both move), shapes that are multiples of one
+//! another, and opposite shapes, which nobody uses together.
 
 use super::BakeError;
 use glam::{DVec3, Vec3};

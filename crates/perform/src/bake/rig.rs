@@ -1,8 +1,8 @@
 //! The artist's rig with correctives.
 //!
-//! Names follow the rule that readers know (docs/rigs.md): `jawOpen_50` is the in-between of `jawOpen` at 0.5,
-//! `jawOpen__mouthSmile_L` the combination of both. A name that the rig has already gets `_baked` at its end; what
-//! it means is then in the sidecar.
+//! Names follow the rule that readers know (docs/rigs.md): `jawOpen_50` is the in-between of `jawOpen` at
+//! 0.5, `jawOpen__mouthSmile_L` the combination of both. A name that the rig has already gets `_baked` at its
+//! end; what it means is then in the sidecar.
 
 use super::fit::Fitted;
 use super::plan::BakePlan;
@@ -26,8 +26,8 @@ pub struct BakedShape {
     pub most: f64,
 }
 
-/// Which sliders of a plan can get an in-between, as indices into those of the plan: sliders that have none, because
-/// one more knot would change what their combinations with in-betweens mean.
+/// Which sliders of a plan can get an in-between, as indices into those of the plan: sliders that have none,
+/// because one more knot would change what their combinations with in-betweens mean.
 pub fn without_inbetweens(rig: &Rig, plan: &BakePlan) -> Vec<usize> {
     let has = |slider: usize| {
         rig.shapes.iter().any(|shape| match &shape.role {

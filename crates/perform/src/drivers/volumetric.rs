@@ -64,8 +64,8 @@ pub struct VolumetricOptions {
     /// Share of the shear stiffness that draws flesh to the blend with its orientation, 0 to 1; the rest
     /// resists deformation in any orientation. Default 0.5. At 0, flesh that nothing holds may turn freely.
     pub active: f64,
-    /// Share of the animation's own motion that inertia does not see, 0 to 1. Default 1: changing sliders does
-    /// not shake the flesh. At 0 it does, as in the paper.
+    /// Share of the animation's own motion that inertia does not see, 0 to 1. Default 1: changing sliders
+    /// does not shake the flesh. At 0 it does, as in the paper.
     pub rebalance: f64,
     /// Decay rate of motion relative to the head, 1/s. Default 0.
     pub damping: f64,

@@ -41,8 +41,8 @@ impl Loads<'_> {
         rest.iter().zip(&self.masses).map(one).collect()
     }
 
-    /// All forces. `rest`: the flesh in its pose; `facing`: area vectors of the skin at the ends of the step's
-    /// segment, and `share` of the way between them.
+    /// All forces. `rest`: the flesh in its pose; `facing`: area vectors of the skin at the ends of the
+    /// step's segment, and `share` of the way between them.
     pub fn all(&self, moment: &Moment, rest: &[DVec3], [a, b]: [&[DVec3]; 2], share: f64) -> Vec<DVec3> {
         let mut forces = self.resting(&moment.head);
         add(&mut forces, self.apparent(moment, rest, self.gain - 1.0));

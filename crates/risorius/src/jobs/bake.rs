@@ -1,9 +1,10 @@
-//! Corrective shapes for engines: simulates pairs of sliders at rest and puts what flesh adds into the artist's rig.
+//! Corrective shapes for engines: simulates pairs of sliders at rest and puts what flesh adds into the
+//! artist's rig.
 //!
-//! A whole run simulates the samples of a plan, fits correctives to them, and writes the rig. A farm does the same in
-//! steps: `samples` simulates a range and writes it to a file, `join` reads such files and writes the rig, with the
-//! same bytes as one run. Samples are kept beside the output while a run computes them, so that it can be resumed.
-//! The method is in [`risorius_perform::bake`].
+//! A whole run simulates the samples of a plan, fits correctives to them, and writes the rig. A farm does the
+//! same in steps: `samples` simulates a range and writes it to a file, `join` reads such files and writes the
+//! rig, with the same bytes as one run. Samples are kept beside the output while a run computes them, so that
+//! it can be resumed. The method is in [`risorius_perform::bake`].
 
 mod on_clip;
 mod pictures;
@@ -62,17 +63,19 @@ pub struct BakeJob {
     pub face: PathBuf,
     /// The rig to write (`.glb`, `.gltf`), or with `samples` the file of these samples (`.samples`).
     pub output: PathBuf,
-    /// The simulation method. Default `volumetric`; with `enrich`, flesh at rest is the artist's unless something
-    /// acts on it.
+    /// The simulation method. Default `volumetric`; with `enrich`, flesh at rest is the artist's unless
+    /// something acts on it.
     pub method: Method,
-    /// Sliders to bake, by names or patterns with `*` and `?`. By default all that move flesh and are no correctives.
+    /// Sliders to bake, by names or patterns with `*` and `?`. By default all that move flesh and are no
+    /// correctives.
     pub shapes: Vec<String>,
     /// Which pairs are sampled. Default: those that can need a correction.
     pub pairs: PairChoice,
-    /// What of the artist's rig stays as it is. By default the neutral and all shapes; nothing where forces act,
-    /// because these change them.
+    /// What of the artist's rig stays as it is. By default the neutral and all shapes; nothing where forces
+    /// act, because these change them.
     pub keep: Option<Keep>,
-    /// Whether sliders get in-betweens where their way is not straight; only where shapes are kept. Default true.
+    /// Whether sliders get in-betweens where their way is not straight; only where shapes are kept. Default
+    /// true.
     pub inbetweens: bool,
     /// Correctives that move no vertex farther than this are left out, mm, 0 or more. Default 0.1.
     pub visible_mm: f64,
@@ -80,8 +83,8 @@ pub struct BakeJob {
     pub budget: Budget,
     /// Everything that acts on the face, at time 0.
     pub scene: SceneSource,
-    /// Rotation of the head as a rotation vector, degrees about +X (the character's left), +Y (up), +Z (front).
-    /// Gravity pulls on the flesh accordingly. Default 0.
+    /// Rotation of the head as a rotation vector, degrees about +X (the character's left), +Y (up), +Z
+    /// (front). Gravity pulls on the flesh accordingly. Default 0.
     pub tilt_degrees: [f64; 3],
     /// How contacts are enforced. Default walls.
     pub contact: ContactMode,
@@ -95,8 +98,8 @@ pub struct BakeJob {
     pub samples: Option<Range<usize>>,
     /// Files of samples to make the rig from, instead of simulating.
     pub join: Vec<PathBuf>,
-    /// Write the plan to this `.json` file: all samples with their slider values. Without an output, nothing else is
-    /// done.
+    /// Write the plan to this `.json` file: all samples with their slider values. Without an output, nothing
+    /// else is done.
     pub plan: Option<PathBuf>,
     /// Use samples that an interrupted run of the same request kept beside the output.
     pub resume: bool,

@@ -94,8 +94,8 @@ pub struct PerformJob {
     pub iterations: Option<usize>,
     /// Of `volumetric`: make every pose without forces the artist's, not only those of single shapes.
     pub exact: bool,
-    /// Of `muscles`: share of the final snaps, 0 to 1. At 1, a slider that is on alone shows the artist's shape.
-    /// Default 1.
+    /// Of `muscles`: share of the final snaps, 0 to 1. At 1, a slider that is on alone shows the artist's
+    /// shape. Default 1.
     pub snap: Option<f64>,
     /// Of `muscles`: whether flesh has inertia. Without, it is at rest in every frame. Default true.
     pub inertia: bool,

@@ -100,7 +100,8 @@ impl Meeting {
     /// Whether a point is straight behind a triangle in the pose that parts most: the triangle is then the
     /// other side of the point's own lip, or the back of a tooth. Only needed where the overlap that poses
     /// have is not allowed: nothing else tells such a place from one that the point has passed. The place of
-    /// the triangle that is closest in that pose decides, because triangles may be longer than lips are thick.
+    /// the triangle that is closest in that pose decides, because triangles may be longer than lips are
+    /// thick.
     pub(super) fn is_behind(&self, point: u32, corners: [u32; 3]) -> bool {
         let Some(OpenPose { points, .. }) = self.poses.last() else { return false };
         let [a, b, c] = corners.map(|v| points[v as usize]);

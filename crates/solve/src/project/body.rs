@@ -3,8 +3,8 @@
 //! A [`Configuration`] holds the pose that surface points are displaced from, and lists of parameters:
 //! [`N_NUMBERS`] lists with the numbers of each tet's target ([`Target`](super::targets::Target)), the depth
 //! that is allowed at each surface point, and the displacement of held nodes from the pose in x, y and z (or
-//! nothing). A step minimizes the energy of [`super`] with inertia; velocities follow from the positions as in
-//! [`crate::step::dynamics`], in a moving frame, by the same formulas.
+//! nothing). A step minimizes the energy of [`super`] with inertia; velocities follow from the positions as
+//! in [`crate::step::dynamics`], in a moving frame, by the same formulas.
 //!
 //! Contacts are found where points come within reach during the step, and kept out. Overlap that was there
 //! already at the end of the last step is pushed out at

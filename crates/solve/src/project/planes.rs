@@ -8,11 +8,11 @@
 //! sum_i max(0, -room_i)^2 / (2 e_i)          up to the force m_i, and linear beyond
 //! ```
 //!
-//! with [`YIELD`] of the compliance of the contact's heaviest node as e_i, and `0 <= l_i <= m_i` below. Rank deficiency is then no problem:
-//! where more points touch than nodes carry them, or two touch the same plane, forces are shared. And a point
-//! that is carried by held nodes except for a small share does not fling its one free node away. As long as
-//! planes stay the same, the sum of energies is one function of x, which every step lowers. The step that
-//! lowers its quadratic bound most has forces l with
+//! with [`YIELD`] of the compliance of the contact's heaviest node as e_i, and `0 <= l_i <= m_i` below. Rank
+//! deficiency is then no problem: where more points touch than nodes carry them, or two touch the same plane,
+//! forces are shared. And a point that is carried by held nodes except for a small share does not fling its
+//! one free node away. As long as planes stay the same, the sum of energies is one function of x, which every
+//! step lowers. The step that lowers its quadratic bound most has forces l with
 //!
 //! ```text
 //! dx = A^-1 (-g + C^T l),    (S + diag e) l >= r,  l >= 0,  l . ((S + diag e) l - r) = 0,
@@ -36,8 +36,9 @@ use std::collections::BTreeMap;
 /// A contact yields as much as a node of its body under this share of the same force.
 const YIELD: f64 = 0.005;
 
-/// Surfaces of the body do not push each other harder than what moves a node this far, meters. If a search has
-/// taken the wrong side of a fold for the right one, flesh is then not torn. Obstacles push as hard as needed.
+/// Surfaces of the body do not push each other harder than what moves a node this far, meters. If a search
+/// has taken the wrong side of a fold for the right one, flesh is then not torn. Obstacles push as hard as
+/// needed.
 const FARTHEST: f64 = 3e-3;
 
 /// A violation below this is left to the next iteration, meters.
@@ -171,8 +172,8 @@ impl Touching<'_> {
         Planes { contacts, rows, reach, found_at, nodes, ..Planes::default() }
     }
 
-    /// The room that a contact has in a solve. Overlap that was there before the step is pushed out slowly: the
-    /// point may have come in at an edge, or have another closest place now, and would be flung out.
+    /// The room that a contact has in a solve. Overlap that was there before the step is pushed out slowly:
+    /// the point may have come in at an edge, or have another closest place now, and would be flung out.
     fn room(&self, contact: &Contact) -> f64 {
         let Some(last) = self.last.filter(|_| !contact.is_with_obstacle()) else {
             return self.touch.pushed_out(contact, self.dt_secs).room;

@@ -1,3 +1,5 @@
+//! Equilibria of flesh with a muscle: at rest, from any start, in stages, and their derivatives.
+
 use super::*;
 use crate::energy::muscle::{Fiber, Fibers, MuscleTissue};
 use crate::fixtures::{Random, bar, farthest};

@@ -1,4 +1,5 @@
-//! Points of the skin that shapes are compared at: about 480, spread over the face [Sifakis05; Cong16, sec. 3].
+//! Points of the skin that shapes are compared at: about 480, spread over the face [Sifakis05; Cong16, sec.
+//! 3].
 //!
 //! Vertices of the outer skin that follow the flesh are taken one after another, each as far as possible from
 //! those taken before. Distances count up to twice around mouth and eyes, where shapes are finest. The choice

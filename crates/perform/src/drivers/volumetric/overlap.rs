@@ -1,8 +1,8 @@
 //! How deep surfaces may overlap: as deep as the artist made them.
 //!
 //! Lips of many rigs overlap in the neutral, and single shapes press them further. That is the artist's
-//! intent and stays. What blends of several shapes add to it is nobody's intent. A surface point may therefore
-//! be as deep as in the neutral, or as in the pose of one slider alone at its present value:
+//! intent and stays. What blends of several shapes add to it is nobody's intent. A surface point may
+//! therefore be as deep as in the neutral, or as in the pose of one slider alone at its present value:
 //!
 //! ```text
 //! allowed = max(d_0, max over sliders of d(min(w, 1)))

@@ -1,5 +1,5 @@
-//! How far the artist's rig and the baked one are from the simulation over a clip, at weights that were not sampled
-//! [Ichim16, fig. 12].
+//! How far the artist's rig and the baked one are from the simulation over a clip, at weights that were not
+//! sampled [Ichim16, fig. 12].
 
 use super::{Setting, rows};
 use crate::error::{Error, Result};
@@ -56,8 +56,8 @@ pub(super) struct WorstFrame {
 }
 
 impl Setting {
-    /// Simulates a clip and compares both rigs, the artist's and the baked one; also the frame where the artist's is
-    /// farthest.
+    /// Simulates a clip and compares both rigs, the artist's and the baked one; also the frame where the
+    /// artist's is farthest.
     pub(super) fn compare(
         &self,
         plan: &BakePlan,

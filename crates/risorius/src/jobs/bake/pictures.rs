@@ -1,5 +1,5 @@
-//! Pictures of a bake: the strongest correctives as the artist's rig, the baked rig and the simulation show them
-//! [Ichim16, fig. 13], and the errors over a clip [fig. 12].
+//! Pictures of a bake: the strongest correctives as the artist's rig, the baked rig and the simulation show
+//! them [Ichim16, fig. 13], and the errors over a clip [fig. 12].
 
 use super::on_clip::{ClipErrors, FrameErrors, WorstFrame};
 use super::report::{BakedRig, Fits};
@@ -79,7 +79,8 @@ fn last_sample(fits: &Fits, added: &BakedShape) -> Option<usize> {
 /// Largest distance in the scale of colors, mm.
 const SCALE_MM: f32 = 3.0;
 
-/// The artist's rig, the baked rig, the simulation, and the distances of both rigs from it; a row for each pose.
+/// The artist's rig, the baked rig, the simulation, and the distances of both rigs from it; a row for each
+/// pose.
 fn side_by_side(fits: &Fits, artist: &Evaluator, rows: &[Row]) -> Result<Canvas> {
     let (look, baked) = (FaceLook::prepare(fits.rig), Evaluator::prepare(fits.baked));
     let mut cells = Vec::new();

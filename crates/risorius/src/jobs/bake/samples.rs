@@ -1,8 +1,8 @@
 //! Simulates samples, keeps them beside the output, and reads those of other runs.
 //!
 //! Samples are kept in files of [`CHUNK`] in `OUTPUT.partial/`, each of the kind that farms exchange
-//! ([`risorius_io::native::bake_part`]). A run reads its own files back before it fits, so that one run, a resumed
-//! run and joined ranges see the same numbers.
+//! ([`risorius_io::native::bake_part`]). A run reads its own files back before it fits, so that one run, a
+//! resumed run and joined ranges see the same numbers.
 
 use super::report::weights_text;
 use super::{Setting, rows};

@@ -1,15 +1,17 @@
 //! Numbers of several tets side by side, with the arithmetic of one number.
 //!
-//! A [`Pack`] is a register of the processor at hand, by `pulp`, or a single number in double precision. There
-//! are no fused multiply-adds, so results are the same bits for every width.
+//! A [`Pack`] is a register of the processor at hand, by `pulp`, or a single number in double precision.
+//! There are no fused multiply-adds, so results are the same bits for every width.
 
 use super::Lane;
 use pulp::Simd;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// One or several numbers of type `T`.
-pub trait Pack<T>:
-    Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
+pub trait Pack<T>
+where
+    Self: Copy + Add<Output = Self> + Sub<Output = Self> + Neg<Output = Self>,
+    Self: Mul<Output = Self> + Div<Output = Self>,
 {
     /// Numbers side by side; divides [`LANES`](super::LANES).
     const WIDTH: usize;

@@ -1,3 +1,5 @@
+//! Projections in lanes against those of single matrices, for every width of registers.
+
 use super::*;
 use crate::fixtures::Random;
 
