@@ -133,17 +133,8 @@ impl ProjectParts {
             }),
         };
         let report = self.system.minimize(&objective, &mut x, &options.rest, progress)?;
-        self.check_near(&x, &at.rest)?;
+        self.system.check_near(&x, &at.rest)?;
         Ok((x, report))
-    }
-
-    /// Fails if nodes are far away from the pose.
-    fn check_near(&self, x: &[DVec3], pose: &[DVec3]) -> Result<(), SolveError> {
-        let apart = |i: usize| x[i].distance(pose[i]);
-        match (0..x.len()).find(|&i| !self.system.held()[i] && apart(i) > self.system.far()) {
-            Some(node) => Err(SolveError::Escaped { node, meters: apart(node) }),
-            None => Ok(()),
-        }
     }
 }
 
@@ -245,7 +236,7 @@ impl ProjectBody {
             touching: self.acting(touching),
         };
         let solved = self.parts.system.minimize(&objective, &mut x, &self.options.rest, progress)?;
-        self.parts.check_near(&x, &self.configuration.rest)?;
+        self.parts.system.check_near(&x, &self.configuration.rest)?;
         self.note(solved, &touching, &x, &mut report);
         self.positions = x;
         Ok(report)
@@ -331,7 +322,7 @@ impl ProjectBody {
             touching: self.acting(touching),
         };
         let solved = self.parts.system.minimize(&objective, &mut x, &self.options.step, progress)?;
-        self.parts.check_near(&x, &next.rest)?;
+        self.parts.system.check_near(&x, &next.rest)?;
         self.note(solved, &touching, &x, &mut report);
         let world = |frame: &Rigid, p: DVec3| if *frame == Rigid::IDENTITY { p } else { frame.apply(p) };
         let old = |i: usize| if before.is_empty() { self.positions[i] } else { shifted[i] };

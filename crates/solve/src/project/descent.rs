@@ -72,7 +72,7 @@ impl<'a, T: Number> Descent<'a, T> {
         let mut detects = true;
         while self.report.iterations < self.options.most {
             if std::mem::take(&mut detects) {
-                self.detect(x);
+                self.detect(x)?;
             }
             let energy = self.energy_or_undone(x);
             self.report.energies.push(energy);
@@ -92,20 +92,22 @@ impl<'a, T: Number> Descent<'a, T> {
             tick(progress, "solving", 0.0)?;
         }
         if self.since > 0 {
-            self.detect(x);
+            self.detect(x)?;
         }
         self.report.contacts = self.planes.contacts;
         Ok(self.report)
     }
 
-    /// Finds contacts at `x`.
-    fn detect(&mut self, x: &[DVec3]) {
-        let Some(touching) = &self.objective.touching else { return };
+    /// Finds contacts at `x`. Nodes that are far away end the minimization: searches would take long there.
+    fn detect(&mut self, x: &[DVec3]) -> Result<(), SolveError> {
+        let Some(touching) = &self.objective.touching else { return Ok(()) };
+        self.system.check_near(x, &touching.at.rest)?;
         let body = (self.system.tets(), self.system.held());
         let (factor, before) = (&self.factor, &self.planes);
         self.planes = timed(&mut self.report.seconds[2], || touching.planes(body, factor, x, before));
         self.report.detections += 1;
         self.since = 0;
+        Ok(())
     }
 
     /// The energy at `x`, with its derivative in the workspace. If the last step raised it by being combined

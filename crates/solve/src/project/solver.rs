@@ -201,9 +201,13 @@ impl<T: Number> Projective<T> {
         })
     }
 
-    /// Half the size of the body: nodes do not move as far away from a pose in any sensible solution.
-    pub fn far(&self) -> f64 {
-        self.far
+    /// Fails if free nodes are farther from a pose than half the size of the body, which no sensible solution is.
+    pub fn check_near(&self, x: &[DVec3], pose: &[DVec3]) -> Result<(), SolveError> {
+        let apart = |i: usize| x[i].distance(pose[i]);
+        match (0..x.len()).find(|&i| !self.held[i] && apart(i) > self.far) {
+            Some(node) => Err(SolveError::Escaped { node, meters: apart(node) }),
+            None => Ok(()),
+        }
     }
 
     /// Nodes that stay where they are.
