@@ -261,7 +261,7 @@ impl ProjectBody {
         let begin = Instant::now();
         let contacts = match self.parts.pushes {
             true => solved.contacts,
-            false => touching.contacts(self.parts.system.tets(), x),
+            false => touching.contacts(self.parts.system.tets(), x).0,
         };
         report.note_contacts(&contacts);
         report.contacts = solved.pushing;

@@ -41,6 +41,10 @@ const YIELD: f64 = 0.005;
 /// needed.
 const FARTHEST: f64 = 3e-3;
 
+/// Surfaces that a contact holds farther than this from where a pose without overlap has them have met at
+/// their wrong sides, meters.
+const HELD_AWAY: f64 = 5e-5;
+
 /// A violation below this is left to the next iteration, meters.
 const NEGLIGIBLE: f64 = 1e-6;
 
@@ -110,15 +114,33 @@ pub(super) struct Planes {
 }
 
 impl Touching<'_> {
-    /// Contacts at `x`, with the allowed depth as part of their room.
-    pub fn contacts(&self, tets: &[Stencil], x: &[DVec3]) -> Vec<Contact> {
+    /// Contacts at `x`, with the allowed depth as part of their room, and the points of those that would keep
+    /// surfaces apart at their wrong sides, which are none.
+    pub fn contacts(&self, tets: &[Stencil], x: &[DVec3]) -> (Vec<Contact>, Vec<u32>) {
         let points = self.touch.positions(tets, self.at, x);
         let mut found = self.touch.find(&points, &self.at.surface);
         for contact in &mut found {
             contact.room += self.allowed_at(contact);
         }
+        let mut released = Vec::new();
+        found.retain(|contact| {
+            let is_held_away = self.is_held_away(contact, &points);
+            released.extend(is_held_away.then_some(contact.points[0]));
+            !is_held_away
+        });
         found.extend(self.touch.find_obstacles(&points, self.obstacles));
-        found
+        (found, released)
+    }
+
+    /// Whether a contact keeps its point from returning to a pose in which the point touches nothing. Lips
+    /// that have slipped past each other would otherwise stay there when the pose is a neutral again.
+    fn is_held_away(&self, contact: &Contact, points: &[DVec3]) -> bool {
+        let posed = &self.at.surface;
+        let of = contact.points.iter().zip(&contact.coefficients).filter(|(_, c)| **c != 0.0);
+        let moved: DVec3 =
+            of.map(|(&p, coefficient)| (points[p as usize] - posed.points[p as usize]) * *coefficient).sum();
+        let is_free = posed.depths[contact.points[0] as usize] <= self.allowed_at(contact) + NEGLIGIBLE;
+        is_free && contact.normal.dot(moved) > HELD_AWAY
     }
 
     /// The depth that a contact may have. Against what the body does not carry (teeth, eyes), it is also that
@@ -142,10 +164,11 @@ impl Touching<'_> {
         x: &[DVec3],
         before: &Planes,
     ) -> Planes {
-        let contacts = self.contacts(tets, x);
+        let (contacts, released) = self.contacts(tets, x);
         let mut sparse: Vec<Sparse> = contacts.iter().filter_map(|c| self.row(tets, held, c)).collect();
         let has_contact = |point: u32| sparse.iter().any(|row| row.point == point);
-        let kept: Vec<Sparse> = before.pushing(x).filter(|row| !has_contact(row.point)).collect();
+        let stays = |row: &Sparse| !has_contact(row.point) && !released.contains(&row.point);
+        let kept: Vec<Sparse> = before.pushing(x).filter(stays).collect();
         sparse.extend(kept);
         let mut nodes: Vec<u32> = sparse.iter().flat_map(|row| row.nodes.iter().map(|n| n.0)).collect();
         nodes.sort_unstable();
