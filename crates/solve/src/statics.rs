@@ -223,7 +223,11 @@ impl Statics {
                 return Ok(());
             }
             let few = SolveOptions { max_iterations: RELAXING, ..*options };
-            let solved = self.minimize(acting, &[], x, &few, progress)?;
+            // On the way to places that fold flesh its energy has no bound.
+            let solved = self.minimize(acting, &[], x, &few, progress).map_err(|error| match error {
+                SolveError::BadStart => SolveError::BonesFold,
+                other => other,
+            })?;
             report.iterations += solved.iterations;
         }
         Err(SolveError::BonesFold)

@@ -329,7 +329,7 @@ fn samples_that_are_missing_are_left_out() {
     for keep in [Keep::Shapes, Keep::Neutral, Keep::Nothing] {
         let truth = Truth::new(keep);
         let plan = &truth.plan;
-        let missing = [plan.single(1, 2), plan.first_of_pair(0) + 15, plan.first_of_pair(3) + 6];
+        let missing = [plan.single(1, 2), plan.first_of_pair(0) + 5, plan.first_of_pair(3) + 6];
         let mut fields = truth.samples();
         missing.iter().for_each(|&n| fields[n].offsets.fill([1e6; 3]));
         let field = |i: usize| Field::from(&fields[i]);
