@@ -1,4 +1,4 @@
-//! Muscles [Cong16]: time of an equilibrium from rest and from a neighboring pose, of the activations of a
+//! Muscles \[Cong16\]: time of an equilibrium from rest and from a neighboring pose, of the activations of a
 //! shape, and of leading muscles to it, on the ICT head, beside the aims.
 //!
 //! Arguments are numbers of nodes, by default 9000, or faces of the ICT head made by `build`.

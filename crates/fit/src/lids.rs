@@ -2,13 +2,13 @@
 //!
 //! The edge of an open upper lid stands about a millimeter in front of the eyeball below it: a step, some
 //! millimeters above the line between the corners of the eye. Closed lids bulge there, and their only groove
-//! is at or below that line. Heights of the surface are sampled in columns between the corners, and `z(v + s)
-//! + z(v - s) - 2 z(v)` with `s` = 1.5 mm, averaged over the columns, tells grooves from bulges. Distances of
-//! a surface from closed and from open lids do not tell: an eyeball moved forward by the thickness of a lid
+//! is at or below that line. Heights z of the surface are sampled in columns between the corners. Their
+//! second difference over 1.5 mm, averaged over the columns, tells grooves from bulges. Distances of a
+//! surface from closed and from open lids do not tell: an eyeball moved forward by the thickness of a lid
 //! looks like one.
 //!
-//! Limits: nothing is told where the scan has holes in more than half of the columns, and lashes or glasses
-//! look like steps.
+//! Limits: nothing is told where the scan has holes in more than half of the columns. Lashes or glasses look
+//! like steps. Closed lids of the built-in head itself are not recognized.
 
 use crate::target::Target;
 use crate::template::Template;

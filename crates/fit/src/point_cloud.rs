@@ -3,7 +3,7 @@
 //! Points are averaged in cells of twice their usual spacing. Missing normals are those of planes through the
 //! neighbors, turned to agree along the edges that agree most, from the outermost point inward [Hoppe92, sec.
 //! 3.2 and 3.3]. The surface is the zero of the weighted mean of the distances to the points' planes
-//! [Kolluri05], read off a grid: one vertex in each cell that the surface crosses, the mean of its crossings,
+//! \[Kolluri05\], read off a grid: one vertex in each cell that the surface crosses, the mean of its crossings,
 //! and a square across each crossed edge. Where no point is near there is no surface: holes stay holes.
 
 use crate::FitError;

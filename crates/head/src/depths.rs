@@ -19,8 +19,8 @@
 //! Twelve agree within one deviation; the cheek over the upper molars and the brow, which is measured lower
 //! there, within 1.7. The other rows could not be compared: trichion, subnasale, lips, alare,
 //! frontotemporale, the border of the jaw. How much such tables differ anyway: adding 2,660 adults to
-//! [Stephan08] moved 93 % of its means by no more than 1 mm and none by more than 1.7 mm, says the abstract
-//! of [Stephan17]. The points on the top, side and back of the head are not landmarks of craniofacial
+//! \[Stephan08\] moved 93 % of its means by no more than 1 mm and none by more than 1.7 mm, says the abstract
+//! of \[Stephan17\]. The points on the top, side and back of the head are not landmarks of craniofacial
 //! identification; they have common values of scalp thickness and wide deviations.
 //!
 //! Between landmarks the depth is the mean of the three nearest, weighted by inverse distance as in [Ichim16,

@@ -1,7 +1,7 @@
 //! Corrective shapes for engines from poses at rest [Ichim16, sec. 4].
 //!
 //! An engine evaluates `f0 + D c(w)`. What flesh adds to the artist's rig `a(w)` where sliders are on
-//! together is sampled ([`BakePlan`], [`crate::settle`]), and put into a few more shapes ([`fit()`]):
+//! together is sampled ([`BakePlan`], [`mod@crate::settle`]), and put into a few more shapes ([`fit()`]):
 //! combination shapes of pairs by the product of their sliders, and in-betweens of single sliders:
 //!
 //! ```text

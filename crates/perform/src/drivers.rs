@@ -18,9 +18,9 @@ use volumetric::{VolumetricOptions, volumetric};
 /// A method with its options.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum MethodOptions {
-    /// [`enrich`].
+    /// [`mod@enrich`].
     Enrich(EnrichOptions),
-    /// [`volumetric`].
+    /// [`mod@volumetric`].
     Volumetric(VolumetricOptions),
     /// [`muscles()`].
     Muscles(MusclesOptions),

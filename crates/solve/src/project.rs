@@ -24,7 +24,7 @@
 //! factored once. This is the step of projective dynamics, `x = A^-1 b`, written as a change: so single
 //! precision in projections and substitutions costs no accuracy of the minimum. Every step lowers the energy,
 //! because A bounds its second derivative. Steps are combined by Anderson's method, which is undone where the
-//! energy rises [Peng18].
+//! energy rises \[Peng18\].
 //!
 //! Limits: the weights are constants of the system. Minima are local where tets invert.
 

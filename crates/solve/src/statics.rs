@@ -1,4 +1,4 @@
-//! Equilibria of flesh whose held nodes are moved: quasi-static solves with contact [Teran05b].
+//! Equilibria of flesh whose held nodes are moved: quasi-static solves with contact \[Teran05b\].
 //!
 //! A body at rest positions X is in equilibrium where the forces of its energy, its contacts and the springs
 //! that drag it balance, with held nodes (on bones) where they are put. From any start:

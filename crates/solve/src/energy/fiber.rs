@@ -1,7 +1,7 @@
 //! Force of muscle fibers over their stretch: active and passive.
 //!
 //! With `l` the stretch relative to the length at which a fiber is strongest, in multiples of the greatest
-//! isometric stress [Blemker05, eqs. 8 and 9], the curves that [Teran05] and [Sifakis05] use:
+//! isometric stress [Blemker05, eqs. 8 and 9], the curves that \[Teran05\] and \[Sifakis05\] use:
 //!
 //! ```text
 //! active   9 (l - 0.4)^2    for 0.4 < l <= 0.6        passive   0                        for l <= 1
@@ -12,7 +12,7 @@
 //!
 //! with P1 = 0.05 and P2 = 6.6. Each function returns the integral of the force from the stretch at which it
 //! begins, the force, and its slope. Fibers of a face at rest are taken to be at their best length (l = 1);
-//! [Blemker05] gives skeletal muscle with its tendon 1.4.
+//! \[Blemker05\] gives skeletal muscle with its tendon 1.4.
 
 /// Value, force and slope.
 pub type Curve = [f64; 3];

@@ -10,11 +10,11 @@
 //!
 //! `a` is the mean fiber direction of a muscle in the tet and `share` the part of the tet that it fills; a
 //! tet can have several muscles, and each counts. The curves are those of [`super::fiber`]. `mu10` and `mu01`
-//! are in the ratio 3 : 1 of [Teran05], and the shear modulus is `2 (mu10 + mu01)`.
+//! are in the ratio 3 : 1 of \[Teran05\], and the shear modulus is `2 (mu10 + mu01)`.
 //!
 //! Departures: `l` is the stretch itself, not the deviatoric one, which differs by a third of the change of
 //! volume and would couple every fiber to the pressure. The energy is infinite for flat and inverted tets, so
-//! that no state with them is accepted; [Sifakis05] instead lets elements invert and pushes them back.
+//! that no state with them is accepted; \[Sifakis05\] instead lets elements invert and pushes them back.
 //!
 //! Second derivatives: the isotropic part by its singular values ([`super::isotropic`]), fibers in closed
 //! form (`d2U/dl2` along the fiber, `dU/dl / l` across it). Each is projected on its own, so that their sum

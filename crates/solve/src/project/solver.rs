@@ -201,7 +201,7 @@ impl<T: Number> Projective<T> {
         })
     }
 
-    /// Fails if free nodes are farther from a pose than half the size of the body, which no sensible solution is.
+    /// Fails if free nodes are farther from a pose than half the size of the body.
     pub fn check_near(&self, x: &[DVec3], pose: &[DVec3]) -> Result<(), SolveError> {
         let apart = |i: usize| x[i].distance(pose[i]);
         match (0..x.len()).find(|&i| !self.held[i] && apart(i) > self.far) {

@@ -1,4 +1,5 @@
-//! Raw activations: the activations and the jaw whose equilibrium is nearest to a target skin [Sifakis05].
+//! Raw activations: the activations and the jaw whose equilibrium is nearest to a target skin [Sifakis05,
+//! sec. 4].
 //!
 //! With `r(q)` the distances in millimeters between landmarks of the simulated skin and of the target, `a`
 //! the activations, `j` the jaw in scaled coordinates and `j0` the jaw's motion that the rig has:

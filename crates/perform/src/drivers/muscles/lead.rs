@@ -2,7 +2,7 @@
 //!
 //! Points are spread evenly in the solid of each muscle, each for a small volume V. Where the tracks of a
 //! muscle lead, a spring of zero length and stiffness [`DRAG`] V pulls each point of the flesh to the point
-//! of the moved solid with the same parameters [Cong16, sec. 4]. Departure: [Cong16] drags the nodes of the
+//! of the moved solid with the same parameters [Cong16, sec. 4]. Departure: the paper drags the nodes of the
 //! flesh that lie in a muscle. Most muscles are thinner than tets, and some contain no node; points inside
 //! tets do not depend on where nodes are.
 //!

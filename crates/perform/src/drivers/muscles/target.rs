@@ -7,7 +7,7 @@
 //! face is simulated again. Ends add up what is missing from iteration to iteration until the snap stops
 //! falling.
 //!
-//! Departure: activations stay those of the raw pose. [Cong16] takes them from the length of the muscle,
+//! Departure: activations stay those of the raw pose. The paper takes them from the length of the muscle,
 //! which adds tension where tracks shorten a muscle; here the springs supply it.
 
 use super::{MuscleModel, MusclePose};

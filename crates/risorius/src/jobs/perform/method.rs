@@ -11,13 +11,13 @@ use risorius_perform::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
-    /// Physics on top of the artist's animation, which is exact without forces [Kozlov17].
+    /// Physics on top of the artist's animation, which is exact without forces [Kozlov17, alg. 1].
     #[default]
     Enrich,
     /// Volumetric blendshapes: flesh is drawn to blended gradients, keeps its volume and does not pass itself
-    /// [Ichim16].
+    /// [Ichim16, sec. 3].
     Volumetric,
-    /// The muscles of each shape, blended and simulated [Cong16]. The face needs muscle shapes.
+    /// The muscles of each shape, blended and simulated [Cong16, sec. 7]. The face needs muscle shapes.
     Muscles,
 }
 
