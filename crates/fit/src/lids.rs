@@ -7,8 +7,8 @@
 //! surface from closed and from open lids do not tell: an eyeball moved forward by the thickness of a lid
 //! looks like one.
 //!
-//! Limits: nothing is told where the scan has holes in more than half of the columns. Lashes or glasses look
-//! like steps. Closed lids of the built-in head itself are not recognized.
+//! Limits: where the scan has holes in more than half of the columns, the answer is none. Lashes or glasses
+//! look like steps. Closed lids of the built-in head itself are not recognized.
 
 use crate::target::Target;
 use crate::template::Template;
